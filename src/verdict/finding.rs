@@ -1,0 +1,172 @@
+//! A finding: what is so, how we know, and what to do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::fact::{Fact, Source};
+use crate::path::HopId;
+use crate::units::BytesPerSec;
+
+/// The stable codes of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// A link has fewer lanes than both its ends can do.
+    LinkWidthDegraded,
+    /// A link is slower than both its ends can do, under load.
+    LinkSpeedDegraded,
+    /// The slot gives a device less than it can use, by design or by a setting.
+    SlotLimited,
+    /// A link is slow because its device is idle.
+    PowerSave,
+    /// Devices behind a switch can together do more than its uplink.
+    SwitchOversubscribed,
+    /// The path goes through the chipset's shared uplink.
+    ChipsetShared,
+    /// The device is on another NUMA node than the processors that use it.
+    NumaRemote,
+    /// Devices are spread unevenly over NUMA nodes.
+    NumaUnbalanced,
+    /// Payload or read-request sizes cost rate.
+    MpsMrrs,
+    /// A link reports errors.
+    AerErrors,
+    /// A device slows down because it is hot.
+    Thermal,
+    /// A slot seems to be split and not all of its devices are there.
+    MissingDeviceBifurcation,
+    /// SMBIOS contradicts what the bus says.
+    SmbiosContradiction,
+    /// USB is the narrows.
+    UsbLimited,
+    /// SATA is the narrows, or runs below what both ends can do.
+    SataLimited,
+    /// The storage adapter is the narrows.
+    HbaLimited,
+    /// The network is the narrows.
+    NetworkLimited,
+    /// The slot of a network card is narrower than its wire.
+    NicSlotLimited,
+    /// The cipher is the narrows.
+    CryptoCpu,
+    /// dm-crypt's work queues cost latency.
+    CryptoWorkqueue,
+    /// One member holds the array back.
+    RaidSlowMember,
+    /// The array is resyncing.
+    RaidResync,
+    /// The array lacks members.
+    RaidDegraded,
+    /// The file system is the narrows.
+    FilesystemLimited,
+    /// The device itself is the narrows, as it should be.
+    DeviceLimited,
+    /// The load generator is the narrows.
+    GeneratorCpu,
+    /// The bytes came from a cache.
+    CacheMeasured,
+    /// The run was too short.
+    TooShort,
+    /// The rate did not hold steady.
+    Unsteady,
+    /// The drive's fast cache ran out.
+    SlcExhausted,
+    /// The queue was not deep enough to fill the path.
+    DepthTooLow,
+    /// The result is above physics.
+    AboveCeiling,
+    /// A unit is wrong.
+    UnitsSuspect,
+    /// Facts are missing that could change the verdict.
+    PartialInput,
+}
+
+impl Code {
+    /// The code as it stands in JSON.
+    pub fn as_str(self) -> String {
+        serde_json::to_value(self)
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something is not as it could be, and can be changed.
+    Fault,
+    /// A narrows by design.
+    Limit,
+    /// Good to know.
+    Info,
+}
+
+/// How sure we are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The facts leave no other reading.
+    High,
+    /// The likeliest reading.
+    Medium,
+    /// A suspicion.
+    Low,
+}
+
+/// One observed fact that a finding rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What was observed: `current width`.
+    pub fact: String,
+    /// What it was, with its unit.
+    pub value: String,
+    /// The file, command or measurement that says so.
+    pub source: String,
+}
+
+impl Evidence {
+    /// An observation.
+    pub fn new(fact: impl Into<String>, value: impl ToString, source: impl Into<String>) -> Self {
+        Self { fact: fact.into(), value: value.to_string(), source: source.into() }
+    }
+
+    /// An observation from a fact; a missing fact is observed as missing.
+    pub fn from_fact<T: ToString>(fact: impl Into<String>, observed: &Fact<T>) -> Self {
+        let value =
+            observed.value().map_or_else(|| observed.missing().unwrap_or_default(), ToString::to_string);
+        let source: &Source = observed.source();
+        Self::new(fact, value, source.as_str())
+    }
+}
+
+/// What to do, and what it brings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// The step, as an instruction.
+    pub action: String,
+    /// How much faster the path can become; `None` where that cannot be computed.
+    pub gain_bytes_per_second: Option<BytesPerSec>,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What kind of finding it is.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The hop it is about, if it is about one.
+    pub hop: Option<HopId>,
+    /// The device it is about: a PCI address, block device, interface or mount.
+    pub subject: String,
+    /// One sentence with the numbers.
+    pub summary: String,
+    /// How we know.
+    pub evidence: Vec<Evidence>,
+    /// What to do, best first.
+    pub advice: Vec<Advice>,
+    /// How sure we are.
+    pub confidence: Confidence,
+}
