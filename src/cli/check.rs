@@ -1,0 +1,83 @@
+//! `narrows check`: what limits a storage path?
+
+use super::args::CheckArgs;
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, measure, output, target};
+use crate::ceiling;
+use crate::machine::Machine;
+use crate::machine::root::Root;
+use crate::path::{Path, Target, build};
+use crate::report::text::style::Style;
+use crate::report::{text, view, why};
+use crate::verdict::{self, Subject};
+
+/// Reads the machine, finds the paths, puts a ceiling on every hop, measures if asked, judges, and shows.
+///
+/// # Errors
+/// [`Failure`] when the target does not exist, or cannot be measured as asked.
+pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    let root = facts::open(args.from.as_deref())?;
+    let machine = facts::read(&root);
+    let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
+    let mut subjects: Vec<Subject> =
+        paths(&machine, asked.as_ref(), args)?.into_iter().map(with_ceilings).collect();
+    let complete = match args.measure {
+        None => true,
+        Some(extent) => measure(args, extent, &root, &machine, &mut subjects)?,
+    };
+    let verdict = verdict::judge(&machine, &subjects);
+    let report = view::build(&machine, &subjects, &verdict);
+    output::data(&render(&report, args)?)?;
+    Ok(match (complete, verdict.has_faults_or_limits()) {
+        (false, _) => FAILED,
+        (true, true) => FINDINGS,
+        (true, false) => NOTHING_FOUND,
+    })
+}
+
+fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<Vec<Path>, Failure> {
+    let options = build::Options { reader_node: args.cpu_node };
+    match asked {
+        None => Ok(build::all_with(machine, &options)),
+        Some(target) => build::path_with(machine, target, &options)
+            .map(|path| vec![path])
+            .ok_or_else(|| Failure::new("no storage path leads to this target")),
+    }
+}
+
+fn with_ceilings(path: Path) -> Subject {
+    let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
+    Subject { path, ceilings, runs: Vec::new() }
+}
+
+/// Measures the one path that was asked about; `false` when the run was interrupted.
+fn measure(
+    args: &CheckArgs,
+    extent: measure::Extent,
+    root: &Root,
+    machine: &Machine,
+    subjects: &mut [Subject],
+) -> Result<bool, Failure> {
+    if !root.is_live() {
+        return Err(Failure::new("a captured machine cannot be measured")
+            .hint("leave out --measure, or leave out --from to measure this machine"));
+    }
+    match (args.target.is_some(), subjects) {
+        (true, [subject]) => measure::run(extent, root, machine, subject, args),
+        _ => Err(Failure::new("--measure needs a target")
+            .hint("name a device, a mount or a directory: `narrows check . --measure`")),
+    }
+}
+
+fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failure> {
+    if args.json {
+        let json = serde_json::to_string_pretty(report)
+            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
+        return Ok(json + "\n");
+    }
+    let style = Style::detect(args.color, args.plain);
+    match &args.why {
+        None => Ok(text::render(report, &style)),
+        Some(hop) => why::explain(report, hop, &style)
+            .map_err(|unknown| Failure::new(unknown.to_string()).maybe_hint(unknown.hint())),
+    }
+}

@@ -1,0 +1,303 @@
+//! `--measure`: runs load on one path and watches the machine meanwhile.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::Failure;
+use super::args::{CheckArgs, Measure};
+use crate::ceiling::Direction;
+use crate::load::control::{Control, Phase};
+use crate::load::error::LoadError;
+use crate::load::measurement::{Measurement, Pattern, Workload};
+use crate::load::run::{self, RunOptions};
+use crate::load::scratch::{ScratchFile, ScratchOptions};
+use crate::load::stats;
+use crate::load::target::Target as LoadTarget;
+use crate::machine::Machine;
+use crate::machine::activity::{Activity, Sample};
+use crate::machine::root::Root;
+use crate::path::{HopSpec, Path, Target};
+use crate::report::progress::Progress;
+use crate::units::{Bytes, Nanos};
+use crate::verdict::{Run, Subject};
+
+/// How often progress is shown.
+const TICK: Duration = Duration::from_millis(50);
+/// A generator that uses more of a core than this may be what limits; it gets more threads.
+const GENERATOR_BUSY: f64 = 0.9;
+/// More threads than this on one path only fight for its queue.
+const MOST_WORKERS: u32 = 4;
+/// A thorough run is repeated until it is steady, but no more often than this.
+const MOST_ROUNDS: u32 = 3;
+
+/// What `--measure` runs: how long to watch the idle machine, how large a scratch file, and which workloads.
+struct Plan {
+    idle: Duration,
+    scratch: Bytes,
+    scratch_time: Duration,
+    rounds: u32,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    name: &'static str,
+    workload: Workload,
+    warm_up: Nanos,
+}
+
+impl Plan {
+    fn new(extent: Measure, duration: Option<Duration>) -> Self {
+        let step = |name, pattern, block_size, queue_depth, warm_up, millis| Step {
+            name,
+            workload: Workload {
+                pattern,
+                block_size,
+                queue_depth,
+                duration_ns: duration.map_or(Nanos::from_millis(millis), Nanos::from),
+            },
+            warm_up: Nanos::from_millis(warm_up),
+        };
+        let (large, small) = (Bytes::from_mib(1), Bytes::from_kib(4));
+        match extent {
+            Measure::Quick => Self {
+                idle: Duration::from_millis(300),
+                scratch: Bytes::from_mib(512),
+                scratch_time: Duration::from_secs(2),
+                rounds: 1,
+                steps: vec![
+                    step("sequential read", Pattern::Sequential, large, 8, 500, 3000),
+                    step("random read", Pattern::Random, small, 32, 300, 2000),
+                ],
+            },
+            Measure::Full => Self {
+                idle: Duration::from_secs(1),
+                scratch: Bytes::from_mib(4096),
+                scratch_time: Duration::from_secs(20),
+                rounds: MOST_ROUNDS,
+                steps: vec![
+                    step("sequential read", Pattern::Sequential, large, 8, 2000, 10_000),
+                    step("random read", Pattern::Random, small, 32, 1000, 10_000),
+                    step("random read, depth 1", Pattern::Random, small, 1, 500, 5000),
+                ],
+            },
+        }
+    }
+}
+
+/// Everything that stays the same from step to step.
+struct Bench<'a> {
+    root: &'a Root,
+    progress: Progress,
+    stop: Arc<AtomicBool>,
+    cpus: Vec<u32>,
+    online: u32,
+}
+
+/// Runs load on the path of `subject` and adds the runs to it. `false` when it was interrupted: the runs so far are
+/// there, the last one marked as cut short.
+///
+/// # Errors
+/// [`Failure`] when the path has nothing to read from, or it may not be read.
+pub fn run(
+    extent: Measure,
+    root: &Root,
+    machine: &Machine,
+    subject: &mut Subject,
+    args: &CheckArgs,
+) -> Result<bool, Failure> {
+    let plan = Plan::new(extent, args.duration);
+    let bench = Bench {
+        root,
+        progress: Progress::on_stderr(false),
+        stop: stop_on_signals()?,
+        cpus: reader_cpus(machine, &subject.path, args.cpu_node),
+        online: machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)),
+    };
+    let target = bench.open(&place(&subject.path, args)?, &plan)?;
+    let idle = bench.watch_idle(plan.idle);
+    for step in &plan.steps {
+        let run = bench.repeat(step, &target, &idle, plan.rounds)?;
+        let is_cut_short = run.measurement.cut_short.is_some();
+        subject.runs.push(run);
+        if is_cut_short {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Where the bytes are read from.
+enum Place {
+    Device(PathBuf),
+    File(PathBuf),
+    Scratch(PathBuf),
+}
+
+fn place(path: &Path, args: &CheckArgs) -> Result<Place, Failure> {
+    if let Some(dir) = &args.scratch {
+        return Ok(Place::Scratch(dir.clone()));
+    }
+    match &path.asked {
+        Target::Block(name) => Ok(Place::Device(device(name))),
+        Target::Mount { path, .. } if FilePath::new(path).is_file() => Ok(Place::File(path.into())),
+        Target::Mount { path, .. } => Ok(Place::Scratch(path.into())),
+        Target::Pci(_) | Target::Nic(_) => path
+            .hops
+            .iter()
+            .find_map(|hop| match &hop.spec {
+                HopSpec::Device(medium) => Some(Place::Device(device(&medium.block))),
+                _ => None,
+            })
+            .ok_or_else(|| {
+                Failure::new(format!("nothing can be read through `{}` alone", path.target))
+                    .hint("measure a device, mount or directory behind it")
+            }),
+    }
+}
+
+fn device(name: &str) -> PathBuf {
+    // The kernel writes `!` for a slash in a device's name (`cciss!c0d0`).
+    FilePath::new("/dev").join(name.replace('!', "/"))
+}
+
+/// The processors to read from: those of the node that was asked for; on a machine with several nodes those next to
+/// the path's controller; anywhere otherwise.
+fn reader_cpus(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
+    let of_node = |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id).map(|node| node.cpus.clone());
+    if let Some(node) = node {
+        return of_node(node).unwrap_or_default();
+    }
+    if machine.cpus.nodes.len() < 2 {
+        return Vec::new();
+    }
+    let next_to_controller = path.hops.iter().find_map(|hop| match &hop.spec {
+        HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.numa_node.get(),
+        _ => None,
+    });
+    next_to_controller.and_then(of_node).unwrap_or_default()
+}
+
+/// A flag that the first signal raises; a second one ends the program at once. Nothing needs to be cleaned up then: a
+/// scratch file has no name.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))?;
+    }
+    Ok(stop)
+}
+
+impl Bench<'_> {
+    fn open(&self, place: &Place, plan: &Plan) -> Result<LoadTarget, Failure> {
+        match place {
+            Place::Device(path) => LoadTarget::open_device(path),
+            Place::File(path) => LoadTarget::open_file_read(path),
+            Place::Scratch(dir) => self.scratch(dir, plan),
+        }
+        .map_err(|error| failure(&error))
+    }
+
+    fn scratch(&self, dir: &FilePath, plan: &Plan) -> Result<LoadTarget, LoadError> {
+        let options = ScratchOptions { time: Some(plan.scratch_time), seed: seed(), ..ScratchOptions::default() };
+        self.progress.phase("writing scratch file", plan.scratch_time);
+        let begin = Instant::now();
+        let file = ScratchFile::create(dir, plan.scratch, &options, &mut |written, _| {
+            self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
+            if self.stop.load(std::sync::atomic::Ordering::Relaxed) {
+                std::ops::ControlFlow::Break(())
+            } else {
+                std::ops::ControlFlow::Continue(())
+            }
+        })?;
+        Ok(file.into_target())
+    }
+
+    /// What the machine does of its own accord.
+    fn watch_idle(&self, span: Duration) -> Activity {
+        self.progress.phase("watching the idle machine", span);
+        let before = Sample::read(self.root);
+        thread::sleep(span);
+        Activity::between(&before, &Sample::read(self.root))
+    }
+
+    /// Runs a step, again with more threads when the generator was what limited it, and again until it is steady or
+    /// `rounds` are used up.
+    fn repeat(&self, step: &Step, target: &LoadTarget, idle: &Activity, rounds: u32) -> Result<Run, Failure> {
+        let mut best = self.once(step, target, idle, 1)?;
+        let is_whole = |run: &Run| run.measurement.cut_short.is_none();
+        if is_whole(&best) && best.measurement.generator.cpu >= GENERATOR_BUSY && self.online > 1 {
+            let wider = self.once(step, target, idle, self.online.min(MOST_WORKERS))?;
+            if wider.measurement.bytes_per_second > best.measurement.bytes_per_second || !is_whole(&wider) {
+                best = wider;
+            }
+        }
+        let is_steady = |run: &Run| stats::steadiness(&run.measurement.series).is_none_or(|test| test.steady);
+        for _ in 1..rounds {
+            if is_steady(&best) || !is_whole(&best) {
+                break;
+            }
+            best = self.once(step, target, idle, best.workers())?;
+        }
+        Ok(best)
+    }
+
+    fn once(&self, step: &Step, target: &LoadTarget, idle: &Activity, workers: u32) -> Result<Run, Failure> {
+        let options = RunOptions {
+            warm_up: step.warm_up,
+            cpus: self.cpus.clone(),
+            workers,
+            seed: seed(),
+            ..RunOptions::default()
+        };
+        self.progress.phase(step.name, step.workload.duration_ns.duration());
+        let control = Control::with_stop(self.stop.clone());
+        let (measurement, activity) = thread::scope(|scope| {
+            let runner = scope.spawn(|| run::run(target, &step.workload, &options, &control));
+            let activity = self.watch(&control, step.workload.duration_ns.duration());
+            (runner.join(), activity)
+        });
+        let measurement: Measurement = measurement
+            .map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?
+            .map_err(|error| failure(&error))?;
+        Ok(Run { direction: Direction::Read, measurement, activity, idle: idle.clone() })
+    }
+
+    /// Watches the machine during the measured time. Counters are taken at its two ends; states that would change as
+    /// soon as the load is gone (links, connections, resyncs) near its end.
+    fn watch(&self, control: &Control, duration: Duration) -> Activity {
+        control.wait_for(Phase::Measuring);
+        let begin = Instant::now();
+        let before = Sample::read(self.root);
+        let mut under_load = None;
+        while control.phase() < Phase::Done {
+            thread::sleep(TICK);
+            let elapsed = begin.elapsed();
+            self.progress.update(elapsed, Some(control.bytes_done().per(elapsed)));
+            if under_load.is_none() && elapsed > duration.mul_f64(0.7) {
+                under_load = Some(Sample::read(self.root));
+            }
+        }
+        let mut activity = Activity::between(&before, &Sample::read(self.root));
+        if let Some(sample) = under_load {
+            activity.links = sample.links;
+            activity.tcp = sample.tcp;
+            activity.resyncs = sample.resyncs;
+        }
+        activity
+    }
+}
+
+fn seed() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |span| span.as_nanos() as u64)
+}
+
+fn failure(error: &LoadError) -> Failure {
+    Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
+}
