@@ -7,7 +7,7 @@ pub struct CpuInfo {
     pub model: Option<String>,
     /// Family, model and stepping (x86).
     pub signature: Option<(u32, u32, u32)>,
-    /// Flags out of [`FLAGS`], in the order of the kernel.
+    /// The flags that matter here, in the order of the kernel.
     pub flags: Vec<String>,
 }
 

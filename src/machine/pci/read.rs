@@ -30,6 +30,7 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
     let place = root.resolve(&dir).get().and_then(|path| parse_place(&path)).unwrap_or_default();
     let power_state = root.text(&file("power_state"));
     let is_awake = power_state.value().is_none_or(|state| state != "D3cold");
+    let link = if is_awake { link(root, &dir) } else { sleeping_link(&dir) };
     PciDevice {
         address,
         id: id(root, &dir),
@@ -37,8 +38,8 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         parent: place.parent,
         domain_owner: place.domain_owner,
         driver: root.link_name(&file("driver")),
-        link: if is_awake { link(root, &dir) } else { sleeping_link(&dir) },
-        express: if is_awake { express(root, &file("config")) } else { asleep(file("config")) },
+        express: if is_awake { express(root, &file("config"), &link) } else { asleep(file("config")) },
+        link,
         numa_node: numa_node(root, file("numa_node")),
         local_cpus: root.parse(&file("local_cpulist"), parse_list),
         iommu_group: root.link_name(&file("iommu_group")).parse(|group| group.parse().ok()),
@@ -87,10 +88,16 @@ fn asleep<T>(source: String) -> Fact<T> {
     Fact::Denied { source: Source::new(source), need: "the device to be awake".to_owned() }
 }
 
-fn express(root: &Root, path: &str) -> Fact<Express> {
+/// Reads config space of PCI Express functions only, because it is the one file that costs time: each register is an
+/// access to the device, and in a virtual machine an exit.
+fn express(root: &Root, path: &str, link: &LinkEnd) -> Fact<Express> {
+    let no_capability = || Fact::absent(format!("{path}, PCI Express capability"));
+    if !link.is_present() {
+        return no_capability();
+    }
     root.head(path, CONFIG_BYTES).and_then(|config| match parse_express(&config) {
         Ok(express) => Fact::known(express, path),
-        Err(NoExpress::NotExpress) => Fact::absent(format!("{path}, PCI Express capability")),
+        Err(NoExpress::NotExpress) => no_capability(),
         Err(NoExpress::Hidden) => Fact::Denied { source: Source::new(path), need: "root".to_owned() },
         Err(NoExpress::Garbled(raw)) => Fact::Garbled { source: Source::new(path), raw },
     })
@@ -277,8 +284,10 @@ mod tests {
         let mut tree = Tree::new();
         function(&mut tree, "pci0000:00/0000:00:01.0", "0x010802");
         tree.insert("/sys/devices/pci0000:00/0000:00:01.0/config", Node::File(header));
+        tree.file("/sys/devices/pci0000:00/0000:00:01.0/max_link_speed", "8.0 GT/s PCIe");
         function(&mut tree, "pci0000:00/0000:00:02.0", "0x010601");
         tree.insert("/sys/devices/pci0000:00/0000:00:02.0/config", Node::Denied);
+        tree.file("/sys/devices/pci0000:00/0000:00:02.0/max_link_speed", "8.0 GT/s PCIe");
         let devices = read(&Root::from_tree(tree));
         for address in ["00:01.0", "00:02.0"] {
             assert!(matches!(&devices[&at(address)].express, Fact::Denied { need, .. } if need == "root"));

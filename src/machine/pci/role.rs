@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{PciAddress, PciDevice, PortType};
-use crate::machine::fact::Fact;
 
 /// No tree of bridges is deeper: every bridge starts a bus, and a domain has 256.
 const DEEPEST: usize = 256;
@@ -53,25 +52,17 @@ fn has_ports_below(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddres
 }
 
 impl PciDevice {
-    /// Whether it was looked at and shows no sign of PCI Express. The kernel gives the link attributes to PCI Express
-    /// functions only (`drivers/pci/pci-sysfs.c`, `pcie_dev_attrs_are_visible`).
+    /// Whether it was looked at and shows no sign of PCI Express.
     fn is_conventional(&self) -> bool {
         let was_read = !self.express.source().as_str().is_empty();
-        was_read && self.express.value().is_none() && !self.has_link_attributes()
-    }
-
-    fn has_link_attributes(&self) -> bool {
-        let link = &self.link;
-        !matches!(link.max_speed, Fact::Absent { .. })
-            || !matches!(link.max_width, Fact::Absent { .. })
-            || !matches!(link.current_speed, Fact::Absent { .. })
-            || !matches!(link.current_width, Fact::Absent { .. })
+        was_read && self.express.value().is_none() && !self.link.is_present()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::fact::Fact;
     use crate::machine::pci::LinkEnd;
     use crate::units::GtPerSec;
     use proptest::prelude::*;
