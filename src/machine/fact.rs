@@ -112,6 +112,16 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Asks a further question of a known value; the answer is a fact of its own.
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known { value, .. } => f(value),
+            Self::Absent { source } => Fact::Absent { source },
+            Self::Denied { source, need } => Fact::Denied { source, need },
+            Self::Garbled { source, raw } => Fact::Garbled { source, raw },
+        }
+    }
+
     /// Why the value is not known, as a phrase for a person; `None` when it is known.
     pub fn missing(&self) -> Option<String> {
         match self {
@@ -148,6 +158,13 @@ mod tests {
         let fact = Fact::known("bogus".to_owned(), "/sys/x").parse(|text| text.parse::<u32>().ok());
         assert_eq!(fact, Fact::Garbled { source: Source::new("/sys/x"), raw: "bogus".to_owned() });
         assert_eq!(fact.missing().as_deref(), Some("`/sys/x` says `bogus`"));
+    }
+
+    #[test]
+    fn a_further_question_is_asked_of_a_known_value_only() {
+        let ask = |value: u32| Fact::<u32>::absent(format!("/sys/b{value}"));
+        assert_eq!(Fact::known(1, "/sys/a").and_then(ask), Fact::absent("/sys/b1"));
+        assert_eq!(Fact::absent("/sys/a").and_then(ask), Fact::absent("/sys/a"));
     }
 
     #[test]
