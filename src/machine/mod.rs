@@ -9,12 +9,14 @@ pub mod activity;
 pub mod block;
 pub mod cipher;
 pub mod cpu;
+mod dm_ioctl;
 pub mod dmi;
 pub mod fact;
 pub mod mount;
 pub mod nic;
 pub mod pci;
 pub mod root;
+pub mod route;
 pub mod target;
 pub mod tree;
 
