@@ -122,6 +122,14 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Makes a value that only says "none" (`none`, `<unknown>`, `-1`) an absent one.
+    pub fn absent_when(self, says_nothing: impl FnOnce(&T) -> bool) -> Self {
+        match self {
+            Self::Known { value, source } if says_nothing(&value) => Self::Absent { source },
+            other => other,
+        }
+    }
+
     /// Why the value is not known, as a phrase for a person; `None` when it is known.
     pub fn missing(&self) -> Option<String> {
         match self {
@@ -158,13 +166,6 @@ mod tests {
         let fact = Fact::known("bogus".to_owned(), "/sys/x").parse(|text| text.parse::<u32>().ok());
         assert_eq!(fact, Fact::Garbled { source: Source::new("/sys/x"), raw: "bogus".to_owned() });
         assert_eq!(fact.missing().as_deref(), Some("`/sys/x` says `bogus`"));
-    }
-
-    #[test]
-    fn a_further_question_is_asked_of_a_known_value_only() {
-        let ask = |value: u32| Fact::<u32>::absent(format!("/sys/b{value}"));
-        assert_eq!(Fact::known(1, "/sys/a").and_then(ask), Fact::absent("/sys/b1"));
-        assert_eq!(Fact::absent("/sys/a").and_then(ask), Fact::absent("/sys/a"));
     }
 
     #[test]
