@@ -39,6 +39,9 @@ pub enum Access {
 }
 
 /// Latencies of completed I/Os in nanoseconds, from submission to completion.
+///
+/// Every I/O that ended well in the measured time is recorded. Count, least, mean and most are exact; a percentile is
+/// the least latency that so many percent of the I/Os did not exceed, to within 1/128 of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// The number of I/Os recorded.
@@ -55,6 +58,23 @@ pub struct Latency {
     pub p999: Nanos,
     /// The most.
     pub max: Nanos,
+    /// I/Os so slow (over some 5 minutes) that a percentile among them is the most; they are in all other figures.
+    #[serde(default)]
+    pub overflow: u64,
+    /// The slowest I/Os, slowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowIo>,
+}
+
+/// One of the slowest I/Os.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowIo {
+    /// How long it took.
+    pub latency_ns: Nanos,
+    /// Where it read.
+    pub offset: Bytes,
+    /// When it ended, since the measured time began.
+    pub at_ns: Nanos,
 }
 
 /// What the generator itself used.
@@ -68,6 +88,19 @@ pub struct GeneratorUse {
     pub involuntary_switches: u64,
     /// The engine that ran: `io_uring` or `psync`, with what the kernel granted.
     pub engine: String,
+    /// The I/Os that the engine could keep in flight. Less than was asked where the engine cannot do more.
+    #[serde(default)]
+    pub queue_depth: u32,
+    /// The mean number of I/Os in flight: the sum of all latencies over the measured time (Little's law). Close to
+    /// `queue_depth` when the target was kept busy.
+    #[serde(default)]
+    pub mean_in_flight: f64,
+    /// Worker threads.
+    #[serde(default)]
+    pub threads: u32,
+    /// The CPUs that worker threads were pinned to; empty when they were free to move.
+    #[serde(default)]
+    pub pinned_to: Vec<u32>,
 }
 
 /// The result of one workload.
@@ -90,9 +123,10 @@ pub struct Measurement {
     pub iops: Iops,
     /// Latencies.
     pub latency: Latency,
-    /// The rate in each 100 ms of the measured time.
+    /// The rate in each 100 ms of the measured time. A remainder shorter than that is left out here (its bytes are in
+    /// `bytes`), since its rate would look like a drop.
     pub series: Vec<BytesPerSec>,
-    /// I/Os that failed, with the first error.
+    /// I/Os that failed or returned too little, warm-up included. Their bytes and latencies are not counted.
     pub errors: u64,
     /// The first error, if any: errno text and offset.
     pub first_error: Option<String>,

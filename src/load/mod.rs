@@ -1,5 +1,38 @@
 //! What did we achieve? Workloads, the engine that runs them, and statistics.
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
+//!
+//! [`Target`](target::Target) is what is read, [`ScratchFile`](scratch::ScratchFile) the only thing that is written,
+//! [`run`](run::run) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is
+//! one thread with one ring: it takes a slot for each I/O, enters the kernel once for a batch, and counts each
+//! completion in a histogram of ticks.
 
+mod buffer;
+mod clock;
+pub mod control;
+mod engine;
+pub mod error;
+mod histogram;
 pub mod measurement;
+pub mod nop;
+mod offsets;
+mod psync;
+mod random;
+mod result;
+mod ring;
+pub mod run;
+pub mod scratch;
+mod slot;
+mod slowest;
+pub mod stats;
+mod tally;
+pub mod target;
+mod worker;
+
+pub use control::{Control, Phase};
+pub use error::LoadError;
+pub use nop::{NopResult, nop_ceiling};
+pub use run::{EngineChoice, RunOptions, run};
+pub use scratch::{ScratchFile, ScratchOptions};
+pub use target::{Kind, Region, Target};
+pub use worker::Reap;

@@ -1,0 +1,167 @@
+//! Where the next I/O goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::measurement::Pattern;
+use super::random::Random;
+
+/// Whole blocks in a region: block `i` is at `first + i × block_size`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Blocks {
+    /// The offset of the first block, a multiple of the block size.
+    pub(super) first: u64,
+    /// Bytes in each block.
+    pub(super) block_size: u64,
+    /// How many there are.
+    pub(super) count: u64,
+}
+
+impl Blocks {
+    /// The whole blocks that lie inside `length` bytes from `start`; none for a block size of zero.
+    pub(super) fn inside(start: u64, length: u64, block_size: u64) -> Self {
+        let end = start.saturating_add(length);
+        let first = start.checked_next_multiple_of(block_size).unwrap_or(end);
+        let count = end.saturating_sub(first).checked_div(block_size).unwrap_or(0);
+        Self { first, block_size, count }
+    }
+
+    /// The `index`th of `parts` slices, which together cover all blocks, once each.
+    pub(super) fn slice(self, index: u64, parts: u64) -> Self {
+        let at = |i: u64| (u128::from(self.count) * u128::from(i) / u128::from(parts.max(1))) as u64;
+        let (from, to) = (at(index), at(index + 1));
+        Self { first: self.first + from * self.block_size, block_size: self.block_size, count: to - from }
+    }
+
+    fn offset(self, index: u64) -> u64 {
+        self.first + index * self.block_size
+    }
+}
+
+/// An endless sequence of offsets inside a region.
+#[derive(Debug, Clone)]
+pub(super) enum Offsets {
+    /// One after another, and again from the start.
+    Sequential { blocks: Blocks, next: u64 },
+    /// One after another, taken in turns by several threads, so that together they read one stream.
+    Shared { blocks: Blocks, next: Arc<AtomicU64> },
+    /// Uniformly at random, with repetition.
+    Random { blocks: Blocks, random: Random },
+}
+
+impl Offsets {
+    /// Offsets of `pattern`; `seed` decides a random sequence.
+    pub(super) fn new(pattern: Pattern, blocks: Blocks, seed: u64) -> Self {
+        match pattern {
+            Pattern::Sequential => Self::Sequential { blocks, next: 0 },
+            Pattern::Random => Self::Random { blocks, random: Random::seeded(seed) },
+        }
+    }
+
+    /// The offset of the next I/O.
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        match self {
+            Self::Sequential { blocks, next } => {
+                let index = *next;
+                *next = if index + 1 < blocks.count { index + 1 } else { 0 };
+                blocks.offset(index)
+            }
+            Self::Shared { blocks, next } => {
+                blocks.offset(next.fetch_add(1, Ordering::Relaxed) % blocks.count.max(1))
+            }
+            Self::Random { blocks, random } => blocks.offset(random.below(blocks.count)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn sequential_offsets_visit_each_block_once_and_start_again() {
+        let mut offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 4 * MIB + 5, MIB), 0);
+        let got: Vec<u64> = (0..6).map(|_| offsets.next() / MIB).collect();
+        assert_eq!(got, [0, 1, 2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn threads_that_share_a_stream_take_each_block_once() {
+        let blocks = Blocks::inside(0, 100 * 4096, 4096);
+        let shared = Offsets::Shared { blocks, next: Arc::default() };
+        let mut got: Vec<u64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    let mut offsets = shared.clone();
+                    scope.spawn(move || (0..25).map(|_| offsets.next()).collect::<Vec<_>>())
+                })
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        got.sort_unstable();
+        assert_eq!(got, (0..100).map(|i| i * 4096).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn random_offsets_are_about_uniform() {
+        // 64 blocks, 64 000 draws: 1000 expected in each. The chi-squared statistic with 63 degrees of freedom is below
+        // 103.4 with probability 0.999 (NIST e-Handbook 1.3.6.7.4); the seed makes the test deterministic.
+        let mut offsets = Offsets::new(Pattern::Random, Blocks::inside(0, 64 * 4096, 4096), 42);
+        let mut seen = [0u32; 64];
+        for _ in 0..64_000 {
+            seen[(offsets.next() / 4096) as usize] += 1;
+        }
+        let chi2: f64 = seen.iter().map(|n| (f64::from(*n) - 1000.0).powi(2) / 1000.0).sum();
+        assert!(chi2 < 103.4, "chi-squared {chi2}");
+    }
+
+    #[test]
+    fn a_seed_decides_the_sequence() {
+        let draw = |seed| {
+            let mut offsets = Offsets::new(Pattern::Random, Blocks::inside(0, MIB, 512), seed);
+            (0..20).map(|_| offsets.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+
+    proptest! {
+        #[test]
+        fn every_offset_is_an_aligned_block_inside_the_region(
+            start in 0u64..1 << 40, length in 0u64..1 << 40, shift in 9u32..21, seed: u64, sequential: bool,
+        ) {
+            let block_size = 1u64 << shift;
+            let blocks = Blocks::inside(start, length, block_size);
+            prop_assume!(blocks.count > 0);
+            let pattern = if sequential { Pattern::Sequential } else { Pattern::Random };
+            let mut offsets = Offsets::new(pattern, blocks, seed);
+            for _ in 0..50 {
+                let offset = offsets.next();
+                prop_assert_eq!(offset % block_size, 0);
+                prop_assert!(offset >= start && offset + block_size <= start + length);
+            }
+        }
+
+        #[test]
+        fn slices_cover_the_region_without_overlap(count in 1u64..1 << 50, parts in 1u64..64) {
+            let whole = Blocks { first: 4096, block_size: 4096, count };
+            let mut at = whole.first;
+            for index in 0..parts {
+                let part = whole.slice(index, parts);
+                prop_assert_eq!(part.first, at);
+                at += part.count * part.block_size;
+            }
+            prop_assert_eq!(at, whole.first + count * 4096);
+        }
+
+        #[test]
+        fn foreign_sizes_never_overflow(start: u64, length: u64, block_size: u64) {
+            let blocks = Blocks::inside(start, length, block_size);
+            prop_assert!(blocks.count == 0 || blocks.first >= start);
+        }
+    }
+}

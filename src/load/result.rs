@@ -1,0 +1,90 @@
+//! Turns counts in ticks into a measurement in units.
+
+use super::clock::Scale;
+use super::measurement::{GeneratorUse, Latency, Measurement, SlowIo, Workload};
+use super::run::BUCKET;
+use super::stats;
+use super::tally::Tally;
+use super::target::Target;
+use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+
+/// What is known at the end of a run.
+pub(super) struct Report<'a> {
+    pub(super) target: &'a Target,
+    pub(super) workload: &'a Workload,
+    pub(super) tally: &'a Tally,
+    pub(super) scale: Scale,
+    pub(super) engine: String,
+    pub(super) queue_depth: u32,
+    pub(super) threads: u32,
+    pub(super) pinned_to: Vec<u32>,
+}
+
+/// The measurement of a run.
+pub(super) fn measurement(report: &Report<'_>) -> Measurement {
+    let Report { target, workload, tally, scale, .. } = report;
+    let elapsed = scale.nanos(tally.elapsed());
+    let bytes = Bytes::new(tally.bytes());
+    let series: Vec<BytesPerSec> =
+        tally.full_buckets().iter().map(|bytes| Bytes::new(*bytes).per(BUCKET.duration())).collect();
+    let seconds = elapsed.as_secs_f64();
+    let ios = tally.latencies.count();
+    Measurement {
+        workload: (*workload).clone(),
+        access: target.access(),
+        bytes,
+        elapsed_ns: elapsed,
+        bytes_per_second: bytes.per(elapsed.duration()),
+        ci95: stats::ci95(&series),
+        iops: Iops::new(if seconds > 0.0 { ios as f64 / seconds } else { 0.0 }),
+        latency: latency(tally, *scale),
+        series,
+        errors: tally.errors,
+        first_error: tally.first_error.clone(),
+        cut_short: tally.cut_short.clone(),
+        generator: generator_use(report, elapsed),
+        region: target.region().length,
+    }
+}
+
+/// Latencies in nanoseconds.
+pub(super) fn latency(tally: &Tally, scale: Scale) -> Latency {
+    let latencies = &tally.latencies;
+    let nanos = |ticks: Option<u64>| scale.nanos(ticks.unwrap_or(0));
+    Latency {
+        count: latencies.count(),
+        min: nanos(latencies.min()),
+        mean: Nanos::new(scale.nanos_f64(latencies.mean().unwrap_or(0.0)).round() as u64),
+        p50: nanos(latencies.quantile(0.5)),
+        p99: nanos(latencies.quantile(0.99)),
+        p999: nanos(latencies.quantile(0.999)),
+        max: nanos(latencies.max()),
+        overflow: latencies.overflow(),
+        slowest: tally
+            .slowest
+            .kept()
+            .iter()
+            .map(|slow| SlowIo {
+                latency_ns: scale.nanos(slow.ticks),
+                offset: Bytes::new(slow.offset),
+                at_ns: scale.nanos(slow.end.saturating_sub(tally.start())),
+            })
+            .collect(),
+    }
+}
+
+fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
+    let Report { tally, .. } = report;
+    let seconds = elapsed.as_secs_f64();
+    let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    GeneratorUse {
+        cpu: ratio(tally.busiest_cpu_seconds, seconds),
+        enters_per_io: ratio(tally.effort.enters as f64, tally.latencies.count() as f64),
+        involuntary_switches: tally.effort.involuntary_switches,
+        engine: report.engine.clone(),
+        queue_depth: report.queue_depth,
+        mean_in_flight: ratio(tally.latencies.sum() as f64, tally.elapsed() as f64),
+        threads: report.threads,
+        pinned_to: report.pinned_to.clone(),
+    }
+}

@@ -1,0 +1,389 @@
+//! The first engine: io_uring with a registered buffer, file and ring descriptor, where the kernel grants them.
+
+#![expect(unsafe_code, reason = "the kernel reads into memory that the submission queue names by address")]
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue};
+use nix::libc;
+
+use super::buffer::Buffer;
+use super::engine::{Completion, Engine, PATIENCE};
+
+/// What the kernel granted of what makes a ring fast. All of it is optional; none of it changes what is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// `IORING_SETUP_CQSIZE` (Linux 5.5): a completion queue no larger than the depth.
+    pub(super) small_queue: bool,
+    /// `IORING_SETUP_COOP_TASKRUN` (5.19): no inter-processor interrupt for a completion.
+    pub(super) cooperative: bool,
+    /// `IORING_SETUP_SINGLE_ISSUER` with `IORING_SETUP_DEFER_TASKRUN` (6.1): completions are worked off only when the
+    /// worker waits for them.
+    pub(super) deferred: bool,
+    /// `IORING_SETUP_NO_SQARRAY` (6.6): no index array in front of the submission queue.
+    pub(super) no_array: bool,
+    /// `IORING_REGISTER_BUFFERS`: pages are pinned once instead of for each I/O.
+    pub(super) fixed_buffer: bool,
+    /// `IORING_REGISTER_FILES`: the file is looked up once.
+    pub(super) fixed_file: bool,
+    /// `IORING_REGISTER_RING_FDS` (5.18): the ring itself is looked up once.
+    pub(super) ring_descriptor: bool,
+}
+
+impl Granted {
+    /// The steps of the ladder, best first. Each drops what the youngest kernel feature was; SINGLE_ISSUER and
+    /// DEFER_TASKRUN go together, since the second requires the first.
+    const LADDER: [Self; 5] = {
+        let none = Self {
+            small_queue: false,
+            cooperative: false,
+            deferred: false,
+            no_array: false,
+            fixed_buffer: false,
+            fixed_file: false,
+            ring_descriptor: false,
+        };
+        let small = Self { small_queue: true, ..none };
+        let cooperative = Self { cooperative: true, ..small };
+        let deferred = Self { deferred: true, ..cooperative };
+        [Self { no_array: true, ..deferred }, deferred, cooperative, small, none]
+    };
+
+    fn builder(self, depth: u32) -> Builder {
+        let mut builder = IoUring::builder();
+        builder.dontfork();
+        if self.small_queue {
+            builder.setup_cqsize(depth);
+        }
+        if self.cooperative {
+            builder.setup_coop_taskrun();
+        }
+        if self.deferred {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        if self.no_array {
+            builder.setup_no_sqarray();
+        }
+        builder
+    }
+}
+
+impl fmt::Display for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            (self.small_queue, "cqsize"),
+            (self.cooperative, "coop_taskrun"),
+            (self.deferred, "single_issuer, defer_taskrun"),
+            (self.no_array, "no_sqarray"),
+            (self.fixed_buffer, "fixed buffer"),
+            (self.fixed_file, "fixed file"),
+            (self.ring_descriptor, "registered ring"),
+        ];
+        let names: Vec<&str> = names.into_iter().filter_map(|(on, name)| on.then_some(name)).collect();
+        write!(f, "io_uring ({})", if names.is_empty() { "no extras".to_owned() } else { names.join(", ") })
+    }
+}
+
+/// A ring before it is used. Make it on the thread that will use it: DEFER_TASKRUN ties it to that thread.
+pub(super) struct Ring {
+    ring: IoUring,
+    granted: Granted,
+}
+
+impl Ring {
+    /// Sets up a ring of at least `depth` entries with the most that the kernel grants.
+    ///
+    /// # Errors
+    /// The kernel has no io_uring (ENOSYS), forbids it (EPERM), lacks locked memory for it (ENOMEM), or is older than
+    /// 5.11, which cannot wait with a time-out (reported as ENOSYS).
+    pub(super) fn open(depth: u32) -> io::Result<Self> {
+        let entries = depth.max(1).next_power_of_two();
+        let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
+        for granted in Granted::LADDER {
+            match granted.builder(entries).build(entries) {
+                Ok(ring) if ring.params().is_feature_ext_arg() => return Ok(Self { ring, granted }),
+                Ok(_) => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refusal)
+    }
+}
+
+/// What each I/O is.
+#[derive(Clone, Copy)]
+enum Operation {
+    /// A read into the registered buffer of the registered file.
+    FixedFixed,
+    /// A read into the registered buffer.
+    FixedBuffer(Fd),
+    /// A read of the registered file into memory that the kernel pins each time.
+    FixedFile,
+    /// A plain read.
+    Plain(Fd),
+    /// Nothing: the cost of the engine itself.
+    Nop,
+}
+
+/// A ring at work on one file.
+///
+/// It owns the memory that the kernel writes into, and lives no longer than the file (`'f`) and the ring (`'r`).
+pub(super) struct RingEngine<'r, 'f> {
+    submitter: Submitter<'r>,
+    submissions: SubmissionQueue<'r>,
+    completions: CompletionQueue<'r>,
+    buffer: ManuallyDrop<Buffer>,
+    block_size: u32,
+    operation: Operation,
+    granted: Granted,
+    /// Prepared and not yet completed.
+    in_flight: u64,
+    enters: u64,
+    _file: Option<&'f File>,
+}
+
+impl<'r, 'f> RingEngine<'r, 'f> {
+    /// Reads blocks of `block_size` from `file`; slot `i` reads into the `i`th block of `buffer`. Registers what can be
+    /// registered: a refusal (locked memory is limited on kernels before 5.12) only costs speed.
+    pub(super) fn reading(ring: &'r mut Ring, file: &'f File, buffer: Buffer, block_size: u32) -> Self {
+        let mut engine = Self::idle(ring, buffer, block_size);
+        let whole = [libc::iovec {
+            iov_base: engine.buffer.start().as_ptr().cast(),
+            iov_len: engine.buffer.length(),
+        }];
+        // SAFETY: the mapping stays until the engine is dropped. The kernel pins its pages, so even a ring that outlives
+        // it writes to no memory that was reused.
+        engine.granted.fixed_buffer = unsafe { engine.submitter.register_buffers(&whole) }.is_ok();
+        engine.granted.fixed_file = engine.submitter.register_files(&[file.as_raw_fd()]).is_ok();
+        let fd = Fd(file.as_raw_fd());
+        engine.operation = match (engine.granted.fixed_buffer, engine.granted.fixed_file) {
+            (true, true) => Operation::FixedFixed,
+            (true, false) => Operation::FixedBuffer(fd),
+            (false, true) => Operation::FixedFile,
+            (false, false) => Operation::Plain(fd),
+        };
+        engine._file = Some(file);
+        engine
+    }
+
+    /// Does nothing `in_flight` times over: each I/O is a NOP that passes through the ring.
+    pub(super) fn idle(ring: &'r mut Ring, buffer: Buffer, block_size: u32) -> Self {
+        let mut granted = ring.granted;
+        let (mut submitter, submissions, completions) = ring.ring.split();
+        granted.ring_descriptor = submitter.register_ring_fd().is_ok();
+        Self {
+            submitter,
+            submissions,
+            completions,
+            buffer: ManuallyDrop::new(buffer),
+            block_size,
+            operation: Operation::Nop,
+            granted,
+            in_flight: 0,
+            enters: 0,
+            _file: None,
+        }
+    }
+
+    /// What the kernel granted.
+    pub(super) fn granted(&self) -> Granted {
+        self.granted
+    }
+
+    /// The submission for a slot; `None` when the slot has no block in the buffer.
+    #[inline]
+    fn entry(&self, slot: u32, offset: u64) -> Option<squeue::Entry> {
+        let length = self.block_size;
+        let from = slot as usize * length as usize;
+        if from + length as usize > self.buffer.length() {
+            return None;
+        }
+        let at = self.buffer.start().as_ptr().wrapping_add(from);
+        let entry = match self.operation {
+            Operation::FixedFixed => opcode::ReadFixed::new(Fixed(0), at, length, 0).offset(offset).build(),
+            Operation::FixedBuffer(fd) => opcode::ReadFixed::new(fd, at, length, 0).offset(offset).build(),
+            Operation::FixedFile => opcode::Read::new(Fixed(0), at, length).offset(offset).build(),
+            Operation::Plain(fd) => opcode::Read::new(fd, at, length).offset(offset).build(),
+            Operation::Nop => opcode::Nop::new().build(),
+        };
+        Some(entry.user_data(u64::from(slot)))
+    }
+
+    /// One `io_uring_enter`. Submits all that is queued.
+    #[inline]
+    fn enter(&mut self, want: u32) -> io::Result<usize> {
+        self.enters += 1;
+        if want > 0 {
+            let patience = Timespec::new().nsec(PATIENCE.subsec_nanos());
+            return self.submitter.submit_with_args(want as usize, &SubmitArgs::new().timespec(&patience));
+        }
+        // `submit` would not set GETEVENTS, without which a deferred completion never arrives.
+        let queued = self.submissions.len() as u32;
+        // SAFETY: no argument is passed, and the count is that of entries pushed, each of which `prepare` vouches for.
+        unsafe { self.submitter.enter::<libc::sigset_t>(queued, 0, EnterFlags::GETEVENTS.bits(), None) }
+    }
+}
+
+impl Engine for RingEngine<'_, '_> {
+    #[inline]
+    fn prepare(&mut self, slot: u32, offset: u64) -> io::Result<()> {
+        let entry = self.entry(slot, offset).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: the entry names memory inside `self.buffer`, which is not freed before the completion arrived (see
+        // `drop`) and which no Rust reference points into while the engine lives; its file lives for `'f`, longer than
+        // the engine. The worker gives out a slot to one I/O at a time, so no two write to the same block; were it
+        // otherwise, the kernel would still write only into this buffer.
+        unsafe { self.submissions.push(&entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+        self.submissions.sync();
+        if let Err(error) = self.enter(want) {
+            match error.raw_os_error() {
+                // Nothing ended in time, a signal came, or completions must be taken first: look and come back.
+                Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
+                _ => return Err(error),
+            }
+        }
+        self.submissions.sync();
+        self.completions.sync();
+        let before = done.len();
+        done.extend(
+            (&mut self.completions)
+                .map(|entry| Completion { slot: entry.user_data() as u32, result: entry.result() }),
+        );
+        self.completions.sync();
+        self.in_flight = self.in_flight.saturating_sub((done.len() - before) as u64);
+        Ok(())
+    }
+
+    fn enters(&self) -> u64 {
+        self.enters
+    }
+}
+
+impl Drop for RingEngine<'_, '_> {
+    fn drop(&mut self) {
+        if self.in_flight == 0 {
+            // SAFETY: the buffer is dropped here and nowhere else, and `self` is not used afterwards. No I/O is in
+            // flight, so the kernel writes to it no more.
+            unsafe { ManuallyDrop::drop(&mut self.buffer) };
+        }
+        // Else a device keeps I/Os and may yet write: the memory is given up instead of reused.
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    /// A ring, or `None` with a note where the kernel forbids io_uring.
+    fn ring(depth: u32) -> Option<Ring> {
+        match Ring::open(depth) {
+            Ok(ring) => Some(ring),
+            Err(error) => {
+                println!("skipped: no io_uring here: {error}");
+                None
+            }
+        }
+    }
+
+    fn reap(engine: &mut RingEngine<'_, '_>, count: usize) -> Vec<Completion> {
+        let mut done = Vec::new();
+        while done.len() < count {
+            engine.submit_and_reap(1, &mut done).unwrap();
+        }
+        done
+    }
+
+    #[test]
+    fn every_read_returns_its_bytes_into_its_own_block() {
+        let Some(mut ring) = ring(4) else { return };
+        let file = tempfile::tempfile().unwrap();
+        let data: Vec<u8> = (0..4u8).flat_map(|block| [block + 1; 4096]).collect();
+        file.write_all_at(&data, 0).unwrap();
+        let mut engine = RingEngine::reading(&mut ring, &file, Buffer::new(4 * 4096).unwrap(), 4096);
+        for slot in 0..4 {
+            engine.prepare(slot, u64::from(3 - slot) * 4096).unwrap();
+        }
+        let mut done = reap(&mut engine, 4);
+        done.sort_by_key(|completion| completion.slot);
+        assert_eq!(done, [0, 1, 2, 3].map(|slot| Completion { slot, result: 4096 }));
+        assert_eq!(engine.in_flight, 0);
+        let firsts: Vec<u8> = engine.buffer.bytes().chunks(4096).map(|block| block[0]).collect();
+        assert_eq!(firsts, [4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn a_plain_read_works_where_nothing_can_be_registered() {
+        let Some(mut ring) = ring(2) else { return };
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[9; 512], 0).unwrap();
+        for operation in [
+            Operation::Plain(Fd(file.as_raw_fd())),
+            Operation::FixedFile,
+            Operation::FixedBuffer(Fd(file.as_raw_fd())),
+        ] {
+            let mut ring = match operation {
+                Operation::Plain(_) => Ring::open(2).unwrap(),
+                _ => std::mem::replace(&mut ring, Ring::open(2).unwrap()),
+            };
+            let mut engine = RingEngine::reading(&mut ring, &file, Buffer::new(1024).unwrap(), 512);
+            engine.operation = operation;
+            engine.prepare(1, 0).unwrap();
+            assert_eq!(reap(&mut engine, 1), [Completion { slot: 1, result: 512 }]);
+            assert_eq!(engine.buffer.bytes()[512], 9);
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test may open a directory")]
+    fn a_failed_read_is_a_completion_with_its_errno() {
+        let Some(mut ring) = ring(1) else { return };
+        let directory = File::open("/").unwrap();
+        let mut engine = RingEngine::reading(&mut ring, &directory, Buffer::new(512).unwrap(), 512);
+        engine.prepare(0, 0).unwrap();
+        assert_eq!(reap(&mut engine, 1), [Completion { slot: 0, result: -libc::EISDIR }]);
+    }
+
+    #[test]
+    fn waiting_for_nothing_ends() {
+        let Some(mut ring) = ring(1) else { return };
+        let mut engine = RingEngine::idle(&mut ring, Buffer::new(1).unwrap(), 0);
+        let mut done = Vec::new();
+        engine.submit_and_reap(1, &mut done).unwrap();
+        assert_eq!(done, []);
+    }
+
+    #[test]
+    fn a_slot_outside_the_buffer_or_the_queue_is_refused() {
+        let Some(mut ring) = ring(2) else { return };
+        let file = tempfile::tempfile().unwrap();
+        let mut engine = RingEngine::reading(&mut ring, &file, Buffer::new(4096).unwrap(), 4096);
+        assert!(engine.prepare(1, 0).is_err());
+        engine.prepare(0, 0).unwrap();
+        engine.prepare(0, 0).unwrap();
+        assert!(engine.prepare(0, 0).is_err());
+        reap(&mut engine, 2);
+    }
+
+    #[test]
+    fn the_ladder_only_ever_gives_things_up() {
+        let count = |granted: &Granted| granted.to_string().matches(',').count();
+        assert!(
+            Granted::LADDER
+                .windows(2)
+                .all(|pair| count(&pair[0]) > count(&pair[1]) || pair[1] == Granted::default())
+        );
+        assert_eq!(Granted::default().to_string(), "io_uring (no extras)");
+    }
+}

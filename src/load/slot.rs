@@ -1,0 +1,149 @@
+//! Slots: the I/Os that can be in flight at once, each with its own start stamp.
+//!
+//! A start stamp lives in the slot of its I/O and is written only when the slot is given out, so no later I/O can
+//! overwrite it and a slow I/O keeps its true start. (A ring of a few shared stamps loses exactly the tail.)
+
+/// An I/O that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flight {
+    /// When it was handed to the kernel, in ticks.
+    pub(super) start: u64,
+    /// Where it went.
+    pub(super) offset: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    flight: Flight,
+    busy: bool,
+}
+
+/// All slots of a worker.
+#[derive(Debug)]
+pub(super) struct Slots {
+    slots: Box<[Slot]>,
+    /// Slots to give out; the last one freed goes first, because its buffer is still in the cache.
+    free: Vec<u32>,
+    /// Slots given out since the last stamp.
+    fresh: Vec<u32>,
+}
+
+impl Slots {
+    /// `depth` free slots.
+    pub(super) fn new(depth: u32) -> Self {
+        let empty = Slot { flight: Flight { start: 0, offset: 0 }, busy: false };
+        Self {
+            slots: vec![empty; depth as usize].into_boxed_slice(),
+            free: (0..depth).rev().collect(),
+            fresh: Vec::with_capacity(depth as usize),
+        }
+    }
+
+    /// How many I/Os are in flight.
+    #[inline]
+    pub(super) fn in_flight(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
+    /// Whether no further I/O fits.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// Gives out a slot for an I/O at `offset`; `None` when all are in flight. Its start is the next
+    /// [`stamp`](Self::stamp).
+    #[inline]
+    pub(super) fn take(&mut self, offset: u64) -> Option<u32> {
+        let slot = self.free.pop()?;
+        if let Some(entry) = self.slots.get_mut(slot as usize) {
+            *entry = Slot { flight: Flight { start: 0, offset }, busy: true };
+        }
+        self.fresh.push(slot);
+        Some(slot)
+    }
+
+    /// Stamps all slots that were given out since the last stamp.
+    #[inline]
+    pub(super) fn stamp(&mut self, now: u64) {
+        for slot in self.fresh.drain(..) {
+            if let Some(entry) = self.slots.get_mut(slot as usize) {
+                entry.flight.start = now;
+            }
+        }
+    }
+
+    /// The offset of an I/O that is in flight, to send it again.
+    pub(super) fn offset(&self, slot: u32) -> Option<u64> {
+        self.slots.get(slot as usize).filter(|entry| entry.busy).map(|entry| entry.flight.offset)
+    }
+
+    /// Ends an I/O and frees its slot; `None` when the slot was not in flight, so that no completion can be counted
+    /// twice.
+    #[inline]
+    pub(super) fn finish(&mut self, slot: u32) -> Option<Flight> {
+        let entry = self.slots.get_mut(slot as usize).filter(|entry| entry.busy)?;
+        entry.busy = false;
+        self.free.push(slot);
+        Some(entry.flight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_slot_that_was_freed_last_is_given_out_first() {
+        let mut slots = Slots::new(4);
+        let taken: Vec<u32> = (0..4).filter_map(|i| slots.take(i)).collect();
+        assert_eq!(taken, [0, 1, 2, 3]);
+        slots.finish(1);
+        slots.finish(3);
+        assert_eq!((slots.take(9), slots.take(9), slots.take(9)), (Some(3), Some(1), None));
+    }
+
+    #[test]
+    fn a_completion_that_nobody_waits_for_is_refused() {
+        let mut slots = Slots::new(2);
+        assert_eq!(slots.finish(0), None);
+        assert_eq!(slots.finish(77), None);
+        let slot = slots.take(512).unwrap();
+        assert!(slots.finish(slot).is_some());
+        assert_eq!(slots.finish(slot), None);
+        assert_eq!(slots.in_flight(), 0);
+    }
+
+    proptest! {
+        // Random completion order: every I/O is recorded once, with its own start and offset.
+        #[test]
+        fn every_completion_meets_its_own_start_once(
+            depth in 1u32..64, steps in prop::collection::vec((1usize..9, any::<u64>()), 1..120),
+        ) {
+            let mut slots = Slots::new(depth);
+            let mut flying: Vec<(u32, Flight)> = Vec::new();
+            let (mut begun, mut ended, mut now) = (0u64, 0u64, 1000);
+            for (batch, pick) in steps {
+                let mut fresh = Vec::new();
+                for _ in 0..batch {
+                    let offset = begun * 4096;
+                    let Some(slot) = slots.take(offset) else { break };
+                    prop_assert!(flying.iter().chain(&fresh).all(|(other, _)| *other != slot));
+                    fresh.push((slot, Flight { start: now, offset }));
+                    begun += 1;
+                }
+                slots.stamp(now);
+                flying.append(&mut fresh);
+                now += 17;
+                for _ in 0..(pick % 7) {
+                    if flying.is_empty() { break }
+                    let (slot, want) = flying.swap_remove((pick % flying.len() as u64) as usize);
+                    prop_assert_eq!(slots.finish(slot), Some(want));
+                    ended += 1;
+                }
+                prop_assert_eq!(u64::from(slots.in_flight()), begun - ended);
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What one worker counted, and how the counts of several become one measurement.
+
+use super::histogram::Histogram;
+use super::slot::Flight;
+use super::slowest::{Slow, Slowest};
+
+/// The measured time in ticks, the same for all workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Its first tick.
+    pub(super) start: u64,
+    /// The tick after its last.
+    pub(super) end: u64,
+    /// Ticks in each bucket of the series.
+    pub(super) bucket: u64,
+}
+
+impl Window {
+    /// Whether something that was seen at `now` belongs to it.
+    #[inline]
+    pub(super) fn contains(&self, now: u64) -> bool {
+        self.start <= now && now < self.end
+    }
+
+    /// How many buckets it has, an unfinished last one included.
+    fn buckets(&self) -> usize {
+        let span = self.end.saturating_sub(self.start);
+        usize::try_from(span.div_ceil(self.bucket.max(1))).unwrap_or(0)
+    }
+}
+
+/// Processor time and kernel entries between the beginning and the end of the measured time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Effort {
+    /// User and system time in seconds.
+    pub(super) cpu_seconds: f64,
+    /// Involuntary context switches.
+    pub(super) involuntary_switches: u64,
+    /// Kernel entries.
+    pub(super) enters: u64,
+}
+
+/// Counts of one worker, or of several merged.
+#[derive(Debug, Clone)]
+pub(super) struct Tally {
+    window: Window,
+    block_size: u64,
+    /// Latencies of reads that ended well in the window.
+    pub(super) latencies: Histogram,
+    /// The slowest of them.
+    pub(super) slowest: Slowest,
+    /// Bytes in each bucket of the window.
+    series: Vec<u64>,
+    /// Failed reads, warm-up included.
+    pub(super) errors: u64,
+    /// The first failure in words.
+    pub(super) first_error: Option<String>,
+    /// Why the worker ended early.
+    pub(super) cut_short: Option<String>,
+    /// The tick at which it stopped counting.
+    pub(super) stopped: u64,
+    /// What it used.
+    pub(super) effort: Effort,
+    /// The processor time of the busiest worker in seconds.
+    pub(super) busiest_cpu_seconds: f64,
+}
+
+impl Tally {
+    /// Nothing counted yet.
+    pub(super) fn new(window: Window, block_size: u64) -> Self {
+        Self {
+            window,
+            block_size,
+            latencies: Histogram::new(),
+            slowest: Slowest::default(),
+            series: vec![0; window.buckets()],
+            errors: 0,
+            first_error: None,
+            cut_short: None,
+            stopped: 0,
+            effort: Effort::default(),
+            busiest_cpu_seconds: 0.0,
+        }
+    }
+
+    /// Counts the latency of a read that ended well at `now`, in the window.
+    #[inline]
+    pub(super) fn record(&mut self, flight: Flight, now: u64) {
+        let ticks = now.saturating_sub(flight.start);
+        self.latencies.record(ticks);
+        self.slowest.offer(Slow { ticks, offset: flight.offset, end: now });
+    }
+
+    /// Counts the bytes of `blocks` reads that ended well at `now`, in the window.
+    #[inline]
+    pub(super) fn add_blocks(&mut self, blocks: u64, now: u64) {
+        let bucket = now.saturating_sub(self.window.start) / self.window.bucket.max(1);
+        if let Some(bytes) = self.series.get_mut(bucket as usize) {
+            *bytes += blocks * self.block_size;
+        }
+    }
+
+    /// Counts a failed read.
+    pub(super) fn fail(&mut self, what: impl FnOnce() -> String) {
+        self.errors += 1;
+        self.first_error.get_or_insert_with(what);
+    }
+
+    /// Adds the counts of another worker over the same window.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.latencies.merge(&other.latencies);
+        self.slowest.merge(&other.slowest);
+        for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
+            *mine += theirs;
+        }
+        self.errors += other.errors;
+        self.first_error = self.first_error.take().or(other.first_error);
+        self.cut_short = self.cut_short.take().or(other.cut_short);
+        self.stopped = self.stopped.max(other.stopped);
+        self.effort.cpu_seconds += other.effort.cpu_seconds;
+        self.effort.involuntary_switches += other.effort.involuntary_switches;
+        self.effort.enters += other.effort.enters;
+        self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);
+    }
+
+    /// All bytes of the window.
+    pub(super) fn bytes(&self) -> u64 {
+        self.series.iter().sum()
+    }
+
+    /// The ticks that were measured: the whole window, or less of it when the run was cut short.
+    pub(super) fn elapsed(&self) -> u64 {
+        self.stopped.min(self.window.end).saturating_sub(self.window.start)
+    }
+
+    /// When the window began.
+    pub(super) fn start(&self) -> u64 {
+        self.window.start
+    }
+
+    /// Bytes in each bucket that was measured from beginning to end. The last bucket of a window that is no multiple of
+    /// a bucket, and the one in which a run was cut short, are left out: their rate would be too low.
+    pub(super) fn full_buckets(&self) -> &[u64] {
+        let full = (self.elapsed() / self.window.bucket.max(1)) as usize;
+        self.series.get(..full).unwrap_or(&self.series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window { start: 1000, end: 1350, bucket: 100 };
+
+    fn at(times: &[u64], stopped: u64) -> Tally {
+        let mut tally = Tally::new(WINDOW, 4096);
+        for now in times {
+            tally.record(Flight { start: now - 10, offset: 0 }, *now);
+            tally.add_blocks(1, *now);
+        }
+        tally.stopped = stopped;
+        tally
+    }
+
+    #[test]
+    fn the_unfinished_last_bucket_counts_in_the_bytes_and_not_in_the_series() {
+        let tally = at(&[1000, 1099, 1100, 1349], 1360);
+        assert_eq!(tally.bytes(), 4 * 4096);
+        assert_eq!(tally.elapsed(), 350);
+        assert_eq!(tally.full_buckets(), [2 * 4096, 4096, 0]);
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_has_only_its_full_buckets() {
+        let tally = at(&[1000, 1150], 1199);
+        assert_eq!((tally.elapsed(), tally.full_buckets()), (199, &[4096][..]));
+        let stopped_in_warm_up = at(&[], 990);
+        assert_eq!((stopped_in_warm_up.elapsed(), stopped_in_warm_up.full_buckets().len()), (0, 0));
+    }
+
+    #[test]
+    fn a_window_of_whole_buckets_loses_none() {
+        let mut tally = Tally::new(Window { start: 5, end: 305, bucket: 100 }, 1);
+        tally.add_blocks(1, 304);
+        tally.stopped = 310;
+        assert_eq!(tally.full_buckets(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn merging_adds_what_workers_did_and_keeps_the_first_error() {
+        let mut a = at(&[1000, 1200], 1350);
+        let mut b = at(&[1001], 1400);
+        b.fail(|| "b failed".to_owned());
+        b.fail(|| "again".to_owned());
+        b.busiest_cpu_seconds = 0.5;
+        b.effort.enters = 3;
+        a.merge(b);
+        assert_eq!((a.bytes(), a.latencies.count(), a.errors), (3 * 4096, 3, 2));
+        assert_eq!(a.first_error.as_deref(), Some("b failed"));
+        assert_eq!(a.full_buckets(), [2 * 4096, 0, 4096]);
+        assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
+    }
+}

@@ -1,0 +1,395 @@
+//! One worker: keeps its slots in flight until the measured time is over, and counts what ends.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::resource::{UsageWho, getrusage};
+
+use super::clock::Clock;
+use super::control::Control;
+use super::engine::{Completion, Engine};
+use super::offsets::Offsets;
+use super::slot::Slots;
+use super::tally::{Effort, Tally, Window};
+use crate::units::Nanos;
+
+/// After so many failed reads in a row the target counts as failed.
+const MAX_CONSECUTIVE_ERRORS: u32 = 16;
+/// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+/// How often the worker tells how far it is.
+const REPORT_EVERY: Nanos = Nanos::from_millis(10);
+
+/// When the worker takes completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reap {
+    /// As they arrive, one at a time if need be, and sends the next I/O at once. The latencies are what an application
+    /// at this depth sees.
+    #[default]
+    AsTheyArrive,
+    /// In batches of so many, which saves kernel entries and adds the waiting for the rest of the batch to each latency:
+    /// for the highest rate, not for latencies.
+    Batch(u32),
+}
+
+/// What all workers of a run share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) control: &'a Control,
+    /// Set when one worker fails, so that the others end too.
+    pub(super) abort: &'a AtomicBool,
+    pub(super) clock: Clock,
+    pub(super) reap: Reap,
+    /// Bytes in each read; what a read must return.
+    pub(super) block_size: u32,
+}
+
+/// Why the loop ended.
+enum End {
+    Time,
+    Stopped,
+    Failed(String),
+}
+
+/// One worker at work.
+pub(super) struct Worker<'a, E> {
+    shared: Shared<'a>,
+    engine: &'a mut E,
+    offsets: Offsets,
+    slots: Slots,
+    window: Window,
+    tally: Tally,
+    done: Vec<Completion>,
+    consecutive_errors: u32,
+    last_error: String,
+    unreported: u64,
+    report_at: u64,
+}
+
+impl<'a, E: Engine> Worker<'a, E> {
+    /// A worker that keeps `depth` I/Os in flight.
+    pub(super) fn new(
+        shared: Shared<'a>,
+        engine: &'a mut E,
+        offsets: Offsets,
+        depth: u32,
+        window: Window,
+    ) -> Self {
+        Self {
+            shared,
+            engine,
+            offsets,
+            slots: Slots::new(depth),
+            window,
+            tally: Tally::new(window, u64::from(shared.block_size)),
+            done: Vec::with_capacity(2 * depth as usize),
+            consecutive_errors: 0,
+            last_error: String::new(),
+            unreported: 0,
+            report_at: 0,
+        }
+    }
+
+    /// Works until the window is over, the run is stopped or the target fails; then waits for what is in flight.
+    pub(super) fn run(mut self) -> Tally {
+        let (end, before) = self.work();
+        let effort = self.effort();
+        self.tally.stopped = self.shared.clock.ticks();
+        let used = before.map_or_else(Effort::default, |before| Effort {
+            cpu_seconds: effort.cpu_seconds - before.cpu_seconds,
+            involuntary_switches: effort.involuntary_switches.saturating_sub(before.involuntary_switches),
+            enters: effort.enters.saturating_sub(before.enters),
+        });
+        self.tally.effort = used;
+        self.tally.busiest_cpu_seconds = used.cpu_seconds;
+        self.tally.cut_short = match end {
+            End::Time => None,
+            End::Stopped => Some("interrupted".to_owned()),
+            End::Failed(why) => {
+                self.shared.abort.store(true, Ordering::Relaxed);
+                Some(why)
+            }
+        };
+        self.drain();
+        self.shared.control.add_bytes(self.unreported);
+        self.tally
+    }
+
+    /// The loop. Also returns what had been used when the window began.
+    fn work(&mut self) -> (End, Option<Effort>) {
+        let mut before = None;
+        let mut now = self.shared.clock.ticks();
+        loop {
+            if before.is_none() && now >= self.window.start {
+                before = Some(self.effort());
+            }
+            if now >= self.window.end {
+                return (End::Time, before);
+            }
+            if self.shared.control.is_stopped() || self.shared.abort.load(Ordering::Relaxed) {
+                return (End::Stopped, before);
+            }
+            match self.turn() {
+                Ok(then) => now = then,
+                Err(error) => return (End::Failed(format!("the engine failed: {error}")), before),
+            }
+            if self.consecutive_errors >= MAX_CONSECUTIVE_ERRORS {
+                let why = format!(
+                    "the target failed: {MAX_CONSECUTIVE_ERRORS} errors in a row, the last: {}",
+                    self.last_error
+                );
+                return (End::Failed(why), before);
+            }
+        }
+    }
+
+    /// Fills the free slots, enters the kernel once and counts what ended. Returns the time after it.
+    #[inline]
+    fn turn(&mut self) -> io::Result<u64> {
+        let batch = match self.shared.reap {
+            Reap::AsTheyArrive => u32::MAX,
+            Reap::Batch(size) => size.max(1),
+        };
+        let mut left = batch;
+        while left > 0 && !self.slots.is_full() {
+            let offset = self.offsets.next();
+            if let Some(slot) = self.slots.take(offset) {
+                self.engine.prepare(slot, offset)?;
+            }
+            left -= 1;
+        }
+        let want = match self.shared.reap {
+            Reap::AsTheyArrive => 1,
+            Reap::Batch(_) if !self.slots.is_full() => 0,
+            Reap::Batch(_) => batch.min(self.slots.in_flight()),
+        };
+        self.slots.stamp(self.shared.clock.ticks());
+        self.engine.submit_and_reap(want, &mut self.done)?;
+        let now = self.shared.clock.ticks();
+        self.count(now)?;
+        Ok(now)
+    }
+
+    /// Counts the completions that were seen at `now`.
+    #[inline]
+    fn count(&mut self, now: u64) -> io::Result<()> {
+        let inside = self.window.contains(now);
+        let mut good = 0;
+        let done = std::mem::take(&mut self.done);
+        for completion in &done {
+            if i64::from(completion.result) == i64::from(self.shared.block_size) {
+                if let Some(flight) = self.slots.finish(completion.slot) {
+                    good += 1;
+                    if inside {
+                        self.tally.record(flight, now);
+                    }
+                }
+            } else {
+                self.not_good(*completion)?;
+            }
+        }
+        self.done = done;
+        self.done.clear();
+        if good > 0 {
+            self.consecutive_errors = 0;
+            if inside {
+                self.tally.add_blocks(good, now);
+                self.report(good, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// A read that did not return a whole block: sent again if the kernel asks for that, else a failure.
+    #[cold]
+    fn not_good(&mut self, completion: Completion) -> io::Result<()> {
+        if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
+            return match self.slots.offset(completion.slot) {
+                Some(offset) => self.engine.prepare(completion.slot, offset),
+                None => Ok(()),
+            };
+        }
+        if let Some(flight) = self.slots.finish(completion.slot) {
+            let what = describe(completion.result, self.shared.block_size, flight.offset);
+            self.tally.fail(|| what.clone());
+            self.last_error = what;
+            self.consecutive_errors += 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn report(&mut self, blocks: u64, now: u64) {
+        self.unreported += blocks * u64::from(self.shared.block_size);
+        if now >= self.report_at {
+            self.shared.control.add_bytes(std::mem::take(&mut self.unreported));
+            self.report_at = now.saturating_add(self.shared.clock.ticks_in(REPORT_EVERY));
+        }
+    }
+
+    /// Waits for what is in flight, uncounted. What does not come back within [`DRAIN_LIMIT`] is given up.
+    fn drain(&mut self) {
+        let deadline = Instant::now() + DRAIN_LIMIT;
+        while self.slots.in_flight() > 0 && Instant::now() < deadline {
+            if self.engine.submit_and_reap(self.slots.in_flight(), &mut self.done).is_err() {
+                break;
+            }
+            for completion in self.done.drain(..) {
+                self.slots.finish(completion.slot);
+            }
+        }
+        let lost = self.slots.in_flight();
+        if lost > 0 {
+            let why = format!("{lost} I/Os did not come back within {} s", DRAIN_LIMIT.as_secs());
+            self.tally.cut_short.get_or_insert(why);
+        }
+    }
+
+    /// What this thread and its engine have used so far.
+    fn effort(&self) -> Effort {
+        let enters = self.engine.enters();
+        let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
+            return Effort { enters, ..Effort::default() };
+        };
+        let (user, system) = (usage.user_time(), usage.system_time());
+        let seconds = (user.tv_sec() + system.tv_sec()) as f64;
+        let micros = (user.tv_usec() + system.tv_usec()) as f64;
+        Effort {
+            cpu_seconds: seconds + micros / 1e6,
+            involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
+            enters,
+        }
+    }
+}
+
+/// A failed read in words: who, what, where.
+fn describe(result: i32, block_size: u32, offset: u64) -> String {
+    if result < 0 {
+        let errno = Errno::from_raw(result.saturating_neg());
+        format!("read of {block_size} bytes at offset {offset}: {} ({errno:?})", errno.desc())
+    } else {
+        format!("read of {block_size} bytes at offset {offset}: only {result} bytes came back")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::measurement::Pattern;
+    use crate::load::offsets::Blocks;
+    use crate::load::random::Random;
+    use std::collections::VecDeque;
+
+    const BLOCK: u32 = 4096;
+    const ALWAYS: Window = Window { start: 0, end: u64::MAX, bucket: u64::MAX };
+
+    /// An engine that ends reads in random order with the results it is given, then well, and stops the run after a
+    /// number of good reads.
+    struct Fake<'c> {
+        control: &'c Control,
+        random: Random,
+        pending: Vec<u32>,
+        results: VecDeque<i32>,
+        good: u64,
+        stop_after: u64,
+    }
+
+    impl<'c> Fake<'c> {
+        fn new(control: &'c Control, results: &[i32], stop_after: u64) -> Self {
+            let results = results.iter().copied().collect();
+            Self { control, random: Random::seeded(1), pending: Vec::new(), results, good: 0, stop_after }
+        }
+    }
+
+    impl Engine for Fake<'_> {
+        fn prepare(&mut self, slot: u32, _offset: u64) -> io::Result<()> {
+            assert!(!self.pending.contains(&slot), "slot {slot} is in flight already");
+            self.pending.push(slot);
+            Ok(())
+        }
+
+        fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+            let draining = self.control.is_stopped();
+            let most = self.pending.len() as u64;
+            let count = u64::from(want).max(self.random.below(most + 1)).min(most);
+            for _ in 0..count {
+                let slot = self.pending.swap_remove(self.random.below(self.pending.len() as u64) as usize);
+                let result = self.results.pop_front().unwrap_or(BLOCK as i32);
+                self.good += u64::from(!draining && result == BLOCK as i32);
+                done.push(Completion { slot, result });
+            }
+            if self.good >= self.stop_after {
+                self.control.stop();
+            }
+            Ok(())
+        }
+
+        fn enters(&self) -> u64 {
+            0
+        }
+    }
+
+    fn work(engine: &mut Fake<'_>, depth: u32, reap: Reap, abort: &AtomicBool) -> Tally {
+        let control = engine.control;
+        let shared = Shared { control, abort, clock: Clock::start(), reap, block_size: BLOCK };
+        let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
+        Worker::new(shared, engine, offsets, depth, ALWAYS).run()
+    }
+
+    #[test]
+    fn every_good_read_is_recorded_once_in_whatever_order_reads_end() {
+        for reap in [Reap::AsTheyArrive, Reap::Batch(4), Reap::Batch(100)] {
+            for depth in [1, 7, 32] {
+                let control = Control::default();
+                let mut engine = Fake::new(&control, &[-libc::EAGAIN, -libc::EINTR, -libc::EAGAIN], 5_000);
+                let tally = work(&mut engine, depth, reap, &AtomicBool::new(false));
+                assert_eq!(tally.latencies.count(), engine.good, "depth {depth}, {reap:?}");
+                assert_eq!(tally.bytes(), engine.good * u64::from(BLOCK));
+                assert_eq!(control.bytes_done().get(), tally.bytes());
+                assert_eq!((tally.errors, engine.pending.len()), (0, 0));
+                assert_eq!(tally.cut_short.as_deref(), Some("interrupted"));
+            }
+        }
+    }
+
+    #[test]
+    fn scattered_errors_are_counted_and_do_not_stop_the_run() {
+        let control = Control::default();
+        let results: Vec<i32> =
+            (0..100).map(|i| if i % 2 == 0 { -libc::EIO } else { BLOCK as i32 }).collect();
+        let mut engine = Fake::new(&control, &results, 500);
+        let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
+        assert_eq!((tally.errors, tally.latencies.count()), (50, 500));
+        assert_eq!(tally.first_error.as_deref(), Some("read of 4096 bytes at offset 0: I/O error (EIO)"));
+    }
+
+    #[test]
+    fn sixteen_errors_in_a_row_end_the_run_of_all_workers() {
+        let control = Control::default();
+        let mut engine = Fake::new(&control, &[-libc::EIO; 1000], u64::MAX);
+        let abort = AtomicBool::new(false);
+        let tally = work(&mut engine, 1, Reap::AsTheyArrive, &abort);
+        assert_eq!(tally.errors, 16);
+        assert!(abort.load(Ordering::Relaxed));
+        assert_eq!(
+            tally.cut_short.as_deref(),
+            Some(
+                "the target failed: 16 errors in a row, the last: read of 4096 bytes at offset 61440: I/O error (EIO)"
+            )
+        );
+    }
+
+    #[test]
+    fn a_short_read_is_an_error_that_says_what_came_back() {
+        let control = Control::default();
+        let mut engine = Fake::new(&control, &[BLOCK as i32, 512], 3);
+        let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
+        assert_eq!(
+            tally.first_error.as_deref(),
+            Some("read of 4096 bytes at offset 4096: only 512 bytes came back")
+        );
+    }
+}
