@@ -49,6 +49,8 @@ impl FactRef {
 pub struct Limit {
     /// The most that the hop carries in this direction, in its own bytes (not the application's).
     pub rate: BytesPerSec,
+    /// The rate before packet overhead, where the law tells the two apart.
+    pub raw: Option<BytesPerSec>,
     /// What that rests on.
     pub basis: Basis,
     /// How it was computed, with units: `8 GT/s × 4 × 128/130 / 8 = 3.94 GB/s raw; × 256/(256+24) × 0.9974 = 3.59 GB/s`.

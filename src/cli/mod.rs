@@ -13,6 +13,8 @@ mod snapshot;
 
 pub use failure::Failure;
 
+pub mod args;
+
 use std::process::ExitCode;
 
 use args::{Args, Command};

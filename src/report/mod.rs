@@ -1,1 +1,11 @@
 //! How is it shown? One view model, shown as text or JSON; nothing is computed anew here.
+//!
+//! [`view::build`] joins facts, paths, ceilings and verdict to a [`view::CheckReport`], which is the JSON contract.
+//! Everything else here takes that report: [`text`] for a person, [`why`] for one hop, [`schema`] for other programs.
+
+pub mod progress;
+pub mod sanitize;
+pub mod schema;
+pub mod text;
+pub mod view;
+pub mod why;

@@ -1,0 +1,272 @@
+//! What can be typed: the command line as clap parses it, with its help. No logic but that of parsing.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const AFTER_HELP: &str = "\
+Examples:
+  narrows                             every storage path of this machine, without load
+  narrows /dev/nvme0n1                one path, hop by hop (the same as: narrows check /dev/nvme0n1)
+  narrows /srv --measure              prove it with a short run (10 s at most)
+  narrows /srv --measure=full --json  a thorough run, for another program
+  narrows /dev/sda --why link         where the numbers of the PCIe links come from
+  narrows --plain                     text to paste into a forum
+  narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
+  narrows --from machine.tar.zst      the same verdict, anywhere
+
+Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
+In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
+
+Exit status:
+  0  nothing was found that could be better
+  1  there are findings: a fault, or a limit
+  2  it could not be done; standard error says why";
+
+/// Finds the narrowest point of a storage path, proves it by measurement, and says what would widen it.
+///
+/// Without TARGET every storage path of this machine is shown. Nothing is written and no load is run unless --measure
+/// is given; facts that only root may read are named as missing.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "narrows",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    after_help = AFTER_HELP,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// What to do; without a command, `check`.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The options of `check`, which may be given without its name.
+    #[command(flatten)]
+    pub check: CheckArgs,
+}
+
+/// The commands.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Say what limits a storage path (what narrows does without a command)
+    #[command(after_help = AFTER_HELP)]
+    Check(CheckArgs),
+    /// Record what check reads on this machine, to share it or to look at it elsewhere
+    ///
+    /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,
+    /// UUIDs, MAC and IP addresses, the host name, and mount points that are not well known are replaced, each by the
+    /// same token wherever it stands, so that the verdict stays the same.
+    Snapshot(SnapshotArgs),
+}
+
+/// What `check` is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct CheckArgs {
+    /// A device, partition, mount point, directory, file, PCI address or network interface
+    ///
+    /// Examples: /dev/nvme0n1, /home, ./file, 0000:02:00.0, eth0. Write ./check or ./snapshot for files of that name.
+    pub target: Option<String>,
+
+    /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
+    ///
+    /// quick takes 10 s at most, full runs until the rate is steady (about a minute). A device is only ever read. For
+    /// a file system a scratch file is made and removed again, however the run ends.
+    #[arg(
+        long,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "quick",
+        requires = "target",
+        conflicts_with = "from"
+    )]
+    pub measure: Option<Measure>,
+
+    /// Print JSON (schema narrows/check/1: bytes per second, bytes, nanoseconds)
+    #[arg(long, conflicts_with_all = ["plain", "why"])]
+    pub json: bool,
+
+    /// Print ASCII without colour, at most 78 columns wide, without addresses and UUIDs: to paste in public
+    #[arg(long)]
+    pub plain: bool,
+
+    /// Say where the numbers of a hop come from: its id, the beginning of its id, or a kind such as link
+    #[arg(long, value_name = "HOP")]
+    pub why: Option<String>,
+
+    /// Look at a recorded machine: a file of `narrows snapshot`, or a tar archive of its sys, proc and dev; - is standard input
+    #[arg(long, value_name = "PATH")]
+    pub from: Option<PathBuf>,
+
+    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColorWhen,
+
+    /// The directory for the scratch file [default: TARGET, or the directory that it is in]
+    #[arg(long, value_name = "DIR", requires = "measure")]
+    pub scratch: Option<PathBuf>,
+
+    /// The NUMA node whose processors read and write [default: where the kernel puts them]
+    #[arg(long, value_name = "N")]
+    pub cpu_node: Option<u32>,
+
+    /// The measured time of each run: 4s, 500ms, 2m; a number alone is seconds [default: 2s, full: 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "measure")]
+    pub duration: Option<Duration>,
+}
+
+/// How thoroughly to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Measure {
+    /// At most 10 s in all
+    Quick,
+    /// Until the rate is steady
+    Full,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What `snapshot` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct SnapshotArgs {
+    /// The file to write (a tar archive compressed with zstd), or - for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// Keep serial numbers, addresses, names and mount points as they are
+    #[arg(long)]
+    pub no_redact: bool,
+}
+
+impl Cli {
+    /// What to do: the command that was typed, or `check`.
+    pub fn into_command(self) -> Command {
+        self.command.unwrap_or(Command::Check(self.check))
+    }
+}
+
+/// The longest run that can be asked for.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
+fn duration(text: &str) -> Result<Duration, String> {
+    let refused = || format!("`{text}` is not a time such as 4s, 500ms or 2m");
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let factor = match unit.trim() {
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(refused()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| refused())? * factor;
+    let span = Duration::try_from_secs_f64(seconds).map_err(|_| refused())?;
+    if span.is_zero() || span > LONGEST {
+        return Err(format!("`{text}` is not between 1 ms and 24 h"));
+    }
+    Ok(span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use proptest::prelude::*;
+
+    fn check(words: &[&str]) -> CheckArgs {
+        match Cli::try_parse_from([&["narrows"], words].concat()).map(Cli::into_command) {
+            Ok(Command::Check(args)) => args,
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    fn refused(words: &[&str]) -> String {
+        Cli::try_parse_from([&["narrows"], words].concat()).expect_err("is refused").to_string()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_reads_well() {
+        let mut command = Cli::command().term_width(100);
+        insta::assert_snapshot!("help", command.render_help());
+        insta::assert_snapshot!("long_help", command.render_long_help());
+        let snapshot = command.find_subcommand_mut("snapshot").expect("is a command");
+        insta::assert_snapshot!("snapshot_help", snapshot.render_long_help());
+    }
+
+    #[test]
+    fn a_target_without_a_command_is_checked() {
+        assert_eq!(check(&["/dev/sda"]), check(&["check", "/dev/sda"]));
+        assert_eq!(check(&["/dev/sda"]).target.as_deref(), Some("/dev/sda"));
+        assert_eq!(check(&[]), check(&["check"]));
+        assert_eq!(check(&["--json", "/dev/sda"]), check(&["check", "/dev/sda", "--json"]));
+        assert_eq!(check(&["0000:02:00.0"]).target.as_deref(), Some("0000:02:00.0"));
+    }
+
+    #[test]
+    fn measure_alone_is_quick_and_never_takes_the_target_for_its_value() {
+        assert_eq!(check(&["/srv", "--measure"]).measure, Some(Measure::Quick));
+        assert_eq!(check(&["--measure", "/srv"]).target.as_deref(), Some("/srv"));
+        assert_eq!(check(&["check", "/srv", "--measure=full"]).measure, Some(Measure::Full));
+    }
+
+    #[test]
+    fn what_makes_no_sense_together_is_refused() {
+        assert!(refused(&["--measure"]).contains("TARGET"));
+        assert!(refused(&["/srv", "--measure", "--from", "x.tar.zst"]).contains("--from"));
+        assert!(refused(&["/srv", "--json", "--plain"]).contains("--plain"));
+        assert!(refused(&["/srv", "--scratch", "/tmp"]).contains("--measure"));
+        assert!(refused(&["/srv", "/home"]).contains("/home"));
+    }
+
+    #[test]
+    fn a_snapshot_goes_to_a_file_or_to_standard_output() {
+        let parsed =
+            Cli::try_parse_from(["narrows", "snapshot", "-o", "-", "--no-redact"]).map(Cli::into_command);
+        let Ok(Command::Snapshot(args)) = parsed else { panic!("{parsed:?}") };
+        assert_eq!(args, SnapshotArgs { output: PathBuf::from("-"), no_redact: true });
+        assert!(refused(&["snapshot"]).contains("--output"));
+    }
+
+    #[test]
+    fn times_carry_their_unit() {
+        for (text, want) in [("4s", 4000), ("500ms", 500), ("2m", 120_000), ("1.5", 1500), ("1h", 3_600_000)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_millis(want)), "{text}");
+        }
+        for text in ["", "s", "0", "-1s", "1e9s", "25h", "1 fortnight", "1.2.3s", "99999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_time_panics(text in "\\PC{0,30}") {
+            let _ = duration(&text);
+        }
+    }
+}

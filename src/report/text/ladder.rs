@@ -1,0 +1,241 @@
+//! The path of one target, hop by hop, with a bar for each.
+
+use super::Style;
+use super::ink::{Line, Tone, fit, paragraph, width};
+use super::rate::{self, Scale};
+use super::tree;
+use crate::ceiling::Direction;
+use crate::report::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
+use crate::units::human;
+
+/// Bars are between this many columns long.
+const BAR: (usize, usize) = (8, 24);
+
+/// A name gets at least this many columns before the raw rates and then the bars give way.
+const NAME: usize = 30;
+
+/// Between columns.
+const GAP: usize = 2;
+
+/// What stands in the columns of one hop.
+struct Row<'a> {
+    hop: &'a HopView,
+    name: String,
+    read: String,
+    write: String,
+    used: String,
+    mark: Option<(Tone, String)>,
+}
+
+/// Where columns end and begin.
+struct Columns {
+    name: usize,
+    read: usize,
+    write: usize,
+    used: usize,
+    bar: usize,
+    mark: usize,
+}
+
+/// Puts the ladder of a path.
+pub(super) fn put(out: &mut String, style: &Style, path: &PathView) {
+    let with_raw = style.width >= 100;
+    let mut rows = rows(style, path, with_raw);
+    let mut columns = Columns::of(style, &rows, path);
+    if with_raw && columns.name < NAME {
+        rows = self::rows(style, path, false);
+        columns = Columns::of(style, &rows, path);
+    }
+    let scale = Scale::of(path.hops.iter().filter_map(bar_rate));
+    heading(out, style, &columns);
+    for row in &rows {
+        put_row(out, style, row, &columns, scale);
+    }
+    notes(out, style, path, scale.is_some());
+}
+
+fn rows<'a>(style: &Style, path: &'a PathView, with_raw: bool) -> Vec<Row<'a>> {
+    let same = path
+        .hops
+        .iter()
+        .all(|hop| rate::ceiling(&hop.ceiling.read, with_raw) == rate::ceiling(&hop.ceiling.write, with_raw));
+    let branches = tree::branches(style, &path.hops);
+    path.hops
+        .iter()
+        .zip(branches)
+        .map(|(hop, branch)| Row {
+            hop,
+            name: format!("{branch}{}", hop.name),
+            read: known(&hop.ceiling.read, with_raw),
+            write: if same { String::new() } else { known(&hop.ceiling.write, with_raw) },
+            used: used(&hop.measured),
+            mark: mark(path, hop),
+        })
+        .collect()
+}
+
+/// A ceiling for its column; reasons are too long for one and go where the bar would be.
+fn known(ceiling: &CeilingView, with_raw: bool) -> String {
+    match ceiling.bytes_per_second {
+        Some(_) => rate::ceiling(ceiling, with_raw),
+        None if ceiling.transparent => String::new(),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// `95 %` of a ceiling; two of them when both directions were measured.
+fn used(measured: &MeasuredPair) -> String {
+    let of = |direction: &Option<MeasuredView>| {
+        let view = direction.as_ref()?;
+        let doubt = if view.trusted { "" } else { "?" };
+        Some(format!("{}{doubt}", human::percent(view.utilisation?)))
+    };
+    match (of(&measured.read), of(&measured.write)) {
+        (Some(read), Some(write)) => format!("{read} / {write}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => String::new(),
+    }
+}
+
+fn mark(path: &PathView, hop: &HopView) -> Option<(Tone, String)> {
+    let on = |pair: &HopPair| {
+        (pair.of(Direction::Read) == Some(&hop.id), pair.of(Direction::Write) == Some(&hop.id))
+    };
+    let words = |arrow: &str, word: &str, (read, write): (bool, bool), pair: &HopPair| {
+        let alone = pair.read == pair.write || pair.read.is_none() || pair.write.is_none();
+        match (read, write) {
+            _ if alone => format!("{arrow} {word}"),
+            (true, false) => format!("{arrow} {word} (read)"),
+            (false, true) => format!("{arrow} {word} (write)"),
+            _ => format!("{arrow} {word}"),
+        }
+    };
+    let (limit, next) = (on(&path.limiting_hop), on(&path.next_hop));
+    if limit.0 || limit.1 {
+        Some((Tone::Bad, words("◀", "narrowest", limit, &path.limiting_hop)))
+    } else if next.0 || next.1 {
+        Some((Tone::Warn, words("◁", "next", next, &path.next_hop)))
+    } else {
+        None
+    }
+}
+
+/// The bar shows what the hop means for the application, so that members of an array compare with the array.
+fn bar_rate(hop: &HopView) -> Option<crate::units::BytesPerSec> {
+    hop.ceiling.read.path_bytes_per_second.or(hop.ceiling.write.path_bytes_per_second)
+}
+
+impl Columns {
+    fn of(style: &Style, rows: &[Row<'_>], path: &PathView) -> Self {
+        let widest = |texts: Vec<&str>, heading: &str| {
+            let most = texts.into_iter().map(|text| width(style, text)).max().unwrap_or(0);
+            if most == 0 { 0 } else { GAP + most.max(heading.len()) }
+        };
+        let has_write = rows.iter().any(|row| !row.write.is_empty());
+        let read = widest(
+            rows.iter().map(|row| row.read.as_str()).collect(),
+            if has_write { "read" } else { "ceiling" },
+        );
+        let write = widest(rows.iter().map(|row| row.write.as_str()).collect(), "write");
+        let used = if path.runs.is_empty() {
+            0
+        } else {
+            widest(rows.iter().map(|row| row.used.as_str()).collect(), "used")
+        };
+        let mark = rows.iter().filter_map(|row| row.mark.as_ref()).map(|(_, text)| GAP + width(style, text));
+        let mark = mark.max().unwrap_or(0);
+        let names = rows.iter().map(|row| width(style, &row.name)).max().unwrap_or(0);
+        let fixed = read + write + used + mark + 2 * GAP;
+        let room = style.width.saturating_sub(fixed);
+        let bar = room.saturating_sub(names.max(NAME)).clamp(BAR.0, BAR.1);
+        Self { name: names.min(room.saturating_sub(bar)), read, write, used, bar, mark }
+    }
+
+    const fn read_end(&self) -> usize {
+        GAP + self.name + self.read
+    }
+
+    const fn write_end(&self) -> usize {
+        self.read_end() + self.write
+    }
+
+    const fn used_end(&self) -> usize {
+        self.write_end() + self.used
+    }
+
+    const fn bar_start(&self) -> usize {
+        self.used_end() + GAP
+    }
+}
+
+fn heading(out: &mut String, style: &Style, columns: &Columns) {
+    let mut line = Line::new(style);
+    line.to_column(GAP).put(Tone::Faint, "hop");
+    let read = if columns.write > 0 { "read" } else { "ceiling" };
+    if columns.read > 0 {
+        line.put_right(Tone::Faint, read, columns.read_end());
+    }
+    if columns.write > 0 {
+        line.put_right(Tone::Faint, "write", columns.write_end());
+    }
+    if columns.used > 0 {
+        line.put_right(Tone::Faint, "used", columns.used_end());
+    }
+    line.end(out);
+}
+
+fn put_row(out: &mut String, style: &Style, row: &Row<'_>, columns: &Columns, scale: Option<Scale>) {
+    let tone = row.mark.as_ref().map_or(Tone::Normal, |(tone, _)| *tone);
+    let mut line = Line::new(style);
+    line.to_column(GAP).put(tone, &fit(style, &row.name, columns.name));
+    line.put_right(tone, &row.read, columns.read_end());
+    line.put_right(tone, &row.write, columns.write_end());
+    line.put_right(Tone::Normal, &row.used, columns.used_end());
+    line.to_column(columns.bar_start());
+    match (bar_rate(row.hop), scale) {
+        (Some(rate), Some(scale)) => {
+            let tone = if tone == Tone::Normal { Tone::Faint } else { tone };
+            line.put(tone, &scale.bar(style, rate, columns.bar));
+            if let Some((tone, text)) = &row.mark {
+                line.to_column(columns.bar_start() + columns.bar + GAP).put(*tone, text);
+            }
+        }
+        _ => {
+            let reason = row.hop.ceiling.read.reason.as_deref().unwrap_or_default();
+            let room = line.room().max(columns.mark);
+            line.put(Tone::Faint, &fit(style, reason, room));
+        }
+    }
+    line.end(out);
+}
+
+/// What the columns have no room for.
+fn notes(out: &mut String, style: &Style, path: &PathView, has_bars: bool) {
+    if has_bars && path.hops.iter().any(|hop| hop.traffic.read != 1.0 || hop.traffic.write != 1.0) {
+        let text =
+            "Rates are each hop's own; bars (logarithmic) show what the application can get through it.";
+        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, text);
+    } else if has_bars {
+        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, "Bars are logarithmic.");
+    }
+    let mut shared: Vec<(&[String], Vec<&str>)> = Vec::new();
+    for hop in path.hops.iter().filter(|hop| !hop.shared_with.is_empty()) {
+        match shared.iter_mut().find(|(with, _)| *with == hop.shared_with.as_slice()) {
+            Some((_, names)) => names.push(&hop.id),
+            None => shared.push((&hop.shared_with, vec![&hop.id])),
+        }
+    }
+    for (with, hops) in shared {
+        let text = format!("shared with {}: {}", some_of(with, 4), hops.join(", "));
+        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &text);
+    }
+}
+
+/// The first of some names, and how many more there are.
+pub(super) fn some_of(names: &[String], most: usize) -> String {
+    let shown = names.get(..most).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

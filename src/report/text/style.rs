@@ -1,0 +1,159 @@
+//! How text may look: colour, width, and which characters the reader can show.
+
+use std::io::IsTerminal;
+
+/// The width of text that is not shown on a terminal.
+const PIPE_WIDTH: usize = 100;
+
+/// Forums and mailing lists wrap code blocks at 80 columns or a little less.
+const PLAIN_WIDTH: usize = 78;
+
+/// Terminals narrower than this get long lines rather than an unreadable column; wider ones get no wider text.
+const WIDTHS: (usize, usize) = (60, 140);
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// On a terminal that can, unless `NO_COLOR` says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How text may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use colour and weight.
+    pub colour: bool,
+    /// Columns.
+    pub width: usize,
+    /// Whether characters outside ASCII may be used.
+    pub unicode: bool,
+    /// Whether the text is made to be pasted in public: ASCII, narrow, and without addresses or identifiers.
+    pub plain: bool,
+}
+
+/// What [`Style::choose`] looks at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Surroundings<'a> {
+    /// Columns of the terminal; `None` when the output is none.
+    pub terminal: Option<usize>,
+    /// `NO_COLOR` (<https://no-color.org>): any value but the empty one turns colour off.
+    pub no_color: Option<&'a str>,
+    /// `CLICOLOR_FORCE` (<https://bixense.com/clicolors>): anything but `0` turns colour on, terminal or not.
+    pub clicolor_force: Option<&'a str>,
+    /// `TERM`.
+    pub term: Option<&'a str>,
+    /// The character set in force: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set.
+    pub locale: Option<&'a str>,
+}
+
+impl Style {
+    /// Text to be pasted in public.
+    pub const PLAIN: Self = Self { colour: false, width: PLAIN_WIDTH, unicode: false, plain: true };
+
+    /// The style for the standard output of this process.
+    pub fn detect(colour: Colour, plain: bool) -> Self {
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let terminal = std::io::stdout()
+            .is_terminal()
+            .then(|| terminal_size::terminal_size().map_or(PIPE_WIDTH, |(width, _)| usize::from(width.0)));
+        let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
+        let (no_color, force, term) = (env("NO_COLOR"), env("CLICOLOR_FORCE"), env("TERM"));
+        let surroundings = Surroundings {
+            terminal,
+            no_color: no_color.as_deref(),
+            clicolor_force: force.as_deref(),
+            term: term.as_deref(),
+            locale: locale.as_deref(),
+        };
+        Self::choose(colour, plain, surroundings)
+    }
+
+    /// The style for what is known of the output.
+    pub fn choose(colour: Colour, plain: bool, around: Surroundings<'_>) -> Self {
+        if plain {
+            return Self::PLAIN;
+        }
+        let is_dumb = around.term == Some("dumb");
+        let forced = around.clicolor_force.is_some_and(|value| value != "0");
+        let auto =
+            around.no_color.is_none_or(str::is_empty) && (forced || (around.terminal.is_some() && !is_dumb));
+        Self {
+            colour: match colour {
+                Colour::Auto => auto,
+                Colour::Always => true,
+                Colour::Never => false,
+            },
+            width: around.terminal.filter(|_| !is_dumb).map_or(PIPE_WIDTH, |w| w.clamp(WIDTHS.0, WIDTHS.1)),
+            unicode: !is_dumb && around.locale.is_none_or(is_utf8),
+            plain: false,
+        }
+    }
+}
+
+/// Whether a locale's name, such as `de_DE.UTF-8`, names UTF-8.
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINAL: Surroundings<'static> = Surroundings {
+        terminal: Some(120),
+        no_color: None,
+        clicolor_force: None,
+        term: Some("xterm-256color"),
+        locale: Some("en_US.UTF-8"),
+    };
+
+    #[test]
+    fn a_terminal_gets_colour_and_its_own_width() {
+        let style = Style::choose(Colour::Auto, false, TERMINAL);
+        assert_eq!(style, Style { colour: true, width: 120, unicode: true, plain: false });
+    }
+
+    #[test]
+    fn a_pipe_gets_neither_colour_nor_the_width_of_the_terminal() {
+        let style = Style::choose(Colour::Auto, false, Surroundings { terminal: None, ..TERMINAL });
+        assert_eq!(style, Style { colour: false, width: 100, unicode: true, plain: false });
+    }
+
+    #[test]
+    fn no_color_wins_over_force_and_the_option_over_both() {
+        let around = Surroundings { no_color: Some("1"), clicolor_force: Some("1"), ..TERMINAL };
+        assert!(!Style::choose(Colour::Auto, false, around).colour);
+        assert!(Style::choose(Colour::Always, false, around).colour);
+        assert!(!Style::choose(Colour::Never, false, TERMINAL).colour);
+    }
+
+    #[test]
+    fn colour_can_be_forced_into_a_pipe() {
+        let around = Surroundings { terminal: None, clicolor_force: Some("1"), ..TERMINAL };
+        assert!(Style::choose(Colour::Auto, false, around).colour);
+        let around = Surroundings { clicolor_force: Some("0"), ..around };
+        assert!(!Style::choose(Colour::Auto, false, around).colour);
+    }
+
+    #[test]
+    fn a_dumb_terminal_gets_ascii_without_colour() {
+        let style = Style::choose(Colour::Auto, false, Surroundings { term: Some("dumb"), ..TERMINAL });
+        assert_eq!(style, Style { colour: false, width: 100, unicode: false, plain: false });
+    }
+
+    #[test]
+    fn a_locale_without_utf8_gets_ascii() {
+        assert!(!Style::choose(Colour::Auto, false, Surroundings { locale: Some("C"), ..TERMINAL }).unicode);
+    }
+
+    #[test]
+    fn plain_is_the_same_everywhere() {
+        assert_eq!(Style::choose(Colour::Always, true, TERMINAL), Style::PLAIN);
+    }
+}
