@@ -112,6 +112,16 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Asks a further question of a known value; the answer is a fact of its own.
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known { value, .. } => f(value),
+            Self::Absent { source } => Fact::Absent { source },
+            Self::Denied { source, need } => Fact::Denied { source, need },
+            Self::Garbled { source, raw } => Fact::Garbled { source, raw },
+        }
+    }
+
     /// Why the value is not known, as a phrase for a person; `None` when it is known.
     pub fn missing(&self) -> Option<String> {
         match self {

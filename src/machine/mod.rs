@@ -11,6 +11,7 @@ pub mod cipher;
 pub mod cpu;
 pub mod dmi;
 pub mod fact;
+pub mod irq;
 pub mod mount;
 pub mod nic;
 pub mod pci;
@@ -24,6 +25,7 @@ use block::BlockDevice;
 use cpu::Cpus;
 use dmi::{Dmi, Slot};
 use fact::Fact;
+use irq::IrqLine;
 use mount::Mount;
 use nic::Nic;
 use pci::{PciAddress, PciDevice};
@@ -42,6 +44,8 @@ pub struct Machine {
     pub slots: Fact<Vec<Slot>>,
     /// Every PCI function.
     pub pci: BTreeMap<PciAddress, PciDevice>,
+    /// Every numbered interrupt and who serves it.
+    pub interrupts: BTreeMap<u32, IrqLine>,
     /// Every block device and partition, by kernel name (`nvme0n1`, `sda1`, `md0`, `dm-0`).
     pub block: BTreeMap<String, BlockDevice>,
     /// Everything that is mounted, in mount order.
@@ -61,6 +65,7 @@ impl Machine {
             dmi: dmi::read(root),
             slots: dmi::read_slots(root),
             pci: pci::read(root),
+            interrupts: irq::read(root),
             block: block::read(root),
             mounts: mount::read(root),
             nics: nic::read(root),

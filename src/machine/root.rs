@@ -68,10 +68,18 @@ impl Root {
 
     /// The bytes of a file. Pseudo-files are read whole, without asking their size first.
     pub fn bytes(&self, path: &str) -> Fact<Vec<u8>> {
+        self.head(path, MAX_FILE)
+    }
+
+    /// At most the first `most` bytes of a file, for one of which every byte costs an access to hardware.
+    pub fn head(&self, path: &str, most: u64) -> Fact<Vec<u8>> {
         let read = match &self.backing {
-            Backing::Tree(tree) => tree.read(path).map(<[u8]>::to_vec),
+            Backing::Tree(tree) => tree.read(path).map(|content| {
+                let most = usize::try_from(most).unwrap_or(usize::MAX);
+                content.get(..most).unwrap_or(content).to_vec()
+            }),
             Backing::Live => {
-                let read = read_live(path);
+                let read = read_live(path, most);
                 self.note(path, || match &read {
                     Ok(content) => Some(Node::File(content.clone())),
                     Err(Miss::Denied) => Some(Node::Denied),
@@ -258,10 +266,10 @@ fn components(path: &Path) -> Vec<PathBuf> {
     parts
 }
 
-fn read_live(path: &str) -> Result<Vec<u8>, Miss> {
+fn read_live(path: &str, most: u64) -> Result<Vec<u8>, Miss> {
     let mut content = Vec::new();
     let file = fs::File::open(path).map_err(|error| miss(&error))?;
-    file.take(MAX_FILE).read_to_end(&mut content).map_err(|error| miss(&error))?;
+    file.take(most).read_to_end(&mut content).map_err(|error| miss(&error))?;
     Ok(content)
 }
 

@@ -3,13 +3,20 @@
 //! Sources: `/sys/bus/pci/devices/*` (kernel `Documentation/ABI/testing/sysfs-bus-pci`), `/sys/bus/pci/slots/*`.
 
 mod address;
+mod aer;
+mod class;
+mod config;
+mod read;
+mod role;
 
 use std::collections::BTreeMap;
 
 pub use address::PciAddress;
+pub use config::{CONFIG_BYTES, NoExpress, parse_express};
+pub use read::read;
+pub use role::role;
 
 use crate::machine::fact::Fact;
-use crate::machine::root::Root;
 use crate::units::{Bytes, GtPerSec, Lanes};
 
 /// A vendor and device number pair, such as `8086:8d10`.
@@ -38,6 +45,9 @@ pub struct PciDevice {
     pub class: Fact<u32>,
     /// The bridge above, from the resolved sysfs path; `None` on a root bus.
     pub parent: Option<PciAddress>,
+    /// The function that makes this function's PCI domain, such as Intel VMD above the domain `10000`; `None` for an
+    /// ordinary domain. It is no bridge of the same tree, so that it is never [`PciDevice::parent`].
+    pub domain_owner: Option<PciAddress>,
     /// The bound kernel driver, `…/driver`.
     pub driver: Fact<String>,
     /// This function's end of the link above it (for a bridge that faces down: of the link below it).
@@ -50,7 +60,7 @@ pub struct PciDevice {
     pub local_cpus: Fact<Vec<u32>>,
     /// The IOMMU group, `…/iommu_group`.
     pub iommu_group: Fact<u32>,
-    /// The number of MSI or MSI-X interrupt vectors, `…/msi_irqs/*`.
+    /// The numbers of its MSI or MSI-X interrupts, `…/msi_irqs/*`.
     pub interrupts: Vec<u32>,
     /// `D0` when awake, `…/power_state`.
     pub power_state: Fact<String>,
@@ -89,6 +99,13 @@ pub enum PortType {
     PciBridge,
     /// An endpoint or event collector inside the root complex: it has no link.
     RootComplexIntegrated,
+}
+
+impl PortType {
+    /// Whether the link that this function describes is the one below it.
+    pub const fn faces_down(self) -> bool {
+        matches!(self, Self::RootPort | Self::DownstreamPort)
+    }
 }
 
 /// The PCI Express capability, decoded from config space.
@@ -137,9 +154,4 @@ pub struct Aer {
     pub nonfatal: BTreeMap<String, u64>,
     /// Fatal errors by name.
     pub fatal: BTreeMap<String, u64>,
-}
-
-/// Reads every PCI function.
-pub fn read(_root: &Root) -> BTreeMap<PciAddress, PciDevice> {
-    BTreeMap::new()
 }
