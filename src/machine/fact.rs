@@ -122,6 +122,14 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Makes a value that only says "none" (`none`, `<unknown>`, `-1`) an absent one.
+    pub fn absent_when(self, says_nothing: impl FnOnce(&T) -> bool) -> Self {
+        match self {
+            Self::Known { value, source } if says_nothing(&value) => Self::Absent { source },
+            other => other,
+        }
+    }
+
     /// Why the value is not known, as a phrase for a person; `None` when it is known.
     pub fn missing(&self) -> Option<String> {
         match self {

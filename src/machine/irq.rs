@@ -62,7 +62,8 @@ fn parse_name(text: &str) -> &str {
 /// The last column of the controller, when no name follows: `1-edge`, or `Level` on ARM.
 fn is_trigger(text: &str) -> bool {
     let text = text.trim();
-    matches!(text, "Level" | "Edge") || text.split_once('-').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+    matches!(text, "Level" | "Edge")
+        || text.split_once('-').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod activity;
 pub mod block;
 pub mod cipher;
 pub mod cpu;
+mod dm_ioctl;
 pub mod dmi;
 pub mod fact;
 pub mod irq;
@@ -16,6 +17,7 @@ pub mod mount;
 pub mod nic;
 pub mod pci;
 pub mod root;
+pub mod route;
 pub mod target;
 pub mod tree;
 

@@ -6,7 +6,7 @@ use super::link;
 use super::lookup::Published;
 use super::{HopId, HopKind, HopSpec, SocketHop, UplinkHop};
 use crate::machine::Machine;
-use crate::machine::pci::{PciAddress, PciDevice, PortType};
+use crate::machine::pci::{self, PciAddress, PciDevice, PortType};
 
 /// More bridges in a row than any machine has (256 buses for a domain): the end of a climb in circles.
 const MOST_BRIDGES: usize = 256;
@@ -25,22 +25,13 @@ pub(super) fn ancestry(machine: &Machine, address: PciAddress) -> Vec<&PciDevice
     let mut next = Some(address);
     while let Some(device) = next.and_then(|address| machine.pci.get(&address)) {
         // A function that is no bridge (Intel's VMD) can stand above others, but no link leads up to it.
-        let is_bridge = class(device) == Some(PCI_BRIDGE);
-        if chain.len() > MOST_BRIDGES || (!chain.is_empty() && !is_bridge) {
+        if chain.len() > MOST_BRIDGES || (!chain.is_empty() && !device.is_bridge()) {
             break;
         }
         chain.push(device);
         next = device.parent;
     }
     chain
-}
-
-/// Base class and sub-class of a PCI-to-PCI bridge (PCI Code and ID Assignment Specification).
-pub(super) const PCI_BRIDGE: u32 = 0x0604;
-
-/// Base class and sub-class of a function.
-pub(super) fn class(device: &PciDevice) -> Option<u32> {
-    device.class.value().map(|class| class >> 8)
 }
 
 /// The hops from a function to memory, in the order that read data takes. `reader` is the NUMA node of the processors
@@ -53,15 +44,15 @@ pub(super) fn steps(
 ) -> Vec<Step> {
     let chain = ancestry(machine, address);
     let mut steps = Vec::new();
+    let role = |device: &PciDevice| pci::role(&machine.pci, device.address);
+    let leads_down =
+        |device: &PciDevice| matches!(role(device), Some(PortType::RootPort | PortType::DownstreamPort));
     for (at, device) in chain.iter().enumerate() {
-        if at > 0 && role(&chain, at) == PortType::UpstreamPort {
+        if at > 0 && role(device) == Some(PortType::UpstreamPort) {
             steps.push(switch(machine, published, device.address));
         }
         let port = chain.get(at + 1).copied();
-        let faces_down =
-            port.is_none() || matches!(role(&chain, at + 1), PortType::RootPort | PortType::DownstreamPort);
-        let faces_up = !matches!(role(&chain, at), PortType::RootPort | PortType::DownstreamPort);
-        if faces_down && faces_up {
+        if !leads_down(device) && port.is_none_or(leads_down) {
             steps.extend(link::step(machine, published, device, port));
         }
     }
@@ -74,28 +65,6 @@ pub(super) fn steps(
     }
     steps.extend(socket(machine, published, node(machine, address), reader));
     steps
-}
-
-/// What a function of a chain from [`ancestry`] is. Only root may read it from config space; without, it follows from
-/// the shape of the tree: below a root port is the upstream port of a switch, below that a downstream port, and so
-/// on. A bridge between them that has no bridge below it leads to conventional PCI.
-fn role(chain: &[&PciDevice], at: usize) -> PortType {
-    let Some(device) = chain.get(at) else { return PortType::Endpoint };
-    if let Some(express) = device.express.value() {
-        return express.port;
-    }
-    if class(device) != Some(PCI_BRIDGE) {
-        return PortType::Endpoint;
-    }
-    let from_root = chain.len() - 1 - at;
-    let below = at.checked_sub(1).and_then(|below| chain.get(below));
-    let leads_to_bridge = below.is_none_or(|below| class(below) == Some(PCI_BRIDGE));
-    match (from_root, from_root % 2) {
-        (0, _) => PortType::RootPort,
-        (_, 0) => PortType::DownstreamPort,
-        _ if leads_to_bridge => PortType::UpstreamPort,
-        _ => PortType::PciBridge,
-    }
 }
 
 /// A switch, named by its upstream port; a chipset that is built as one is shown as the chipset.

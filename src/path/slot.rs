@@ -4,13 +4,8 @@ use super::link::is_same_device;
 use super::lookup::Published;
 use crate::catalog::BoardSlot;
 use crate::machine::Machine;
-use crate::machine::dmi::Slot;
+use crate::machine::dmi::{Slot, is_template};
 use crate::machine::pci::PciAddress;
-
-/// Slot names of the reference boards of Intel and AMD. Firmware that was not adapted to its board still claims them,
-/// so a table that has one says nothing (slot records of 65,228 machines in <https://github.com/linuxhw/DMI>).
-const TEMPLATE: [&str; 12] =
-    ["J6B2", "J6B1", "J6D1", "J7B1", "J8B4", "J8D1", "J8B3", "J10", "J3600", "J3700", "J3708", "J3502"];
 
 /// What is known of a slot.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,10 +43,11 @@ pub(super) fn find(
 }
 
 /// The slot record of the firmware that points at a card: by that of its port or by its own address, whatever the
-/// function (ASUS boards put the function of the port there). Of several, the one that says it is in use.
+/// function (ASUS boards put the function of the port there). A table that was copied from a reference board says
+/// nothing. Of several, the one that says it is in use.
 fn claimed(machine: &Machine, device: PciAddress, port: Option<PciAddress>) -> Option<&Slot> {
     let slots = machine.slots.value()?;
-    if slots.iter().any(|slot| TEMPLATE.contains(&slot.designation.as_str())) {
+    if is_template(slots) {
         return None;
     }
     let points =

@@ -1,15 +1,39 @@
 //! Block devices: what they are made of, what carries them, and how their queue is set.
 //!
-//! Sources: `/sys/class/block/*` (kernel `Documentation/ABI/stable/sysfs-block`), `/sys/class/nvme`, `/sys/class/ata_*`,
-//! `/sys/class/sas_*`, `/sys/class/iscsi_*`, `/sys/bus/usb`, `/sys/block/*/md` (`Documentation/admin-guide/md.rst`),
-//! `/sys/block/*/dm`, `/sys/block/*/bcache`, `/sys/block/*/loop`, `/sys/block/zram*`.
+//! Sources: `/sys/class/block/*` (kernel `Documentation/ABI/stable/sysfs-block`), and for each kind of device what the
+//! module of its name says.
+
+mod ata;
+mod bcache;
+pub(in crate::machine) mod device_path;
+mod dm;
+pub(in crate::machine) mod dm_table;
+pub(in crate::machine) mod md;
+pub(in crate::machine) mod nvme;
+mod queue;
+mod remote;
+mod sas;
+mod transport;
+mod usb;
 
 use std::collections::BTreeMap;
 
+pub use ata::Sata;
+pub use bcache::Bcache;
+pub use dm::DmDevice;
+pub use dm_table::{CryptTable, DmKind, DmTarget, parse_table};
+pub use md::MdArray;
+pub use nvme::NvmeFabric;
+pub use queue::Queue;
+pub use remote::Remote;
+pub use sas::Sas;
+pub use transport::Transport;
+pub use usb::Usb;
+
 use crate::machine::fact::Fact;
-use crate::machine::pci::PciAddress;
 use crate::machine::root::Root;
-use crate::units::{BitsPerSec, Bytes, BytesPerSec};
+use crate::units::{Bytes, Sectors512};
+use device_path::{DevicePath, is_numbered};
 
 /// One block device, whole, partition or stacked.
 #[derive(Debug, Clone, Default)]
@@ -72,225 +96,6 @@ pub enum BlockKind {
     NvmeMultipath(Vec<String>),
 }
 
-/// What carries the data of a disk to memory.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum Transport {
-    /// Nothing: it is stacked on other devices, or lives in memory.
-    #[default]
-    None,
-    /// NVMe on PCI Express.
-    NvmePci {
-        /// The controller's kernel name, `nvme0`.
-        controller: String,
-        /// The controller's address.
-        pci: PciAddress,
-    },
-    /// NVMe over a network.
-    NvmeFabric(NvmeFabric),
-    /// Serial ATA.
-    Sata(Sata),
-    /// Serial Attached SCSI, or a RAID controller that hides what is behind it.
-    Sas(Sas),
-    /// USB mass storage.
-    Usb(Usb),
-    /// A paravirtual disk.
-    Virtio {
-        /// The PCI function that carries it; `None` on virtio-mmio.
-        pci: Option<PciAddress>,
-        /// `virtio-blk` or `virtio-scsi`.
-        flavour: String,
-    },
-    /// iSCSI through the kernel's initiator.
-    Iscsi(Remote),
-    /// SD or eMMC.
-    Mmc {
-        /// The controller's PCI function, if it has one.
-        pci: Option<PciAddress>,
-    },
-    /// Something else, named by its kernel driver or bus.
-    Other {
-        /// The driver or bus.
-        name: String,
-        /// The PCI function that carries it, if any.
-        pci: Option<PciAddress>,
-    },
-}
-
-/// A SATA port.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sata {
-    /// The kernel's port name, `ata3`.
-    pub port: String,
-    /// The negotiated line rate, `/sys/class/ata_link/link*/sata_spd` (`6.0 Gbps`).
-    pub speed: Fact<BitsPerSec>,
-    /// The fastest line rate of the port, `…/hw_sata_spd_limit`.
-    pub port_speed: Fact<BitsPerSec>,
-    /// The host controller.
-    pub pci: Option<PciAddress>,
-}
-
-/// A SAS end device, or a volume of a RAID controller.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sas {
-    /// The negotiated line rate of each phy of the (wide) port, `/sys/class/sas_phy/*/negotiated_linkrate`.
-    pub phy_speeds: Vec<BitsPerSec>,
-    /// The SCSI host driver, `/sys/class/scsi_host/*/proc_name` (`mpt3sas`, `megaraid_sas`…).
-    pub driver: Fact<String>,
-    /// Whether the disks behind the controller are hidden from the kernel (hardware RAID).
-    pub hidden: bool,
-    /// The host controller.
-    pub pci: Option<PciAddress>,
-}
-
-/// A USB device and the controller that it hangs on.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Usb {
-    /// The kernel's device name, `2-1.4`.
-    pub device: String,
-    /// The negotiated speed, `…/speed` (Mbit/s: 12, 480, 5000, 10000, 20000).
-    pub speed: Fact<BitsPerSec>,
-    /// The USB version that the device announces, `…/version` (`3.20`).
-    pub version: Fact<String>,
-    /// The fastest speed of the port's root hub.
-    pub root_hub_speed: Fact<BitsPerSec>,
-    /// The driver, `uas` or `usb-storage`.
-    pub driver: Fact<String>,
-    /// The host controller.
-    pub pci: Option<PciAddress>,
-}
-
-/// An NVMe-oF connection.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct NvmeFabric {
-    /// The controller's kernel name, `nvme1`.
-    pub controller: String,
-    /// `tcp`, `rdma` or `fc`, `/sys/class/nvme/*/transport`.
-    pub transport: String,
-    /// Where it leads.
-    pub remote: Remote,
-    /// The number of I/O queues (connections), `/sys/class/nvme/*/queue_count` less the admin queue.
-    pub queues: Fact<u32>,
-}
-
-/// The far end of a network path, and the interface that leads to it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Remote {
-    /// The server's address, without port.
-    pub address: Fact<String>,
-    /// The server's port.
-    pub port: Fact<u16>,
-    /// The local interface that the routing table chooses for the address.
-    pub interface: Fact<String>,
-}
-
-/// A md array, `/sys/block/md*/md`.
-#[derive(Debug, Clone, Default)]
-pub struct MdArray {
-    /// `raid0`, `raid1`, `raid10`, `raid5`…, `…/level`.
-    pub level: Fact<String>,
-    /// The number of members when complete, `…/raid_disks`.
-    pub raid_disks: Fact<u32>,
-    /// The chunk, `…/chunk_size`; absent for RAID-1.
-    pub chunk: Fact<Bytes>,
-    /// RAID-10 layout number, `…/layout`.
-    pub layout: Fact<u64>,
-    /// Members that are missing or failed, `…/degraded`.
-    pub degraded: Fact<u32>,
-    /// `idle`, `resync`, `recover`, `check`, `repair`, `reshape`, `frozen`, `…/sync_action`.
-    pub sync_action: Fact<String>,
-    /// The rate of a running resync, `…/sync_speed`.
-    pub sync_speed: Fact<BytesPerSec>,
-    /// How far a running resync is, 0 to 1, `…/sync_completed`.
-    pub sync_done: Fact<f64>,
-    /// The write-intent bitmap, `…/bitmap/location`.
-    pub bitmap: Fact<String>,
-    /// The state of each member, `…/dev-*/state`, by kernel name.
-    pub members: BTreeMap<String, Fact<String>>,
-    /// RAID-5/6 stripe worker groups, `…/group_thread_cnt`.
-    pub group_threads: Fact<u32>,
-}
-
-/// A device-mapper device, `/sys/block/dm-*/dm`.
-#[derive(Debug, Clone, Default)]
-pub struct DmDevice {
-    /// Its name below `/dev/mapper`, `…/dm/name`.
-    pub name: Fact<String>,
-    /// Who made it: the prefix of `…/dm/uuid` (`LVM`, `CRYPT-LUKS2`, `mpath`, `DMRAID`…), without any identifier.
-    pub owner: Fact<String>,
-    /// The table, when it may be read (device-mapper's `DM_TABLE_STATUS`, needs root). Keys are never read.
-    pub table: Fact<Vec<DmTarget>>,
-}
-
-/// One line of a device-mapper table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DmTarget {
-    /// Where it starts and how long it is, in bytes.
-    pub start: Bytes,
-    /// See [`DmTarget::start`].
-    pub length: Bytes,
-    /// What it does.
-    pub kind: DmKind,
-}
-
-/// What a device-mapper target does.
-#[derive(Debug, Clone, PartialEq)]
-pub enum DmKind {
-    /// One device, shifted.
-    Linear {
-        /// The device below, `major:minor`.
-        device: (u32, u32),
-        /// Where on it.
-        offset: Bytes,
-    },
-    /// Several devices in stripes.
-    Striped {
-        /// The chunk.
-        chunk: Bytes,
-        /// The devices below.
-        devices: Vec<(u32, u32)>,
-    },
-    /// Encryption.
-    Crypt(CryptTable),
-    /// Anything else, by target name (`thin`, `cache`, `multipath`, `delay`, `flakey`, `raid`…).
-    Other(String),
-}
-
-/// A dm-crypt table without its key (kernel `Documentation/admin-guide/device-mapper/dm-crypt.rst`).
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct CryptTable {
-    /// `aes-xts-plain64`.
-    pub cipher: String,
-    /// The size of the key in bits: 512 for AES-256 in XTS mode.
-    pub key_bits: u32,
-    /// Bytes encrypted at a time: 512 or 4096.
-    pub sector_size: Bytes,
-    /// `no_read_workqueue`.
-    pub no_read_workqueue: bool,
-    /// `no_write_workqueue`.
-    pub no_write_workqueue: bool,
-    /// `same_cpu_crypt`.
-    pub same_cpu_crypt: bool,
-    /// `submit_from_crypt_cpus`.
-    pub submit_from_crypt_cpus: bool,
-}
-
-/// A bcache device.
-#[derive(Debug, Clone, Default)]
-pub struct Bcache {
-    /// `writethrough`, `writeback`, `writearound` or `none`, `…/bcache/cache_mode`.
-    pub mode: Fact<String>,
-    /// `no cache`, `clean`, `dirty` or `inconsistent`, `…/bcache/state`.
-    pub state: Fact<String>,
-    /// Requests longer than this go past the cache, `…/bcache/sequential_cutoff`.
-    pub sequential_cutoff: Fact<Bytes>,
-    /// Hits as a fraction of all, `…/bcache/stats_total/cache_hit_ratio`.
-    pub hit_ratio: Fact<f64>,
-    /// The backing device.
-    pub backing: Option<String>,
-    /// The cache devices.
-    pub caches: Vec<String>,
-}
-
 /// A loop device.
 #[derive(Debug, Clone, Default)]
 pub struct LoopDevice {
@@ -300,30 +105,146 @@ pub struct LoopDevice {
     pub direct: Fact<bool>,
 }
 
-/// How a request queue is set, `/sys/block/*/queue`.
-#[derive(Debug, Clone, Default)]
-pub struct Queue {
-    /// The scheduler in force, the bracketed one of `…/scheduler`.
-    pub scheduler: Fact<String>,
-    /// `…/nr_requests`.
-    pub requests: Fact<u32>,
-    /// The number of hardware queues, entries of `../mq`.
-    pub hardware_queues: Fact<u32>,
-    /// The longest request, `…/max_sectors_kb`.
-    pub max_request: Fact<Bytes>,
-    /// `…/logical_block_size`.
-    pub logical_block: Fact<Bytes>,
-    /// `…/physical_block_size`.
-    pub physical_block: Fact<Bytes>,
-    /// `…/read_ahead_kb`.
-    pub read_ahead: Fact<Bytes>,
-    /// `…/rotational`.
-    pub rotational: Fact<bool>,
-    /// `write back` or `write through`, `…/write_cache`.
-    pub write_cache: Fact<String>,
+/// Reads every block device and partition.
+pub fn read(root: &Root) -> BTreeMap<String, BlockDevice> {
+    let names = root.list("/sys/class/block");
+    let mut devices: BTreeMap<String, BlockDevice> =
+        names.iter().map(|name| (name.clone(), read_device(root, name, &names))).collect();
+    let partitions: Vec<(String, BlockDevice)> = devices
+        .values()
+        .filter_map(|partition| {
+            Some((partition.name.clone(), devices.get(partition.partition_of.as_ref()?)?))
+        })
+        .map(|(name, disk)| (name, disk.clone()))
+        .collect();
+    for (name, disk) in partitions {
+        if let Some(partition) = devices.get_mut(&name) {
+            inherit(partition, disk);
+        }
+    }
+    devices
 }
 
-/// Reads every block device and partition.
-pub fn read(_root: &Root) -> BTreeMap<String, BlockDevice> {
-    BTreeMap::new()
+/// A partition is carried as its disk is, through the same queue.
+fn inherit(partition: &mut BlockDevice, disk: BlockDevice) {
+    partition.transport = disk.transport;
+    partition.model = disk.model;
+    partition.serial = disk.serial;
+    partition.firmware = disk.firmware;
+    partition.removable = disk.removable;
+    partition.queue = disk.queue;
 }
+
+fn read_device(root: &Root, name: &str, names: &[String]) -> BlockDevice {
+    let block = format!("/sys/class/block/{name}");
+    let real = root.resolve(&block).get().unwrap_or_default();
+    let path = DevicePath::new(&real);
+    let sectors =
+        |file: &str| root.number(&format!("{block}/{file}")).map(|n| Bytes::from_sectors(Sectors512::new(n)));
+    let flag = |file: &str| root.parse(&format!("{block}/{file}"), parse_flag).get().unwrap_or_default();
+    let mut device = BlockDevice {
+        name: name.to_owned(),
+        number: root.parse(&format!("{block}/dev"), dm_table::parse_number_pair),
+        size: sectors("size"),
+        read_only: flag("ro"),
+        holders: root.list(&format!("{block}/holders")),
+        ..BlockDevice::default()
+    };
+    if root.exists(&format!("{block}/partition")) {
+        device.kind = BlockKind::Partition;
+        device.partition_of = path.parent_name().map(str::to_owned);
+        device.start = sectors("start");
+        return device;
+    }
+    device.slaves = root.list(&format!("{block}/slaves"));
+    device.removable = flag("removable");
+    device.kind = kind(root, &device, path, names);
+    if is_unused(&device) {
+        return device;
+    }
+    device.transport = transport::read(root, path);
+    device.queue = queue::read(root, &block);
+    identify(root, &block, &mut device);
+    device
+}
+
+/// A loop, zram or RAM device that nobody has set up: there may be hundreds.
+fn is_unused(device: &BlockDevice) -> bool {
+    matches!(device.kind, BlockKind::Loop(_) | BlockKind::Zram | BlockKind::RamDisk)
+        && device.size.value() == Some(&Bytes::new(0))
+}
+
+fn kind(root: &Root, device: &BlockDevice, path: DevicePath<'_>, names: &[String]) -> BlockKind {
+    let name = device.name.as_str();
+    let block = format!("/sys/class/block/{name}");
+    if name.starts_with("md") && root.exists(&format!("{block}/md")) {
+        return BlockKind::Md(Box::new(md::read(root, &block)));
+    }
+    if root.exists(&format!("{block}/dm")) {
+        return BlockKind::Dm(dm::read(root, &block, device.number.get()));
+    }
+    if path.contains("/nvme-subsystem/") {
+        return BlockKind::NvmeMultipath(nvme::paths_of(name, names.iter().map(String::as_str)));
+    }
+    // The backing device has a directory `bcache` too; only the cached device is named for it.
+    if is_numbered(name, "bcache") && root.exists(&format!("{block}/bcache")) {
+        return BlockKind::Bcache(bcache::read(root, &block));
+    }
+    match name {
+        _ if is_numbered(name, "loop") => BlockKind::Loop(LoopDevice {
+            file: root.text(&format!("{block}/loop/backing_file")),
+            direct: root.parse(&format!("{block}/loop/dio"), parse_flag),
+        }),
+        _ if is_numbered(name, "zram") => BlockKind::Zram,
+        _ if is_numbered(name, "ram") => BlockKind::RamDisk,
+        _ if name.starts_with("nullb") => BlockKind::NullBlk,
+        _ => BlockKind::Disk,
+    }
+}
+
+/// Model, serial number and firmware, from wherever the device's driver puts them.
+fn identify(root: &Root, block: &str, device: &mut BlockDevice) {
+    if matches!(device.transport, Transport::None) && !matches!(device.kind, BlockKind::NvmeMultipath(_)) {
+        return;
+    }
+    let first = |files: &[&str]| {
+        let mut facts = files.iter().map(|file| root.text(&format!("{block}/{file}")));
+        let known = facts.find(|fact| fact.value().is_some_and(|text| !text.is_empty()));
+        known.unwrap_or_else(|| Fact::absent(format!("{block}/{}", files.first().unwrap_or(&""))))
+    };
+    device.model = first(&["device/model", "device/name"]);
+    device.serial = first(&["device/serial", "serial"]);
+    device.firmware = first(&["device/firmware_rev", "device/rev", "device/fwrev"]);
+    if matches!(device.transport, Transport::Sata(_)) {
+        let whole = whole_ata_model(root, block);
+        if whole.value().is_some() {
+            device.model = whole;
+        }
+    }
+}
+
+/// The model from ATA identification. It is a probe because the page holds the serial number too, and a file that is
+/// read is recorded whole.
+fn whole_ata_model(root: &Root, block: &str) -> Fact<String> {
+    let disk = block.rsplit('/').next().unwrap_or_default();
+    root.probe(&format!("ata-model/{disk}"), || {
+        ata::model_of_vpd(Root::live().bytes(&format!("{block}/device/vpd_pg89")).value()?)
+    })
+}
+
+/// The bracketed choice of `mq-deadline kyber [bfq] none`; the whole text when nothing is bracketed.
+fn bracketed(text: &str) -> &str {
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(choice, _)| choice)
+}
+
+/// Reads `0` or `1`.
+fn parse_flag(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -124,9 +124,14 @@ mod tests {
 
     #[test]
     fn what_the_maker_never_filled_in_is_absent() {
-        for text in
-            ["To Be Filled By O.E.M.", "To be filled by O.E.M", "Default string", "System Product Name", "", "xxxxx"]
-        {
+        for text in [
+            "To Be Filled By O.E.M.",
+            "To be filled by O.E.M",
+            "Default string",
+            "System Product Name",
+            "",
+            "xxxxx",
+        ] {
             assert!(is_placeholder(text), "{text}");
         }
         for text in ["X99-A", "PowerEdge R740xd", "All Series", "X570D4U-2L2T", "MS-7B79", "OEM Server 3"] {

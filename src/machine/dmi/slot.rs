@@ -29,7 +29,10 @@ pub struct Slot {
 
 /// Reads the slot records of an SMBIOS table, in its order.
 pub fn parse_slots(table: &[u8]) -> Vec<Slot> {
-    structures(table).filter(|structure| structure.kind == SYSTEM_SLOT).filter_map(|s| parse_slot(&s)).collect()
+    structures(table)
+        .filter(|structure| structure.kind == SYSTEM_SLOT)
+        .filter_map(|s| parse_slot(&s))
+        .collect()
 }
 
 fn parse_slot(record: &Structure<'_>) -> Option<Slot> {
@@ -246,7 +249,11 @@ mod tests {
             (0x00, 0x19, Some("00:03.1")),
         ] {
             let slot = only(&[0xb6, 0x0d, 4, 4, 1, 0, 0, 0, 0, 0, bus, function]);
-            assert_eq!(slot.address, want.map(|text| text.parse().expect("an address")), "{bus:x} {function:x}");
+            assert_eq!(
+                slot.address,
+                want.map(|text| text.parse().expect("an address")),
+                "{bus:x} {function:x}"
+            );
         }
     }
 

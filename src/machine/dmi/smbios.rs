@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn structures_are_taken_apart_up_to_the_end() {
-        let table = b"\x01\x05\x00\x00\x02one\0two\0\0\x02\x04\x01\x00\0\0\x7f\x04\x02\x00\0\0\x09\x04\0\0\0\0";
+        let table =
+            b"\x01\x05\x00\x00\x02one\0two\0\0\x02\x04\x01\x00\0\0\x7f\x04\x02\x00\0\0\x09\x04\0\0\0\0";
         let found: Vec<_> = structures(table).collect();
         assert_eq!(found.iter().map(|structure| structure.kind).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(found[0].text(4), "two");

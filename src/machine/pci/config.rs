@@ -57,7 +57,11 @@ fn find(space: Space<'_>, wanted: u8) -> Result<usize, NoExpress> {
     let mut at = space.need_u8(pointer)? & !3;
     for _ in 0..MOST_CAPABILITIES {
         if usize::from(at) < HEADER {
-            return if at == 0 { Err(NoExpress::NotExpress) } else { Err(garbled("capability in the header", at)) };
+            return if at == 0 {
+                Err(NoExpress::NotExpress)
+            } else {
+                Err(garbled("capability in the header", at))
+            };
         }
         match space.need_u8(at.into())? {
             id if id == wanted => return Ok(at.into()),

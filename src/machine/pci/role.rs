@@ -47,7 +47,9 @@ fn role_within(
 }
 
 fn has_ports_below(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> bool {
-    devices.values().any(|below| below.parent == Some(address) && below.is_bridge() && !below.is_conventional())
+    devices
+        .values()
+        .any(|below| below.parent == Some(address) && below.is_bridge() && !below.is_conventional())
 }
 
 impl PciDevice {
