@@ -54,6 +54,8 @@ pub struct Machine {
     pub mounts: Vec<Mount>,
     /// Every network interface, by name.
     pub nics: BTreeMap<String, Nic>,
+    /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
+    pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
 }
 
 impl Machine {
@@ -69,6 +71,7 @@ impl Machine {
             block: block::read(root),
             mounts: mount::read(root),
             nics: nic::read(root),
+            ciphers: BTreeMap::new(),
         }
     }
 }

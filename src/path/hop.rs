@@ -116,7 +116,9 @@ impl HopKind {
 /// Bytes that cross a hop for one byte that the application moves.
 ///
 /// A member of an n-way RAID-0 has 1/n; each member of a mirror has 1/n for reads (when streams are spread) and 1 for
-/// writes; the uplink that both members of a two-way mirror share has 1 for reads and 2 for writes.
+/// writes; the uplink that both members of a two-way mirror share has 1 for reads and 2 for writes. Where each byte takes one of several
+/// ways and it cannot be said which (a linear volume over two drives, a cache and what it caches), each way has all of the
+/// traffic, since it may have to carry it, and what the ways share has no more than that.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
     /// Bytes read across the hop per byte that the application reads.
@@ -128,6 +130,26 @@ pub struct Traffic {
 impl Traffic {
     /// Every byte crosses the hop once.
     pub const ONE: Self = Self { read: 1.0, write: 1.0 };
+
+    /// Nothing crosses the hop.
+    pub const NONE: Self = Self { read: 0.0, write: 0.0 };
+
+    /// The same traffic in both directions.
+    pub const fn both(fraction: f64) -> Self {
+        Self { read: fraction, write: fraction }
+    }
+
+    /// The traffic of a hop that gets `fraction` of what crosses this one.
+    #[must_use]
+    pub fn times(self, fraction: Self) -> Self {
+        Self { read: self.read * fraction.read, write: self.write * fraction.write }
+    }
+
+    /// The traffic of a hop where this and `other` come together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { read: self.read + other.read, write: self.write + other.write }
+    }
 }
 
 /// One hop.

@@ -4,9 +4,31 @@
 //! logical volumes, and comes together again at whatever the members share: a switch, the chipset, a socket, memory.
 //! Each hop carries its [`Traffic`]: how many bytes cross it for one byte that the application moves. That number is
 //! what turns a hop's ceiling into a ceiling of the path.
+//!
+//! # The order of hops
+//! First come the layers of software, from the application down: file system, arrays, volumes, the queue of each disk.
+//! Below a queue the hops stand in the order in which data that is read crosses them: the medium, its interface (SATA,
+//! SAS, USB), the controller or adapter, its PCIe link, switches and their links, the chipset's uplink, the socket, main
+//! memory. For data from a network: the server, the interface, the card's PCIe link, and on as above.
+//!
+//! The hops of one member of an array stand together, one deeper than the array. What several members cross stands once,
+//! below the last of them, and as deep as the array again when all of them cross it. Each hop names the one above it; of a
+//! hop where members come together that is the array at which they parted.
 
 pub mod build;
+mod builder;
+mod chipset;
+mod climb;
+mod disk;
+mod graph;
 mod hop;
+mod link;
+mod lookup;
+mod network;
+mod share;
+mod slot;
+mod split;
+mod stack;
 
 pub use hop::{
     CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop,
