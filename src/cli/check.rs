@@ -1,12 +1,12 @@
 //! `narrows check`: what limits a storage path?
 
-use super::args::CheckArgs;
+use super::args::{CheckArgs, ColorWhen, Measure};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, measure, output, target};
 use crate::ceiling;
 use crate::machine::Machine;
 use crate::machine::root::Root;
 use crate::path::{Path, Target, build};
-use crate::report::text::style::Style;
+use crate::report::text::{Colour, Style};
 use crate::report::{text, view, why};
 use crate::verdict::{self, Subject};
 
@@ -52,7 +52,7 @@ fn with_ceilings(path: Path) -> Subject {
 /// Measures the one path that was asked about; `false` when the run was interrupted.
 fn measure(
     args: &CheckArgs,
-    extent: measure::Extent,
+    extent: Measure,
     root: &Root,
     machine: &Machine,
     subjects: &mut [Subject],
@@ -74,10 +74,18 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
             .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
         return Ok(json + "\n");
     }
-    let style = Style::detect(args.color, args.plain);
+    let style = Style::detect(colour(args.color), args.plain);
     match &args.why {
         None => Ok(text::render(report, &style)),
         Some(hop) => why::explain(report, hop, &style)
-            .map_err(|unknown| Failure::new(unknown.to_string()).maybe_hint(unknown.hint())),
+            .map_err(|unknown| Failure::new(unknown.to_string())),
+    }
+}
+
+const fn colour(when: ColorWhen) -> Colour {
+    match when {
+        ColorWhen::Auto => Colour::Auto,
+        ColorWhen::Always => Colour::Always,
+        ColorWhen::Never => Colour::Never,
     }
 }

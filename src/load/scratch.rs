@@ -25,6 +25,8 @@ use crate::units::Bytes;
 
 /// Bytes in one write: large enough for the full rate of most devices at depth 1.
 const CHUNK: u64 = 4 << 20;
+/// Bytes after which the writes are made durable.
+const SYNC_EVERY: u64 = 8 * CHUNK;
 /// Every block of this size differs from every other, so that no deduplication shrinks the file.
 const DISTINCT: usize = 4096;
 /// Below this a file fits into the caches of drives and is read in a few milliseconds.
@@ -37,13 +39,15 @@ pub struct ScratchOptions {
     pub reserve: Option<Bytes>,
     /// The smallest useful file; a file that does not fit shrinks no further.
     pub minimum: Bytes,
+    /// How long the filling may take; a file that is not full by then, but larger than the minimum, stays as it is.
+    pub time: Option<Duration>,
     /// Decides the contents.
     pub seed: u64,
 }
 
 impl Default for ScratchOptions {
     fn default() -> Self {
-        Self { reserve: None, minimum: MINIMUM, seed: 0 }
+        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0 }
     }
 }
 
@@ -71,7 +75,7 @@ impl ScratchFile {
             OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(dir).map_err(failed)?;
         let size = fitting_size(dir, &parent, size, options)?;
         let (file, direct) = open_nameless(&parent).map_err(failed)?;
-        let mut fill = Fill { dir, file: &file, direct, random: Random::seeded(options.seed) };
+        let mut fill = Fill { dir, file: &file, direct, random: Random::seeded(options.seed), options };
         let written = fill.write(size, progress)?;
         if written < options.minimum.get() {
             return Err(no_space(dir, &parent, options));
@@ -169,6 +173,7 @@ struct Fill<'a> {
     file: &'a File,
     direct: bool,
     random: Random,
+    options: &'a ScratchOptions,
 }
 
 impl Fill<'_> {
@@ -180,8 +185,12 @@ impl Fill<'_> {
     ) -> Result<u64, LoadError> {
         let mut buffer = Buffer::new(CHUNK as usize)
             .map_err(|source| LoadError::Memory { bytes: Bytes::new(CHUNK), source })?;
+        let begin = Instant::now();
         let mut at = 0;
         while at < size {
+            if self.is_late(begin, at) {
+                return Ok(at);
+            }
             if progress(Bytes::new(at), Bytes::new(size)).is_break() {
                 return Err(LoadError::Interrupted);
             }
@@ -203,16 +212,24 @@ impl Fill<'_> {
         Ok(size)
     }
 
+    /// Whether the time is up for a file that is large enough.
+    fn is_late(&self, begin: Instant, written: u64) -> bool {
+        written >= self.options.minimum.get() && self.options.time.is_some_and(|time| begin.elapsed() >= time)
+    }
+
     /// Writes one chunk, through the page cache from then on if the file system refuses direct writes.
     fn write_chunk(&mut self, chunk: &[u8], at: u64) -> io::Result<()> {
         match self.file.write_all_at(chunk, at) {
             Err(error) if self.direct && error.raw_os_error() == Some(libc::EINVAL) => {
                 drop_direct(self.file)?;
                 self.direct = false;
-                self.file.write_all_at(chunk, at)
+                self.file.write_all_at(chunk, at)?;
             }
-            written => written,
+            written => written?,
         }
+        // Otherwise the page cache takes everything at once, and the time goes into one long sync at the end. (A file
+        // system may accept O_DIRECT and use the page cache all the same.)
+        if (at + chunk.len() as u64).is_multiple_of(SYNC_EVERY) { self.file.sync_data() } else { Ok(()) }
     }
 
     /// The disk or the quota is full although there seemed to be room: keeps the whole MiB that were written, less one
@@ -234,7 +251,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     const SMALL: ScratchOptions =
-        ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::new(4096), seed: 1 };
+        ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::new(4096), time: None, seed: 1 };
 
     fn go(_: Bytes, _: Bytes) -> ControlFlow<()> {
         ControlFlow::Continue(())
