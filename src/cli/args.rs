@@ -116,7 +116,7 @@ pub struct CheckArgs {
     pub scratch: Option<PathBuf>,
 
     /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "target")]
     pub cpu_node: Option<u32>,
 
     /// The measured time of each run: 4s, 500ms, 2m; a number alone is seconds [default: 2s, full: 10s]

@@ -37,7 +37,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
 fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<Vec<Path>, Failure> {
     let options = build::Options { reader_node: args.cpu_node };
     match asked {
-        None => Ok(build::all_with(machine, &options)),
+        None => Ok(build::all(machine)),
         Some(target) => build::path_with(machine, target, &options)
             .map(|path| vec![path])
             .ok_or_else(|| Failure::new("no storage path leads to this target")),

@@ -10,14 +10,14 @@ mod failure;
 mod measure;
 mod output;
 mod snapshot;
+mod target;
 
 pub use failure::Failure;
 
-pub mod args;
-
 use std::process::ExitCode;
 
-use args::{Args, Command};
+use args::{Cli, Command};
+use clap::Parser;
 
 /// Nothing was found.
 const NOTHING_FOUND: u8 = 0;
@@ -28,8 +28,8 @@ const FAILED: u8 = 2;
 
 /// Runs the program: 0 when nothing was found, 1 with findings, 2 when the question could not be answered.
 pub fn main() -> ExitCode {
-    let result = match Args::from_command_line() {
-        Ok(args) => run(args),
+    let result = match Cli::try_parse() {
+        Ok(cli) => run(cli.into_command()),
         Err(error) => return output::usage(&error),
     };
     match result {
@@ -41,9 +41,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(args: Args) -> Result<u8, Failure> {
-    match args.command {
-        Command::Check(check) => check::run(&check),
-        Command::Snapshot(snapshot) => snapshot::run(&snapshot),
+fn run(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Check(args) => check::run(&args),
+        Command::Snapshot(args) => snapshot::run(&args),
     }
 }

@@ -12,7 +12,7 @@ use crate::path::Target;
 /// [`Failure`] when nothing is there, or nothing that a storage path leads to.
 pub fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Target, Failure> {
     let found = target::find(root, typed)
-        .map_err(|error| Failure::new(error.to_string()).maybe_hint(error.hint(machine)))?;
+        .map_err(|error| Failure::new(error.to_string()).maybe_hint(error.hint()))?;
     match found {
         Found::Block(name) => Ok(Target::Block(name)),
         Found::Pci(address) => Ok(Target::Pci(address)),

@@ -10,6 +10,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{OFlag, openat};
 use nix::libc;

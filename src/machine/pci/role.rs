@@ -10,8 +10,9 @@ const DEEPEST: usize = 256;
 /// The role of the function at `address`: what its config space says, else what follows from where it sits. `None` for
 /// conventional PCI, for a function that is not in `devices`, and where neither tells.
 ///
-/// A bridge on a root bus is a root port, unless all below it is conventional PCI. A bridge below a root port or downstream port is the upstream port of a
-/// switch when it has bridges below it, and these are downstream ports; without any it leads to conventional PCI.
+/// A bridge on a root bus is a root port, unless all below it is conventional PCI. A bridge below a root port or
+/// downstream port is the upstream port of a switch when it has bridges below it, and these are downstream ports;
+/// without any it leads to conventional PCI.
 pub fn role(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> Option<PortType> {
     role_within(devices, address, DEEPEST)
 }
@@ -49,10 +50,16 @@ fn role_within(
     }
 }
 
+fn below(devices: &BTreeMap<PciAddress, PciDevice>, bridge: PciAddress) -> impl Iterator<Item = &PciDevice> {
+    devices.values().filter(move |device| device.parent == Some(bridge))
+}
+
 fn has_ports_below(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> bool {
-    devices
-        .values()
-        .any(|below| below.parent == Some(address) && below.is_bridge() && !below.is_conventional())
+    below(devices, address).any(|device| device.is_bridge() && !device.is_conventional())
+}
+
+fn leads_to_pci(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> bool {
+    below(devices, address).next().is_some() && below(devices, address).all(PciDevice::is_conventional)
 }
 
 impl PciDevice {
