@@ -230,12 +230,14 @@ impl Bench<'_> {
     /// Runs a step, again with more threads when the generator was what limited it, and again until it is steady or
     /// `rounds` are used up.
     fn repeat(&self, step: &Step, target: &LoadTarget, idle: &Activity, rounds: u32) -> Result<Run, Failure> {
-        let mut best = self.once(step, target, idle, 1)?;
+        let mut workers = 1;
+        let mut best = self.once(step, target, idle, workers)?;
         let is_whole = |run: &Run| run.measurement.cut_short.is_none();
         if is_whole(&best) && best.measurement.generator.cpu >= GENERATOR_BUSY && self.online > 1 {
-            let wider = self.once(step, target, idle, self.online.min(MOST_WORKERS))?;
+            let more = self.online.min(MOST_WORKERS);
+            let wider = self.once(step, target, idle, more)?;
             if wider.measurement.bytes_per_second > best.measurement.bytes_per_second || !is_whole(&wider) {
-                best = wider;
+                (best, workers) = (wider, more);
             }
         }
         let is_steady = |run: &Run| stats::steadiness(&run.measurement.series).is_none_or(|test| test.steady);
@@ -243,7 +245,7 @@ impl Bench<'_> {
             if is_steady(&best) || !is_whole(&best) {
                 break;
             }
-            best = self.once(step, target, idle, best.workers())?;
+            best = self.once(step, target, idle, workers)?;
         }
         Ok(best)
     }
