@@ -307,6 +307,15 @@ mod tests {
     }
 
     #[test]
+    fn the_mounts_of_this_machine_are_those_of_its_record() {
+        let live = Root::recording();
+        let mounts = read(&live);
+        assert!(mounts.iter().any(|mount| mount.point == "/"));
+        let again = read(&Root::from_tree(live.into_record().expect("was recording")));
+        assert_eq!(format!("{mounts:?}"), format!("{again:?}"));
+    }
+
+    #[test]
     fn hostile_lines_are_left_out_and_the_rest_kept() {
         let text = "\n- - - - -\n1 2 x:y / /a rw - ext4 a rw\n1 2 8:2 / relative rw - ext4 a rw\n1 2 8:2 / /b rw\n\
             36 35 8:2 / /good rw - ext4 /dev/sda2 rw";

@@ -30,7 +30,7 @@ pub enum NotATarget {
         similar: Vec<String>,
     },
     /// It is there, but is nothing that stores data.
-    #[error("`{0}` is {1}, not a device, file system, file, PCI address or network interface")]
+    #[error("`{0}` is {1}, not a block device, directory, file, PCI address or network interface")]
     Unsuitable(String, String),
 }
 
@@ -104,6 +104,8 @@ fn is_plain_name(typed: &str) -> bool {
 
 /// What a device node is, wherever it lies; `None` when `typed` is no device node.
 fn device(root: &Root, typed: &str) -> Result<Option<Found>, NotATarget> {
+    // Asked for the sake of a recording root: the links on the way are part of the answer.
+    root.exists(typed);
     let unsuitable = |what: &str| Err(NotATarget::Unsuitable(typed.to_owned(), what.to_owned()));
     match root.kind(typed).filter(|_| root.is_live()) {
         Some(FileKind::Block(major, minor)) => match mount::by_number(root, (major, minor)) {
@@ -114,13 +116,10 @@ fn device(root: &Root, typed: &str) -> Result<Option<Found>, NotATarget> {
         Some(FileKind::Pipe) => unsuitable("a pipe"),
         Some(FileKind::Socket) => unsuitable("a socket"),
         Some(FileKind::Directory | FileKind::File) => Ok(None),
-        None => Ok(below_dev(typed).and_then(|path| mount::by_path(root, &path)).map(Found::Block)),
+        // On a recorded machine a device node is a path below `/dev`, or a link to one.
+        None if typed.starts_with('/') => Ok(mount::by_path(root, &normalise(typed)).map(Found::Block)),
+        None => Ok(None),
     }
-}
-
-fn below_dev(typed: &str) -> Option<String> {
-    let path = normalise(typed);
-    (typed.starts_with('/') && path.starts_with("/dev/")).then_some(path)
 }
 
 /// Where a file or directory really is; `None` when there is none.
@@ -199,6 +198,7 @@ mod tests {
             .file("/sys/class/net/eth0/ifindex", "2")
             .file("/sys/bus/pci/devices/0000:02:00.0/class", "0x010802")
             .link("/dev/disk/by-id/ata-X", "../../sda")
+            .link("/home/me/my-disk", "/dev/disk/by-id/ata-X")
             .file("/dev/sda", "")
             .file(
                 "/proc/self/mountinfo",
@@ -216,6 +216,8 @@ mod tests {
         let root = machine();
         assert_eq!(find(&root, "/dev/sda1"), block("sda1"));
         assert_eq!(find(&root, "/dev/disk/by-id/ata-X"), block("sda"));
+        assert_eq!(find(&root, "/home/me/my-disk"), block("sda"));
+        assert_eq!(find(&root, "/dev//sda1"), block("sda1"));
         assert_eq!(find(&root, "/dev/mapper/cryptroot"), block("dm-0"));
         assert_eq!(find(&root, "/dev/cciss/c0d0"), block("cciss!c0d0"));
         assert_eq!(find(&root, "nvme0n1"), block("nvme0n1"));
