@@ -70,7 +70,11 @@ fn every_processor_is_sound() {
             assert!(parse_signature(signature).is_some(), "{}: {signature}", entry.name);
             // An entry for any name hides all that follow it with the same signature.
             let hidden = seen.contains(&(signature.as_str(), String::new()));
-            assert!(!hidden && seen.insert((signature.as_str(), entry.names.concat())), "{}: {signature}", entry.name);
+            assert!(
+                !hidden && seen.insert((signature.as_str(), entry.names.concat())),
+                "{}: {signature}",
+                entry.name
+            );
         }
         if let Some(interconnect) = &entry.interconnect {
             assert!((1..=6).contains(&interconnect.links), "{}", entry.name);

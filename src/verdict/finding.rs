@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::fact::{Fact, Source};
-use crate::path::HopId;
+use crate::path::{Hop, HopId, HopSpec};
 use crate::units::BytesPerSec;
 
 /// The stable codes of findings.
@@ -169,4 +169,91 @@ pub struct Finding {
     pub advice: Vec<Advice>,
     /// How sure we are.
     pub confidence: Confidence,
+}
+
+impl Advice {
+    /// A step whose gain cannot be computed.
+    pub fn new(action: impl Into<String>) -> Self {
+        Self { action: action.into(), gain_bytes_per_second: None }
+    }
+
+    /// A step with what it brings; a gain of nothing is left out.
+    pub fn with_gain(action: impl Into<String>, gain: Option<BytesPerSec>) -> Self {
+        Self { action: action.into(), gain_bytes_per_second: gain.filter(|gain| gain.get() > 0.0) }
+    }
+}
+
+impl Finding {
+    /// A finding about a hop, without evidence and advice as yet.
+    pub fn about(code: Code, severity: Severity, hop: &Hop, summary: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity,
+            hop: Some(hop.id.clone()),
+            subject: subject_of(hop),
+            summary: summary.into(),
+            evidence: Vec::new(),
+            advice: Vec::new(),
+            confidence: Confidence::High,
+        }
+    }
+
+    /// A finding about a whole path or machine, without evidence and advice as yet.
+    pub fn on(
+        code: Code,
+        severity: Severity,
+        subject: impl Into<String>,
+        summary: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            severity,
+            hop: None,
+            subject: subject.into(),
+            summary: summary.into(),
+            evidence: Vec::new(),
+            advice: Vec::new(),
+            confidence: Confidence::High,
+        }
+    }
+
+    /// Adds what was observed.
+    pub fn with_evidence(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    /// Adds a step.
+    pub fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
+        self.advice.extend(advice);
+        self
+    }
+
+    /// Says how sure we are.
+    pub const fn with_confidence(mut self, confidence: Confidence) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// The most that any of its steps brings.
+    pub fn best_gain(&self) -> BytesPerSec {
+        self.advice
+            .iter()
+            .filter_map(|advice| advice.gain_bytes_per_second)
+            .fold(BytesPerSec::default(), BytesPerSec::max)
+    }
+}
+
+/// The device that a hop is: a PCI address, a block device, an interface or a mount; else the hop's name.
+fn subject_of(hop: &Hop) -> String {
+    match &hop.spec {
+        HopSpec::Link(link) => link.device.address.to_string(),
+        HopSpec::Chipset(uplink) | HopSpec::Switch(uplink) => uplink.address.to_string(),
+        HopSpec::Network(network) => network.interface.clone(),
+        HopSpec::Filesystem(filesystem) => filesystem.point.clone(),
+        HopSpec::Hba(controller) | HopSpec::Controller(controller) => {
+            controller.address.map_or_else(|| controller.name.clone(), |address| address.to_string())
+        }
+        _ => hop.block_name().map_or_else(|| hop.name.clone(), |block| format!("/dev/{block}")),
+    }
 }

@@ -2,9 +2,20 @@
 //!
 //! [`judge`] is handed what is known of each path (hops, ceilings and, where load was run, what it achieved and what
 //! the machine did meanwhile) and answers with the narrowest hop, the next one behind it, and findings. Findings are
-//! made by rules, one file each in `rules/`; `attribution` names the hop that limits a measured path.
+//! made by rules, one file each in `rules/`; `attribution` names the hop that limits a path; `trust` decides whether to
+//! believe a run; `sentence` says it all in words.
 
+pub mod attribution;
+mod case;
 pub mod finding;
+mod gain;
+mod link;
+mod measured;
+mod rules;
+mod sentence;
+#[cfg(test)]
+mod testing;
+mod trust;
 
 pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
@@ -63,6 +74,13 @@ pub struct PathVerdict {
     pub unknown: BTreeMap<Direction, String>,
     /// What was measured at each hop.
     pub measured: BTreeMap<(HopId, Direction), Measured>,
+    /// The most that the application can move through the narrowest hop: what was measured there, or else its ceiling
+    /// divided by its traffic.
+    pub rate: BTreeMap<Direction, BytesPerSec>,
+    /// How sure we are of the narrowest hop.
+    pub confidence: BTreeMap<Direction, Confidence>,
+    /// The observations that name the narrowest hop.
+    pub evidence: BTreeMap<Direction, Vec<Evidence>>,
     /// One sentence: which hop limits, what it carries, and what comes next.
     pub sentence: String,
 }
@@ -76,7 +94,43 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
 }
 
+impl Verdict {
+    /// Whether there is a finding that calls for action or names a narrows by design: exit status 1.
+    pub fn has_faults_or_limits(&self) -> bool {
+        self.findings.iter().any(|finding| matches!(finding.severity, Severity::Fault | Severity::Limit))
+    }
+}
+
 /// Judges the paths of a machine.
-pub fn judge(_machine: &Machine, _subjects: &[Subject]) -> Verdict {
-    Verdict::default()
+///
+/// Three steps: the narrowest hop of each path and direction ([`attribution`]), then the rules, which may look at all
+/// paths, then the words. The same input gives the same verdict.
+pub fn judge(machine: &Machine, subjects: &[Subject]) -> Verdict {
+    let judged: Vec<rules::Judged<'_>> =
+        subjects.iter().map(|subject| rules::Judged::new(machine, subject)).collect();
+    let findings = rules::all(&rules::Context { machine, judged: &judged });
+    let paths = judged.iter().map(path_verdict).collect();
+    Verdict { paths, findings }
+}
+
+fn path_verdict(judged: &rules::Judged<'_>) -> PathVerdict {
+    let hops = &judged.subject.path.hops;
+    let id = |index: usize| hops.get(index).map(|hop| hop.id.clone());
+    let mut verdict = PathVerdict { sentence: sentence::of(judged), ..PathVerdict::default() };
+    for (direction, outcome) in &judged.outcomes {
+        match outcome {
+            Ok(limit) => {
+                verdict.limiting.extend(id(limit.hop).map(|hop| (*direction, hop)));
+                verdict.next.extend(limit.next.and_then(|next| id(next.hop)).map(|hop| (*direction, hop)));
+                verdict.rate.extend(limit.rate.map(|rate| (*direction, rate)));
+                verdict.confidence.insert(*direction, limit.confidence);
+                verdict.evidence.insert(*direction, limit.evidence.clone());
+            }
+            Err(reason) => {
+                verdict.unknown.insert(*direction, reason.clone());
+            }
+        }
+    }
+    verdict.measured = measured::of_hops(judged);
+    verdict
 }

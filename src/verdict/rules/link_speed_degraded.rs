@@ -1,0 +1,102 @@
+//! `link_speed_degraded`: a link is slower than both its ends can do.
+//!
+//! Speed changes with power state, so an idle reading proves nothing for a device that saves power. Three readings
+//! are proof, in this order: a speed that was read while load ran; a Target Link Speed below what both ends can do
+//! (software or firmware holds the link down); and, for a device that is awake and of a kind that keeps its speed
+//! (drives, adapters, wired network, switches), the idle reading, with less confidence.
+
+use crate::units::GtPerSec;
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::gain;
+use super::super::link::{Link, wires};
+use super::link_width_degraded::capitalised;
+use super::{Context, Judged};
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    wires(context, judged)
+        .iter()
+        .filter(|link| link.moves_data() && !link.is_display())
+        .filter_map(|link| check_link(judged, link))
+        .collect()
+}
+
+fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let common = link.common_speed()?;
+    let loaded = link.speed_under_load(judged);
+    let speed = loaded.or_else(|| link.speed())?;
+    if speed >= common {
+        return None;
+    }
+    let forced = link.forced_below(common).filter(|(_, target, _)| *target >= speed);
+    let confidence = match (loaded.is_some(), forced.is_some()) {
+        (true, _) | (false, true) => Confidence::High,
+        (false, false) if is_asleep(link) => return None,
+        (false, false) => Confidence::Medium,
+    };
+    let when = if loaded.is_some() { "under load" } else { "while idle" };
+    let place = link.place();
+    let why = match &forced {
+        Some((port, target, _)) => {
+            format!(": the port {} is set to train no faster than {target}", port.address)
+        }
+        None => String::new(),
+    };
+    let summary = format!("{place} runs at {speed} {when}, although both its ends can do {common}{why}.");
+    let mut evidence = link.speed_evidence();
+    evidence.extend(loaded.map(|speed| {
+        let source = format!("/sys/bus/pci/devices/{}/current_link_speed", link.link.device.address);
+        Evidence::new("speed under load", speed, source)
+    }));
+    evidence.extend(
+        forced
+            .as_ref()
+            .map(|(_, target, source)| Evidence::new("target link speed", target, source.as_str())),
+    );
+    Some(
+        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
+            .with_confidence(confidence)
+            .with_evidence(evidence)
+            .with_advice(advice(judged, link, speed, common, forced.is_some())),
+    )
+}
+
+/// Whether the device sleeps, so that its speed says nothing.
+pub(super) fn is_asleep(link: &Link<'_>) -> bool {
+    link.link.device.power_state.value().is_some_and(|state| state != "D0" && state != "unknown")
+}
+
+fn advice(
+    judged: &Judged<'_>,
+    link: &Link<'_>,
+    speed: GtPerSec,
+    common: GtPerSec,
+    is_forced: bool,
+) -> Vec<Advice> {
+    let gain = link.width().and_then(|width| {
+        let (now, better) = (gain::at(link.link, speed, width)?, gain::at(link.link, common, width)?);
+        // An idle reading was already assumed to speed up in the ceilings, so the gain is counted from this speed.
+        let whole = gain::of_better(judged, link.index, &better);
+        whole.or_else(|| judged.is_limit(link.index).then(|| better.rate - now.rate))
+    });
+    if is_forced {
+        return vec![
+            Advice::with_gain(
+                "Set the slot's link speed in the firmware setup to Auto (or the fastest generation), and look in \
+                 the kernel log for `retraining` of this port.",
+                gain,
+            ),
+            Advice::new(
+                "Reboot, or remove and rescan the device: the kernel lowers a port after failed training.",
+            ),
+        ];
+    }
+    vec![
+        Advice::with_gain("Power off, reseat the card and clean its contacts.", gain),
+        Advice::with_gain(
+            "Replace a riser, adapter or cable that is made for an older generation, or try another slot.",
+            gain,
+        ),
+        Advice::new("Update the firmware of board and device, and check the slot's link speed setting."),
+    ]
+}

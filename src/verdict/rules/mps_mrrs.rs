@@ -1,0 +1,106 @@
+//! `mps_mrrs`: payload or read-request sizes are wrong or cost rate.
+//!
+//! Two cases. A port that may send longer payloads than its device accepts is a fault (PCIe Base Specification: a
+//! longer one is malformed); the kernel warns of it with "can't set Max Payload Size". And where a link is the narrows,
+//! payloads of half the size that both ends support cost 4 to 9 % of it: `info`, for whoever wants the last bit.
+
+use crate::machine::pci::Express;
+use crate::path::LinkPort;
+use crate::units::{Bytes, human};
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::gain;
+use super::super::link::{Link, wires};
+use super::{Context, Judged};
+use crate::ceiling::pcie;
+use crate::machine::fact::Fact;
+
+/// The least read request that keeps the request direction idle enough.
+const SHORT_REQUEST: Bytes = Bytes::new(128);
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    wires(context, judged)
+        .iter()
+        .filter(|link| link.moves_data())
+        .filter_map(|link| mismatch(link).or_else(|| inefficient(judged, link)))
+        .collect()
+}
+
+fn ends<'a>(link: &Link<'a>) -> Option<(&'a Express, &'a Express)> {
+    Some((link.link.device.express.value()?, link.port?.express.value()?))
+}
+
+fn size_evidence(end: &LinkPort, value: Bytes, what: &str) -> Evidence {
+    let value = human::block_size(value);
+    Evidence::new(format!("{what} of {}", end.address), value, end.express.source().as_str())
+}
+
+fn mismatch(link: &Link<'_>) -> Option<Finding> {
+    let (device, port) = ends(link)?;
+    if port.max_payload <= device.max_payload {
+        return None;
+    }
+    let summary = format!(
+        "The port above {} may send payloads of {}, and the device accepts {}.",
+        link.link.device.address,
+        human::block_size(port.max_payload),
+        human::block_size(device.max_payload),
+    );
+    Some(
+        Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence([
+                size_evidence(&link.link.device, device.max_payload, "payload size in force"),
+                size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
+            ])
+            .with_evidence(link.port.map(|end| size_evidence(end, port.max_payload, "payload size in force")))
+            .with_advice([Advice::new(
+                "Boot with pci=pcie_bus_safe, so that the kernel sets both ends alike.",
+            )]),
+    )
+}
+
+fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let (device, port) = ends(link)?;
+    let supported = device.max_payload_supported.min(port.max_payload_supported);
+    let in_force = device.max_payload.min(port.max_payload);
+    let short_request = device.max_read_request <= SHORT_REQUEST;
+    let short_payload = in_force < supported;
+    if !judged.is_limit(link.index) || !(short_request || short_payload) {
+        return None;
+    }
+    let gain = better(link, supported).and_then(|better| gain::of_better(judged, link.index, &better))?;
+    let summary = format!(
+        "Payloads on {} are {}, and both ends support {}; longer ones would carry {} more.",
+        link.place(),
+        human::block_size(in_force),
+        human::block_size(supported),
+        gain,
+    );
+    let advice = "Boot with pci=pcie_bus_perf; it sets the longest payloads that the whole way to each device supports.";
+    Some(
+        Finding::about(Code::MpsMrrs, Severity::Info, link.hop, summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence([
+                size_evidence(&link.link.device, device.max_payload, "payload size in force"),
+                size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
+                size_evidence(&link.link.device, device.max_read_request, "read request size"),
+            ])
+            .with_evidence(
+                link.port.map(|end| size_evidence(end, port.max_payload_supported, "payload size supported")),
+            )
+            .with_advice([Advice::with_gain(advice, Some(gain))]),
+    )
+}
+
+/// The link with the longest payloads that both its ends support, at the speed and width that it has.
+fn better(link: &Link<'_>, payload: Bytes) -> Option<crate::ceiling::Limit> {
+    let mut longer = link.link.clone();
+    for end in std::iter::once(&mut longer.device).chain(&mut longer.port) {
+        if let Fact::Known { value, .. } = &mut end.express {
+            value.max_payload = payload;
+            value.max_read_request = value.max_read_request.max(payload);
+        }
+    }
+    pcie::of_link(&longer).read.limit().cloned()
+}

@@ -1,0 +1,69 @@
+//! `nic_slot_limited`: the slot of a network card is narrower than its wires.
+//!
+//! All ports of a card share its link, so their line rates count together.
+
+use crate::ceiling::Direction;
+use crate::machine::pci::PciAddress;
+use crate::path::{HopKind, HopSpec, NetworkHop};
+use crate::units::BytesPerSec;
+
+use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
+use super::super::gain;
+use super::super::link::wires;
+use super::{Context, Judged};
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let case = judged.case(Direction::Read);
+    let links = wires(context, judged);
+    case.of_kind(HopKind::Network)
+        .filter_map(|(index, hop)| {
+            let HopSpec::Network(network) = &hop.spec else { return None };
+            let address = network.address?;
+            let link = links.iter().find(|link| is_one_card(link.link.device.address, address))?;
+            let carries = case.ceiling(link.index)?.rate()?;
+            let (ports, wire) = wires_of(context, network, address, case.ceiling(index)?.rate()?);
+            if carries.get() >= wire.get() {
+                return None;
+            }
+            let wide = crate::ceiling::pcie::device_wants(link.link);
+            let gain = wide.and_then(|wide| gain::of_better(judged, link.index, &wide));
+            let noun = if ports == 1 { "wire carries" } else { "wires carry together" };
+            let summary = format!(
+                "The link of network card {} carries {carries}, and its {ports} {noun} {wire}.",
+                link.link.device.address
+            );
+            Some(
+                Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
+                    .with_evidence(link.width_evidence())
+                    .with_evidence(link.speed_evidence())
+                    .with_evidence([Evidence::from_fact("line rate", &network.speed)])
+                    .with_advice([Advice::with_gain("Move the card to a wider or faster slot.", gain)]),
+            )
+        })
+        .collect()
+}
+
+fn is_one_card(a: PciAddress, b: PciAddress) -> bool {
+    (a.domain, a.bus, a.device) == (b.domain, b.bus, b.device)
+}
+
+/// The number of ports of a card that have a line rate, and what they carry together; `one` is the goodput of the
+/// port of this path, which the others are taken to share in proportion to their line rates.
+fn wires_of(
+    context: &Context<'_>,
+    network: &NetworkHop,
+    address: PciAddress,
+    one: BytesPerSec,
+) -> (usize, BytesPerSec) {
+    let own = network.speed.value().map(|speed| speed.get()).filter(|speed| *speed > 0.0);
+    let Some(own) = own else { return (1, one) };
+    let speeds: Vec<f64> = context
+        .machine
+        .nics
+        .values()
+        .filter(|nic| nic.pci.is_some_and(|pci| is_one_card(pci, address)))
+        .filter_map(|nic| nic.speed.value().map(|speed| speed.get()))
+        .collect();
+    let all: f64 = speeds.iter().sum();
+    (speeds.len().max(1), if all > own { one * (all / own) } else { one })
+}

@@ -1,0 +1,50 @@
+//! `partial_input`: facts that need root could make the verdict surer. At most one finding for a machine.
+
+use std::collections::BTreeSet;
+
+use crate::machine::fact::Fact;
+use crate::path::HopSpec;
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::Context;
+
+pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    let mut denied = BTreeSet::new();
+    note(&context.machine.slots, "slot table", &mut denied);
+    for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {
+        match &hop.spec {
+            HopSpec::Link(link) if link.not_a_wire.is_none() => {
+                for end in std::iter::once(&link.device).chain(&link.port) {
+                    note(&end.express, "link capabilities, payload sizes and target speed", &mut denied);
+                }
+            }
+            HopSpec::Crypt(crypt) => note(&crypt.table, "cipher and key size", &mut denied),
+            _ => {}
+        }
+    }
+    if denied.is_empty() {
+        return Vec::new();
+    }
+    let kinds: BTreeSet<&str> = denied.iter().map(|(kind, _, _)| *kind).collect();
+    let needs: BTreeSet<&str> = denied.iter().map(|(_, _, need)| need.as_str()).collect();
+    let needs: Vec<&str> = needs.into_iter().collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    let needs = needs.join(", ");
+    let summary = format!("Not read without {needs}: {}.", kinds.join("; "));
+    vec![
+        Finding::on(Code::PartialInput, Severity::Info, "this machine", summary)
+            .with_confidence(Confidence::High)
+            .with_evidence(
+                denied
+                    .iter()
+                    .map(|(kind, source, need)| Evidence::new(*kind, format!("needs {need}"), source)),
+            )
+            .with_advice([Advice::new(format!("Run narrows with {needs} to read them."))]),
+    ]
+}
+
+fn note<T>(fact: &Fact<T>, kind: &'static str, denied: &mut BTreeSet<(&'static str, String, String)>) {
+    if let Fact::Denied { source, need } = fact {
+        denied.insert((kind, source.as_str().to_owned(), need.clone()));
+    }
+}

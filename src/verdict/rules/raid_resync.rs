@@ -1,0 +1,56 @@
+//! `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
+//!
+//! Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
+
+use crate::machine::fact::Fact;
+use crate::path::{HopSpec, RaidHop};
+use crate::units::human;
+
+use super::super::attribution::{Cause, is_syncing};
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::{Context, Judged};
+
+pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let hops = judged.subject.path.hops.iter().enumerate();
+    hops.filter_map(|(index, hop)| {
+        let HopSpec::Raid(raid) = &hop.spec else { return None };
+        let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
+        let action = running(judged, raid)?;
+        let severity = match (limit.is_some(), action.as_str()) {
+            (true, "check") => Severity::Limit,
+            (false, "check") => Severity::Info,
+            _ => Severity::Fault,
+        };
+        let done = raid.md.sync_done.value();
+        let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
+        let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
+        let effect = if limit.is_some() { "; it limits this path" } else { "" };
+        let summary = format!("/dev/{} is busy with a {action}{speed}{done}{effect}.", raid.block);
+        Some(
+            Finding::about(Code::RaidResync, severity, hop, summary)
+                .with_confidence(Confidence::High)
+                .with_evidence([Evidence::from_fact("sync action", &raid.md.sync_action)])
+                .with_evidence(speed_evidence(&raid.md.sync_speed))
+                .with_evidence(limit.iter().flat_map(|(_, limit)| limit.evidence.iter().cloned()))
+                .with_advice([
+                    Advice::new("Wait until it is done, and measure again."),
+                    Advice::new(format!(
+                        "To favour other work meanwhile, lower /sys/block/{}/md/sync_speed_max (KiB/s for each member).",
+                        raid.block
+                    )),
+                ]),
+        )
+    })
+    .collect()
+}
+
+fn speed_evidence(speed: &Fact<crate::units::BytesPerSec>) -> Option<Evidence> {
+    speed.value().map(|_| Evidence::from_fact("sync speed", speed))
+}
+
+/// What the array is busy with, during a run or when its facts were read.
+fn running(judged: &Judged<'_>, raid: &RaidHop) -> Option<String> {
+    let runs = judged.subject.runs.iter();
+    let during = runs.filter_map(|run| run.activity.resyncs.get(&raid.block).map(|sync| &sync.action));
+    during.chain(raid.md.sync_action.value()).find(|action| is_syncing(action)).cloned()
+}

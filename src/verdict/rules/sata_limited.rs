@@ -1,0 +1,76 @@
+//! `sata_limited`: SATA is the narrows, or runs below what port and drive can do.
+//!
+//! A hard disk never fills SATA, whatever the generation, and a solid-state drive at 6 Gbit/s is as fast as SATA gets.
+//! Neither deserves a finding unless a run shows that SATA is full.
+
+use crate::machine::block::Sata;
+use crate::path::{Hop, HopSpec};
+use crate::units::BitsPerSec;
+
+use super::super::attribution::Cause;
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::{Context, Judged};
+
+/// The fastest SATA generation in Gbit/s.
+const FASTEST: f64 = 6.0e9;
+
+pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let hops = judged.subject.path.hops.iter().enumerate();
+    hops.filter_map(|(index, hop)| {
+        let HopSpec::Sata(sata) = &hop.spec else { return None };
+        let speed = *sata.speed.value()?;
+        let slower = sata.port_speed.value().is_some_and(|port| port.get() > speed.get());
+        let proven = judged.limited_by(index).any(|(_, limit)| limit.cause == Cause::Explained);
+        match (is_solid_state(judged, hop), slower) {
+            (true, true) => Some(degraded(hop, sata, speed)),
+            (true, false) if speed.get() < FASTEST && judged.is_limit(index) => {
+                Some(narrows(hop, sata, speed))
+            }
+            _ if proven => Some(narrows(hop, sata, speed)),
+            _ => None,
+        }
+    })
+    .collect()
+}
+
+/// Whether the drive on this link is known to have no moving parts.
+fn is_solid_state(judged: &Judged<'_>, sata: &Hop) -> bool {
+    let case = judged.case(crate::ceiling::Direction::Read);
+    case.hops().any(|(_, hop)| match &hop.spec {
+        HopSpec::Device(device) => case.is_above(hop, sata) && device.rotational.value() == Some(&false),
+        _ => false,
+    })
+}
+
+fn evidence(sata: &Sata) -> [Evidence; 2] {
+    [
+        Evidence::from_fact("negotiated speed", &sata.speed),
+        Evidence::from_fact("fastest speed of the port", &sata.port_speed),
+    ]
+}
+
+fn degraded(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
+    let port = sata.port_speed.value().map(ToString::to_string).unwrap_or_default();
+    let summary = format!(
+        "The solid-state drive on {} runs at {speed}, and the port can do {port}: a bad cable, or an old drive.",
+        sata.port
+    );
+    Finding::about(Code::SataLimited, Severity::Fault, hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence(evidence(sata))
+        .with_advice([
+            Advice::new("Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`."),
+            Advice::new("Check in the drive's data sheet that it is made for the port's speed."),
+        ])
+}
+
+fn narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
+    let summary = format!("SATA is the narrows of this path: {} runs at {speed}.", sata.port);
+    let advice = match speed.get() < FASTEST {
+        true => "Move the drive to a 6 Gbit/s port.",
+        false => "SATA gets no faster; an NVMe drive does.",
+    };
+    Finding::about(Code::SataLimited, Severity::Limit, hop, summary)
+        .with_evidence(evidence(sata))
+        .with_advice([Advice::new(advice)])
+}

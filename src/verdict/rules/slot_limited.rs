@@ -1,0 +1,123 @@
+//! `slot_limited`: the slot gives a device less than it can use, by design.
+//!
+//! A Gen4 drive in a Gen3 slot, a x4 drive in a x1 slot, a x8 adapter behind a x4 port. It is a `limit` when the link is
+//! narrower than what hangs behind it, else `info`: a x8 adapter with two hard disks loses nothing in a x4 slot.
+
+use std::collections::BTreeMap;
+
+use crate::path::HopId;
+use crate::units::{BytesPerSec, GtPerSec, Lanes};
+
+use super::super::case::Case;
+use super::super::finding::{Advice, Code, Confidence, Finding, Severity};
+use super::super::gain;
+use super::super::link::{Link, wires};
+use super::link_width_degraded::{self, capitalised};
+use super::{Context, Judged};
+use crate::ceiling::{Direction, pcie};
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    wires(context, judged)
+        .iter()
+        .filter(|link| link.moves_data() && !link.is_chipset_uplink(judged))
+        .filter(|link| !link_width_degraded::fires_for(judged, link))
+        .filter_map(|link| check_link(context, judged, link))
+        .collect()
+}
+
+/// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
+struct Offer {
+    width: Lanes,
+    speed: GtPerSec,
+    is_known: bool,
+}
+
+fn offer(link: &Link<'_>) -> Option<Offer> {
+    match (link.port_width(), link.port_speed()) {
+        (Some(width), Some(speed)) => {
+            // A board that wires fewer lanes than the port claims offers what it wires.
+            let wired =
+                link.link.board_slot.as_ref().map(|slot| slot.width()).filter(|lanes| lanes.get() > 0);
+            let width = wired.map_or(width, |wired| wired.min(width));
+            Some(Offer { width, speed, is_known: true })
+        }
+        // A port that says half (a width of zero, as some SoCs do) says nothing that can be relied on.
+        _ if link.port.is_some() => None,
+        // Without the other end only the width tells: it does not change with power state.
+        _ => Some(Offer { width: link.width()?, speed: link.device_speed()?, is_known: false }),
+    }
+}
+
+fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let (device_width, device_speed) = (link.device_width()?, link.device_speed()?);
+    let offer = offer(link)?;
+    if offer.width >= device_width && offer.speed >= device_speed {
+        return None;
+    }
+    let (width, speed) = (offer.width.min(device_width), offer.speed.min(device_speed));
+    let offered = gain::at(link.link, speed, width)?;
+    let wanted = pcie::device_wants(link.link)?;
+    // Fewer lanes of a newer generation can carry as much as many of an older one; the device runs one of its own.
+    if offered.rate.get() >= wanted.rate.get() * 0.99 {
+        return None;
+    }
+    let binds = binds(context, link, offered.rate);
+    let gain = gain::of_better(judged, link.index, &wanted).filter(|_| binds);
+    let who = if offer.is_known { "the slot offers" } else { "it trained" };
+    let summary = format!(
+        "{}: {who} {width} at {speed} ({}), and the device can use {device_width} at {device_speed} ({}){}.",
+        link.place(),
+        offered.rate,
+        wanted.rate,
+        if binds { "" } else { "; what hangs behind it needs no more" },
+    );
+    let advice = binds.then(|| {
+        let action =
+            format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
+        Advice::with_gain(action, gain)
+    });
+    let severity = if binds { Severity::Limit } else { Severity::Info };
+    Some(
+        Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
+            .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
+            .with_evidence(link.width_evidence())
+            .with_evidence(link.speed_evidence())
+            .with_advice(advice),
+    )
+}
+
+/// Whether the link carries less than what hangs behind it can ask for, over all paths that cross it. What is not
+/// known may ask for everything.
+fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
+    let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
+    for judged in context.judged {
+        let case = judged.case(Direction::Read);
+        let Some((_, here)) = case.hops().find(|(_, hop)| hop.id == link.hop.id) else { continue };
+        match demand(&case, here) {
+            Some((id, rate)) => behind.insert(id, rate),
+            None => return true,
+        };
+    }
+    behind.values().copied().sum::<BytesPerSec>().get() > offered.get()
+}
+
+/// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
+fn demand(case: &Case<'_>, link: &crate::path::Hop) -> Option<(HopId, BytesPerSec)> {
+    use crate::path::HopKind;
+    case.hops()
+        .filter(|(_, hop)| {
+            let kind = hop.kind();
+            let carries = matches!(
+                kind,
+                HopKind::Device
+                    | HopKind::Sata
+                    | HopKind::Sas
+                    | HopKind::Usb
+                    | HopKind::Network
+                    | HopKind::Link
+            );
+            carries && case.is_above(hop, link)
+        })
+        .filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)))
+        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+}

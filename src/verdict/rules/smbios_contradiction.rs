@@ -1,0 +1,90 @@
+//! `smbios_contradiction`: SMBIOS contradicts what the bus says. Then the bus is right.
+//!
+//! Only what cannot be true counts: a slot that is narrower or slower than the link that runs in it, or that is free
+//! and has a device. A wider claim is no contradiction, for many firmwares state the connector.
+
+use crate::machine::dmi::Slot;
+use crate::machine::pci::PciDevice;
+
+use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
+use super::Context;
+
+const SOURCE: &str = "SMBIOS type 9";
+
+pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    if context.machine.cpus.hypervisor.value().is_some() {
+        return Vec::new();
+    }
+    let Some(slots) = context.machine.slots.value() else { return Vec::new() };
+    let wrong: Vec<(&Slot, Vec<Evidence>)> = slots
+        .iter()
+        .filter_map(|slot| {
+            let evidence = contradictions(slot, device_in(context, slot)?);
+            (!evidence.is_empty()).then_some((slot, evidence))
+        })
+        .collect();
+    if wrong.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = wrong.iter().map(|(slot, _)| slot.designation.as_str()).collect();
+    let summary = format!(
+        "The firmware's slot table is wrong about {}; narrows goes by what the bus says.",
+        names.join(", ")
+    );
+    vec![
+        Finding::on(Code::SmbiosContradiction, Severity::Info, names.join(", "), summary)
+            .with_confidence(Confidence::High)
+            .with_evidence(wrong.into_iter().flat_map(|(_, evidence)| evidence)),
+    ]
+}
+
+/// The device in a slot: by the name of the physical slot or of the path's link, else by the address in the record,
+/// which is that of the device or of the port above it.
+fn device_in<'a>(context: &Context<'a>, slot: &Slot) -> Option<&'a PciDevice> {
+    let pci = &context.machine.pci;
+    let links = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let by_link = links.filter_map(|hop| match &hop.spec {
+        crate::path::HopSpec::Link(link) => Some(link),
+        _ => None,
+    });
+    let named = by_link
+        .filter(|link| link.slot.as_deref() == Some(slot.designation.as_str()))
+        .find_map(|link| pci.get(&link.device.address));
+    let at = || {
+        let address = slot.address?;
+        pci.values().find(|device| device.parent == Some(address)).or_else(|| {
+            pci.get(&address).filter(|device| device.class.value().is_some_and(|class| class >> 16 != 0x06))
+        })
+    };
+    named.or_else(at)
+}
+
+fn contradictions(slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
+    let name = &slot.designation;
+    let mut evidence = Vec::new();
+    let claimed = slot.width.max(slot.connector);
+    if let (Some(claimed), Some(width)) = (claimed, device.link.current_width.get()) {
+        if width > claimed {
+            evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
+            evidence.push(Evidence::from_fact(
+                format!("width of {name}, as it runs"),
+                &device.link.current_width,
+            ));
+        }
+    }
+    if let (Some(claimed), Some(speed)) = (slot.speed, device.link.current_speed.get()) {
+        if speed > claimed {
+            evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
+            evidence.push(Evidence::from_fact(
+                format!("speed of {name}, as it runs"),
+                &device.link.current_speed,
+            ));
+        }
+    }
+    if slot.in_use == Some(false) {
+        evidence.push(Evidence::new(format!("use of {name}, as claimed"), "available", SOURCE));
+        let found = format!("device {}", device.address);
+        evidence.push(Evidence::new(format!("use of {name}, as found"), found, "/sys/bus/pci/devices"));
+    }
+    evidence
+}

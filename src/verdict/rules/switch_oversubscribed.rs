@@ -1,0 +1,116 @@
+//! `switch_oversubscribed`: the devices behind a switch can together do more than its uplink.
+
+use std::collections::BTreeSet;
+
+use crate::ceiling::pcie::rate;
+use crate::machine::Machine;
+use crate::machine::pci::{PciAddress, PciDevice};
+use crate::path::{HopSpec, UplinkHop};
+use crate::units::BytesPerSec;
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::{Context, Judged};
+
+/// Sums within this much of the uplink fit it.
+const FITS: f64 = 1.1;
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    judged
+        .subject
+        .path
+        .hops
+        .iter()
+        .filter_map(|hop| match &hop.spec {
+            // The chipset of AMD boards is a switch too; `chipset_shared` speaks of it.
+            HopSpec::Switch(switch) if switch.chipset.is_none() => Some((hop, switch)),
+            _ => None,
+        })
+        .filter_map(|(hop, switch)| {
+            let shared = Shared::of(context.machine, switch, raw_of(context.machine, switch.address)?)?;
+            let summary = format!(
+                "{} devices behind the switch {} can move {} together, and its uplink carries {} (before packets).",
+                shared.devices, switch.address, shared.wanted, shared.uplink
+            );
+            Some(
+                Finding::about(Code::SwitchOversubscribed, Severity::Limit, hop, summary)
+                    .with_confidence(Confidence::High)
+                    .with_evidence(shared.evidence(switch))
+                    .with_advice([Advice::new(
+                        "Spread devices that are used at the same time over several switches or slots.",
+                    )]),
+            )
+        })
+        .collect()
+}
+
+/// What shares an uplink.
+pub(super) struct Shared {
+    /// The number of devices.
+    pub(super) devices: usize,
+    /// What their links carry together.
+    pub(super) wanted: BytesPerSec,
+    /// What the uplink carries.
+    pub(super) uplink: BytesPerSec,
+    rates: Vec<(PciAddress, BytesPerSec)>,
+}
+
+impl Shared {
+    /// Two or more devices behind `hop` that can together do more than `uplink`. All rates are those of the wires
+    /// before packets, so that payload sizes do not matter.
+    pub(super) fn of(machine: &Machine, hop: &UplinkHop, uplink: BytesPerSec) -> Option<Self> {
+        let mut cards = BTreeSet::new();
+        let rates: Vec<_> = hop
+            .behind
+            .iter()
+            .filter_map(|address| machine.pci.get(address))
+            .filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06))
+            // The functions of one card share its link.
+            .filter(|device| cards.insert((device.address.domain, device.address.bus, device.address.device)))
+            .filter_map(|device| Some((device.address, wanted(machine, device)?)))
+            .collect();
+        let wanted: BytesPerSec = rates.iter().map(|(_, rate)| *rate).sum();
+        let over = rates.len() >= 2 && wanted.get() > uplink.get() * FITS;
+        over.then_some(Self { devices: rates.len(), wanted, uplink, rates })
+    }
+
+    /// The rates that were compared.
+    pub(super) fn evidence(&self, hop: &UplinkHop) -> Vec<Evidence> {
+        let uplink = Evidence::new("uplink", self.uplink, format!("the link of {}", hop.address));
+        let source = |address: &PciAddress| format!("/sys/bus/pci/devices/{address}/current_link_*");
+        let each = self
+            .rates
+            .iter()
+            .map(|(address, rate)| Evidence::new(format!("link of {address}"), rate, source(address)));
+        std::iter::once(uplink).chain(each).collect()
+    }
+}
+
+/// What a device can ask for: its link or, for a network card, the wires of its ports if they carry less.
+fn wanted(machine: &Machine, device: &PciDevice) -> Option<BytesPerSec> {
+    let link = raw_of(machine, device.address)?;
+    let here = |address: PciAddress| {
+        let card = |at: PciAddress| (at.domain, at.bus, at.device);
+        card(address) == card(device.address)
+    };
+    let wires: BytesPerSec = machine
+        .nics
+        .values()
+        .filter(|nic| nic.pci.is_some_and(here))
+        .filter_map(|nic| nic.speed.value().map(|speed| speed.bytes_per_sec()))
+        .sum();
+    Some(if wires.get() > 0.0 { link.min(wires) } else { link })
+}
+
+/// What the link of a function carries before packets, at its current width and the fastest speed of its own that it
+/// was not trained below on purpose: idle links lie about speed, not about width.
+pub(super) fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
+    let device = machine.pci.get(&address)?;
+    let parent = device.parent.and_then(|parent| machine.pci.get(&parent));
+    let fastest = device.link.max_speed.get();
+    let above = parent.and_then(|parent| parent.link.max_speed.get());
+    let speed = match (fastest, above) {
+        (Some(device), Some(port)) => Some(device.min(port)),
+        (one, other) => device.link.current_speed.get().or(one).or(other),
+    };
+    rate::raw(speed?, device.link.current_width.get()?)
+}

@@ -1,0 +1,233 @@
+//! One sentence for a person: which hop limits the path, what it carries, and what comes next.
+
+use crate::ceiling::{Basis, Ceiling, Direction, pcie};
+use crate::path::{Hop, HopKind, HopSpec};
+use crate::units::BytesPerSec;
+
+use super::attribution::{Attribution, Cause, unknown_hops};
+use super::case::Case;
+use super::measured;
+use super::rules::Judged;
+
+/// Write ceilings closer to those of reads than this are not worth a sentence of their own.
+const ALIKE: f64 = 0.05;
+
+/// The sentence of a path: reads first; writes where another hop limits them.
+pub(super) fn of(judged: &Judged<'_>) -> String {
+    let target = &judged.subject.path.target;
+    let (read, write) = (judged.limit(Direction::Read), judged.limit(Direction::Write));
+    let mut text = match (read, write) {
+        (Some(read), _) => {
+            let who = if same(read, write) { "Reads and writes of" } else { "Reads of" };
+            of_direction(judged, Direction::Read, read, &format!("{who} {target}"))
+        }
+        (None, Some(write)) => of_direction(judged, Direction::Write, write, &format!("Writes to {target}")),
+        (None, None) => return nothing_known(judged),
+    };
+    if let (Some(read), Some(write)) = (read, write)
+        && read.hop != write.hop
+        && !same(read, Some(write))
+    {
+        text.push(' ');
+        text.push_str(&of_direction(judged, Direction::Write, write, &format!("Writes to {target}")));
+    }
+    text
+}
+
+/// Whether both directions have one limit, found in the same way, at nearly the same rate.
+fn same(read: &Attribution, write: Option<&Attribution>) -> bool {
+    write.is_some_and(|write| {
+        let close = match (read.rate, write.rate) {
+            (Some(read), Some(write)) => (read.get() - write.get()).abs() <= ALIKE * read.get(),
+            (read, write) => read == write,
+        };
+        read.hop == write.hop && read.cause == write.cause && close
+    })
+}
+
+fn nothing_known(judged: &Judged<'_>) -> String {
+    let target = &judged.subject.path.target;
+    let case = judged.case(Direction::Read);
+    let reasons: Vec<String> = unknown_hops(&case)
+        .iter()
+        .filter_map(|index| {
+            let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
+            Some(format!("{}: {reason}", case.path().hops.get(*index)?.name))
+        })
+        .take(2)
+        .collect();
+    let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+    format!(
+        "No hop of the path to {target} has a known ceiling{why}; run with --measure to learn what it does."
+    )
+}
+
+fn of_direction(judged: &Judged<'_>, direction: Direction, limit: &Attribution, who: &str) -> String {
+    let case = judged.case(direction);
+    let Some(hop) = case.path().hops.get(limit.hop) else { return String::new() };
+    let mut text = match limit.cause {
+        Cause::Smallest => by_ceiling(&case, limit, hop, who),
+        Cause::Cache => return from_cache(&case, limit, who),
+        cause => by_measurement(judged, &case, limit, hop, who, cause),
+    };
+    text.push_str(&behind(&case, limit));
+    text
+}
+
+fn by_ceiling(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str) -> String {
+    let at_most = if limit.unknown.is_empty() { "" } else { ", as far as is known," };
+    let mut text =
+        format!("{who} are limited{at_most} by {}: {}.", described(hop), carries(case, limit, hop));
+    let names: Vec<&str> =
+        limit.unknown.iter().filter_map(|index| Some(case.path().hops.get(*index)?.name.as_str())).collect();
+    match names.as_slice() {
+        [] => {}
+        [one] => text.push_str(&format!(" What {one} can do is not known, so it may be less.")),
+        [first, rest @ ..] => text.push_str(&format!(
+            " What {first} and {} more can do is not known, so it may be less.",
+            match rest.len() {
+                1 => "one".to_owned(),
+                count => count.to_string(),
+            }
+        )),
+    }
+    text
+}
+
+/// What a hop carries, and for a link what its device could use.
+fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
+    let own = case.ceiling(limit.hop).and_then(Ceiling::limit);
+    let Some(own) = own else { return "its ceiling is not known".to_owned() };
+    let mut text = match &hop.spec {
+        HopSpec::Link(link) => {
+            let width = link.device.link.current_width.value();
+            let speed = link.device.link.current_speed.value();
+            let state = match (width, speed) {
+                (Some(width), Some(speed)) => format!("it runs {width} at {speed}, "),
+                _ => String::new(),
+            };
+            let wants = match (link.device.link.max_width.value(), link.device.link.max_speed.value()) {
+                (Some(width), Some(speed)) => pcie::device_wants(link)
+                    .filter(|wants| wants.rate.get() > own.rate.get() * 1.01)
+                    .map(|wants| format!("; the device can use {width} at {speed} ({})", wants.rate)),
+                _ => None,
+            };
+            format!("{state}{} usable{}", own.rate, wants.unwrap_or_default())
+        }
+        _ => {
+            let how = match own.basis {
+                Basis::Guess => ", by estimate",
+                Basis::Spec => ", as published",
+                Basis::Formula | Basis::Measured => "",
+            };
+            format!("it carries {}{how}", own.rate)
+        }
+    };
+    if let Some(rate) = limit.rate.filter(|rate| (rate.get() - own.rate.get()).abs() > 0.01 * own.rate.get())
+    {
+        text.push_str(&format!(", which is {rate} for this path"));
+    }
+    text
+}
+
+fn from_cache(case: &Case<'_>, limit: &Attribution, who: &str) -> String {
+    let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+    let mut text = format!(
+        "{who} came from memory{rate}, not from the device: the devices moved fewer bytes than were asked for."
+    );
+    if let Some((name, rate)) = next_name(case, limit) {
+        text.push_str(&format!(" The narrowest known hop is {name}, {rate}."));
+    }
+    text
+}
+
+fn by_measurement(
+    judged: &Judged<'_>,
+    case: &Case<'_>,
+    limit: &Attribution,
+    hop: &Hop,
+    who: &str,
+    cause: Cause,
+) -> String {
+    let rate = limit.rate.map(|rate| format!(" {rate}")).unwrap_or_default();
+    let name = described(hop);
+    let doubt = if measured::is_trusted(judged, case.direction) || cause == Cause::Generator {
+        ""
+    } else {
+        " The run is not to be trusted; the findings say why."
+    };
+    let text = match cause {
+        Cause::Generator => {
+            format!("{who} reached{rate}, and it was narrows itself that could do no more: the path can.")
+        }
+        Cause::Resync => {
+            format!("{who} reached{rate}, limited by {name}: it is resyncing and takes part of its members.")
+        }
+        Cause::Cipher => format!("{who} reached{rate}, limited by {name}: the cipher uses up the processor."),
+        Cause::MdThread => {
+            format!("{who} reached{rate}, limited by {name}: its kernel thread uses up a core.")
+        }
+        Cause::Filesystem => {
+            format!("{who} reached{rate}, limited by {name}: a kernel thread of it uses up a core.")
+        }
+        Cause::Explained => explained(case, limit, hop, who, &rate),
+        Cause::SlowMember => {
+            format!("{who} reached{rate}, limited by {name}: the other members wait for it.")
+        }
+        Cause::Network => format!("{who} reached{rate}, limited by {name}: the network is full."),
+        Cause::Remote => {
+            format!("{who} reached{rate}; the network has room, so {name} at the far end is the limit.")
+        }
+        _ => format!("{who} reached{rate}, limited by {}.", media(case, limit, hop)),
+    };
+    text + doubt
+}
+
+fn explained(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str, rate: &str) -> String {
+    let part = match (limit.rate, case.path_rate(limit.hop)) {
+        (Some(rate), Some(ceiling)) => crate::units::human::percent(rate.fraction_of(ceiling)),
+        _ => "all".to_owned(),
+    };
+    let inner = Attribution { rate: case.path_rate(limit.hop), ..limit.clone() };
+    format!("{who} reached{rate}, {part} of what {} allows: {}.", described(hop), carries(case, &inner, hop))
+}
+
+/// The medium, or the members of an array that did the same.
+fn media(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
+    let bytes = |hop: &Hop| case.hop_disk(hop).map_or(0.0, |disk| case.moved(disk));
+    let most = bytes(hop);
+    let alike = case.leaves().iter().filter(|(_, leaf, _)| most > 0.0 && bytes(leaf) >= 0.9 * most).count();
+    let sure = match limit.confidence {
+        super::finding::Confidence::Low => " (the likeliest hop: no counter shows another)",
+        _ => "",
+    };
+    match alike {
+        0 | 1 => format!("{}{sure}", described(hop)),
+        count => format!("its {count} members, {} first{sure}", described(hop)),
+    }
+}
+
+fn behind(case: &Case<'_>, limit: &Attribution) -> String {
+    match next_name(case, limit) {
+        Some((name, rate)) => format!(" Behind it comes {name}, {rate}."),
+        None => String::new(),
+    }
+}
+
+fn next_name(case: &Case<'_>, limit: &Attribution) -> Option<(String, BytesPerSec)> {
+    let next = limit.next?;
+    Some((described(case.path().hops.get(next.hop)?), next.rate))
+}
+
+/// A hop as it stands in a sentence.
+fn described(hop: &Hop) -> String {
+    match (&hop.spec, hop.kind()) {
+        (HopSpec::Link(link), _) => match &link.slot {
+            Some(slot) => format!("the PCIe link in slot {slot}"),
+            None => format!("the PCIe link of {}", link.device.address),
+        },
+        (HopSpec::Chipset(_), _) => format!("the uplink of the {}", hop.name),
+        (_, HopKind::Memory) => "main memory".to_owned(),
+        _ => hop.name.clone(),
+    }
+}
