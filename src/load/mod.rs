@@ -2,8 +2,8 @@
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
 //!
-//! [`Target`](target::Target) is what is read, [`ScratchFile`](scratch::ScratchFile) the only thing that is written,
-//! [`run`](run::run) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is
+//! [`Target`] is what is read, [`ScratchFile`] the only thing that is written,
+//! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is
 //! one thread with one ring: it takes a slot for each I/O, enters the kernel once for a batch, and counts each
 //! completion in a histogram of ticks.
 

@@ -40,7 +40,7 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         latency: latency(tally, *scale),
         series,
         errors: tally.errors,
-        first_error: tally.first_error.clone(),
+        first_error: tally.first_error(),
         cut_short: tally.cut_short.clone(),
         generator: generator_use(report, elapsed),
         region: target.region().length,

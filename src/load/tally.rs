@@ -53,8 +53,8 @@ pub(super) struct Tally {
     series: Vec<u64>,
     /// Failed reads, warm-up included.
     pub(super) errors: u64,
-    /// The first failure in words.
-    pub(super) first_error: Option<String>,
+    /// The first failure, with its time.
+    first_error: Option<(u64, String)>,
     /// Why the worker ended early.
     pub(super) cut_short: Option<String>,
     /// The tick at which it stopped counting.
@@ -100,10 +100,15 @@ impl Tally {
         }
     }
 
-    /// Counts a failed read.
-    pub(super) fn fail(&mut self, what: impl FnOnce() -> String) {
+    /// Counts a read that was seen to have failed at `now`.
+    pub(super) fn fail(&mut self, now: u64, what: impl FnOnce() -> String) {
         self.errors += 1;
-        self.first_error.get_or_insert_with(what);
+        self.first_error.get_or_insert_with(|| (now, what()));
+    }
+
+    /// The first failure of all workers in words.
+    pub(super) fn first_error(&self) -> Option<String> {
+        self.first_error.as_ref().map(|(_, what)| what.clone())
     }
 
     /// Adds the counts of another worker over the same window.
@@ -114,7 +119,7 @@ impl Tally {
             *mine += theirs;
         }
         self.errors += other.errors;
-        self.first_error = self.first_error.take().or(other.first_error);
+        self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
         self.cut_short = self.cut_short.take().or(other.cut_short);
         self.stopped = self.stopped.max(other.stopped);
         self.effort.cpu_seconds += other.effort.cpu_seconds;
@@ -190,13 +195,14 @@ mod tests {
     fn merging_adds_what_workers_did_and_keeps_the_first_error() {
         let mut a = at(&[1000, 1200], 1350);
         let mut b = at(&[1001], 1400);
-        b.fail(|| "b failed".to_owned());
-        b.fail(|| "again".to_owned());
+        a.fail(1101, || "a failed later".to_owned());
+        b.fail(1100, || "b failed".to_owned());
+        b.fail(1102, || "again".to_owned());
         b.busiest_cpu_seconds = 0.5;
         b.effort.enters = 3;
         a.merge(b);
-        assert_eq!((a.bytes(), a.latencies.count(), a.errors), (3 * 4096, 3, 2));
-        assert_eq!(a.first_error.as_deref(), Some("b failed"));
+        assert_eq!((a.bytes(), a.latencies.count(), a.errors), (3 * 4096, 3, 3));
+        assert_eq!(a.first_error().as_deref(), Some("b failed"));
         assert_eq!(a.full_buckets(), [2 * 4096, 0, 4096]);
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
     }

@@ -51,6 +51,8 @@ pub(super) struct Shared<'a> {
 enum End {
     Time,
     Stopped,
+    /// Another worker failed, and says why.
+    Aborted,
     Failed(String),
 }
 
@@ -106,7 +108,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         self.tally.effort = used;
         self.tally.busiest_cpu_seconds = used.cpu_seconds;
         self.tally.cut_short = match end {
-            End::Time => None,
+            End::Time | End::Aborted => None,
             End::Stopped => Some("interrupted".to_owned()),
             End::Failed(why) => {
                 self.shared.abort.store(true, Ordering::Relaxed);
@@ -129,7 +131,10 @@ impl<'a, E: Engine> Worker<'a, E> {
             if now >= self.window.end {
                 return (End::Time, before);
             }
-            if self.shared.control.is_stopped() || self.shared.abort.load(Ordering::Relaxed) {
+            if self.shared.abort.load(Ordering::Relaxed) {
+                return (End::Aborted, before);
+            }
+            if self.shared.control.is_stopped() {
                 return (End::Stopped, before);
             }
             match self.turn() {
@@ -188,7 +193,7 @@ impl<'a, E: Engine> Worker<'a, E> {
                     }
                 }
             } else {
-                self.not_good(*completion)?;
+                self.not_good(*completion, now)?;
             }
         }
         self.done = done;
@@ -205,7 +210,7 @@ impl<'a, E: Engine> Worker<'a, E> {
 
     /// A read that did not return a whole block: sent again if the kernel asks for that, else a failure.
     #[cold]
-    fn not_good(&mut self, completion: Completion) -> io::Result<()> {
+    fn not_good(&mut self, completion: Completion, now: u64) -> io::Result<()> {
         if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
             return match self.slots.offset(completion.slot) {
                 Some(offset) => self.engine.prepare(completion.slot, offset),
@@ -214,7 +219,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         }
         if let Some(flight) = self.slots.finish(completion.slot) {
             let what = describe(completion.result, self.shared.block_size, flight.offset);
-            self.tally.fail(|| what.clone());
+            self.tally.fail(now, || what.clone());
             self.last_error = what;
             self.consecutive_errors += 1;
         }
@@ -363,7 +368,7 @@ mod tests {
         let mut engine = Fake::new(&control, &results, 500);
         let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
         assert_eq!((tally.errors, tally.latencies.count()), (50, 500));
-        assert_eq!(tally.first_error.as_deref(), Some("read of 4096 bytes at offset 0: I/O error (EIO)"));
+        assert_eq!(tally.first_error().as_deref(), Some("read of 4096 bytes at offset 0: I/O error (EIO)"));
     }
 
     #[test]
@@ -388,7 +393,7 @@ mod tests {
         let mut engine = Fake::new(&control, &[BLOCK as i32, 512], 3);
         let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
         assert_eq!(
-            tally.first_error.as_deref(),
+            tally.first_error().as_deref(),
             Some("read of 4096 bytes at offset 4096: only 512 bytes came back")
         );
     }
