@@ -14,7 +14,7 @@ use crate::verdict::{self, Subject};
 ///
 /// # Errors
 /// [`Failure`] when the target does not exist, or cannot be measured as asked.
-pub fn run(args: &CheckArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let root = facts::open(args.from.as_deref())?;
     let machine = facts::read(&root);
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;

@@ -15,7 +15,7 @@ use crate::machine::{cipher, tree::Tree};
 ///
 /// # Errors
 /// [`Failure`] when the snapshot cannot be opened or understood.
-pub fn open(from: Option<&Path>) -> Result<Root, Failure> {
+pub(super) fn open(from: Option<&Path>) -> Result<Root, Failure> {
     match from {
         None => Ok(Root::live()),
         Some(path) => Ok(Root::from_tree(read_snapshot(path)?)),
@@ -31,12 +31,12 @@ fn read_snapshot(path: &Path) -> Result<Tree, Failure> {
         Box::new(File::open(path).map_err(|error| cannot(&error))?)
     };
     snapshot::read(input).map_err(|error| {
-        Failure::new(format!("cannot use `{}`: {error}", path.display())).maybe_hint(error.hint())
+        Failure::new(format!("cannot use `{}`: {error}", path.display()))
     })
 }
 
 /// Reads the whole machine, the cipher rate of each encrypted mapping included.
-pub fn read(root: &Root) -> Machine {
+pub(super) fn read(root: &Root) -> Machine {
     let mut machine = Machine::read(root);
     for (name, device) in &machine.block {
         let BlockKind::Dm(dm) = &device.kind else { continue };

@@ -103,7 +103,7 @@ struct Bench<'a> {
 ///
 /// # Errors
 /// [`Failure`] when the path has nothing to read from, or it may not be read.
-pub fn run(
+pub(super) fn run(
     extent: Measure,
     root: &Root,
     machine: &Machine,

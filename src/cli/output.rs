@@ -9,7 +9,7 @@ use super::Failure;
 ///
 /// # Errors
 /// [`Failure`] when the data cannot be written for another reason, such as a full disk.
-pub fn data(text: &str) -> Result<(), Failure> {
+pub(super) fn data(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -20,18 +20,18 @@ pub fn data(text: &str) -> Result<(), Failure> {
 }
 
 /// Says something beside the data.
-pub fn note(text: &str) {
+pub(super) fn note(text: &str) {
     // Nothing is left to do when standard error is gone.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Says why the program ends.
-pub fn failure(failure: &Failure) {
+pub(super) fn failure(failure: &Failure) {
     note(&failure.to_string());
 }
 
 /// Prints help, version or a usage error as clap made it.
-pub fn usage(error: &clap::Error) -> ExitCode {
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(super::FAILED))
 }

@@ -13,7 +13,7 @@ use crate::machine::snapshot;
 ///
 /// # Errors
 /// [`Failure`] when the file exists already or cannot be written.
-pub fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     let root = Root::recording();
     facts::read(&root);
     let Some(tree) = root.into_record() else {
@@ -21,7 +21,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     };
     let mut packed = Vec::new();
     snapshot::write(&tree, &mut packed, !args.no_redact)
-        .map_err(|error| Failure::new(format!("cannot pack the snapshot: {error}")).maybe_hint(error.hint()))?;
+        .map_err(|error| Failure::new(format!("cannot pack the snapshot: {error}")))?;
     write(&args.output, &packed)?;
     if args.output != Path::new("-") {
         output::note(&describe(args, packed.len()));

@@ -10,7 +10,7 @@ use crate::path::Target;
 ///
 /// # Errors
 /// [`Failure`] when nothing is there, or nothing that a storage path leads to.
-pub fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Target, Failure> {
+pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Target, Failure> {
     let found = target::find(root, typed)
         .map_err(|error| Failure::new(error.to_string()).maybe_hint(error.hint()))?;
     match found {
