@@ -15,6 +15,7 @@ pub mod mount;
 pub mod nic;
 pub mod pci;
 pub mod root;
+pub mod snapshot;
 pub mod target;
 pub mod tree;
 
