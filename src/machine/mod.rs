@@ -18,6 +18,7 @@ pub mod nic;
 pub mod pci;
 pub mod root;
 pub mod route;
+pub mod snapshot;
 pub mod target;
 pub mod tree;
 
