@@ -169,6 +169,13 @@ mod tests {
     }
 
     #[test]
+    fn a_further_question_is_asked_of_a_known_value_only() {
+        let ask = |value: u32| Fact::<u32>::absent(format!("/sys/b{value}"));
+        assert_eq!(Fact::known(1, "/sys/a").and_then(ask), Fact::absent("/sys/b1"));
+        assert_eq!(Fact::absent("/sys/a").and_then(ask), Fact::absent("/sys/a"));
+    }
+
+    #[test]
     fn a_missing_fact_says_why() {
         let denied: Fact<u32> = Fact::Denied { source: Source::new("/sys/y"), need: "root".into() };
         assert_eq!(denied.missing().as_deref(), Some("`/sys/y` needs root"));

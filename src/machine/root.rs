@@ -379,6 +379,17 @@ mod tests {
     }
 
     #[test]
+    fn the_head_of_a_file_is_no_longer_than_asked() {
+        let live = Root::recording();
+        let head = live.head("/proc/version", 5);
+        assert_eq!(head.get().as_deref(), Some(&b"Linux"[..]));
+        let again = Root::from_tree(live.into_record().expect("was recording"));
+        assert_eq!(again.head("/proc/version", 5), head);
+        assert_eq!(again.head("/proc/version", 2).get().as_deref(), Some(&b"Li"[..]));
+        assert_eq!(again.head("/proc/version", 500).get().as_deref(), Some(&b"Linux"[..]));
+    }
+
+    #[test]
     fn what_a_live_root_reads_a_tree_answers_again() {
         let live = Root::recording();
         let text = live.text("/proc/version");

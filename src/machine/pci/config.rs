@@ -197,3 +197,177 @@ impl Space<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Config space with a list of capabilities that starts at `0x40`.
+    fn space() -> Vec<u8> {
+        let mut config = vec![0; 256];
+        put(&mut config, 0x00, &[0x4d, 0x14, 0x0a, 0xa8]);
+        put(&mut config, 0x06, &[0x10, 0x00]);
+        config[0x34] = 0x40;
+        config
+    }
+
+    fn put(config: &mut [u8], at: usize, bytes: &[u8]) {
+        config[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// A drive behind power management at `0x40`. Registers by section 7.5.3 of the specification, written out by hand.
+    fn drive() -> Vec<u8> {
+        let mut config = space();
+        put(&mut config, 0x40, &[0x01, 0x70, 0x03, 0x00]);
+        put(&mut config, 0x70, &[0x10, 0x00]);
+        put(&mut config, 0x72, &0x0002_u16.to_le_bytes()); // version 2, endpoint
+        put(&mut config, 0x74, &0x0000_8fc2_u32.to_le_bytes()); // Max_Payload_Size Supported 512 (code 2)
+        put(&mut config, 0x78, &0x2930_u16.to_le_bytes()); // MRRS 512 (2), tags (8), MPS 256 (1), ordering (4)
+        put(&mut config, 0x7c, &0x0703_b844_u32.to_le_bytes()); // port 7, x4 (bits 9:4), 16 GT/s (4)
+        put(&mut config, 0x80, &0x0042_u16.to_le_bytes()); // ASPM L1 (2)
+        put(&mut config, 0x82, &0x1023_u16.to_le_bytes()); // x2, 8 GT/s (3)
+        put(&mut config, 0x9c, &0x0000_001e_u32.to_le_bytes()); // 2.5, 5, 8 and 16 GT/s
+        put(&mut config, 0xa0, &0x0003_u16.to_le_bytes()); // target 8 GT/s
+        config
+    }
+
+    #[test]
+    fn every_register_of_a_drive_is_read() {
+        let want = Express {
+            port: PortType::Endpoint,
+            max_payload_supported: Bytes::new(512),
+            max_payload: Bytes::new(256),
+            max_read_request: Bytes::new(512),
+            relaxed_ordering: true,
+            extended_tags: true,
+            max_speed: Some(GtPerSec::GEN4),
+            max_width: Some(Lanes::new(4)),
+            speed: Some(GtPerSec::GEN3),
+            width: Some(Lanes::new(2)),
+            target_speed: Some(GtPerSec::GEN3),
+            supported_speeds: vec![GtPerSec::GEN1, GtPerSec::GEN2, GtPerSec::GEN3, GtPerSec::GEN4],
+            aspm_l0s: false,
+            aspm_l1: true,
+            port_number: 7,
+            slot_implemented: false,
+        };
+        assert_eq!(parse_express(&drive()), Ok(want));
+    }
+
+    #[test]
+    fn the_device_type_names_the_port() {
+        for (flags, want) in [
+            (0x0142, PortType::RootPort),
+            (0x0052, PortType::UpstreamPort),
+            (0x0162, PortType::DownstreamPort),
+            (0x0012, PortType::Endpoint),
+            (0x0072, PortType::PciBridge),
+            (0x0092, PortType::RootComplexIntegrated),
+        ] {
+            let mut config = drive();
+            put(&mut config, 0x72, &u16::to_le_bytes(flags));
+            let express = parse_express(&config).expect("a capability");
+            assert_eq!((express.port, express.slot_implemented), (want, flags & 0x100 != 0), "{flags:#x}");
+        }
+        let mut config = drive();
+        config[0x72] = 0xb2;
+        assert!(matches!(parse_express(&config), Err(NoExpress::Garbled(_))));
+    }
+
+    #[test]
+    fn the_first_version_has_no_second_set_of_link_registers() {
+        let mut config = drive();
+        config[0x72] = 0x01;
+        let express = parse_express(&config).expect("a capability");
+        assert_eq!((express.target_speed, express.supported_speeds.len()), (None, 0));
+        assert_eq!(express.max_speed, Some(GtPerSec::GEN4));
+    }
+
+    #[test]
+    fn a_function_inside_the_root_complex_has_no_link() {
+        let mut config = drive();
+        config[0x72] = 0x92;
+        let express = parse_express(&config).expect("a capability");
+        assert_eq!((express.max_speed, express.width, express.aspm_l1), (None, None, false));
+    }
+
+    #[test]
+    fn a_width_or_speed_that_cannot_be_is_unknown() {
+        let mut config = drive();
+        put(&mut config, 0x7c, &0x0000_0000_u32.to_le_bytes());
+        put(&mut config, 0x82, &0x03ff_u16.to_le_bytes());
+        let express = parse_express(&config).expect("a capability");
+        assert_eq!((express.max_speed, express.max_width), (None, None));
+        assert_eq!((express.speed, express.width), (None, None));
+    }
+
+    #[test]
+    fn the_header_alone_hides_the_capabilities() {
+        assert_eq!(parse_express(&drive()[..64]), Err(NoExpress::Hidden));
+        assert_eq!(parse_express(&drive()[..128]), Err(NoExpress::Hidden));
+        let mut plain = drive();
+        plain[0x06] = 0;
+        assert_eq!(parse_express(&plain[..64]), Err(NoExpress::NotExpress), "the status register tells");
+        assert!(matches!(parse_express(&drive()[..63]), Err(NoExpress::Garbled(_))));
+    }
+
+    #[test]
+    fn hostile_lists_end() {
+        let mut circle = space();
+        put(&mut circle, 0x40, &[0x05, 0x48]);
+        put(&mut circle, 0x48, &[0x09, 0x40]);
+        assert_eq!(parse_express(&circle), Err(NoExpress::Garbled("capabilities in a circle".into())));
+        let mut inward = space();
+        put(&mut inward, 0x40, &[0x05, 0x10]);
+        assert!(matches!(parse_express(&inward), Err(NoExpress::Garbled(_))));
+        let mut at_the_end = space();
+        put(&mut at_the_end, 0x40, &[0x05, 0xfc]);
+        at_the_end[0xfc] = 0x10;
+        assert!(matches!(parse_express(&at_the_end), Err(NoExpress::Garbled(_))));
+        let mut without = space();
+        put(&mut without, 0x40, &[0x05, 0x00]);
+        assert_eq!(parse_express(&without), Err(NoExpress::NotExpress));
+        assert!(matches!(parse_express(&[0xff; 256]), Err(NoExpress::Garbled(_))), "a function that is gone");
+    }
+
+    #[test]
+    fn a_cardbus_bridge_keeps_its_list_elsewhere() {
+        let mut config = drive();
+        config[0x0e] = 0x82;
+        config[0x14] = config[0x34];
+        config[0x34] = 0;
+        assert!(parse_express(&config).is_ok());
+    }
+
+    #[test]
+    fn a_reserved_size_is_garbled() {
+        let mut config = drive();
+        put(&mut config, 0x78, &0x6000_u16.to_le_bytes());
+        assert_eq!(parse_express(&config), Err(NoExpress::Garbled("Max_Read_Request_Size code 6".into())));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_or_hang(config in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse_express(&config);
+        }
+
+        #[test]
+        fn no_list_of_capabilities_panics_or_hangs(tail in prop::collection::vec(any::<u8>(), 192), keep in 64usize..=256) {
+            let mut config = space();
+            put(&mut config, 0x40, &tail);
+            let _ = parse_express(&config[..keep]);
+        }
+
+        #[test]
+        fn any_register_values_are_taken(registers in prop::collection::vec(any::<u8>(), 0x3a)) {
+            let mut config = drive();
+            put(&mut config, 0x72, &registers);
+            if let Ok(express) = parse_express(&config) {
+                prop_assert!(express.max_payload.get() >= 128 && express.max_payload.get() <= 4096);
+                prop_assert!(express.width.is_none_or(|width| (1..=32).contains(&width.get())));
+            }
+        }
+    }
+}

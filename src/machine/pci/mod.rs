@@ -83,6 +83,17 @@ pub struct LinkEnd {
     pub max_width: Fact<Lanes>,
 }
 
+impl LinkEnd {
+    /// Whether the kernel shows anything of a link, known or not. It does so for PCI Express functions only
+    /// (`drivers/pci/pci-sysfs.c`, `pcie_dev_attrs_are_visible`).
+    pub const fn is_present(&self) -> bool {
+        !matches!(
+            (&self.current_speed, &self.max_speed, &self.current_width, &self.max_width),
+            (Fact::Absent { .. }, Fact::Absent { .. }, Fact::Absent { .. }, Fact::Absent { .. })
+        )
+    }
+}
+
 /// The role of a function in the PCI Express tree (PCIe Base Specification, PCI Express Capabilities Register,
 /// Device/Port Type).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

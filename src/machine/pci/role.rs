@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{PciAddress, PciDevice, PortType};
-use crate::machine::fact::Fact;
 
 /// No tree of bridges is deeper: every bridge starts a bus, and a domain has 256.
 const DEEPEST: usize = 256;
@@ -11,8 +10,9 @@ const DEEPEST: usize = 256;
 /// The role of the function at `address`: what its config space says, else what follows from where it sits. `None` for
 /// conventional PCI, for a function that is not in `devices`, and where neither tells.
 ///
-/// A bridge on a root bus is a root port. A bridge below a root port or downstream port is the upstream port of a
-/// switch when it has bridges below it, and these are downstream ports; without any it leads to conventional PCI.
+/// A bridge on a root bus is a root port, unless all below it is conventional PCI. A bridge below a root port or
+/// downstream port is the upstream port of a switch when it has bridges below it, and these are downstream ports;
+/// without any it leads to conventional PCI.
 pub fn role(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> Option<PortType> {
     role_within(devices, address, DEEPEST)
 }
@@ -30,7 +30,11 @@ fn role_within(
         return None;
     }
     let Some(parent) = device.parent else {
-        return Some(if device.is_bridge() { PortType::RootPort } else { PortType::RootComplexIntegrated });
+        return Some(match device.is_bridge() {
+            true if leads_to_pci(devices, address) => PortType::PciBridge,
+            true => PortType::RootPort,
+            false => PortType::RootComplexIntegrated,
+        });
     };
     let above = role_within(devices, parent, depth.checked_sub(1)?)?;
     match (above, device.is_bridge()) {
@@ -46,32 +50,30 @@ fn role_within(
     }
 }
 
+fn below(devices: &BTreeMap<PciAddress, PciDevice>, bridge: PciAddress) -> impl Iterator<Item = &PciDevice> {
+    devices.values().filter(move |device| device.parent == Some(bridge))
+}
+
 fn has_ports_below(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> bool {
-    devices
-        .values()
-        .any(|below| below.parent == Some(address) && below.is_bridge() && !below.is_conventional())
+    below(devices, address).any(|device| device.is_bridge() && !device.is_conventional())
+}
+
+fn leads_to_pci(devices: &BTreeMap<PciAddress, PciDevice>, address: PciAddress) -> bool {
+    below(devices, address).next().is_some() && below(devices, address).all(PciDevice::is_conventional)
 }
 
 impl PciDevice {
-    /// Whether it was looked at and shows no sign of PCI Express. The kernel gives the link attributes to PCI Express
-    /// functions only (`drivers/pci/pci-sysfs.c`, `pcie_dev_attrs_are_visible`).
+    /// Whether it was looked at and shows no sign of PCI Express.
     fn is_conventional(&self) -> bool {
         let was_read = !self.express.source().as_str().is_empty();
-        was_read && self.express.value().is_none() && !self.has_link_attributes()
-    }
-
-    fn has_link_attributes(&self) -> bool {
-        let link = &self.link;
-        !matches!(link.max_speed, Fact::Absent { .. })
-            || !matches!(link.max_width, Fact::Absent { .. })
-            || !matches!(link.current_speed, Fact::Absent { .. })
-            || !matches!(link.current_width, Fact::Absent { .. })
+        was_read && self.express.value().is_none() && !self.link.is_present()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::fact::Fact;
     use crate::machine::pci::LinkEnd;
     use crate::units::GtPerSec;
     use proptest::prelude::*;
