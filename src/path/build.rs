@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::builder::Builder;
 use super::graph::APPLICATION;
-use super::lookup::Published;
+use super::lookup::{Published, published};
 use super::stack::is_disk;
 use super::{HopKind, Path, Target, Traffic, climb, share};
 use crate::machine::Machine;
@@ -27,7 +27,7 @@ pub fn path(machine: &Machine, target: &Target) -> Option<Path> {
 
 /// The path to one target for a reader that is known.
 pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Option<Path> {
-    let published = Published::default();
+    let published = published();
     let asked = one(machine, published, target, *options)?;
     let others = targets(machine).into_iter().filter(|other| !is_same(machine, other, target));
     let mut paths = vec![asked];
@@ -42,7 +42,7 @@ pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Optio
 /// mounted read-only by a package manager (squashfs and the like on a loop device), each of which a machine can have
 /// many of. A file system that is mounted in several places is shown at the first.
 pub fn all(machine: &Machine) -> Vec<Path> {
-    let published = Published::default();
+    let published = published();
     let options = Options::default();
     let mut paths: Vec<Path> =
         targets(machine).iter().filter_map(|target| one(machine, published, target, options)).collect();

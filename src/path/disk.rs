@@ -26,9 +26,10 @@ impl Builder<'_> {
             self.chain(queue, [device(disk, Some(kind))]);
             return;
         }
-        match &disk.transport {
-            Transport::NvmeFabric(fabric) => self.fabric(queue, fabric),
-            Transport::Iscsi(remote) => self.remote(queue, remote, &disk.name, "iscsi"),
+        match (&disk.kind, &disk.transport) {
+            (BlockKind::NvmeMultipath(paths), _) => self.multipath(queue, disk, paths),
+            (_, Transport::NvmeFabric(fabric)) => self.fabric(queue, fabric),
+            (_, Transport::Iscsi(remote)) => self.remote(queue, remote, &disk.name, "iscsi"),
             _ => self.local(queue, disk),
         }
     }
@@ -68,21 +69,25 @@ impl Builder<'_> {
     fn local(&mut self, queue: Node, disk: &BlockDevice) {
         let is_virtio = matches!(disk.transport, Transport::Virtio { .. });
         let Some(medium) = self.chain(queue, [device(disk, is_virtio.then_some("virtio"))]) else { return };
-        let paths = match &disk.kind {
-            BlockKind::NvmeMultipath(paths) => paths.as_slice(),
-            _ => &[],
+        self.carrier(medium, &disk.name, &disk.transport);
+    }
+
+    /// A namespace that is reached through several controllers, or could be.
+    fn multipath(&mut self, queue: Node, disk: &BlockDevice, paths: &[String]) {
+        let paths: Vec<&BlockDevice> = paths.iter().filter_map(|path| self.machine.block.get(path)).collect();
+        let is_remote = |path: &&BlockDevice| matches!(path.transport, Transport::NvmeFabric(_));
+        // The medium of a remote namespace is the server's.
+        let above = match !paths.is_empty() && paths.iter().all(is_remote) {
+            true => Some(queue),
+            false => self.chain(queue, [device(disk, None)]),
         };
-        let carriers: Vec<&BlockDevice> =
-            paths.iter().filter_map(|path| self.machine.block.get(path)).collect();
-        if carriers.is_empty() {
-            self.carrier(medium, &disk.name, &disk.transport);
-        }
-        // Which of several controllers the kernel uses (`iopolicy`) may be one only: each may carry everything.
-        self.set_spread(medium, Spread::Either);
-        for path in carriers {
+        let Some(above) = above else { return };
+        // The kernel may send everything through one of them (`iopolicy`).
+        self.set_spread(above, Spread::Either);
+        for path in paths {
             match &path.transport {
-                Transport::NvmeFabric(fabric) => self.fabric(medium, fabric),
-                transport => self.carrier(medium, &path.name, transport),
+                Transport::NvmeFabric(fabric) => self.fabric(above, fabric),
+                transport => self.carrier(above, &path.name, transport),
             }
         }
     }

@@ -17,6 +17,11 @@ pub(super) struct Published<'a> {
     pub(super) processors: &'a [Processor],
 }
 
+/// All that is published.
+pub(super) fn published() -> Published<'static> {
+    Published::default()
+}
+
 impl<'a> Published<'a> {
     /// The chipset that a function belongs to, when it is one that gives its chipset away.
     pub(super) fn chipset(self, machine: &Machine, address: PciAddress) -> Option<&'a Chipset> {

@@ -77,3 +77,6 @@ impl Path {
         self.hops.iter().filter(move |hop| hop.kind() == kind)
     }
 }
+
+#[cfg(test)]
+mod tests;

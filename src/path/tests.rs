@@ -1,0 +1,581 @@
+//! Paths over machines that are put together by hand. Real trees are in `tests/machines`.
+
+use super::build::{Options, all, one, path, path_with};
+use super::lookup::Published;
+use super::{Hop, HopId, HopKind, HopSpec, LinkHop, Path, Target, Traffic};
+use crate::catalog::{Board, BoardSlot, Chipset, Switch};
+use crate::machine::Machine;
+use crate::machine::block::{
+    Bcache, BlockDevice, BlockKind, DmDevice, DmKind, DmTarget, LoopDevice, NvmeFabric, Remote, Sata,
+    Transport,
+};
+use crate::machine::cpu::NumaNode;
+use crate::machine::dmi::Slot;
+use crate::machine::fact::Fact;
+use crate::machine::mount::Mount;
+use crate::machine::nic::Nic;
+use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PciId};
+use crate::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
+
+const BRIDGE: u32 = 0x06_0400;
+const NVME: u32 = 0x01_0802;
+
+fn known<T>(value: T) -> Fact<T> {
+    Fact::known(value, "test")
+}
+
+fn text(value: &str) -> Fact<String> {
+    known(value.to_owned())
+}
+
+fn at(address: &str) -> PciAddress {
+    address.parse().expect("an address")
+}
+
+fn id(id: &str) -> PciId {
+    let (vendor, device) = id.split_once(':').expect("vendor:device");
+    let number = |text| u16::from_str_radix(text, 16).expect("hexadecimal");
+    PciId { vendor: number(vendor), device: number(device) }
+}
+
+/// Adds a function; `link` is its end of a link: generation and lanes, as they run and at most.
+fn function(
+    machine: &mut Machine,
+    address: &str,
+    above: Option<&str>,
+    called: &str,
+    class: u32,
+    link: Option<[u8; 4]>,
+) {
+    let end = link.map_or_else(LinkEnd::default, |[speed, width, most_speed, most_width]| {
+        let rate = |generation| known(GtPerSec::from_pcie_generation(generation).expect("a generation"));
+        LinkEnd {
+            current_speed: rate(speed),
+            current_width: known(Lanes::new(width)),
+            max_speed: rate(most_speed),
+            max_width: known(Lanes::new(most_width)),
+        }
+    });
+    let device = PciDevice {
+        address: at(address),
+        id: known(id(called)),
+        class: known(class),
+        parent: above.map(at),
+        link: end,
+        ..PciDevice::default()
+    };
+    machine.pci.insert(device.address, device);
+}
+
+fn disk(machine: &mut Machine, name: &str, transport: Transport) {
+    let device = BlockDevice {
+        name: name.to_owned(),
+        size: known(Bytes::new(1 << 40)),
+        transport,
+        ..BlockDevice::default()
+    };
+    machine.block.insert(name.to_owned(), device);
+}
+
+fn nvme(machine: &mut Machine, number: u8, address: &str) {
+    let transport = Transport::NvmePci { controller: format!("nvme{number}"), pci: at(address) };
+    disk(machine, &format!("nvme{number}n1"), transport);
+}
+
+fn stacked(machine: &mut Machine, name: &str, kind: BlockKind, slaves: &[&str]) {
+    disk(machine, name, Transport::None);
+    let device = machine.block.get_mut(name).expect("just added");
+    device.kind = kind;
+    device.slaves = slaves.iter().map(|slave| (*slave).to_owned()).collect();
+}
+
+fn mount(point: &str, fstype: &str, devices: &[&str]) -> Mount {
+    Mount {
+        point: point.to_owned(),
+        fstype: fstype.to_owned(),
+        devices: devices.iter().map(|device| (*device).to_owned()).collect(),
+        number: (8, u32::try_from(point.len()).expect("short")),
+        ..Mount::default()
+    }
+}
+
+/// Two drives behind one switch below a root port of the processor.
+fn behind_a_switch() -> Machine {
+    let mut machine = Machine::default();
+    function(&mut machine, "00:03.0", None, "8086:2f08", BRIDGE, Some([3, 16, 3, 16]));
+    function(&mut machine, "01:00.0", Some("00:03.0"), "10b5:8748", BRIDGE, Some([3, 16, 3, 16]));
+    for (number, port, drive) in [(0, "02:08.0", "03:00.0"), (1, "02:09.0", "04:00.0")] {
+        function(&mut machine, port, Some("01:00.0"), "10b5:8748", BRIDGE, Some([3, 4, 3, 4]));
+        function(&mut machine, drive, Some(port), "144d:a808", NVME, Some([3, 4, 3, 4]));
+        nvme(&mut machine, number, drive);
+    }
+    machine
+}
+
+fn to(block: &str) -> Target {
+    Target::Block(block.to_owned())
+}
+
+fn ids(path: &Path) -> Vec<&str> {
+    path.hops.iter().map(|hop| hop.id.as_str()).collect()
+}
+
+fn hop<'p>(path: &'p Path, id: &str) -> &'p Hop {
+    path.hops.iter().find(|hop| hop.id.as_str() == id).unwrap_or_else(|| panic!("no {id} in {:?}", ids(path)))
+}
+
+fn link<'p>(path: &'p Path, id: &str) -> &'p LinkHop {
+    match &hop(path, id).spec {
+        HopSpec::Link(link) => link,
+        other => panic!("{id} is {other:?}"),
+    }
+}
+
+#[test]
+fn a_drive_behind_a_switch_crosses_two_links() {
+    let machine = behind_a_switch();
+    let switches = [Switch { name: "PEX 8748".into(), ids: vec!["10b5:8748".into()], ..Switch::default() }];
+    let published = Published { switches: &switches, ..Published::default() };
+    let path = one(&machine, published, &to("nvme0n1"), Options::default()).expect("is there");
+    assert_eq!(
+        ids(&path),
+        [
+            "application:program",
+            "block_queue:nvme0n1",
+            "device:nvme0n1",
+            "controller:nvme0",
+            "link:0000:03:00.0",
+            "switch:0000:01:00.0",
+            "link:0000:01:00.0",
+            "memory:ram",
+        ]
+    );
+    assert_eq!(link(&path, "link:0000:03:00.0").port.as_ref().map(|port| port.address), Some(at("02:08.0")));
+    assert_eq!(link(&path, "link:0000:01:00.0").port.as_ref().map(|port| port.address), Some(at("00:03.0")));
+    assert_eq!(hop(&path, "link:0000:03:00.0").name, "PCIe 3.0 x4 link of 0000:03:00.0");
+    let HopSpec::Switch(switch) = &hop(&path, "switch:0000:01:00.0").spec else { panic!("no switch") };
+    assert_eq!(switch.name, "PEX 8748 switch at 0000:01:00.0");
+    assert_eq!(switch.behind, [at("03:00.0"), at("04:00.0")]);
+}
+
+#[test]
+fn siblings_behind_a_switch_share_it_and_a_file_system_is_no_rival_of_its_disk() {
+    let mut machine = behind_a_switch();
+    machine.mounts.push(mount("/", "ext4", &["nvme0n1"]));
+    machine.mounts.push(mount("/other", "ext4", &["nvme1n1"]));
+    let path = path(&machine, &to("nvme0n1")).expect("is there");
+    assert_eq!(hop(&path, "link:0000:03:00.0").shared_with, Vec::<String>::new());
+    for shared in ["switch:0000:01:00.0", "link:0000:01:00.0"] {
+        assert_eq!(hop(&path, shared).shared_with, ["/dev/nvme1n1"], "{shared}");
+    }
+    assert!(path.hops.last().is_some_and(|memory| memory.shared_with.is_empty()));
+    let by_address = super::build::path(&machine, &Target::Pci(at("03:00.0"))).expect("is there");
+    assert_eq!(hop(&by_address, "device:nvme0n1").shared_with, Vec::<String>::new());
+}
+
+#[test]
+fn each_byte_of_a_linear_volume_crosses_the_shared_switch_once() {
+    let mut machine = behind_a_switch();
+    let target = |number| DmTarget {
+        start: Bytes::new(0),
+        length: Bytes::new(1),
+        kind: DmKind::Linear { device: (259, number), offset: Bytes::new(0) },
+    };
+    let dm = DmDevice { name: text("vg-data"), owner: text("LVM"), table: known(vec![target(0), target(1)]) };
+    stacked(&mut machine, "dm-0", BlockKind::Dm(dm), &["nvme0n1", "nvme1n1"]);
+    let path = path(&machine, &to("dm-0")).expect("is there");
+    assert_eq!(path.target, "/dev/mapper/vg-data");
+    assert_eq!(hop(&path, "device:nvme1n1").traffic, Traffic::ONE);
+    assert_eq!(hop(&path, "switch:0000:01:00.0").traffic, Traffic::ONE);
+    assert_eq!(hop(&path, "switch:0000:01:00.0").depth, 0);
+    assert_eq!(hop(&path, "switch:0000:01:00.0").above, Some(HopId::new(HopKind::LogicalVolume, "dm-0")));
+}
+
+#[test]
+fn what_a_cache_shares_with_its_backing_device_is_written_twice_and_read_once() {
+    let mut machine = behind_a_switch();
+    let bcache = Bcache {
+        mode: text("writeback"),
+        state: text("dirty"),
+        backing: Some("nvme1n1".to_owned()),
+        caches: vec!["nvme0n1".to_owned()],
+        ..Bcache::default()
+    };
+    stacked(&mut machine, "bcache0", BlockKind::Bcache(bcache), &["nvme0n1", "nvme1n1"]);
+    let path = path(&machine, &to("bcache0")).expect("is there");
+    assert_eq!(hop(&path, "link:0000:01:00.0").traffic, Traffic { read: 1.0, write: 2.0 });
+}
+
+/// A drive behind root port 1c.7 and disks at the chipset's own SATA controller, X99.
+fn x99() -> Machine {
+    let mut machine = Machine::default();
+    machine.dmi.board_vendor = text("ASUSTeK COMPUTER INC.");
+    machine.dmi.board = text("X99-A");
+    function(&mut machine, "00:02.0", None, "8086:2f04", BRIDGE, Some([3, 4, 3, 16]));
+    function(&mut machine, "03:00.0", Some("00:02.0"), "144d:a808", NVME, Some([3, 4, 3, 4]));
+    function(&mut machine, "00:1c.7", None, "8086:8d1e", BRIDGE, Some([2, 1, 2, 1]));
+    function(&mut machine, "06:00.0", Some("00:1c.7"), "144d:a808", NVME, Some([2, 1, 3, 4]));
+    function(&mut machine, "00:1f.0", None, "8086:8d47", 0x06_0100, None);
+    function(&mut machine, "00:1f.2", None, "8086:8d02", 0x01_0601, None);
+    nvme(&mut machine, 0, "03:00.0");
+    nvme(&mut machine, 1, "06:00.0");
+    disk(
+        &mut machine,
+        "sda",
+        Transport::Sata(Sata { port: "ata1".into(), pci: Some(at("00:1f.2")), ..Sata::default() }),
+    );
+    machine
+}
+
+fn chipsets() -> [Chipset; 2] {
+    let chipset = |name: &str, uplink: &str, id: &str| Chipset {
+        name: name.to_owned(),
+        uplink: uplink.to_owned(),
+        ids: vec![id.to_owned()],
+        ..Chipset::default()
+    };
+    [chipset("Intel X99", "DMI 2.0", "8086:8d47"), chipset("AMD X570", "PCIe 4.0 x4", "1022:57ad")]
+}
+
+#[test]
+fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
+    let machine = x99();
+    let chipsets = chipsets();
+    let published = Published { chipsets: &chipsets, ..Published::default() };
+    let of = |block| one(&machine, published, &to(block), Options::default()).expect("is there");
+    let behind = of("nvme1n1");
+    let chipset = "chipset:0000:00:1f.0";
+    assert_eq!(ids(&behind)[4..], ["link:0000:06:00.0", chipset, "memory:ram"]);
+    let HopSpec::Chipset(uplink) = &hop(&behind, chipset).spec else { panic!("no chipset") };
+    assert_eq!(uplink.name, "Intel X99 chipset, DMI 2.0");
+    assert_eq!(uplink.behind, [at("00:1f.2"), at("06:00.0")]);
+    let sata = of("sda");
+    assert_eq!(ids(&sata)[2..], ["device:sda", "sata:ata1", "hba:0000:00:1f.2", chipset, "memory:ram"]);
+    assert_eq!(ids(&of("nvme0n1"))[4..], ["link:0000:03:00.0", "memory:ram"]);
+    // A platform that is not known has no such hop.
+    let unknown = one(&machine, Published::default(), &to("nvme1n1"), Options::default()).expect("is there");
+    assert_eq!(unknown.of_kind(HopKind::Chipset).count(), 0);
+}
+
+#[test]
+fn a_port_that_vmd_takes_from_the_chipset_stays_behind_it() {
+    let mut machine = x99();
+    function(&mut machine, "00:0e.0", None, "8086:467f", 0x01_0400, None);
+    for (port, drive, number) in
+        [("10000:e0:1d.0", "10000:e1:00.0", 2), ("10000:e0:06.0", "10000:e2:00.0", 3)]
+    {
+        function(&mut machine, port, None, "8086:7ab0", BRIDGE, Some([4, 4, 4, 4]));
+        function(&mut machine, drive, Some(port), "144d:a80a", NVME, Some([4, 4, 4, 4]));
+        machine.pci.get_mut(&at(port)).expect("just added").domain_owner = Some(at("00:0e.0"));
+        nvme(&mut machine, number, drive);
+    }
+    let chipsets = chipsets();
+    let published = Published { chipsets: &chipsets, ..Published::default() };
+    let count = |block| {
+        let path = one(&machine, published, &to(block), Options::default()).expect("is there");
+        path.of_kind(HopKind::Chipset).count()
+    };
+    assert_eq!((count("nvme2n1"), count("nvme3n1")), (1, 0));
+}
+
+#[test]
+fn an_amd_chipset_is_met_as_a_switch_and_shown_as_the_chipset() {
+    let mut machine = Machine::default();
+    function(&mut machine, "00:01.2", None, "1022:1483", BRIDGE, Some([4, 4, 4, 8]));
+    function(&mut machine, "01:00.0", Some("00:01.2"), "1022:57ad", BRIDGE, Some([4, 4, 4, 8]));
+    function(&mut machine, "02:08.0", Some("01:00.0"), "1022:57a4", BRIDGE, Some([4, 16, 4, 16]));
+    function(&mut machine, "03:00.0", Some("02:08.0"), "1022:7901", 0x01_0601, Some([4, 16, 4, 16]));
+    disk(
+        &mut machine,
+        "sda",
+        Transport::Sata(Sata { port: "ata1".into(), pci: Some(at("03:00.0")), ..Sata::default() }),
+    );
+    let chipsets = chipsets();
+    let published = Published { chipsets: &chipsets, ..Published::default() };
+    let path = one(&machine, published, &to("sda"), Options::default()).expect("is there");
+    assert_eq!(
+        ids(&path)[4..],
+        ["hba:0000:03:00.0", "link:0000:03:00.0", "chipset:0000:01:00.0", "link:0000:01:00.0", "memory:ram"]
+    );
+    assert_eq!(link(&path, "link:0000:01:00.0").not_a_wire, None);
+}
+
+#[test]
+fn a_slot_is_named_by_firmware_or_board_and_never_by_a_reference_board() {
+    let slot =
+        BoardSlot { name: "PCIEX16_2".into(), root_ports: vec!["1c.7".into()], ..BoardSlot::default() };
+    let boards = [Board {
+        vendors: vec!["ASUSTeK COMPUTER INC.".into()],
+        boards: vec!["X99-A".into()],
+        slots: vec![slot.clone()],
+        ..Board::default()
+    }];
+    let of = |machine: &Machine, boards: &[Board]| {
+        let published = Published { boards, ..Published::default() };
+        let path = one(machine, published, &to("nvme1n1"), Options::default()).expect("is there");
+        let link = link(&path, "link:0000:06:00.0").clone();
+        (link.slot, link.board_slot)
+    };
+    let name = |name: &str| Some(name.to_owned());
+    let mut machine = x99();
+    assert_eq!(of(&machine, &[]), (None, None));
+    assert_eq!(of(&machine, &boards), (name("PCIEX16_2"), Some(slot.clone())));
+    let claim = |designation: &str, address: &str| Slot {
+        designation: designation.to_owned(),
+        address: Some(at(address)),
+        in_use: Some(true),
+        ..Slot::default()
+    };
+    machine.slots = known(vec![claim("J6B1", "00:1c.7")]);
+    assert_eq!(of(&machine, &[]), (None, None));
+    // ASUS firmware gives the card's bus with the function of its port.
+    machine.slots = known(vec![claim("PCIEX1_1", "05:00.6"), claim("PCIEX16_2", "06:00.7")]);
+    assert_eq!(of(&machine, &[]), (name("PCIEX16_2"), None));
+    machine.pci.get_mut(&at("06:00.0")).expect("is there").slot = text("8");
+    assert_eq!(of(&machine, &boards), (name("PCIEX16_2"), Some(slot)));
+    machine.slots = Fact::default();
+    assert_eq!(of(&machine, &[]), (name("8"), None));
+}
+
+/// A drive in a Thunderbolt enclosure: <https://lore.kernel.org/linux-pci>, "CACK8Z6HLr4tk4UkrzBN7wydDmqk".
+#[test]
+fn a_tunnel_through_thunderbolt_is_no_wire_but_the_link_in_the_enclosure_is() {
+    let mut machine = Machine::default();
+    function(&mut machine, "00:07.2", None, "8086:462f", BRIDGE, Some([1, 4, 1, 4]));
+    function(&mut machine, "57:00.0", Some("00:07.2"), "8086:15da", BRIDGE, Some([1, 4, 1, 4]));
+    function(&mut machine, "58:01.0", Some("57:00.0"), "8086:15da", BRIDGE, Some([3, 4, 3, 4]));
+    function(&mut machine, "59:00.0", Some("58:01.0"), "144d:a808", NVME, Some([3, 4, 3, 4]));
+    nvme(&mut machine, 0, "59:00.0");
+    let path = path(&machine, &to("nvme0n1")).expect("is there");
+    assert_eq!(link(&path, "link:0000:59:00.0").not_a_wire, None);
+    let tunnel = link(&path, "link:0000:57:00.0").not_a_wire.as_deref().unwrap_or_default();
+    assert!(tunnel.contains("Thunderbolt"), "{tunnel}");
+    assert_eq!(hop(&path, "link:0000:57:00.0").name, "PCIe link of 0000:57:00.0");
+}
+
+#[test]
+fn ports_inside_an_amd_processor_are_no_wire() {
+    let mut machine = Machine::default();
+    function(&mut machine, "00:08.1", None, "1022:14dd", BRIDGE, Some([4, 16, 4, 16]));
+    function(&mut machine, "09:00.0", Some("00:08.1"), "1022:7901", 0x01_0601, Some([4, 16, 4, 16]));
+    let path = path(&machine, &Target::Pci(at("09:00.0"))).expect("is there");
+    assert!(link(&path, "link:0000:09:00.0").not_a_wire.is_some());
+}
+
+#[test]
+fn qemu_makes_up_links_but_keeps_those_of_devices_that_are_passed_through() {
+    let mut machine = Machine::default();
+    machine.cpus.hypervisor = text("QEMU");
+    let least = Some([1, 1, 1, 1]);
+    for (port, device, called, link) in [
+        ("00:02.0", "01:00.0", "1b36:0010", least),
+        ("00:02.1", "02:00.0", "8086:5845", least),
+        ("00:02.2", "03:00.0", "144d:a80a", Some([4, 4, 4, 4])),
+        ("00:02.3", "04:00.0", "144d:a80a", None),
+    ] {
+        function(&mut machine, port, None, "1b36:000c", BRIDGE, Some([4, 4, 4, 4]));
+        function(&mut machine, device, Some(port), called, NVME, link);
+    }
+    machine.pci.get_mut(&at("00:02.3")).expect("is there").link = LinkEnd::default();
+    let wire = |address: &str| {
+        let path = path(&machine, &Target::Pci(at(address))).expect("is there");
+        path.of_kind(HopKind::Link)
+            .map(|hop| match &hop.spec {
+                HopSpec::Link(link) => link.not_a_wire.clone(),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(wire("01:00.0"), [Some("emulated by QEMU".to_owned())]);
+    assert_eq!(wire("02:00.0"), [Some("emulated by QEMU".to_owned())]);
+    assert_eq!(wire("03:00.0"), [None]);
+    assert!(wire("04:00.0").is_empty());
+}
+
+#[test]
+fn a_function_on_the_root_bus_has_a_wire_only_in_a_virtual_machine() {
+    let mut machine = Machine::default();
+    function(&mut machine, "00:05.0", None, "144d:a80a", NVME, Some([4, 4, 4, 4]));
+    nvme(&mut machine, 0, "00:05.0");
+    let wire = |machine: &Machine| {
+        let path = path(machine, &to("nvme0n1")).expect("is there");
+        link(&path, "link:0000:00:05.0").not_a_wire.clone()
+    };
+    assert!(wire(&machine).is_some());
+    machine.cpus.hypervisor = text("VMware");
+    assert_eq!(wire(&machine), None);
+}
+
+fn with_nodes(machine: &mut Machine, places: &[(&str, u32)]) {
+    let node =
+        |id, distances: [u32; 2]| NumaNode { id, distances: distances.to_vec(), ..NumaNode::default() };
+    machine.cpus.nodes = vec![node(0, [10, 32]), node(1, [32, 10])];
+    for (address, node) in places {
+        machine.pci.get_mut(&at(address)).expect("is there").numa_node = known(*node);
+    }
+}
+
+#[test]
+fn the_socket_is_crossed_by_a_reader_on_another_node() {
+    let mut machine = behind_a_switch();
+    // The firmware names the node of the root port only.
+    with_nodes(&mut machine, &[("00:03.0", 1)]);
+    let local = path(&machine, &to("nvme0n1")).expect("is there");
+    assert_eq!(hop(&local, "socket:1-1").name, "NUMA node 1, local");
+    let options = Options { reader_node: Some(0) };
+    let remote = path_with(&machine, &to("nvme0n1"), &options).expect("is there");
+    let HopSpec::Socket(socket) = &hop(&remote, "socket:1-0").spec else { panic!("no socket") };
+    assert_eq!((socket.device_node, socket.reader_node, socket.distance), (1, 0, 32));
+    machine.cpus.nodes.truncate(1);
+    assert_eq!(path(&machine, &to("nvme0n1")).expect("is there").of_kind(HopKind::Socket).count(), 0);
+}
+
+#[test]
+fn a_virtual_disk_has_a_controller_that_keeps_the_hosts_secret() {
+    let mut machine = Machine::default();
+    machine.cpus.hypervisor = text("KVM");
+    function(&mut machine, "00:04.0", None, "1af4:1042", 0x01_0000, None);
+    disk(&mut machine, "vda", Transport::Virtio { pci: Some(at("00:04.0")), flavour: "virtio-blk".into() });
+    let path = path(&machine, &to("vda")).expect("is there");
+    assert_eq!(
+        ids(&path),
+        ["application:program", "block_queue:vda", "device:vda", "controller:0000:00:04.0", "memory:ram"]
+    );
+    let HopSpec::Controller(controller) = &hop(&path, "controller:0000:00:04.0").spec else { panic!("none") };
+    assert!(controller.is_virtual);
+    let HopSpec::Device(device) = &hop(&path, "device:vda").spec else { panic!("none") };
+    assert_eq!(device.synthetic.as_deref(), Some("virtio"));
+}
+
+#[test]
+fn a_loop_device_goes_on_into_the_file_system_of_its_file() {
+    let mut machine = behind_a_switch();
+    machine.mounts.push(mount("/", "ext4", &["nvme0n1"]));
+    machine.mounts.push(mount("/var/lib", "xfs", &["nvme1n1"]));
+    let file = LoopDevice { file: text("/var/lib/images/disk.img"), ..LoopDevice::default() };
+    stacked(&mut machine, "loop0", BlockKind::Loop(file), &[]);
+    let path = path(&machine, &to("loop0")).expect("is there");
+    assert_eq!(
+        ids(&path)[1..5],
+        ["block_queue:loop0", "device:loop0", "filesystem:/var/lib", "block_queue:nvme1n1"]
+    );
+}
+
+fn nic(machine: &mut Machine, name: &str, speed: Option<f64>, pci: Option<&str>, lower: &[&str]) {
+    let nic = Nic {
+        name: name.to_owned(),
+        speed: speed.map_or_else(Fact::default, |speed| known(BitsPerSec::from_mbit(speed))),
+        mtu: known(Bytes::new(1500)),
+        pci: pci.map(at),
+        lower: lower.iter().map(|lower| (*lower).to_owned()).collect(),
+        is_virtual: pci.is_none(),
+        ..Nic::default()
+    };
+    machine.nics.insert(name.to_owned(), nic);
+}
+
+/// A connection over a VLAN on a bond of two ports of one card.
+fn remote_machine(bond_speed: Option<f64>) -> Machine {
+    let mut machine = Machine::default();
+    function(&mut machine, "00:02.0", None, "8086:2f04", BRIDGE, Some([3, 8, 3, 8]));
+    for (port, name) in [("05:00.0", "eth0"), ("05:00.1", "eth1")] {
+        function(&mut machine, port, Some("00:02.0"), "8086:1572", 0x02_0000, Some([3, 8, 3, 8]));
+        nic(&mut machine, name, Some(10_000.0), Some(port), &[]);
+    }
+    nic(&mut machine, "bond0", bond_speed, None, &["eth0", "eth1"]);
+    nic(&mut machine, "bond0.7", None, None, &["bond0"]);
+    let remote = Remote { address: text("10.0.0.2"), port: known(4420), interface: text("bond0.7") };
+    let fabric =
+        NvmeFabric { controller: "nvme9".into(), transport: "tcp".into(), remote, ..NvmeFabric::default() };
+    disk(&mut machine, "nvme9n1", Transport::NvmeFabric(fabric));
+    machine
+}
+
+#[test]
+fn a_remote_disk_leads_through_the_server_to_the_card_and_its_one_link() {
+    let machine = remote_machine(Some(20_000.0));
+    let path = path(&machine, &to("nvme9n1")).expect("is there");
+    assert_eq!(
+        ids(&path)[1..],
+        [
+            "block_queue:nvme9n1",
+            "controller:nvme9",
+            "remote:10.0.0.2:4420",
+            "network:bond0",
+            "network:eth0",
+            "network:eth1",
+            "link:0000:05:00.0",
+            "memory:ram",
+        ]
+    );
+    let HopSpec::Network(bond) = &hop(&path, "network:bond0").spec else { panic!("none") };
+    assert_eq!((bond.members, bond.protocol.as_deref()), (2, Some("nvme-tcp")));
+    assert_eq!(hop(&path, "network:eth0").traffic, Traffic::both(0.5));
+    assert_eq!(hop(&path, "link:0000:05:00.0").traffic, Traffic::ONE);
+}
+
+#[test]
+fn a_bond_of_which_one_port_is_active_may_send_everything_through_either() {
+    let machine = remote_machine(Some(10_000.0));
+    let path = path(&machine, &to("nvme9n1")).expect("is there");
+    assert_eq!(hop(&path, "network:eth1").traffic, Traffic::ONE);
+    assert_eq!(hop(&path, "link:0000:05:00.0").traffic, Traffic::ONE);
+    let silent = remote_machine(None);
+    let path = super::build::path(&silent, &to("nvme9n1")).expect("is there");
+    let HopSpec::Network(bond) = &hop(&path, "network:bond0").spec else { panic!("none") };
+    assert_eq!(bond.speed.get(), Some(BitsPerSec::from_mbit(20_000.0)));
+}
+
+#[test]
+fn an_interface_without_hardware_has_no_link() {
+    let mut machine = Machine::default();
+    nic(&mut machine, "lo", None, None, &[]);
+    let path = path(&machine, &Target::Nic("lo".into())).expect("is there");
+    assert_eq!(ids(&path), ["application:program", "network:lo", "memory:ram"]);
+}
+
+#[test]
+fn a_controller_spreads_what_is_asked_of_it_over_its_disks() {
+    let mut machine = x99();
+    disk(
+        &mut machine,
+        "sdb",
+        Transport::Sata(Sata { port: "ata2".into(), pci: Some(at("00:1f.2")), ..Sata::default() }),
+    );
+    let path = path(&machine, &Target::Pci(at("00:1f.2"))).expect("is there");
+    assert_eq!(hop(&path, "device:sda").traffic, Traffic::both(0.5));
+    assert_eq!(hop(&path, "hba:0000:00:1f.2").traffic, Traffic::ONE);
+}
+
+#[test]
+fn devices_that_stand_on_each_other_in_a_circle_end_their_branch() {
+    let mut machine = behind_a_switch();
+    stacked(&mut machine, "dm-0", BlockKind::Dm(DmDevice::default()), &["dm-1", "gone"]);
+    stacked(&mut machine, "dm-1", BlockKind::Dm(DmDevice::default()), &["dm-0", "nvme0n1"]);
+    let path = path(&machine, &to("dm-0")).expect("is there");
+    assert_eq!(ids(&path)[1..4], ["logical_volume:dm-0", "logical_volume:dm-1", "block_queue:nvme0n1"]);
+    let mut machine = x99();
+    machine.pci.get_mut(&at("00:1c.7")).expect("is there").parent = Some(at("06:00.0"));
+    assert!(super::build::path(&machine, &to("nvme1n1")).is_some());
+}
+
+#[test]
+fn what_holds_nothing_is_no_target() {
+    let mut machine = behind_a_switch();
+    stacked(&mut machine, "loop0", BlockKind::Loop(LoopDevice::default()), &[]);
+    let image = LoopDevice { file: text("/var/lib/snapd/snaps/core.snap"), ..LoopDevice::default() };
+    stacked(&mut machine, "loop1", BlockKind::Loop(image), &[]);
+    disk(&mut machine, "sr0", Transport::None);
+    machine.block.get_mut("sr0").expect("is there").size = known(Bytes::new(0));
+    disk(&mut machine, "nvme0c0n1", Transport::None);
+    machine.mounts.push(mount("/snap/core/1", "squashfs", &["loop1"]));
+    machine.mounts.push(mount("/run", "tmpfs", &[]));
+    machine.mounts.push(mount("/data", "xfs", &["nvme0n1"]));
+    machine.mounts.push(Mount { number: (8, 5), ..mount("/bound", "xfs", &["nvme0n1"]) });
+    let targets: Vec<String> = all(&machine).into_iter().map(|path| path.target).collect();
+    assert_eq!(targets, ["/dev/nvme0n1", "/dev/nvme1n1", "/data"]);
+    for gone in [to("sdz"), Target::Nic("eth9".into()), Target::Pci(at("1f:00.0"))] {
+        assert!(path(&machine, &gone).is_none(), "{gone:?}");
+    }
+    assert!(path(&machine, &Target::Mount { index: 99, path: "/".into() }).is_none());
+}
