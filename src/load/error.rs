@@ -97,6 +97,10 @@ impl LoadError {
                 io::ErrorKind::PermissionDenied if *action == "create a scratch file in" => {
                     Some("name a directory that you may write to, or run as root")
                 }
+                // A file mode answers EACCES; EPERM for a reader of a device comes from the device control group.
+                io::ErrorKind::PermissionDenied if source.raw_os_error() == Some(nix::libc::EPERM) => {
+                    Some("a container or control group forbids it, even to root; allow the device there")
+                }
                 io::ErrorKind::PermissionDenied => {
                     Some("run as root, or join the group that owns the device (often `disk`)")
                 }
@@ -120,6 +124,13 @@ impl LoadError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_that_a_container_forbids_is_not_blamed_on_the_user() {
+        let error =
+            LoadError::io("open", Path::new("/dev/x"), io::Error::from_raw_os_error(nix::libc::EPERM));
+        assert!(error.hint().is_some_and(|hint| hint.contains("control group")));
+    }
 
     #[test]
     fn a_read_only_file_system_is_named_as_such() {
