@@ -23,7 +23,12 @@ fn go(_: Bytes, _: Bytes) -> ControlFlow<()> {
 }
 
 fn small(minimum_mib: u64) -> ScratchOptions {
-    ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::from_mib(minimum_mib), seed: 5 }
+    ScratchOptions {
+        reserve: Some(Bytes::new(0)),
+        minimum: Bytes::from_mib(minimum_mib),
+        time: None,
+        seed: 5,
+    }
 }
 
 fn names(dir: &Path) -> Vec<String> {

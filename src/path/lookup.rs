@@ -1,6 +1,6 @@
 //! Finds what is published about the parts of a machine.
 
-use crate::catalog::{Board, Chipset, Processor, Switch};
+use crate::catalog::{Board, Chipset, Processor, Switch, catalog};
 use crate::machine::Machine;
 use crate::machine::pci::{PciAddress, PciId};
 
@@ -19,7 +19,13 @@ pub(super) struct Published<'a> {
 
 /// All that is published.
 pub(super) fn published() -> Published<'static> {
-    Published::default()
+    let catalog = catalog();
+    Published {
+        chipsets: &catalog.chipsets,
+        switches: &catalog.switches,
+        boards: &catalog.boards,
+        processors: &catalog.processors,
+    }
 }
 
 impl<'a> Published<'a> {
