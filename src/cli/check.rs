@@ -77,8 +77,7 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
     let style = Style::detect(colour(args.color), args.plain);
     match &args.why {
         None => Ok(text::render(report, &style)),
-        Some(hop) => why::explain(report, hop, &style)
-            .map_err(|unknown| Failure::new(unknown.to_string())),
+        Some(hop) => why::explain(report, hop, &style).map_err(|unknown| Failure::new(unknown.to_string())),
     }
 }
 

@@ -30,9 +30,7 @@ fn read_snapshot(path: &Path) -> Result<Tree, Failure> {
     } else {
         Box::new(File::open(path).map_err(|error| cannot(&error))?)
     };
-    snapshot::read(input).map_err(|error| {
-        Failure::new(format!("cannot use `{}`: {error}", path.display()))
-    })
+    snapshot::read(input).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", path.display())))
 }
 
 /// Reads the whole machine, the cipher rate of each encrypted mapping included.

@@ -168,7 +168,8 @@ fn device(name: &str) -> PathBuf {
 /// The processors to read from: those of the node that was asked for; on a machine with several nodes those next to
 /// the path's controller; anywhere otherwise.
 fn reader_cpus(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
-    let of_node = |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id).map(|node| node.cpus.clone());
+    let of_node =
+        |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id).map(|node| node.cpus.clone());
     if let Some(node) = node {
         return of_node(node).unwrap_or_default();
     }
@@ -205,7 +206,8 @@ impl Bench<'_> {
     }
 
     fn scratch(&self, dir: &FilePath, plan: &Plan) -> Result<LoadTarget, LoadError> {
-        let options = ScratchOptions { time: Some(plan.scratch_time), seed: seed(), ..ScratchOptions::default() };
+        let options =
+            ScratchOptions { time: Some(plan.scratch_time), seed: seed(), ..ScratchOptions::default() };
         self.progress.phase("writing scratch file", plan.scratch_time);
         let begin = Instant::now();
         let file = ScratchFile::create(dir, plan.scratch, &options, &mut |written, _| {
@@ -297,7 +299,9 @@ impl Bench<'_> {
 }
 
 fn seed() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |span| span.as_nanos() as u64)
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(1, |span| span.as_nanos() as u64)
 }
 
 fn failure(error: &LoadError) -> Failure {

@@ -291,6 +291,7 @@ fn run(pattern: Pattern, block: Bytes, depth: u32, rate: f64, ci95: Option<[f64;
             p99: Nanos::new(p50 * 5 / 4),
             p999: Nanos::new(p50 * 3 / 2),
             max: Nanos::new(p50 * 2),
+            ..Latency::default()
         },
         series: (0..40u32).map(|step| BytesPerSec::new(rate * (0.9 + 0.01 * f64::from(step % 10)))).collect(),
         errors: 0,
@@ -301,6 +302,7 @@ fn run(pattern: Pattern, block: Bytes, depth: u32, rate: f64, ci95: Option<[f64;
             enters_per_io: 0.5,
             involuntary_switches: 3,
             engine: "io_uring".into(),
+            ..GeneratorUse::default()
         },
         region: Bytes::new(500_107_862_016),
     };

@@ -13,15 +13,13 @@
 use std::fs;
 use std::path::Path;
 
-use narrows::machine::Machine;
-use narrows::machine::root::Root;
 use narrows::machine::tree::{Node, Tree};
 
-/// The machine `tests/machines/<name>`, read by the readers that read a live one.
-pub fn machine(name: &str) -> Machine {
+/// The file tree of `tests/machines/<name>`.
+pub fn tree(name: &str) -> Tree {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines").join(name).join("machine.tree");
     let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    Machine::read(&Root::from_tree(parse(&text)))
+    parse(&text)
 }
 
 fn parse(text: &str) -> Tree {
