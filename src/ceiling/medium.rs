@@ -33,11 +33,12 @@ pub fn of_device(device: &DeviceHop) -> Ceilings {
 
 fn limit(medium: &Medium, model: &str, device: &DeviceHop, what: &str, megabytes: f64) -> Limit {
     let rate = BytesPerSec::from_mb(megabytes);
+    let said = if medium.verified { "published" } else { "believed to be published" };
     Limit {
         rate,
         raw: None,
         basis: published(medium.verified),
-        formula: format!("{} is published with {rate} sequential {what} at best", medium.name),
+        formula: format!("{} is {said} with {rate} sequential {what} at best", medium.name),
         facts: vec![
             FactRef::new("model", model, device.model.source()),
             FactRef::new("published rate", rate, &Source::new(medium.source.as_str())),
@@ -79,6 +80,17 @@ mod tests {
         assert_eq!(ceilings.read.rate().map(human::rate).as_deref(), Some("5.15 GB/s"));
         assert_eq!(ceilings.write.rate().map(human::rate).as_deref(), Some("4.9 GB/s"));
         assert_eq!(ceilings.read.limit().map(|limit| limit.basis), Some(Basis::Spec));
+    }
+
+    #[test]
+    fn a_figure_that_nobody_checked_is_a_guess_and_says_so() {
+        let ceilings = of_device(&device("CT1000P3PSSD8"));
+        let limit = ceilings.read.limit().expect("known");
+        assert_eq!(limit.basis, Basis::Guess);
+        assert_eq!(
+            limit.formula,
+            "Crucial P3 Plus is believed to be published with 5 GB/s sequential read at best"
+        );
     }
 
     #[test]

@@ -189,3 +189,6 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         HopSpec::Remote(_) => Ceilings::unknown("what the server can deliver is not visible from here"),
     }
 }
+
+#[cfg(test)]
+mod tests;

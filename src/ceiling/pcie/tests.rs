@@ -4,6 +4,7 @@ use super::*;
 use crate::ceiling::Ceiling;
 use crate::machine::pci::{LinkEnd, PortType};
 use crate::units::human;
+use proptest::prelude::*;
 
 fn link_end(name: &str, current: (GtPerSec, u8), max: (GtPerSec, u8)) -> LinkPort {
     let file = |attribute: &str| format!("/sys/bus/pci/devices/{name}/{attribute}");
@@ -155,4 +156,32 @@ fn a_payload_out_of_range_is_not_believed() {
     let mut hop = link((GtPerSec::GEN3, 4), (GtPerSec::GEN3, 4), (GtPerSec::GEN3, 4));
     hop.device.express = Fact::known(express(0, 1 << 40), "config");
     assert!(known(&of_link(&hop).read).formula.contains("assumed 256 B"));
+}
+
+proptest! {
+    /// Whatever the four attributes of both ends say: nothing panics, usable stays below raw, and waking up or more
+    /// lanes never lowers what a link carries.
+    #[test]
+    fn any_state_of_a_link_has_a_sound_ceiling(
+        generation in 1u8..=6, lanes in 1u8..=16, device in (1u8..=6, 1u8..=16), port in (1u8..=6, 1u8..=16),
+        payload in 0u64..10_000,
+    ) {
+        let speed = |generation| GtPerSec::from_pcie_generation(generation).unwrap_or(GtPerSec::GEN1);
+        let make = |lanes: u8| {
+            let mut hop =
+                link((speed(generation), lanes), (speed(device.0), device.1), (speed(port.0), port.1));
+            hop.device.express = Fact::known(express(payload, payload), "config");
+            hop
+        };
+        let hop = make(lanes);
+        let (awake, trained) = (of_link(&hop), as_trained(&hop));
+        for ceiling in [&awake.read, &awake.write, &trained.read, &trained.write] {
+            let limit = known(ceiling);
+            prop_assert!(limit.raw.is_some_and(|raw| limit.rate < raw));
+        }
+        prop_assert!(awake.read.rate() >= trained.read.rate());
+        prop_assert!(as_trained(&make(lanes.saturating_add(1))).read.rate() > trained.read.rate());
+        let wants = device_wants(&hop).map(|limit| limit.rate);
+        prop_assert!(capable(&hop).map(|limit| limit.rate) <= wants);
+    }
 }
