@@ -1,168 +1,150 @@
-//! What is published about hardware: boards, chipsets, switches, processors and media, from `data/*.toml`.
+//! What is published about hardware: boards, chipsets, switches, adapters, processors and media, from `data/*.toml`.
 //!
 //! These files are data that people correct and add to without touching code; each entry cites its source, and a test
 //! validates every entry.
 
-use serde::Deserialize;
+mod entry;
 
-use crate::units::{GtPerSec, Lanes};
+use std::sync::OnceLock;
 
-/// A chipset and its uplink to the processor.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Chipset {
-    /// `Intel X99`.
-    pub name: String,
-    /// What the uplink is called: `DMI 2.0`.
-    pub uplink: String,
-    /// The PCIe generation of the uplink's signalling.
-    pub generation: u8,
-    /// The lanes of the uplink.
-    pub lanes: u8,
-    /// Max_Payload_Size that its ports use, in bytes.
-    pub max_payload: u32,
-    /// `vendor:device` of the function that gives it away (LPC bridge, or the upstream port).
-    pub ids: Vec<String>,
-    /// Where that is published.
-    pub source: String,
+use serde::de::DeserializeOwned;
+
+pub use entry::{Adapter, Board, BoardSlot, Chipset, Interconnect, Medium, Processor, SlotOption, Switch};
+
+/// The files below `data/`, part of the program.
+mod text {
+    pub(super) const CHIPSETS: &str = include_str!("../../data/chipsets.toml");
+    pub(super) const SWITCHES: &str = include_str!("../../data/switches.toml");
+    pub(super) const ADAPTERS: &str = include_str!("../../data/adapters.toml");
+    pub(super) const PROCESSORS: &str = include_str!("../../data/processors.toml");
+    pub(super) const MEDIA: &str = include_str!("../../data/media.toml");
+    pub(super) const BOARDS: [&str; 6] = [
+        include_str!("../../data/boards/asus.toml"),
+        include_str!("../../data/boards/dell.toml"),
+        include_str!("../../data/boards/hp.toml"),
+        include_str!("../../data/boards/msi.toml"),
+        include_str!("../../data/boards/others.toml"),
+        include_str!("../../data/boards/supermicro.toml"),
+    ];
 }
 
-/// A board and its slots.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Board {
-    /// `ASUS X99-A`.
-    pub name: String,
-    /// DMI `board_vendor` values, matched exactly.
-    pub vendors: Vec<String>,
-    /// DMI `board_name` values (or `product_name` of servers), matched exactly.
-    pub boards: Vec<String>,
-    /// Its slots.
-    pub slots: Vec<BoardSlot>,
-    /// Where that is published.
-    pub source: String,
+/// All that `data/*.toml` says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Catalog {
+    /// Chipsets.
+    pub chipsets: Vec<Chipset>,
+    /// PCIe switches.
+    pub switches: Vec<Switch>,
+    /// Storage adapters that limit.
+    pub adapters: Vec<Adapter>,
+    /// Processor platforms.
+    pub processors: Vec<Processor>,
+    /// Storage media.
+    pub media: Vec<Medium>,
+    /// Boards and servers.
+    pub boards: Vec<Board>,
 }
 
-/// One slot of a board.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BoardSlot {
-    /// The name printed on the board.
-    pub name: String,
-    /// The lanes of its connector.
-    pub connector: u8,
-    /// The most lanes that are wired.
-    pub lanes: u8,
-    /// The PCIe generation.
-    pub generation: u8,
-    /// `cpu`, `cpu2` or `chipset`.
-    pub attachment: String,
-    /// `device.function` on bus 0 of the root ports that it may sit behind (`1c.7`), where known.
-    #[serde(default)]
-    pub root_ports: Vec<String>,
-    /// What it shares lanes with, in words.
-    #[serde(default)]
-    pub shares: Option<String>,
-    /// The firmware option that changes it, in words.
-    #[serde(default)]
-    pub option: Option<SlotOption>,
+/// The catalogue, read once.
+pub fn catalog() -> &'static Catalog {
+    static CATALOG: OnceLock<Catalog> = OnceLock::new();
+    CATALOG.get_or_init(|| Catalog {
+        chipsets: entries(text::CHIPSETS),
+        switches: entries(text::SWITCHES),
+        adapters: entries(text::ADAPTERS),
+        processors: entries(text::PROCESSORS),
+        media: entries(text::MEDIA),
+        boards: text::BOARDS.iter().flat_map(|file| entries(file)).collect(),
+    })
 }
 
-/// A firmware option that changes a slot's width.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SlotOption {
-    /// Where it is: `Advanced\Onboard Devices Configuration: PCI-EX16_2 Slot (Black) Bandwidth`.
-    pub menu: String,
-    /// The value that gives the most: `X4 Mode`.
-    pub value: String,
-    /// The width that the value gives.
-    pub lanes: u8,
-    /// The width by default.
-    pub default_lanes: u8,
-    /// What it costs: `disables PCIEX1_1 and USB3_E56`.
-    pub cost: String,
+/// The `[[entry]]` tables of a file. The files are part of the program and a test reads each of them, so one that
+/// does not parse never ships; here it would be empty.
+fn entries<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    parse(file).unwrap_or_default()
 }
 
-/// A PCIe switch.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Switch {
-    /// `PEX 8748`.
-    pub name: String,
-    /// Lanes in all.
-    pub lanes: u8,
-    /// The PCIe generation.
-    pub generation: u8,
-    /// `vendor:device`.
-    pub ids: Vec<String>,
-    /// Where that is published.
-    pub source: String,
+fn parse<T: DeserializeOwned>(file: &str) -> Result<Vec<T>, toml::de::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File<T> {
+        entry: Vec<T>,
+    }
+    toml::from_str::<File<T>>(file).map(|file| file.entry)
 }
 
-/// A processor platform and its socket interconnect.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Processor {
-    /// `Intel Skylake-SP`.
-    pub name: String,
-    /// CPU vendor family and model numbers, `6/85`.
-    pub signatures: Vec<String>,
-    /// The interconnect, `UPI`; absent for platforms with one socket.
-    #[serde(default)]
-    pub interconnect: Option<Interconnect>,
-    /// PCIe lanes for each socket.
-    pub pcie_lanes: u16,
-    /// Their generation.
-    pub pcie_generation: u8,
-    /// Where that is published.
-    pub source: String,
+/// Reads `8086:8d47`: vendor and device in hexadecimal.
+fn parse_id(id: &str) -> Option<(u16, u16)> {
+    let (vendor, device) = id.split_once(':')?;
+    let number = |text: &str| {
+        let plain = text.len() == 4 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        plain.then(|| u16::from_str_radix(text, 16).ok()).flatten()
+    };
+    Some((number(vendor)?, number(device)?))
 }
 
-/// The connection between sockets.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Interconnect {
-    /// `UPI`.
-    pub name: String,
-    /// Links between two sockets.
-    pub links: u8,
-    /// The rate of one link in one direction in decimal GB/s.
-    pub gigabytes_per_second: f64,
-    /// What of it data can use, 0 to 1.
-    pub efficiency: f64,
+fn has_id(ids: &[String], vendor: u16, device: u16) -> bool {
+    ids.iter().any(|id| parse_id(id) == Some((vendor, device)))
 }
 
-/// A storage medium by model.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Medium {
-    /// `WD SN770`.
-    pub name: String,
-    /// Text that the kernel's model name must contain, one of them.
-    pub models: Vec<String>,
-    /// Sequential read as rated or measured, decimal MB/s.
-    pub read_megabytes_per_second: f64,
-    /// Sequential write likewise.
-    pub write_megabytes_per_second: f64,
-    /// The PCIe generation of its own link; 0 when it has none.
-    #[serde(default)]
-    pub generation: u8,
-    /// The lanes of its own link; 0 when it has none.
-    #[serde(default)]
-    pub lanes: u8,
-    /// Where that is published.
-    pub source: String,
+/// Reads `6/85`: family and model in decimal.
+fn parse_signature(signature: &str) -> Option<(u32, u32)> {
+    let (family, model) = signature.split_once('/')?;
+    Some((family.parse().ok()?, model.parse().ok()?))
 }
 
-impl BoardSlot {
-    /// The signalling rate of its generation.
-    pub const fn speed(&self) -> Option<GtPerSec> {
-        GtPerSec::from_pcie_generation(self.generation)
+impl Catalog {
+    /// The chipset that this PCI function (its LPC bridge, or the upstream port of its switch) gives away.
+    pub fn chipset_by_id(&self, vendor: u16, device: u16) -> Option<&Chipset> {
+        self.chipsets.iter().find(|chipset| has_id(&chipset.ids, vendor, device))
     }
 
-    /// The most lanes that are wired.
-    pub const fn width(&self) -> Lanes {
-        Lanes::new(self.lanes)
+    /// The switch that this PCI function is a port of.
+    pub fn switch_by_id(&self, vendor: u16, device: u16) -> Option<&Switch> {
+        self.switches.iter().find(|switch| has_id(&switch.ids, vendor, device))
+    }
+
+    /// The storage adapter that this PCI function is, if its chip is known to carry less than its link.
+    pub fn adapter_by_id(&self, vendor: u16, device: u16) -> Option<&Adapter> {
+        self.adapters.iter().find(|adapter| has_id(&adapter.ids, vendor, device))
+    }
+
+    /// The board with these DMI names: `board_vendor`, and `board_name` or `product_name`, matched exactly but for
+    /// surrounding space.
+    pub fn board(&self, vendor: &str, board: &str, product: &str) -> Option<&Board> {
+        let (vendor, names) = (vendor.trim(), [board.trim(), product.trim()]);
+        self.boards.iter().find(|entry| {
+            entry.vendors.iter().any(|known| known == vendor)
+                && entry.boards.iter().any(|known| names.contains(&known.as_str()))
+        })
+    }
+
+    /// The platform of a processor by its CPU family, model number and model name, as `/proc/cpuinfo` has them.
+    pub fn processor(&self, family: u32, model: u32, name: &str) -> Option<&Processor> {
+        self.processors.iter().find(|entry| {
+            let named = entry.names.is_empty() || entry.names.iter().any(|part| name.contains(part.as_str()));
+            named && entry.signatures.iter().any(|text| parse_signature(text) == Some((family, model)))
+        })
+    }
+
+    /// The medium with this kernel model name: the entry whose text is the longest that the name contains.
+    pub fn medium(&self, model: &str) -> Option<&Medium> {
+        let model = model.to_ascii_lowercase();
+        let matched = |entry: &Medium| {
+            entry
+                .models
+                .iter()
+                .filter(|text| model.contains(&text.to_ascii_lowercase()))
+                .map(String::len)
+                .max()
+        };
+        self.media
+            .iter()
+            .filter_map(|entry| Some((matched(entry)?, entry)))
+            .max_by_key(|(len, _)| *len)
+            .map(|(_, m)| m)
     }
 }
+
+#[cfg(test)]
+mod tests;

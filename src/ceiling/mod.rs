@@ -3,13 +3,26 @@
 //! One file for each law: a pure function of a hop's facts, with its citation, range of validity and formula. Same
 //! input, same output: nothing here reads a clock, a file or the machine.
 
+pub mod controller;
+pub mod crypt;
+pub mod filesystem;
+pub mod medium;
+pub mod memory;
 pub mod narrow;
+pub mod network;
+pub mod pcie;
+pub mod raid;
+pub mod sas;
+pub mod sata;
+pub mod socket;
+pub mod uplink;
+pub mod usb;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::fact::Source;
-use crate::path::Hop;
+use crate::path::{Hop, HopSpec, VolumeLayout};
 use crate::units::BytesPerSec;
 
 /// What a ceiling rests on.
@@ -49,6 +62,8 @@ impl FactRef {
 pub struct Limit {
     /// The most that the hop carries in this direction, in its own bytes (not the application's).
     pub rate: BytesPerSec,
+    /// The rate on the wire before packet and protocol overhead, for hops that are a wire.
+    pub raw: Option<BytesPerSec>,
     /// What that rests on.
     pub basis: Basis,
     /// How it was computed, with units: `8 GT/s × 4 × 128/130 / 8 = 3.94 GB/s raw; × 256/(256+24) × 0.9974 = 3.59 GB/s`.
@@ -103,6 +118,28 @@ pub enum Direction {
 }
 
 impl Ceilings {
+    /// Neither direction is known, for one reason.
+    pub fn unknown(reason: impl Into<String>) -> Self {
+        let unknown = Ceiling::Unknown(reason.into());
+        Self { read: unknown.clone(), write: unknown }
+    }
+
+    /// The hop limits neither direction, for one reason.
+    pub fn transparent(why: impl Into<String>) -> Self {
+        let transparent = Ceiling::Transparent(why.into());
+        Self { read: transparent.clone(), write: transparent }
+    }
+
+    /// Both directions carry the same.
+    pub fn same(limit: Limit) -> Self {
+        Self { read: Ceiling::Known(limit.clone()), write: Ceiling::Known(limit) }
+    }
+
+    /// Each direction carries its own.
+    pub const fn each(read: Limit, write: Limit) -> Self {
+        Self { read: Ceiling::Known(read), write: Ceiling::Known(write) }
+    }
+
     /// The ceiling in one direction.
     pub const fn of(&self, direction: Direction) -> &Ceiling {
         match direction {
@@ -112,8 +149,46 @@ impl Ceilings {
     }
 }
 
-/// The ceilings of one hop.
-pub fn of_hop(_hop: &Hop) -> Ceilings {
-    let unknown = Ceiling::Unknown("no law for this kind of hop".to_owned());
-    Ceilings { read: unknown.clone(), write: unknown }
+/// The basis of a published number: one that nobody verified is a guess.
+const fn published(verified: bool) -> Basis {
+    if verified { Basis::Spec } else { Basis::Guess }
 }
+
+/// The ceilings of one hop.
+pub fn of_hop(hop: &Hop) -> Ceilings {
+    match &hop.spec {
+        HopSpec::Application => Ceilings::transparent("the application asks; a run shows what it achieves"),
+        HopSpec::Memory(_) => memory::of_memory(),
+        HopSpec::Socket(socket) => socket::of_socket(socket),
+        HopSpec::Chipset(uplink) => uplink::of_chipset(uplink),
+        HopSpec::Switch(switch) => uplink::of_switch(switch),
+        HopSpec::Link(link) => pcie::of_link(link),
+        HopSpec::Usb(usb) => usb::of_usb(usb),
+        HopSpec::Sata(sata) => sata::of_sata(sata),
+        HopSpec::Sas(sas) => sas::of_sas(sas),
+        HopSpec::Hba(controller) | HopSpec::Controller(controller) => controller::of_controller(controller),
+        HopSpec::Device(device) => medium::of_device(device),
+        HopSpec::BlockQueue(_) => {
+            Ceilings::transparent("a request queue costs time for each request, not for each byte")
+        }
+        HopSpec::Raid(raid) => raid::of_raid(raid),
+        HopSpec::Crypt(crypt) => crypt::of_crypt(crypt),
+        HopSpec::Cache(_) => Ceilings::transparent(
+            "bcache passes each request to the cache or to the backing device; the share of hits decides",
+        ),
+        HopSpec::Volume(volume) => Ceilings::transparent(match &volume.layout {
+            VolumeLayout::Linear => "a linear mapping moves no bytes of its own".to_owned(),
+            VolumeLayout::Striped { chunk } => {
+                format!("stripes of {} over its devices add up", crate::units::human::block_size(*chunk))
+            }
+            VolumeLayout::Multipath => "the paths to one device; the device is the same".to_owned(),
+            VolumeLayout::Other(target) => format!("device-mapper target `{target}` has no published rate"),
+        }),
+        HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
+        HopSpec::Network(network) => network::of_network(network),
+        HopSpec::Remote(_) => Ceilings::unknown("what the server can deliver is not visible from here"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! The kinds of entry in `data/*.toml`.
+
+use serde::Deserialize;
+
+use crate::units::{GtPerSec, Lanes};
+
+/// A chipset and its uplink to the processor.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chipset {
+    /// `Intel X99`.
+    pub name: String,
+    /// What the uplink is called: `DMI 2.0`.
+    pub uplink: String,
+    /// The PCIe generation of the uplink's signalling.
+    pub generation: u8,
+    /// The lanes of the uplink.
+    pub lanes: u8,
+    /// Max_Payload_Size that its ports use, in bytes.
+    pub max_payload: u32,
+    /// Whether the uplink is a PCIe link that the kernel shows (AMD): then its state is read, not looked up.
+    #[serde(default)]
+    pub visible_link: bool,
+    /// Whether the source states the uplink; `false` for what is only believed.
+    #[serde(default = "yes")]
+    pub verified: bool,
+    /// `vendor:device` of the function that gives it away (LPC bridge, or the upstream port).
+    pub ids: Vec<String>,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// A board and its slots.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board {
+    /// `ASUS X99-A`.
+    pub name: String,
+    /// DMI `board_vendor` values, matched exactly.
+    pub vendors: Vec<String>,
+    /// DMI `board_name` values (or `product_name` of servers), matched exactly.
+    pub boards: Vec<String>,
+    /// Its slots.
+    pub slots: Vec<BoardSlot>,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// One slot of a board.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardSlot {
+    /// The name printed on the board.
+    pub name: String,
+    /// The lanes of its connector.
+    pub connector: u8,
+    /// The most lanes that are wired.
+    pub lanes: u8,
+    /// The PCIe generation.
+    pub generation: u8,
+    /// `cpu`, `cpu2` or `chipset`.
+    pub attachment: String,
+    /// `device.function` on bus 0 of the root ports that it may sit behind (`1c.7`), where known. The first is that
+    /// of the default setting; the others are those of [`BoardSlot::option`].
+    #[serde(default)]
+    pub root_ports: Vec<String>,
+    /// What it shares lanes with, in words.
+    #[serde(default)]
+    pub shares: Option<String>,
+    /// The firmware option that changes it, in words.
+    #[serde(default)]
+    pub option: Option<SlotOption>,
+}
+
+/// A firmware option that changes a slot's width.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlotOption {
+    /// Where it is: `Advanced\Onboard Devices Configuration: PCI-EX16_2 Slot (Black) Bandwidth`.
+    pub menu: String,
+    /// The value that gives the most: `X4 Mode`.
+    pub value: String,
+    /// The width that the value gives.
+    pub lanes: u8,
+    /// The width by default.
+    pub default_lanes: u8,
+    /// What it costs: `disables PCIEX1_1 and USB3_E56`.
+    pub cost: String,
+}
+
+/// A storage adapter whose own chip carries less than its PCIe link.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adapter {
+    /// `LSI SAS2008`.
+    pub name: String,
+    /// The most that the chip moves in one direction, decimal MB/s.
+    pub megabytes_per_second: f64,
+    /// `vendor:device`.
+    pub ids: Vec<String>,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// A PCIe switch.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// `PEX 8748`.
+    pub name: String,
+    /// Lanes in all.
+    pub lanes: u8,
+    /// The PCIe generation.
+    pub generation: u8,
+    /// What it adds to each packet's way, in nanoseconds, where that is published.
+    #[serde(default)]
+    pub latency_nanoseconds: Option<u32>,
+    /// `vendor:device`.
+    pub ids: Vec<String>,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// A processor platform and its socket interconnect.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Processor {
+    /// `Intel Skylake-SP`.
+    pub name: String,
+    /// CPU family and model numbers in decimal, `6/85`, as `/proc/cpuinfo` shows them.
+    pub signatures: Vec<String>,
+    /// Text that the model name must contain, one of them, where platforms share a signature; empty when any will do.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// The interconnect, `UPI`; absent for platforms with one socket.
+    #[serde(default)]
+    pub interconnect: Option<Interconnect>,
+    /// PCIe lanes for each socket.
+    pub pcie_lanes: u16,
+    /// Their generation.
+    pub pcie_generation: u8,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// The connection between sockets.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interconnect {
+    /// `UPI`.
+    pub name: String,
+    /// Links between two sockets.
+    pub links: u8,
+    /// The rate of one link in one direction in decimal GB/s.
+    pub gigabytes_per_second: f64,
+    /// What of it data can use, 0 to 1.
+    pub efficiency: f64,
+    /// Whether the source states rate and links; `false` where the number of links or the rate differs between
+    /// models of the family, or is only believed.
+    #[serde(default = "yes")]
+    pub verified: bool,
+}
+
+/// A storage medium by model.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Medium {
+    /// `WD SN770`.
+    pub name: String,
+    /// Text that the kernel's model name must contain, one of them.
+    pub models: Vec<String>,
+    /// Sequential read as rated or measured, decimal MB/s.
+    pub read_megabytes_per_second: f64,
+    /// Sequential write likewise.
+    pub write_megabytes_per_second: f64,
+    /// The PCIe generation of its own link; 0 when it has none.
+    #[serde(default)]
+    pub generation: u8,
+    /// The lanes of its own link; 0 when it has none.
+    #[serde(default)]
+    pub lanes: u8,
+    /// Whether the source states both rates; `false` for what is only believed.
+    #[serde(default = "yes")]
+    pub verified: bool,
+    /// Where that is published.
+    pub source: String,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl Board {
+    /// The slot that a firmware or `/sys/bus/pci/slots` calls `designation`: by its name, or else by the number
+    /// after the word "slot" or "PCI" (`PCIe Slot 3`, `PCI3` and `CPU1 SLOT3 PCI-E 3.0 X8` are all slot 3), when one
+    /// slot alone has that number.
+    pub fn slot(&self, designation: &str) -> Option<&BoardSlot> {
+        let named = self.slots.iter().find(|slot| slot.name.eq_ignore_ascii_case(designation.trim()));
+        named.or_else(|| {
+            let number = slot_number(designation)?;
+            let mut with_number = self.slots.iter().filter(|slot| slot_number(&slot.name) == Some(number));
+            let first = with_number.next()?;
+            with_number.next().is_none().then_some(first)
+        })
+    }
+
+    /// The slot behind the root port at `device.function` of bus 0 (`1c.7`). A port that is only the slot's under a
+    /// firmware option (several ports merged into a wide one) counts only when it is as wide as the option makes it:
+    /// otherwise it belongs to something else.
+    pub fn slot_behind(&self, root_port: &str, port_width: Option<Lanes>) -> Option<&BoardSlot> {
+        self.slots.iter().find(|slot| {
+            let place = slot.root_ports.iter().position(|port| port.eq_ignore_ascii_case(root_port));
+            match (place, &slot.option) {
+                (Some(0), _) | (Some(_), None) => true,
+                (Some(_), Some(option)) => port_width.is_some_and(|width| width.get() >= option.lanes),
+                (None, _) => false,
+            }
+        })
+    }
+}
+
+/// The number after the last "slot" in a designation, or after "PCI" when that is all there is (`PCI3`).
+fn slot_number(designation: &str) -> Option<u32> {
+    let lower = designation.to_ascii_lowercase();
+    let rest = match lower.rsplit_once("slot") {
+        Some((_, rest)) => rest.trim_start_matches([' ', '#', '-', '_']),
+        None => lower.strip_prefix("pci").filter(|rest| rest.bytes().all(|b| b.is_ascii_digit()))?,
+    };
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+impl BoardSlot {
+    /// The signalling rate of its generation.
+    pub const fn speed(&self) -> Option<GtPerSec> {
+        GtPerSec::from_pcie_generation(self.generation)
+    }
+
+    /// The most lanes that are wired.
+    pub const fn width(&self) -> Lanes {
+        Lanes::new(self.lanes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(slots: &[&str]) -> Board {
+        let slot = |name: &&str| BoardSlot { name: (*name).to_owned(), ..BoardSlot::default() };
+        Board { slots: slots.iter().map(slot).collect(), ..Board::default() }
+    }
+
+    #[test]
+    fn a_slot_is_found_under_every_spelling_of_its_number() {
+        let board = board(&["Slot 1", "Slot 2", "Slot 12"]);
+        for text in ["Slot 2", "slot 2", "PCI2", "PCIe Slot 2", "CPU1 SLOT2 PCI-E 3.0 X16", "SLOT2 "] {
+            assert_eq!(board.slot(text).map(|slot| slot.name.as_str()), Some("Slot 2"), "{text}");
+        }
+        for text in ["", "PCIEX16_2", "M2_2", "Slot", "PCI", "Slot 3", "Slot 99999999999999"] {
+            assert_eq!(board.slot(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_two_slots_share_names_neither() {
+        assert_eq!(board(&["CPU1 Slot 1", "CPU2 Slot 1"]).slot("PCI1"), None);
+    }
+}

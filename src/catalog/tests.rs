@@ -1,0 +1,224 @@
+//! Every entry of `data/*.toml` is checked here.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+/// Lanes that a PCIe link can have.
+const WIDTHS: [u8; 6] = [1, 2, 4, 8, 12, 16];
+
+fn every_entry<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    parse(file).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Fails unless names are unique and sources are given.
+fn check_names<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) {
+    let mut seen = BTreeSet::new();
+    for (name, source) in entries {
+        assert!(!name.trim().is_empty() && seen.insert(name), "`{name}` is empty or stands twice");
+        assert!(source.len() > 5, "`{name}` cites no source");
+    }
+    assert!(!seen.is_empty());
+}
+
+/// Fails unless ids parse and stand once.
+fn check_ids<'a>(ids: impl Iterator<Item = &'a String>) {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        assert!(parse_id(id).is_some(), "`{id}` is no vendor:device");
+        assert!(seen.insert(id), "`{id}` stands twice");
+    }
+}
+
+#[test]
+fn every_chipset_is_sound() {
+    let all: Vec<Chipset> = every_entry(text::CHIPSETS);
+    check_names(all.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    check_ids(all.iter().flat_map(|entry| &entry.ids));
+    for entry in &all {
+        assert!((1..=6).contains(&entry.generation) && WIDTHS.contains(&entry.lanes), "{}", entry.name);
+        assert!([128, 256, 512].contains(&entry.max_payload), "{}", entry.name);
+        assert!(!entry.ids.is_empty() && !entry.uplink.is_empty(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn every_switch_and_adapter_is_sound() {
+    let switches: Vec<Switch> = every_entry(text::SWITCHES);
+    check_names(switches.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    check_ids(switches.iter().flat_map(|entry| &entry.ids));
+    for entry in &switches {
+        assert!((2..=6).contains(&entry.generation) && (3..=144).contains(&entry.lanes), "{}", entry.name);
+        assert!(entry.latency_nanoseconds.is_none_or(|ns| (50..=500).contains(&ns)), "{}", entry.name);
+    }
+    let adapters: Vec<Adapter> = every_entry(text::ADAPTERS);
+    check_names(adapters.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    check_ids(adapters.iter().flat_map(|entry| &entry.ids));
+    assert!(adapters.iter().all(|entry| (100.0..100_000.0).contains(&entry.megabytes_per_second)));
+}
+
+#[test]
+fn every_processor_is_sound() {
+    let all: Vec<Processor> = every_entry(text::PROCESSORS);
+    check_names(all.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    let mut seen = BTreeSet::new();
+    for entry in &all {
+        assert!((1..=6).contains(&entry.pcie_generation), "{}", entry.name);
+        assert!((4..=160).contains(&entry.pcie_lanes), "{}", entry.name);
+        assert!(!entry.signatures.is_empty(), "{}", entry.name);
+        for signature in &entry.signatures {
+            assert!(parse_signature(signature).is_some(), "{}: {signature}", entry.name);
+            // An entry for any name hides all that follow it with the same signature.
+            let hidden = seen.contains(&(signature.as_str(), String::new()));
+            assert!(
+                !hidden && seen.insert((signature.as_str(), entry.names.concat())),
+                "{}: {signature}",
+                entry.name
+            );
+        }
+        if let Some(interconnect) = &entry.interconnect {
+            assert!((1..=6).contains(&interconnect.links), "{}", entry.name);
+            assert!((5.0..100.0).contains(&interconnect.gigabytes_per_second), "{}", entry.name);
+            assert!((0.5..=1.0).contains(&interconnect.efficiency), "{}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn every_medium_is_sound_and_within_its_link() {
+    let all: Vec<Medium> = every_entry(text::MEDIA);
+    check_names(all.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    let mut seen = BTreeSet::new();
+    for entry in &all {
+        assert!(!entry.models.is_empty(), "{}", entry.name);
+        for model in &entry.models {
+            assert!(model.len() >= 5, "{}: `{model}` would match too much", entry.name);
+            assert!(seen.insert(model.to_ascii_lowercase()), "`{model}` stands twice");
+        }
+        let raw = match (entry.generation, entry.lanes) {
+            (0, 0) => 600.0,
+            (generation @ 3..=5, lanes) if WIDTHS.contains(&lanes) => {
+                let per_lane = [984.6, 1969.2, 3938.5].get(usize::from(generation - 3)).copied();
+                per_lane.unwrap_or_default() * f64::from(lanes)
+            }
+            other => panic!("{}: {other:?} is no link of a drive", entry.name),
+        };
+        for rate in [entry.read_megabytes_per_second, entry.write_megabytes_per_second] {
+            assert!(rate > 50.0 && rate < raw, "{}: {rate} of {raw} MB/s", entry.name);
+        }
+    }
+    assert!(all.len() >= 40);
+}
+
+#[test]
+fn every_board_is_sound() {
+    let all: Vec<Board> = text::BOARDS.iter().flat_map(|file| every_entry::<Board>(file)).collect();
+    check_names(all.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    let mut seen = BTreeSet::new();
+    for board in &all {
+        assert!(!board.vendors.is_empty() && !board.boards.is_empty(), "{}", board.name);
+        for vendor in &board.vendors {
+            for name in &board.boards {
+                assert!(seen.insert((vendor, name)), "{vendor} {name} stands twice");
+            }
+        }
+        let mut slots = BTreeSet::new();
+        let mut ports = BTreeSet::new();
+        for slot in &board.slots {
+            check_slot(&board.name, slot);
+            assert!(slots.insert(&slot.name), "{} has two slots {}", board.name, slot.name);
+            for port in &slot.root_ports {
+                assert!(ports.insert(port), "{} has two slots behind {port}", board.name);
+            }
+        }
+        assert!(!slots.is_empty(), "{}", board.name);
+    }
+    assert!(all.len() >= 40);
+}
+
+fn check_slot(board: &str, slot: &BoardSlot) {
+    let what = format!("{board}, {}", slot.name);
+    assert!(WIDTHS.contains(&slot.lanes) && WIDTHS.contains(&slot.connector), "{what}");
+    assert!(slot.lanes <= slot.connector, "{what}: more lanes than the connector has");
+    assert!(slot.speed().is_some(), "{what}: generation {}", slot.generation);
+    assert!(["cpu", "cpu2", "chipset"].contains(&slot.attachment.as_str()), "{what}: {}", slot.attachment);
+    for port in &slot.root_ports {
+        let place = format!("00:{port}");
+        let parts = port.split_once('.').map(|(d, f)| (u8::from_str_radix(d, 16), f.parse::<u8>()));
+        assert!(matches!(parts, Some((Ok(0..32), Ok(0..8)))), "{what}: {place}");
+    }
+    if let Some(option) = &slot.option {
+        assert!(option.default_lanes < option.lanes && option.lanes == slot.lanes, "{what}");
+        assert!(![&option.menu, &option.value, &option.cost].iter().any(|text| text.is_empty()), "{what}");
+    }
+}
+
+#[test]
+fn the_loaded_catalogue_holds_every_entry() {
+    let loaded = catalog();
+    assert_eq!(loaded.chipsets, every_entry::<Chipset>(text::CHIPSETS));
+    assert_eq!(loaded.media, every_entry::<Medium>(text::MEDIA));
+    assert!(!loaded.boards.is_empty() && !loaded.processors.is_empty() && !loaded.switches.is_empty());
+}
+
+#[test]
+fn the_x99_slot_is_known_with_its_firmware_option() {
+    let board = catalog().board("ASUSTeK COMPUTER INC.", "X99-A", "All Series").expect("a known board");
+    let slot = board.slot("PCIEX16_2").expect("a known slot");
+    assert_eq!(
+        (slot.connector, slot.lanes, slot.generation, slot.attachment.as_str()),
+        (16, 4, 2, "chipset")
+    );
+    let option = slot.option.as_ref().expect("a firmware option");
+    assert_eq!(option.menu, r"Advanced\Onboard Devices Configuration: PCI-EX16_2 Slot (Black) Bandwidth");
+    assert_eq!((option.value.as_str(), option.default_lanes, option.lanes), ("X4 Mode", 1, 4));
+    assert_eq!(option.cost, "disables PCIEX1_1 and USB3_E56");
+    // Port 8 is the slot's by default; port 5 only once ports 5 to 8 are merged.
+    assert_eq!(board.slot_behind("1c.7", Some(crate::units::Lanes::new(1))), Some(slot));
+    assert_eq!(board.slot_behind("1c.4", Some(crate::units::Lanes::new(4))), Some(slot));
+    assert_eq!(board.slot_behind("1c.4", Some(crate::units::Lanes::new(1))), None);
+    assert_eq!(board.slot_behind("1c.4", None), None);
+}
+
+#[test]
+fn a_server_is_known_by_its_product_name() {
+    let board = catalog().board("Dell Inc.", "0KCKR5", "PowerEdge R740").expect("a known server");
+    assert_eq!(board.slot("PCIe Slot 8").map(|slot| slot.attachment.as_str()), Some("cpu2"));
+    assert_eq!(catalog().board("Dell Inc.", "0KCKR5", "PowerEdge R7400"), None);
+    assert_eq!(catalog().board("QEMU", "", "Standard PC (Q35 + ICH9, 2009)"), None);
+}
+
+#[test]
+fn parts_are_known_by_their_ids() {
+    let catalog = catalog();
+    let x99 = catalog.chipset_by_id(0x8086, 0x8d47).expect("X99");
+    assert_eq!((x99.name.as_str(), x99.generation, x99.lanes), ("Intel X99 (C610)", 2, 4));
+    assert_eq!(catalog.switch_by_id(0x10b5, 0x8748).map(|switch| switch.lanes), Some(48));
+    assert_eq!(catalog.adapter_by_id(0x1000, 0x0072).map(|hba| hba.megabytes_per_second), Some(2500.0));
+    assert_eq!(catalog.chipset_by_id(0x8086, 0x29c0), None);
+}
+
+#[test]
+fn a_signature_that_two_platforms_share_is_told_apart_by_the_model_name() {
+    let name = |family, model, text| catalog().processor(family, model, text).map(|p| p.name.as_str());
+    assert_eq!(name(23, 1, "AMD EPYC 7551 32-Core Processor"), Some("AMD EPYC 7001 (Naples)"));
+    assert_eq!(name(23, 1, "AMD Ryzen 7 1700"), Some("AMD Ryzen 1000 and Threadripper 1000"));
+    assert_eq!(
+        name(6, 63, "Intel(R) Core(TM) i7-5820K CPU @ 3.30GHz"),
+        Some("Intel Haswell-E with 28 lanes")
+    );
+    assert_eq!(name(6, 63, "Intel(R) Xeon(R) CPU E5-2680 v3 @ 2.50GHz"), Some("Intel Haswell-EP"));
+    assert_eq!(name(6, 1, "Pentium Pro"), None);
+}
+
+#[test]
+fn the_longest_match_names_a_medium() {
+    let name = |model| catalog().medium(model).map(|medium| medium.name.as_str());
+    assert_eq!(name("Samsung SSD 970 EVO Plus 1TB"), Some("Samsung 970 EVO Plus"));
+    assert_eq!(name("Samsung SSD 970 EVO 1TB"), Some("Samsung 970 EVO"));
+    assert_eq!(name("Samsung SSD 980 PRO 1TB"), Some("Samsung 980 PRO"));
+    assert_eq!(name("WD_BLACK SN770 2TB"), Some("WD Black SN770"));
+    assert_eq!(name("CT1000P3PSSD8"), Some("Crucial P3 Plus"));
+    assert_eq!(name("QEMU NVMe Ctrl"), None);
+    assert_eq!(name(""), None);
+}
