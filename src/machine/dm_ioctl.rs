@@ -152,7 +152,7 @@ fn decode_targets(answer: &[u8]) -> Option<String> {
         let length = long(spec, 8)?;
         let name = text(spec.get(SPEC_TYPE..SPEC)?)?;
         let parameters = without_key(name, text(spec.get(SPEC..)?)?);
-        table.push_str(&format!("{sector} {length} {name} {parameters}").trim_end().to_owned());
+        table.push_str(format!("{sector} {length} {name} {parameters}").trim_end());
         table.push('\n');
         let next = usize::try_from(number(spec, SPEC_NEXT)?).ok()?;
         // Offsets count from the first target and only grow; anything else would have us walk in circles.
@@ -208,6 +208,8 @@ mod tests {
         assert_eq!(number(&request, 12), Some(312 + 1024));
         assert_eq!(number(&request, 16), Some(312));
         assert_eq!(number(&request, 28), Some(0x8810));
+        // What a C compiler makes of `DM_TABLE_STATUS` in the kernel's header.
+        assert_eq!(nix::request_code_readwrite!(0xfd, 12, HEADER), 0xc138_fd0c);
         // MKDEV(253, 300): 0x2c stays, 0x100 moves up by 12 bits.
         assert_eq!(long(&request, 40), Some(0x0010_fd2c));
     }

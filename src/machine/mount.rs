@@ -42,9 +42,9 @@ pub fn read(root: &Root) -> Vec<Mount> {
     let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
     for mount in &mut mounts {
         mount.devices = devices(root, mount);
-        if let Some(default_port) = network_port(&mount.fstype) {
-            let key = format!("{:?} {:?}", mount.option("addr"), mount.option("port"));
-            let remote = remotes.entry(key).or_insert_with(|| remote(root, mount, default_port));
+        if mount.is_network() {
+            let key = format!("{:?} {:?}", mount.option("addr"), mount.server_port());
+            let remote = remotes.entry(key).or_insert_with(|| remote(root, mount));
             mount.remote = Some(remote.clone());
             mount.connections = connections(mount);
         }
@@ -56,6 +56,26 @@ impl Mount {
     /// The value of an option such as `addr=192.168.1.2`.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The server's port of a network mount; `None` for any other, and for one that cannot be read.
+    pub fn server_port(&self) -> Option<u16> {
+        let default = match self.fstype.as_str() {
+            // RFC 7530, section 3.1.
+            "nfs" | "nfs4" => 2049,
+            // MS-SMB2, section 2.1.
+            "cifs" | "smb3" => 445,
+            _ => return None,
+        };
+        // NFS 4 shows `port=0` when it was left to the default.
+        match self.option("port").map(str::parse) {
+            None | Some(Ok(0)) => Some(default),
+            Some(port) => port.ok(),
+        }
+    }
+
+    fn is_network(&self) -> bool {
+        matches!(self.fstype.as_str(), "nfs" | "nfs4" | "cifs" | "smb3")
     }
 }
 
@@ -168,25 +188,14 @@ fn btrfs_devices(root: &Root, member: &str) -> Option<Vec<String>> {
     sets.find(|devices| devices.iter().any(|device| device == member))
 }
 
-/// The port of a network file system when none is given: NFS (RFC 7530, section 3.1), SMB (MS-SMB2, section 2.1).
-fn network_port(fstype: &str) -> Option<u16> {
-    match fstype {
-        "nfs" | "nfs4" => Some(2049),
-        "cifs" | "smb3" => Some(445),
-        _ => None,
-    }
-}
-
-fn remote(root: &Root, mount: &Mount, default_port: u16) -> Remote {
+fn remote(root: &Root, mount: &Mount) -> Remote {
     let address = match mount.option("addr") {
         Some(address) => Fact::known(address.to_owned(), MOUNTINFO),
         None => Fact::absent(format!("addr= in {MOUNTINFO}")),
     };
-    // NFS 4 shows `port=0` when it was left to the default.
-    let port = match mount.option("port").map(str::parse) {
-        None | Some(Ok(0)) => Fact::known(default_port, MOUNTINFO),
-        Some(Ok(port)) => Fact::known(port, MOUNTINFO),
-        Some(Err(_)) => Fact::absent(format!("port= in {MOUNTINFO}")),
+    let port = match mount.server_port() {
+        Some(port) => Fact::known(port, MOUNTINFO),
+        None => Fact::absent(format!("port= in {MOUNTINFO}")),
     };
     Remote::new(root, address, port)
 }
@@ -295,6 +304,15 @@ mod tests {
         let mount = only("50 1 0:50 / /data rw - cifs //nas/share rw,addr=192.0.2.1,port=4450");
         assert_eq!(mount.remote.expect("leads somewhere").port.get(), Some(4450));
         assert_eq!(mount.connections.get(), None);
+    }
+
+    #[test]
+    fn the_mounts_of_this_machine_are_those_of_its_record() {
+        let live = Root::recording();
+        let mounts = read(&live);
+        assert!(mounts.iter().any(|mount| mount.point == "/"));
+        let again = read(&Root::from_tree(live.into_record().expect("was recording")));
+        assert_eq!(format!("{mounts:?}"), format!("{again:?}"));
     }
 
     #[test]

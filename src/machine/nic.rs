@@ -126,6 +126,15 @@ mod tests {
     }
 
     #[test]
+    fn the_interfaces_of_this_machine_are_those_of_its_record() {
+        let live = Root::recording();
+        let nics = read(&live);
+        assert!(nics["lo"].is_virtual);
+        let again = read(&Root::from_tree(live.into_record().expect("was recording")));
+        assert_eq!(format!("{nics:?}"), format!("{again:?}"));
+    }
+
+    #[test]
     fn garbage_for_a_speed_is_told_from_none() {
         assert_eq!(parse_speed("fast"), None);
         assert_eq!(parse_speed("-5"), None);

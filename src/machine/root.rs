@@ -86,7 +86,8 @@ impl Root {
         self.record.map(|record| record.into_inner().tree)
     }
 
-    /// The bytes of a file. Pseudo-files are read whole, without asking their size first.
+    /// The bytes of a file. Pseudo-files are read whole, without asking their size first. An empty file says nothing
+    /// and is absent: in a record it is one that was listed but could not be read.
     pub fn bytes(&self, path: &str) -> Fact<Vec<u8>> {
         self.head(path, MAX_FILE)
     }
@@ -108,7 +109,7 @@ impl Root {
                 read
             }
         };
-        fact(read, path)
+        fact(read.and_then(|content| if content.is_empty() { Err(Miss::Absent) } else { Ok(content) }), path)
     }
 
     /// The text of a file without surrounding white space. Bytes that are not UTF-8 become `�`.
@@ -368,6 +369,16 @@ mod tests {
         assert_eq!(parse_number("0x010802"), Some(0x0001_0802));
         assert_eq!(parse_number("-1"), None);
         assert_eq!(parse_number(""), None);
+    }
+
+    #[test]
+    fn an_empty_file_says_nothing_but_is_there() {
+        let mut tree = Tree::new();
+        tree.file("/sys/x", "").file("/sys/y", "\n");
+        let root = Root::from_tree(tree);
+        assert_eq!(root.text("/sys/x"), Fact::absent("/sys/x"));
+        assert!(root.exists("/sys/x"));
+        assert_eq!(root.text("/sys/y").value().map(String::as_str), Some(""));
     }
 
     #[test]

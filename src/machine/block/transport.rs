@@ -87,19 +87,19 @@ fn scsi(root: &Root, path: DevicePath<'_>, host: &str) -> Transport {
     let name = driver.value().map_or("scsi", String::as_str).to_owned();
     match path.numbered("ata") {
         Some(port) if !name.starts_with("pata") => Transport::Sata(ata::read(root, port, path)),
-        _ if sas::is_sas(path, &name) => Transport::Sas(sas::read(root, path, driver, &scsi_device(path))),
+        _ if sas::is_sas(path, &name) => Transport::Sas(sas::read(root, path, driver, &device_dir(path))),
         _ => Transport::Other { name, pci: path.pci() },
     }
 }
 
-/// The directory of the SCSI device: what `…/block/sda/device` leads to.
-fn scsi_device(path: DevicePath<'_>) -> String {
+/// The directory of the device that the disk belongs to, such as the SCSI device of `sda`.
+fn device_dir(path: DevicePath<'_>) -> String {
     format!("/sys/class/block/{}/device", path.name().unwrap_or_default())
 }
 
 /// The driver of the parent device, or the bus that it hangs on, or `unknown`.
 fn bus_or_driver(root: &Root, path: DevicePath<'_>) -> String {
-    let device = scsi_device(path);
+    let device = device_dir(path);
     let driver = root.link_name(&format!("{device}/driver"));
     let bus = root.link_name(&format!("{device}/subsystem"));
     driver.get().or(bus.get()).unwrap_or_else(|| "unknown".to_owned())
