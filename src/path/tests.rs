@@ -3,7 +3,7 @@
 use super::build::{Options, all, one, path, path_with};
 use super::lookup::Published;
 use super::{Hop, HopId, HopKind, HopSpec, LinkHop, Path, Target, Traffic};
-use crate::catalog::{Board, BoardSlot, Chipset, Switch};
+use crate::catalog::{Board, BoardSlot, Catalog, Chipset, Switch};
 use crate::machine::Machine;
 use crate::machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, DmKind, DmTarget, LoopDevice, NvmeFabric, Remote, Sata,
@@ -134,9 +134,9 @@ fn link<'p>(path: &'p Path, id: &str) -> &'p LinkHop {
 #[test]
 fn a_drive_behind_a_switch_crosses_two_links() {
     let machine = behind_a_switch();
-    let switches = [Switch { name: "PEX 8748".into(), ids: vec!["10b5:8748".into()], ..Switch::default() }];
-    let published = Published { switches: &switches, ..Published::default() };
-    let path = one(&machine, published, &to("nvme0n1"), Options::default()).expect("is there");
+    let switch = Switch { name: "PEX 8748".into(), ids: vec!["10b5:8748".into()], ..Switch::default() };
+    let catalog = Catalog { switches: vec![switch], ..Catalog::default() };
+    let path = one(&machine, Published(&catalog), &to("nvme0n1"), Options::default()).expect("is there");
     assert_eq!(
         ids(&path),
         [
@@ -227,21 +227,23 @@ fn x99() -> Machine {
     machine
 }
 
-fn chipsets() -> [Chipset; 2] {
+fn chipsets() -> Catalog {
     let chipset = |name: &str, uplink: &str, id: &str| Chipset {
         name: name.to_owned(),
         uplink: uplink.to_owned(),
         ids: vec![id.to_owned()],
         ..Chipset::default()
     };
-    [chipset("Intel X99", "DMI 2.0", "8086:8d47"), chipset("AMD X570", "PCIe 4.0 x4", "1022:57ad")]
+    let chipsets =
+        vec![chipset("Intel X99", "DMI 2.0", "8086:8d47"), chipset("AMD X570", "PCIe 4.0 x4", "1022:57ad")];
+    Catalog { chipsets, ..Catalog::default() }
 }
 
 #[test]
 fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
     let machine = x99();
-    let chipsets = chipsets();
-    let published = Published { chipsets: &chipsets, ..Published::default() };
+    let catalog = chipsets();
+    let published = Published(&catalog);
     let of = |block| one(&machine, published, &to(block), Options::default()).expect("is there");
     let behind = of("nvme1n1");
     let chipset = "chipset:0000:00:1f.0";
@@ -253,7 +255,8 @@ fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
     assert_eq!(ids(&sata)[2..], ["device:sda", "sata:ata1", "hba:0000:00:1f.2", chipset, "memory:ram"]);
     assert_eq!(ids(&of("nvme0n1"))[4..], ["link:0000:03:00.0", "memory:ram"]);
     // A platform that is not known has no such hop.
-    let unknown = one(&machine, Published::default(), &to("nvme1n1"), Options::default()).expect("is there");
+    let unknown =
+        one(&machine, Published(&Catalog::default()), &to("nvme1n1"), Options::default()).expect("is there");
     assert_eq!(unknown.of_kind(HopKind::Chipset).count(), 0);
 }
 
@@ -269,8 +272,8 @@ fn a_port_that_vmd_takes_from_the_chipset_stays_behind_it() {
         machine.pci.get_mut(&at(port)).expect("just added").domain_owner = Some(at("00:0e.0"));
         nvme(&mut machine, number, drive);
     }
-    let chipsets = chipsets();
-    let published = Published { chipsets: &chipsets, ..Published::default() };
+    let catalog = chipsets();
+    let published = Published(&catalog);
     let count = |block| {
         let path = one(&machine, published, &to(block), Options::default()).expect("is there");
         path.of_kind(HopKind::Chipset).count()
@@ -290,8 +293,8 @@ fn an_amd_chipset_is_met_as_a_switch_and_shown_as_the_chipset() {
         "sda",
         Transport::Sata(Sata { port: "ata1".into(), pci: Some(at("03:00.0")), ..Sata::default() }),
     );
-    let chipsets = chipsets();
-    let published = Published { chipsets: &chipsets, ..Published::default() };
+    let catalog = chipsets();
+    let published = Published(&catalog);
     let path = one(&machine, published, &to("sda"), Options::default()).expect("is there");
     assert_eq!(
         ids(&path)[4..],
@@ -304,15 +307,15 @@ fn an_amd_chipset_is_met_as_a_switch_and_shown_as_the_chipset() {
 fn a_slot_is_named_by_firmware_or_board_and_never_by_a_reference_board() {
     let slot =
         BoardSlot { name: "PCIEX16_2".into(), root_ports: vec!["1c.7".into()], ..BoardSlot::default() };
-    let boards = [Board {
+    let boards = vec![Board {
         vendors: vec!["ASUSTeK COMPUTER INC.".into()],
         boards: vec!["X99-A".into()],
         slots: vec![slot.clone()],
         ..Board::default()
     }];
     let of = |machine: &Machine, boards: &[Board]| {
-        let published = Published { boards, ..Published::default() };
-        let path = one(machine, published, &to("nvme1n1"), Options::default()).expect("is there");
+        let catalog = Catalog { boards: boards.to_vec(), ..Catalog::default() };
+        let path = one(machine, Published(&catalog), &to("nvme1n1"), Options::default()).expect("is there");
         let link = link(&path, "link:0000:06:00.0").clone();
         (link.slot, link.board_slot)
     };
