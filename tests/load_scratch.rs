@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use narrows::load::measurement::{Pattern, Workload};
 use narrows::load::{Control, Kind, LoadError, RunOptions, ScratchFile, ScratchOptions, run};
@@ -47,32 +48,44 @@ fn skip(why: &str) -> Option<Mounted> {
     None
 }
 
+/// One test with a disk or a child at a time: a child process that another test starts holds a copy of each open file,
+/// and with it the space of a scratch file, between fork and exec.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A small tmpfs of its own, unmounted when dropped.
-struct Mounted(tempfile::TempDir);
+struct Mounted {
+    dir: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
 
 impl Mounted {
     /// `None`, with a note, where mounting is not permitted.
     fn tmpfs(options: &str) -> Option<Self> {
+        let alone = alone();
         let dir = tempfile::tempdir().expect("a directory");
         let mount = Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "narrows-test"])
             .arg(dir.path())
             .output();
         match mount {
-            Ok(output) if output.status.success() => Some(Self(dir)),
+            Ok(output) if output.status.success() => Some(Self { dir, _alone: alone }),
             Ok(output) => skip(&String::from_utf8_lossy(&output.stderr)),
             Err(error) => skip(&error.to_string()),
         }
     }
 
     fn path(&self) -> &Path {
-        self.0.path()
+        self.dir.path()
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
+        let _ = Command::new("umount").arg(self.dir.path()).status();
     }
 }
 
@@ -178,6 +191,7 @@ fn child_that_makes_a_scratch_file() {
 
 #[test]
 fn a_kill_at_any_moment_leaves_nothing_behind() {
+    let _alone = alone();
     for moment in ["at 0", "at 4", "at 20", "at 24", "made"] {
         let dir = tempfile::tempdir().expect("a directory");
         let mut child = Command::new(std::env::current_exe().expect("this program"))

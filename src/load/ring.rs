@@ -273,6 +273,10 @@ impl Engine for RingEngine<'_, '_> {
 impl Drop for RingEngine<'_, '_> {
     fn drop(&mut self) {
         if self.in_flight == 0 {
+            // The kernel takes a closed ring apart later, on its own time. Until then a registered file would stay open:
+            // a device claimed, the space of a scratch file taken.
+            let _ = self.submitter.unregister_files();
+            let _ = self.submitter.unregister_buffers();
             // SAFETY: the buffer is dropped here and nowhere else, and `self` is not used afterwards. No I/O is in
             // flight, so the kernel writes to it no more.
             unsafe { ManuallyDrop::drop(&mut self.buffer) };
