@@ -88,3 +88,48 @@ fn contradictions(slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
     }
     evidence
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::path::LinkHop;
+    use crate::units::{GtPerSec, Lanes};
+    use crate::verdict::testing::{NVME, Sketch, at, function, link};
+
+    /// A drive that runs Gen2 x4 in slot PCIEX16_2, with this claim of the firmware.
+    fn path(slot: Slot) -> Sketch {
+        let hop = LinkHop { slot: Some("PCIEX16_2".to_owned()), ..link((2, 4), (3, 4), (2, 4)) };
+        let slot = Slot { designation: "PCIEX16_2".to_owned(), ..slot };
+        Sketch::drive(hop).on(|machine| {
+            machine.pci.insert(at(2), function(at(2), NVME, (2, 4)));
+            machine.slots = Fact::known(vec![slot], "/sys/firmware/dmi/tables/DMI");
+        })
+    }
+
+    #[test]
+    fn a_slot_that_claims_less_than_runs_in_it_is_wrong() {
+        // The X99 board goes on saying "x1 PCI Express 3" after the switch to x4.
+        let claim = Slot { speed: Some(GtPerSec::GEN3), width: Some(Lanes::new(1)), ..Slot::default() };
+        let finding = path(claim).finding(Code::SmbiosContradiction).expect("x4 in x1");
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(finding.subject, "PCIEX16_2");
+    }
+
+    #[test]
+    fn a_slot_that_claims_to_be_free_is_wrong() {
+        let claim = Slot { in_use: Some(false), ..Slot::default() };
+        assert!(path(claim).finding(Code::SmbiosContradiction).is_some());
+    }
+
+    #[test]
+    fn a_wider_claim_may_be_the_connector() {
+        let claim = Slot {
+            speed: Some(GtPerSec::GEN3),
+            width: Some(Lanes::new(16)),
+            in_use: Some(true),
+            ..Slot::default()
+        };
+        assert_eq!(path(claim).finding(Code::SmbiosContradiction), None);
+    }
+}
