@@ -63,23 +63,19 @@ fn contradictions(slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
     let name = &slot.designation;
     let mut evidence = Vec::new();
     let claimed = slot.width.max(slot.connector);
-    if let (Some(claimed), Some(width)) = (claimed, device.link.current_width.get()) {
-        if width > claimed {
-            evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
-            evidence.push(Evidence::from_fact(
-                format!("width of {name}, as it runs"),
-                &device.link.current_width,
-            ));
-        }
+    if let (Some(claimed), Some(width)) = (claimed, device.link.current_width.get())
+        && width > claimed
+    {
+        evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
+        evidence
+            .push(Evidence::from_fact(format!("width of {name}, as it runs"), &device.link.current_width));
     }
-    if let (Some(claimed), Some(speed)) = (slot.speed, device.link.current_speed.get()) {
-        if speed > claimed {
-            evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
-            evidence.push(Evidence::from_fact(
-                format!("speed of {name}, as it runs"),
-                &device.link.current_speed,
-            ));
-        }
+    if let (Some(claimed), Some(speed)) = (slot.speed, device.link.current_speed.get())
+        && speed > claimed
+    {
+        evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
+        evidence
+            .push(Evidence::from_fact(format!("speed of {name}, as it runs"), &device.link.current_speed));
     }
     if slot.in_use == Some(false) {
         evidence.push(Evidence::new(format!("use of {name}, as claimed"), "available", SOURCE));

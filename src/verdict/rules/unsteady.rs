@@ -8,8 +8,8 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
     let target = &judged.subject.path.target;
     judged
         .audits
-        .iter()
-        .filter_map(|(_, audit)| {
+        .values()
+        .filter_map(|audit| {
             let drift = audit.unsteady?;
             let (range, slope) = (human::percent(drift.range), human::percent(drift.slope.abs()));
             let way = if drift.slope < 0.0 { "fell" } else { "rose" };
