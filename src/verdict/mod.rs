@@ -5,7 +5,7 @@
 //! made by rules, one file each in `rules/`; `attribution` names the hop that limits a path; `trust` decides whether to
 //! believe a run; `sentence` says it all in words.
 
-pub mod attribution;
+mod attribution;
 mod case;
 pub mod finding;
 mod gain;
@@ -103,7 +103,7 @@ impl Verdict {
 
 /// Judges the paths of a machine.
 ///
-/// Three steps: the narrowest hop of each path and direction ([`attribution`]), then the rules, which may look at all
+/// Three steps: the narrowest hop of each path and direction, then the rules, which may look at all
 /// paths, then the words. The same input gives the same verdict.
 pub fn judge(machine: &Machine, subjects: &[Subject]) -> Verdict {
     let judged: Vec<rules::Judged<'_>> =

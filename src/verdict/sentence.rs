@@ -9,10 +9,11 @@ use super::case::Case;
 use super::measured;
 use super::rules::Judged;
 
-/// Write ceilings closer to those of reads than this are not worth a sentence of their own.
-const ALIKE: f64 = 0.05;
+/// Rates of both directions closer than this are one number for a person.
+const ALIKE: f64 = 0.005;
 
-/// The sentence of a path: reads first; writes where another hop limits them.
+/// The sentence of a path: reads first; writes where another hop limits them, unless only reads were measured (then
+/// arithmetic has nothing to add to what was seen).
 pub(super) fn of(judged: &Judged<'_>) -> String {
     let target = &judged.subject.path.target;
     let (read, write) = (judged.limit(Direction::Read), judged.limit(Direction::Write));
@@ -26,7 +27,7 @@ pub(super) fn of(judged: &Judged<'_>) -> String {
     };
     if let (Some(read), Some(write)) = (read, write)
         && read.hop != write.hop
-        && !same(read, Some(write))
+        && (judged.audits.is_empty() || judged.audits.contains_key(&Direction::Write))
     {
         text.push(' ');
         text.push_str(&of_direction(judged, Direction::Write, write, &format!("Writes to {target}")));
@@ -229,5 +230,56 @@ fn described(hop: &Hop) -> String {
         (HopSpec::Chipset(_), _) => format!("the uplink of the {}", hop.name),
         (_, HopKind::Memory) => "main memory".to_owned(),
         _ => hop.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::testing::{Sketch, link, run};
+
+    fn drive() -> Sketch {
+        Sketch::drive(link((3, 4), (3, 4), (3, 4)))
+    }
+
+    #[test]
+    fn a_full_link_is_told_with_its_share_and_a_slow_drive_with_what_comes_behind() {
+        // Payloads of 256 bytes leave 3591.5 MB/s; 3500 are 97.45 % of it.
+        let full = drive().run(run(3500.0).disk("nvme0n1", 3500.0, 31.0)).path().sentence;
+        assert_eq!(
+            full,
+            "Reads of /dev/nvme0n1 reached 3.5 GB/s, 97.5 % of what the PCIe link of 0000:02:00.0 allows: it runs x4 at \
+             8 GT/s, 3.59 GB/s usable."
+        );
+        let slow = drive().run(run(80.0).disk("nvme0n1", 80.0, 31.0)).path().sentence;
+        assert_eq!(
+            slow,
+            "Reads of /dev/nvme0n1 reached 80 MB/s, limited by nvme0n1. Behind it comes the PCIe link of 0000:02:00.0, \
+             3.59 GB/s."
+        );
+    }
+
+    #[test]
+    fn a_run_that_is_not_to_be_trusted_says_so() {
+        let mut load = run(80.0).disk("nvme0n1", 80.0, 31.0);
+        load.measurement.errors = 3;
+        let sentence = drive().run(load).path().sentence;
+        assert!(sentence.contains("not to be trusted"), "{sentence}");
+    }
+
+    #[test]
+    fn writes_get_words_of_their_own_where_another_hop_limits_them() {
+        let mut path = Sketch::of("/dev/sda").device("sda", Some(3000.0)).link(link((3, 4), (3, 4), (3, 4)));
+        let slow = crate::ceiling::Ceiling::Known(crate::verdict::testing::limit(
+            100.0,
+            crate::ceiling::Basis::Spec,
+        ));
+        let write = path.subject.ceilings.get_mut(2).map(|ceilings| &mut ceilings.write);
+        *write.expect("the link") = slow;
+        let sentence = path.path().sentence;
+        assert!(
+            sentence.starts_with("Reads of /dev/sda are limited by sda: it carries 3 GB/s"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("Writes to /dev/sda are limited by the PCIe link"), "{sentence}");
     }
 }

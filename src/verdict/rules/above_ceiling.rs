@@ -31,3 +31,35 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::testing::{Sketch, link, run};
+
+    /// A Gen3 x4 link carries 3592 MB/s in payloads of 256 bytes; the drive's counters saw all bytes.
+    fn path(megabytes: f64) -> Sketch {
+        let load = run(megabytes).disk("nvme0n1", megabytes, 31.0);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    }
+
+    #[test]
+    fn more_than_the_link_can_carry_is_not_to_be_trusted() {
+        let path_above = path(7000.0);
+        let finding = path_above.finding(Code::AboveCeiling).expect("twice the link");
+        assert_eq!(finding.hop.map(|hop| hop.to_string()).as_deref(), Some("link:0000:02:00.0"));
+        assert!(path_above.path().measured.values().all(|measured| !measured.trusted));
+    }
+
+    #[test]
+    fn the_error_of_the_law_is_no_contradiction() {
+        assert_eq!(path(3660.0).finding(Code::AboveCeiling), None);
+    }
+
+    #[test]
+    fn a_drive_may_beat_its_rating() {
+        let load = run(600.0).disk("sda", 600.0, 31.0);
+        let path = Sketch::of("/dev/sda").device("sda", Some(500.0)).run(load);
+        assert_eq!(path.finding(Code::AboveCeiling), None);
+    }
+}

@@ -82,3 +82,42 @@ fn evidence(end: &LinkPort) -> Vec<Evidence> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::machine::pci::Aer;
+    use crate::verdict::testing::{Sketch, link};
+
+    fn found(
+        correctable: &[(&str, u64)],
+        nonfatal: &[(&str, u64)],
+        fatal: &[(&str, u64)],
+    ) -> Option<Finding> {
+        let named = |counts: &[(&str, u64)]| counts.iter().map(|(n, c)| ((*n).to_owned(), *c)).collect();
+        let aer = Aer { correctable: named(correctable), nonfatal: named(nonfatal), fatal: named(fatal) };
+        let mut link = link((3, 4), (3, 4), (3, 4));
+        link.device.aer = Fact::known(aer, "aer_dev_correctable");
+        Sketch::drive(link).finding(Code::AerErrors)
+    }
+
+    #[test]
+    fn many_receiver_errors_are_a_fault() {
+        let finding = found(&[("RxErr", 241), ("BadTLP", 3)], &[], &[]).expect("a bad wire");
+        assert_eq!(finding.severity, Severity::Fault);
+        assert!(finding.evidence.iter().any(|e| e.value.contains("RxErr 241")), "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn fatal_errors_are_a_fault_at_once_and_a_few_dozen_corrected_ones_are_mentioned() {
+        assert_eq!(found(&[], &[], &[("DLP", 1)]).map(|f| f.severity), Some(Severity::Fault));
+        assert_eq!(found(&[("RxErr", 40)], &[], &[]).map(|f| f.severity), Some(Severity::Info));
+    }
+
+    #[test]
+    fn errors_of_training_advisory_ones_and_unsupported_requests_are_silent() {
+        assert_eq!(found(&[("RxErr", 2), ("NonFatalErr", 5000)], &[("UnsupReq", 3)], &[]), None);
+        assert_eq!(found(&[("RxErr", 0)], &[], &[("DLP", 0)]), None);
+    }
+}

@@ -30,3 +30,35 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{DeviceHop, HopSpec};
+    use crate::verdict::testing::{Sketch, run};
+
+    fn path(seen: f64) -> Sketch {
+        Sketch::of("/home").device("sda", None).memory().run(run(900.0).disk("sda", seen, 1.0))
+    }
+
+    #[test]
+    fn a_run_that_the_disk_did_not_see_measured_a_cache() {
+        let finding = path(90.0).finding(Code::CacheMeasured).expect("a tenth came from the disk");
+        assert!(finding.evidence.iter().any(|e| e.value == "10 %"), "{:?}", finding.evidence);
+        assert!(path(90.0).path().sentence.contains("came from memory"));
+    }
+
+    #[test]
+    fn a_run_that_the_disk_saw_did_not() {
+        assert_eq!(path(870.0).finding(Code::CacheMeasured), None);
+    }
+
+    #[test]
+    fn a_disk_that_is_memory_keeps_no_counters_and_proves_nothing() {
+        let brd =
+            DeviceHop { block: "ram0".to_owned(), synthetic: Some("brd".to_owned()), ..DeviceHop::default() };
+        let path = Sketch::of("/dev/ram0").unknown("ram0", HopSpec::Device(brd)).memory();
+        let path = path.run(run(900.0).disk("ram0", 0.0, 0.0));
+        assert_eq!(path.finding(Code::CacheMeasured), None);
+    }
+}

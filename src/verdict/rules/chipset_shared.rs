@@ -81,3 +81,55 @@ fn raw(machine: &Machine, uplink: &UplinkHop) -> Option<BytesPerSec> {
     let seen = raw_of(machine, uplink.address);
     seen.or(published)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Chipset;
+    use crate::verdict::testing::{NVME, Sketch, at, function, link};
+
+    fn x99(behind: &[u8]) -> UplinkHop {
+        UplinkHop {
+            name: "Intel X99 chipset, DMI 2.0".to_owned(),
+            address: at(0x1f),
+            chipset: Some(Chipset { generation: 2, lanes: 4, ..Chipset::default() }),
+            behind: behind.iter().map(|bus| at(*bus)).collect(),
+        }
+    }
+
+    fn path(behind: &[u8], uplink: f64) -> Sketch {
+        let hop = HopSpec::Chipset(x99(behind));
+        Sketch::of("/dev/nvme0n1")
+            .device("nvme0n1", None)
+            .link(link((2, 4), (2, 4), (2, 4)))
+            .hop("Intel X99 chipset, DMI 2.0", hop, Some(uplink))
+            .on(|machine| {
+                for bus in behind {
+                    machine.pci.insert(at(*bus), function(at(*bus), NVME, (2, 4)));
+                }
+            })
+    }
+
+    #[test]
+    fn an_uplink_that_is_the_narrows_is_a_limit() {
+        let finding = path(&[2], 1000.0).finding(Code::ChipsetShared).expect("narrower than the link");
+        assert_eq!(finding.severity, Severity::Limit);
+    }
+
+    #[test]
+    fn two_drives_that_share_an_uplink_are_mentioned() {
+        let sketch = path(&[2, 3], 9000.0);
+        let finding = sketch.finding(Code::ChipsetShared).expect("4 GB/s over 2");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.summary.contains("4 GB/s") && finding.summary.contains("2 GB/s"),
+            "{}",
+            finding.summary
+        );
+    }
+
+    #[test]
+    fn a_single_drive_with_room_is_silent() {
+        assert_eq!(path(&[2], 9000.0).finding(Code::ChipsetShared), None);
+    }
+}

@@ -84,3 +84,34 @@ fn advice(context: &Context<'_>, crypt: &CryptHop, gain: Option<crate::units::By
     ));
     advice
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::block::CryptTable;
+    use crate::verdict::testing::Sketch;
+
+    fn path(cipher: f64, disk: f64, sector: u64, vaes: bool) -> Sketch {
+        let table = CryptTable { sector_size: Bytes::new(sector), ..CryptTable::default() };
+        let crypt =
+            CryptHop { block: "dm-0".to_owned(), table: Fact::known(table, "table"), ..CryptHop::default() };
+        Sketch::of("/home").crypt(crypt, cipher).device("nvme0n1", Some(disk)).on(|machine| {
+            machine.cpus.flags = if vaes { vec!["vaes".to_owned()] } else { Vec::new() };
+        })
+    }
+
+    #[test]
+    fn a_cipher_slower_than_its_drive_is_a_limit_with_its_gain() {
+        let finding = path(2000.0, 3500.0, 512, true).finding(Code::CryptoCpu).expect("2 of 3.5 GB/s");
+        let actions: Vec<&str> = finding.advice.iter().map(|advice| advice.action.as_str()).collect();
+        assert!(actions[0].contains("4 KiB") && actions[2].contains("VAES"), "{actions:?}");
+        assert_eq!(finding.best_gain().get(), 1.5e9);
+    }
+
+    #[test]
+    fn long_sectors_are_not_advised_twice_and_a_fast_cipher_is_silent() {
+        let finding = path(2000.0, 3500.0, 4096, false).finding(Code::CryptoCpu).expect("2 of 3.5 GB/s");
+        assert!(finding.advice.iter().all(|advice| !advice.action.contains("4 KiB")));
+        assert_eq!(path(5000.0, 3500.0, 512, true).finding(Code::CryptoCpu), None);
+    }
+}

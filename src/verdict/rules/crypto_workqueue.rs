@@ -63,3 +63,46 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::block::CryptTable;
+    use crate::machine::fact::Fact;
+    use crate::path::CryptHop;
+    use crate::units::Bytes;
+    use crate::verdict::testing::{Sketch, run};
+
+    /// Reads of 4 KiB that take so many microseconds at the mapping and at the drive.
+    fn path(mapping: u64, drive: u64, no_read_workqueue: bool) -> Sketch {
+        let table = CryptTable { no_read_workqueue, ..CryptTable::default() };
+        let crypt =
+            CryptHop { block: "dm-0".to_owned(), table: Fact::known(table, "table"), ..CryptHop::default() };
+        let mut load = run(200.0).disk("dm-0", 200.0, 4.0).disk("nvme0n1", 200.0, 2.0);
+        load.measurement.workload.block_size = Bytes::new(4096);
+        for (name, micros) in [("dm-0", mapping), ("nvme0n1", drive)] {
+            let disk = load.activity.disks.get_mut(name).expect("just made");
+            disk.read_latency = Some(Nanos::new(micros * 1000));
+            // 4 KiB each, so that what is in flight counts in the same size.
+            disk.reads = disk.read_bytes.get() / 4096;
+        }
+        Sketch::of("/dev/dm-0").crypt(crypt, 3000.0).device("nvme0n1", None).run(load)
+    }
+
+    #[test]
+    fn a_long_hand_over_between_mapping_and_drive_is_mentioned() {
+        let finding = path(110, 70, false).finding(Code::CryptoWorkqueue).expect("40 of 110 µs");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.summary.contains("40 µs") && finding.summary.contains("36.4 %"),
+            "{}",
+            finding.summary
+        );
+    }
+
+    #[test]
+    fn short_hand_overs_and_mappings_without_queues_are_silent() {
+        assert_eq!(path(80, 70, false).finding(Code::CryptoWorkqueue), None);
+        assert_eq!(path(110, 70, true).finding(Code::CryptoWorkqueue), None);
+    }
+}

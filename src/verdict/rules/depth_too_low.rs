@@ -61,3 +61,31 @@ fn check_run(judged: &Judged<'_>, direction: Direction) -> Option<Finding> {
             )]),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Nanos;
+    use crate::verdict::testing::{Sketch, link, run};
+
+    /// One request of 1 MiB at a time that takes a millisecond, on a link of 3.6 GB/s.
+    fn path(least: u64, mean: u64) -> Sketch {
+        let mut load = run(1000.0).disk("nvme0n1", 1000.0, 1.0);
+        load.measurement.workload.queue_depth = 1;
+        load.measurement.latency.min = Nanos::new(least);
+        load.measurement.latency.mean = Nanos::new(mean);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    }
+
+    #[test]
+    fn requests_that_do_not_queue_leave_the_path_unfilled() {
+        let finding = path(900_000, 1_000_000).finding(Code::DepthTooLow).expect("a quarter of the link");
+        // 3592 MB/s × 1 ms ÷ 1 MiB = 3.4 requests.
+        assert!(finding.summary.contains("takes about 4"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn requests_that_queue_are_deep_enough() {
+        assert_eq!(path(100_000, 1_000_000).finding(Code::DepthTooLow), None);
+    }
+}

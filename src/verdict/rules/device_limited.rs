@@ -21,3 +21,22 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::verdict::testing::{Sketch, link, run};
+    use crate::verdict::{Code, Severity};
+
+    #[test]
+    fn a_drive_that_holds_the_queue_is_the_narrows_as_it_should_be() {
+        let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(run(2000.0).disk("nvme0n1", 2000.0, 31.0));
+        assert_eq!(path.finding(Code::DeviceLimited).map(|f| f.severity), Some(Severity::Info));
+        assert!(path.alarms().is_empty());
+        assert!(!path.judge().has_faults_or_limits());
+    }
+
+    #[test]
+    fn a_drive_that_is_only_unknown_is_not() {
+        assert_eq!(Sketch::drive(link((3, 4), (3, 4), (3, 4))).finding(Code::DeviceLimited), None);
+    }
+}

@@ -19,3 +19,21 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::path::{ControllerHop, HopSpec};
+    use crate::verdict::Code;
+    use crate::verdict::testing::Sketch;
+
+    fn path(adapter: f64) -> Sketch {
+        let hop = HopSpec::Hba(ControllerHop { name: "mpt3sas".to_owned(), ..ControllerHop::default() });
+        Sketch::of("/dev/md0").device("md0", Some(3000.0)).hop("mpt3sas", hop, Some(adapter))
+    }
+
+    #[test]
+    fn an_adapter_below_its_disks_is_a_limit_and_one_above_is_not() {
+        assert!(path(2500.0).finding(Code::HbaLimited).is_some());
+        assert_eq!(path(6000.0).finding(Code::HbaLimited), None);
+    }
+}

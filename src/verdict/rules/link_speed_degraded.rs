@@ -100,3 +100,70 @@ fn advice(
         Advice::new("Update the firmware of board and device, and check the slot's link speed setting."),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::path::LinkHop;
+    use crate::verdict::testing::{BRIDGE, DISPLAY, Sketch, WIFI, at, express, link, link_of, run};
+
+    fn found(link: LinkHop) -> Option<Finding> {
+        Sketch::drive(link).finding(Code::LinkSpeedDegraded)
+    }
+
+    #[test]
+    fn an_awake_drive_below_both_ends_is_a_fault_with_medium_confidence_while_idle() {
+        let finding = found(link((1, 4), (5, 4), (5, 4))).expect("Gen1 of Gen5");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Fault, Confidence::Medium));
+        assert!(finding.summary.contains("2.5 GT/s while idle"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_reading_under_load_decides() {
+        let idle = link((1, 4), (4, 4), (4, 4));
+        let load = |generation| run(800.0).disk("nvme0n1", 800.0, 31.0).link_at(at(2), generation);
+        let slow = Sketch::drive(idle.clone()).run(load(1)).finding(Code::LinkSpeedDegraded);
+        assert_eq!(slow.map(|finding| finding.confidence), Some(Confidence::High));
+        let awake = Sketch::drive(idle).run(load(4));
+        assert_eq!(awake.finding(Code::LinkSpeedDegraded), None);
+        assert!(awake.finding(Code::PowerSave).is_some());
+    }
+
+    #[test]
+    fn a_lowered_target_speed_is_proof_without_load() {
+        let mut forced = link((1, 4), (5, 4), (5, 4));
+        let mut capability = express(512, 256);
+        capability.target_speed = Some(GtPerSec::GEN1);
+        if let Some(port) = &mut forced.port {
+            port.express = Fact::known(capability, "/sys/bus/pci/devices/0000:00:1c.0/config");
+        }
+        let finding = found(forced).expect("the port is held down");
+        assert_eq!(finding.confidence, Confidence::High);
+        assert!(finding.summary.contains("no faster than 2.5 GT/s"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_switch_below_both_ends_is_a_fault() {
+        assert!(found(link_of(BRIDGE, (3, 4), (4, 8), (4, 8))).is_some());
+    }
+
+    #[test]
+    fn healthy_idle_and_foreign_links_are_silent() {
+        let mut asleep = link((1, 4), (4, 4), (4, 4));
+        asleep.device.power_state = Fact::known("D3hot".to_owned(), "power_state");
+        let tunnel = LinkHop { not_a_wire: Some("tunnel".into()), ..link((1, 4), (4, 4), (4, 4)) };
+        let cases = [
+            ("a Gen4 drive in a Gen3 slot", link((3, 4), (4, 4), (3, 4))),
+            ("a Gen2 card reader under a Gen3 port", link((2, 1), (2, 1), (3, 4))),
+            ("an idle graphics card", link_of(DISPLAY, (1, 16), (4, 16), (4, 16))),
+            ("a Wi-Fi card", link_of(WIFI, (1, 1), (2, 1), (3, 1))),
+            ("a sleeping drive", asleep),
+            ("a tunnel", tunnel),
+            ("one end only", LinkHop { port: None, ..link((1, 4), (4, 4), (4, 4)) }),
+        ];
+        for (name, link) in cases {
+            assert_eq!(found(link), None, "{name}");
+        }
+    }
+}

@@ -136,3 +136,122 @@ pub(super) fn capitalised(sentence: &str) -> String {
     let mut chars = sentence.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::path::{HopSpec, LinkHop, UplinkHop};
+    use crate::units::human;
+    use crate::verdict::testing::{BRIDGE, DISPLAY, Sketch, WIFI, at, link, link_of};
+
+    fn x99_slot() -> BoardSlot {
+        BoardSlot {
+            name: "PCIEX16_2".to_owned(),
+            connector: 16,
+            lanes: 4,
+            generation: 2,
+            option: Some(SlotOption {
+                menu: "PCI-EX16_2 Slot Bandwidth".to_owned(),
+                value: "X4 Mode".to_owned(),
+                lanes: 4,
+                default_lanes: 1,
+                cost: "disables PCIEX1_1".to_owned(),
+            }),
+            ..BoardSlot::default()
+        }
+    }
+
+    fn in_slot(link: LinkHop, slot: BoardSlot) -> LinkHop {
+        LinkHop { slot: Some(slot.name.clone()), board_slot: Some(slot), ..link }
+    }
+
+    #[test]
+    fn a_drive_that_trained_below_what_both_ends_can_do_is_a_fault() {
+        let finding = Sketch::drive(link((3, 2), (3, 4), (3, 4))).finding(Code::LinkWidthDegraded);
+        let finding = finding.expect("two of four lanes");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Fault, Confidence::High));
+        assert_eq!(finding.hop.map(|hop| hop.to_string()).as_deref(), Some("link:0000:02:00.0"));
+        // Gen3 x4 less x2 with payloads of 256 bytes: 3592 − 1796 MB/s.
+        let gain = finding.advice[0].gain_bytes_per_second.map(human::rate);
+        assert_eq!(gain.as_deref(), Some("1.8 GB/s"));
+    }
+
+    #[test]
+    fn a_port_that_a_firmware_option_narrows_is_a_fault_with_the_option_as_advice() {
+        let path = Sketch::drive(in_slot(link((2, 1), (3, 4), (2, 1)), x99_slot()));
+        let finding = path.finding(Code::LinkWidthDegraded).expect("the option gives four lanes");
+        let action = &finding.advice[0].action;
+        assert!(action.contains("PCI-EX16_2 Slot Bandwidth") && action.contains("X4 Mode"), "{action}");
+        assert!(action.contains("disables PCIEX1_1"), "{action}");
+        // Gen2 x4 less x1 with payloads of 128 bytes: 1680 − 420 MB/s.
+        assert_eq!(finding.advice[0].gain_bytes_per_second.map(human::rate).as_deref(), Some("1.26 GB/s"));
+        assert_eq!(path.finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn the_option_in_force_is_no_fault() {
+        let path = Sketch::drive(in_slot(link((2, 4), (3, 4), (2, 4)), x99_slot()));
+        assert_eq!(path.finding(Code::LinkWidthDegraded), None);
+    }
+
+    #[test]
+    fn a_slot_that_shares_its_lanes_is_a_fault_only_when_the_board_wires_more() {
+        let slot = BoardSlot { option: None, shares: Some("SATA_5".to_owned()), ..x99_slot() };
+        let path = Sketch::drive(in_slot(link((2, 1), (3, 4), (2, 1)), slot.clone()));
+        let finding = path.finding(Code::LinkWidthDegraded).expect("three lanes are elsewhere");
+        assert!(finding.advice[0].action.contains("SATA_5"));
+        let narrow = Sketch::drive(in_slot(link((2, 1), (3, 4), (2, 1)), BoardSlot { lanes: 1, ..slot }));
+        assert_eq!(narrow.finding(Code::LinkWidthDegraded), None);
+    }
+
+    #[test]
+    fn a_slot_wired_narrower_than_its_port_claims_is_by_design() {
+        let slot = BoardSlot { option: None, ..x99_slot() };
+        let path = Sketch::drive(in_slot(link((3, 4), (3, 8), (3, 8)), slot));
+        assert_eq!(path.finding(Code::LinkWidthDegraded), None);
+    }
+
+    #[test]
+    fn healthy_and_foreign_links_are_silent() {
+        let cases = [
+            ("a port wider than its device", link((3, 4), (3, 4), (3, 16))),
+            ("a x1 Wi-Fi card", link_of(WIFI, (1, 1), (1, 1), (3, 4))),
+            ("a graphics card", link_of(DISPLAY, (1, 8), (4, 16), (4, 16))),
+            ("a tunnel", LinkHop { not_a_wire: Some("tunnel".into()), ..link((1, 1), (3, 4), (3, 4)) }),
+            ("an unknown other end", LinkHop { port: None, ..link((3, 2), (3, 4), (3, 4)) }),
+        ];
+        for (name, link) in cases {
+            assert_eq!(Sketch::drive(link).finding(Code::LinkWidthDegraded), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_virtual_machine_shows_ports_that_do_not_exist() {
+        let path = Sketch::drive(link((3, 2), (3, 4), (3, 4)))
+            .on(|machine| machine.cpus.hypervisor = Fact::known("kvm".to_owned(), "flags"));
+        assert_eq!(path.finding(Code::LinkWidthDegraded), None);
+    }
+
+    #[test]
+    fn a_chipset_uplink_is_wired_as_the_platform_wants_but_a_switch_card_is_not() {
+        // X570: both ends claim x8, the platform wires x4.
+        let uplink = link_of(BRIDGE, (4, 4), (4, 8), (4, 8));
+        let hop = UplinkHop { name: "X570".to_owned(), address: at(2), ..UplinkHop::default() };
+        let path = Sketch::of("/dev/sda").device("sda", None).link(uplink.clone());
+        let chipset = path.hop("X570", HopSpec::Chipset(hop.clone()), None);
+        assert_eq!(chipset.finding(Code::LinkWidthDegraded), None);
+        let card =
+            Sketch::of("/dev/sda").device("sda", None).hop("PEX", HopSpec::Switch(hop), None).link(uplink);
+        let finding = card.finding(Code::LinkWidthDegraded).expect("a switch above storage");
+        assert_eq!(finding.confidence, Confidence::Medium);
+    }
+
+    #[test]
+    fn without_a_current_width_nothing_is_said() {
+        let mut unread = link((3, 4), (3, 4), (3, 4));
+        unread.device.link.current_width = Fact::absent("current_link_width");
+        unread.port = None;
+        assert!(Sketch::drive(unread).alarms().is_empty());
+    }
+}

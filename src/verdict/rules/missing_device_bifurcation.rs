@@ -63,3 +63,47 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
 fn is_drive(device: &PciDevice) -> bool {
     device.class.value().is_some_and(|class| class >> 8 == NVME)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::catalog::BoardSlot;
+    use crate::machine::pci::PciAddress;
+    use crate::path::LinkHop;
+    use crate::verdict::Code;
+    use crate::verdict::testing::{BRIDGE, NVME, Sketch, at, function, link};
+
+    /// A x16 slot over four ports of which so many carry a drive.
+    fn path(drives: u8) -> Sketch {
+        let port = |function| PciAddress { device: 1, function, ..PciAddress::default() };
+        let slot = BoardSlot {
+            name: "PCIEX16_1".to_owned(),
+            lanes: 16,
+            root_ports: (0..4).map(|function| format!("01.{function}")).collect(),
+            ..BoardSlot::default()
+        };
+        let link = LinkHop { board_slot: Some(slot), ..link((3, 4), (3, 4), (3, 4)) };
+        Sketch::drive(link).on(|machine| {
+            for number in 0..4 {
+                machine.pci.insert(port(number), function(port(number), BRIDGE, (3, 4)));
+            }
+            for number in 0..drives {
+                let mut drive = function(at(2 + number), NVME, (3, 4));
+                drive.parent = Some(port(number));
+                machine.pci.insert(drive.address, drive);
+            }
+        })
+    }
+
+    #[test]
+    fn one_empty_port_among_three_drives_is_a_suspicion() {
+        let finding = path(3).finding(Code::MissingDeviceBifurcation).expect("one of four is missing");
+        assert!(finding.summary.contains("0000:00:01.3"), "{}", finding.summary);
+        assert!(path(3).alarms().is_empty());
+    }
+
+    #[test]
+    fn a_full_slot_and_a_single_drive_are_silent() {
+        assert_eq!(path(4).finding(Code::MissingDeviceBifurcation), None);
+        assert_eq!(path(1).finding(Code::MissingDeviceBifurcation), None);
+    }
+}

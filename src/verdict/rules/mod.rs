@@ -209,3 +209,37 @@ fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
         .then(a.code.cmp(&b.code))
         .then_with(|| a.subject.cmp(&b.subject))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Sketch, link};
+    use super::super::{Code, Severity, judge};
+
+    #[test]
+    fn a_finding_that_touches_two_paths_is_told_once_and_faults_come_first() {
+        let disk = Sketch::drive(link((3, 2), (4, 4), (3, 4)));
+        let mut mount = Sketch::drive(link((3, 2), (4, 4), (3, 4))).subject;
+        mount.path.target = "/home".to_owned();
+        let verdict = judge(&disk.machine, &[disk.subject.clone(), mount]);
+        assert_eq!(verdict.paths.len(), 2);
+        let degraded = verdict.findings.iter().filter(|finding| finding.code == Code::LinkWidthDegraded);
+        assert_eq!(degraded.count(), 1);
+        assert!(verdict.findings.is_sorted_by_key(|finding| finding.severity));
+        assert!(verdict.has_faults_or_limits());
+    }
+
+    #[test]
+    fn a_healthy_drive_yields_nothing() {
+        let path =
+            Sketch::of("/dev/nvme0n1").device("nvme0n1", Some(3500.0)).link(link((3, 4), (3, 4), (3, 16)));
+        let verdict = path.memory().judge();
+        assert!(verdict.findings.iter().all(|finding| finding.severity == Severity::Info));
+        assert!(!verdict.has_faults_or_limits());
+    }
+
+    #[test]
+    fn no_subject_no_finding() {
+        let verdict = judge(&crate::machine::Machine::default(), &[]);
+        assert!(verdict.findings.is_empty() && verdict.paths.is_empty());
+    }
+}

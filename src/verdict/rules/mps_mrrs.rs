@@ -104,3 +104,49 @@ fn better(link: &Link<'_>, payload: Bytes) -> Option<crate::ceiling::Limit> {
     }
     pcie::of_link(&longer).read.limit().cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::LinkHop;
+    use crate::verdict::testing::{Sketch, express, link};
+
+    fn sizes(device: (u64, u64), port: (u64, u64)) -> LinkHop {
+        let mut link = link((3, 4), (3, 4), (3, 4));
+        link.device.express = Fact::known(express(device.0, device.1), "device config");
+        if let Some(end) = &mut link.port {
+            end.express = Fact::known(express(port.0, port.1), "port config");
+        }
+        link
+    }
+
+    #[test]
+    fn a_port_that_sends_longer_payloads_than_its_device_accepts_is_a_fault() {
+        let finding =
+            Sketch::drive(sizes((128, 128), (512, 256))).finding(Code::MpsMrrs).expect("256 over 128");
+        assert_eq!(finding.severity, Severity::Fault);
+        assert!(
+            finding.summary.contains("256 B") && finding.summary.contains("128 B"),
+            "{}",
+            finding.summary
+        );
+    }
+
+    #[test]
+    fn half_the_payload_on_the_narrowest_link_is_worth_a_hint() {
+        let path = Sketch::drive(sizes((512, 128), (256, 128)));
+        let finding = path.finding(Code::MpsMrrs).expect("both support 256");
+        assert_eq!(finding.severity, Severity::Info);
+        // 3938.5 MB/s × 0.9974 × (256/280 − 128/152) = 284 MB/s.
+        let gain = finding.advice[0].gain_bytes_per_second.expect("a number").get() / 1e6;
+        assert!((283.0..285.0).contains(&gain), "{gain}");
+    }
+
+    #[test]
+    fn matching_sizes_and_links_that_do_not_limit_are_silent() {
+        assert_eq!(Sketch::drive(sizes((256, 256), (256, 256))).finding(Code::MpsMrrs), None);
+        let slow_drive =
+            Sketch::of("/dev/nvme0n1").device("nvme0n1", Some(500.0)).link(sizes((512, 128), (256, 128)));
+        assert_eq!(slow_drive.finding(Code::MpsMrrs), None);
+    }
+}

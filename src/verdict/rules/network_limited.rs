@@ -48,3 +48,34 @@ fn advice(judged: &Judged<'_>, index: usize, hop: &Hop) -> Vec<Advice> {
     }
     advice
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::path::NetworkHop;
+    use crate::verdict::testing::{Sketch, link};
+
+    fn path(megabytes: f64, mtu: u64) -> Sketch {
+        let mtu = Fact::known(Bytes::new(mtu), "mtu");
+        let network = NetworkHop { interface: "eth0".to_owned(), mtu, ..NetworkHop::default() };
+        Sketch::of("/mnt/nfs").hop("eth0", HopSpec::Network(network), Some(megabytes)).link(link(
+            (3, 4),
+            (3, 4),
+            (3, 4),
+        ))
+    }
+
+    #[test]
+    fn a_wire_below_its_slot_is_a_limit_and_short_frames_are_advised_on() {
+        let finding = path(1177.0, 1500).finding(Code::NetworkLimited).expect("10 Gbit/s");
+        assert_eq!(finding.advice.len(), 2);
+        assert!(finding.advice[0].gain_bytes_per_second.is_some());
+        assert_eq!(path(1238.0, 9000).finding(Code::NetworkLimited).map(|f| f.advice.len()), Some(1));
+    }
+
+    #[test]
+    fn a_wire_above_its_slot_is_silent() {
+        assert_eq!(path(11_770.0, 1500).finding(Code::NetworkLimited), None);
+    }
+}

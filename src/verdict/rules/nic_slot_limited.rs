@@ -67,3 +67,45 @@ fn wires_of(
     let all: f64 = speeds.iter().sum();
     (speeds.len().max(1), if all > own { one * (all / own) } else { one })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::machine::nic::Nic;
+    use crate::units::BitsPerSec;
+    use crate::verdict::testing::{ETHERNET, Sketch, at, link_of};
+
+    /// A card with this many 10 Gbit/s ports (1177 MB/s of payload each) on a link of this generation and width.
+    fn path(ports: u8, link: (u8, u8)) -> Sketch {
+        let speed = || Fact::known(BitsPerSec::from_mbit(10_000.0), "speed");
+        let port = |function| PciAddress { function, ..at(2) };
+        let network = NetworkHop {
+            interface: "eth0".to_owned(),
+            speed: speed(),
+            address: Some(at(2)),
+            ..NetworkHop::default()
+        };
+        Sketch::of("/mnt/nfs")
+            .hop("eth0", HopSpec::Network(network), Some(1177.0))
+            .link(link_of(ETHERNET, link, (3, 8), link))
+            .on(|machine| {
+                for function in 0..ports {
+                    let nic = Nic { speed: speed(), pci: Some(port(function)), ..Nic::default() };
+                    machine.nics.insert(format!("eth{function}"), nic);
+                }
+            })
+    }
+
+    #[test]
+    fn four_ports_on_three_gigabytes_are_limited_and_two_are_not() {
+        let finding = path(4, (3, 4)).finding(Code::NicSlotLimited).expect("4 × 1177 over 3592 MB/s");
+        assert!(finding.summary.contains("4.71 GB/s"), "{}", finding.summary);
+        assert_eq!(path(2, (3, 4)).finding(Code::NicSlotLimited), None);
+    }
+
+    #[test]
+    fn one_port_on_a_single_old_lane_is_limited() {
+        assert!(path(1, (2, 1)).finding(Code::NicSlotLimited).is_some());
+    }
+}

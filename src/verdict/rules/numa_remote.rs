@@ -55,3 +55,35 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::cpu::NumaNode;
+    use crate::path::SocketHop;
+    use crate::verdict::testing::Sketch;
+
+    fn path(device: u32, reader: u32, megabytes: f64) -> Sketch {
+        let socket = SocketHop { device_node: device, reader_node: reader, distance: 21, platform: None };
+        let node = |id| NumaNode { id, cpus: vec![id], ..NumaNode::default() };
+        Sketch::of("/dev/md0")
+            .device("md0", Some(40_000.0))
+            .hop("UPI", HopSpec::Socket(Box::new(socket)), Some(megabytes))
+            .on(|machine| machine.cpus.nodes = vec![node(0), node(1)])
+    }
+
+    #[test]
+    fn a_connection_that_is_the_narrows_is_a_limit_with_its_gain() {
+        let finding = path(1, 0, 34_000.0).finding(Code::NumaRemote).expect("remote");
+        assert_eq!(finding.severity, Severity::Limit);
+        assert!(finding.advice[0].action.contains("--cpunodebind=1"), "{:?}", finding.advice);
+        let gain = finding.advice[0].gain_bytes_per_second.map(|gain| gain.get());
+        assert_eq!(gain, Some(6e9));
+    }
+
+    #[test]
+    fn a_connection_with_room_is_mentioned_and_a_local_one_is_not() {
+        assert_eq!(path(1, 0, 90_000.0).finding(Code::NumaRemote).map(|f| f.severity), Some(Severity::Info));
+        assert_eq!(path(0, 0, 90_000.0).finding(Code::NumaRemote), None);
+    }
+}

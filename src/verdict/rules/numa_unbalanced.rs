@@ -56,3 +56,41 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             )]),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::cpu::NumaNode;
+    use crate::machine::fact::Fact;
+    use crate::verdict::testing::{ETHERNET, NVME as NVME_CLASS, Sketch, at, function};
+
+    /// NVMe drives on these nodes, and a network card on node 0.
+    fn machine(nodes: usize, drives: &[u32]) -> Sketch {
+        Sketch::of("/dev/nvme0n1").on(|machine| {
+            let node = |id: u32| NumaNode { id, cpus: vec![id], ..NumaNode::default() };
+            machine.cpus.nodes = (0..).take(nodes).map(node).collect();
+            for (bus, node) in (10..).zip(drives) {
+                let mut drive = function(at(bus), NVME_CLASS, (4, 4));
+                drive.numa_node = Fact::known(*node, "numa_node");
+                machine.pci.insert(at(bus), drive);
+            }
+            let mut card = function(at(1), ETHERNET, (4, 16));
+            card.numa_node = Fact::known(0, "numa_node");
+            machine.pci.insert(at(1), card);
+        })
+    }
+
+    #[test]
+    fn all_drives_on_one_socket_and_the_network_on_the_other_are_mentioned() {
+        let finding = machine(2, &[1, 1, 1, 1]).finding(Code::NumaUnbalanced).expect("all on node 1");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.summary.contains("no network card is there"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn spread_drives_few_drives_and_one_socket_are_silent() {
+        for (nodes, drives) in [(2, &[0, 0, 1, 1][..]), (2, &[1, 1]), (1, &[0, 0, 0, 0])] {
+            assert_eq!(machine(nodes, drives).finding(Code::NumaUnbalanced), None, "{nodes} {drives:?}");
+        }
+    }
+}

@@ -48,3 +48,31 @@ fn note<T>(fact: &Fact<T>, kind: &'static str, denied: &mut BTreeSet<(&'static s
         denied.insert((kind, source.as_str().to_owned(), need.clone()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::fact::{Fact, Source};
+    use crate::verdict::testing::{Sketch, link};
+    use crate::verdict::{Code, Severity};
+
+    #[test]
+    fn denied_facts_are_one_quiet_finding() {
+        let denied =
+            || Fact::Denied { source: Source::new("/sys/bus/pci/devices/x/config"), need: "root".to_owned() };
+        let mut link = link((3, 4), (3, 4), (3, 4));
+        link.device.express = denied();
+        if let Some(port) = &mut link.port {
+            port.express = denied();
+        }
+        let path = Sketch::drive(link);
+        let findings = path.judge().findings;
+        let partial: Vec<_> = findings.iter().filter(|finding| finding.code == Code::PartialInput).collect();
+        assert_eq!((partial.len(), partial[0].severity), (1, Severity::Info));
+        assert_eq!(partial[0].evidence.len(), 1);
+    }
+
+    #[test]
+    fn absent_facts_are_not_denied_ones() {
+        assert_eq!(Sketch::drive(link((3, 4), (3, 4), (3, 4))).finding(Code::PartialInput), None);
+    }
+}

@@ -34,3 +34,27 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
             .with_evidence(evidence),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::verdict::testing::{DISPLAY, Sketch, link, link_of};
+
+    #[test]
+    fn an_idle_graphics_card_and_a_sleeping_drive_are_mentioned_without_alarm() {
+        let mut asleep = link((1, 4), (4, 4), (4, 4));
+        asleep.device.power_state = Fact::known("D3hot".to_owned(), "power_state");
+        for link in [link_of(DISPLAY, (1, 16), (4, 16), (4, 16)), asleep] {
+            let path = Sketch::drive(link);
+            let finding = path.finding(Code::PowerSave).expect("idle");
+            assert_eq!(finding.severity, Severity::Info);
+            assert!(path.alarms().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_link_at_its_best_does_not_save_power() {
+        assert_eq!(Sketch::drive(link((3, 4), (4, 4), (3, 4))).finding(Code::PowerSave), None);
+    }
+}

@@ -42,3 +42,28 @@ const fn effect(raid: &RaidHop) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::fact::Fact;
+    use crate::path::{HopSpec, RaidLevel};
+    use crate::verdict::Code;
+    use crate::verdict::testing::Sketch;
+
+    fn path(missing: Fact<u32>) -> Sketch {
+        Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
+            if let HopSpec::Raid(raid) = &mut hop.spec {
+                raid.md.degraded = missing;
+                raid.md.raid_disks = Fact::known(2, "raid_disks");
+            }
+        })
+    }
+
+    #[test]
+    fn a_missing_member_is_a_fault_and_none_or_unknown_is_silent() {
+        let finding = path(Fact::known(1, "degraded")).finding(Code::RaidDegraded).expect("one of two");
+        assert!(finding.summary.contains("lacks 1 of 2 members"), "{}", finding.summary);
+        assert_eq!(path(Fact::known(0, "degraded")).finding(Code::RaidDegraded), None);
+        assert_eq!(path(Fact::absent("degraded")).finding(Code::RaidDegraded), None);
+    }
+}

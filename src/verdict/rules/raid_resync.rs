@@ -54,3 +54,28 @@ fn running(judged: &Judged<'_>, raid: &RaidHop) -> Option<String> {
     let during = runs.filter_map(|run| run.activity.resyncs.get(&raid.block).map(|sync| &sync.action));
     during.chain(raid.md.sync_action.value()).find(|action| is_syncing(action)).cloned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::RaidLevel;
+    use crate::verdict::testing::Sketch;
+
+    fn severity(action: &str) -> Option<Severity> {
+        let path = Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
+            if let HopSpec::Raid(raid) = &mut hop.spec {
+                raid.md.sync_action = Fact::known(action.to_owned(), "sync_action");
+            }
+        });
+        path.finding(Code::RaidResync).map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn a_rebuild_is_a_fault_a_routine_check_is_mentioned_and_idle_is_silent() {
+        assert_eq!(severity("recover"), Some(Severity::Fault));
+        assert_eq!(severity("check"), Some(Severity::Info));
+        for quiet in ["idle", "frozen", "none", "garbage"] {
+            assert_eq!(severity(quiet), None, "{quiet}");
+        }
+    }
+}

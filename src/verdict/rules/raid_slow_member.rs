@@ -60,3 +60,35 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{HopKind, RaidLevel};
+    use crate::verdict::testing::{Sketch, link, on_bus};
+
+    /// A stripe of two drives, the second of which sits in a slot of this width.
+    fn path(level: RaidLevel, width: u8) -> Sketch {
+        Sketch::of("/dev/md0")
+            .raid("md0", level, &["nvme0n1", "nvme1n1"])
+            .below(HopKind::Raid, "md0", 0.5)
+            .device("nvme0n1", None)
+            .link(on_bus(2, link((3, 4), (3, 4), (3, 4))))
+            .below(HopKind::Raid, "md0", 0.5)
+            .device("nvme1n1", None)
+            .link(on_bus(3, link((3, width), (3, 4), (3, width))))
+    }
+
+    #[test]
+    fn a_member_in_a_narrow_slot_holds_a_stripe_back() {
+        let finding = path(RaidLevel::Raid0, 1).finding(Code::RaidSlowMember).expect("x1 beside x4");
+        assert_eq!(finding.hop.map(|hop| hop.to_string()).as_deref(), Some("link:0000:03:00.0"));
+        assert_eq!(finding.confidence, Confidence::Medium);
+    }
+
+    #[test]
+    fn equal_members_and_linear_arrays_are_silent() {
+        assert_eq!(path(RaidLevel::Raid0, 4).finding(Code::RaidSlowMember), None);
+        assert_eq!(path(RaidLevel::Linear, 1).finding(Code::RaidSlowMember), None);
+    }
+}

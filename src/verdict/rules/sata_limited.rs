@@ -74,3 +74,46 @@ fn narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
         .with_evidence(evidence(sata))
         .with_advice([Advice::new(advice)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::verdict::testing::{Sketch, run};
+
+    fn path(speed: f64, port: f64, rotational: bool) -> Sketch {
+        let rate = |gbit: f64| Fact::known(BitsPerSec::new(gbit * 1e9), "sata_spd");
+        let sata = Sata { port: "ata3".to_owned(), speed: rate(speed), port_speed: rate(port), pci: None };
+        Sketch::of("/dev/sda")
+            .device("sda", None)
+            .change(|hop| {
+                if let HopSpec::Device(device) = &mut hop.spec {
+                    device.rotational = Fact::known(rotational, "rotational");
+                }
+            })
+            .hop("ata3", HopSpec::Sata(sata), Some(speed * 92.0))
+    }
+
+    #[test]
+    fn a_solid_state_drive_below_its_port_is_a_fault() {
+        assert_eq!(
+            path(3.0, 6.0, false).finding(Code::SataLimited).map(|f| f.severity),
+            Some(Severity::Fault)
+        );
+    }
+
+    #[test]
+    fn a_run_that_fills_sata_makes_it_a_limit() {
+        let full = path(6.0, 6.0, false).run(run(540.0).disk("sda", 540.0, 31.0));
+        assert_eq!(full.limiting(), "sata:ata3");
+        assert_eq!(full.finding(Code::SataLimited).map(|f| f.severity), Some(Severity::Limit));
+    }
+
+    #[test]
+    fn hard_disks_and_full_speed_are_silent() {
+        assert_eq!(path(3.0, 6.0, true).finding(Code::SataLimited), None);
+        assert_eq!(path(6.0, 6.0, false).finding(Code::SataLimited), None);
+        let slow = path(6.0, 6.0, false).run(run(300.0).disk("sda", 300.0, 31.0));
+        assert_eq!(slow.finding(Code::SataLimited), None);
+    }
+}

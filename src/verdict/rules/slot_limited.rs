@@ -121,3 +121,74 @@ fn demand(case: &Case<'_>, link: &crate::path::Hop) -> Option<(HopId, BytesPerSe
         .filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)))
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::path::{HopSpec, LinkHop};
+    use crate::units::human;
+    use crate::verdict::testing::{DISPLAY, Sketch, WIFI, link, link_of};
+
+    fn found(link: LinkHop) -> Option<Finding> {
+        Sketch::drive(link).finding(Code::SlotLimited)
+    }
+
+    #[test]
+    fn a_gen4_drive_in_a_gen3_slot_is_a_limit_and_no_fault() {
+        let path = Sketch::drive(link((3, 4), (4, 4), (3, 4)));
+        let finding = path.finding(Code::SlotLimited).expect("half of what it can use");
+        assert_eq!(finding.severity, Severity::Limit);
+        assert_eq!(path.alarms(), [Code::SlotLimited]);
+        // Gen4 x4 less Gen3 x4 with payloads of 256 bytes: 7183 − 3592 MB/s.
+        assert_eq!(finding.advice[0].gain_bytes_per_second.map(human::rate).as_deref(), Some("3.59 GB/s"));
+    }
+
+    #[test]
+    fn a_x4_drive_behind_a_x1_port_without_board_data_is_a_limit() {
+        let finding = found(link((2, 1), (3, 4), (2, 1))).expect("a quarter of the lanes");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::High));
+    }
+
+    #[test]
+    fn a_slot_wider_than_its_disks_need_is_only_mentioned() {
+        // A x8 adapter behind a x4 port: 1680 MB/s for one disk of 250.
+        let adapter = link((2, 4), (2, 8), (2, 4));
+        let path = Sketch::of("/dev/sda").device("sda", Some(250.0)).link(adapter).memory();
+        assert_eq!(path.finding(Code::SlotLimited).map(|finding| finding.severity), Some(Severity::Info));
+        assert!(path.alarms().is_empty());
+    }
+
+    #[test]
+    fn an_unknown_other_end_is_told_by_width_alone_and_with_less_confidence() {
+        let narrow = LinkHop { port: None, ..link((2, 2), (2, 4), (2, 4)) };
+        assert_eq!(found(narrow).map(|finding| finding.confidence), Some(Confidence::Medium));
+        let slow = LinkHop { port: None, ..link((1, 4), (2, 4), (2, 4)) };
+        assert_eq!(found(slow), None);
+    }
+
+    #[test]
+    fn as_much_by_fewer_lanes_of_a_newer_generation_limits_nothing() {
+        // The device runs the older generation, whatever the port can do: x2 of Gen4 is no help to a Gen3 x4 drive.
+        assert!(found(link((3, 2), (3, 4), (4, 2))).is_some());
+        assert_eq!(found(link((3, 4), (3, 4), (5, 4))), None);
+    }
+
+    #[test]
+    fn healthy_and_foreign_links_are_silent() {
+        let mut odd = link((2, 1), (2, 1), (3, 1));
+        if let Some(port) = &mut odd.port {
+            port.link.max_width = Fact::absent("max_link_width");
+        }
+        for (name, link) in [
+            ("full", link((3, 4), (3, 4), (3, 4))),
+            ("Wi-Fi", link_of(WIFI, (1, 1), (1, 2), (1, 1))),
+            ("a display", link_of(DISPLAY, (3, 8), (3, 16), (3, 8))),
+            ("a port that says x0", odd),
+        ] {
+            assert_eq!(found(link), None, "{name}");
+        }
+        let none = Sketch::of("/dev/sda").hop("memory", HopSpec::Memory(Fact::absent("")), None);
+        assert_eq!(none.finding(Code::SlotLimited), None);
+    }
+}

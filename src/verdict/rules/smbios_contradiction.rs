@@ -63,23 +63,19 @@ fn contradictions(slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
     let name = &slot.designation;
     let mut evidence = Vec::new();
     let claimed = slot.width.max(slot.connector);
-    if let (Some(claimed), Some(width)) = (claimed, device.link.current_width.get()) {
-        if width > claimed {
-            evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
-            evidence.push(Evidence::from_fact(
-                format!("width of {name}, as it runs"),
-                &device.link.current_width,
-            ));
-        }
+    if let (Some(claimed), Some(width)) = (claimed, device.link.current_width.get())
+        && width > claimed
+    {
+        evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
+        evidence
+            .push(Evidence::from_fact(format!("width of {name}, as it runs"), &device.link.current_width));
     }
-    if let (Some(claimed), Some(speed)) = (slot.speed, device.link.current_speed.get()) {
-        if speed > claimed {
-            evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
-            evidence.push(Evidence::from_fact(
-                format!("speed of {name}, as it runs"),
-                &device.link.current_speed,
-            ));
-        }
+    if let (Some(claimed), Some(speed)) = (slot.speed, device.link.current_speed.get())
+        && speed > claimed
+    {
+        evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
+        evidence
+            .push(Evidence::from_fact(format!("speed of {name}, as it runs"), &device.link.current_speed));
     }
     if slot.in_use == Some(false) {
         evidence.push(Evidence::new(format!("use of {name}, as claimed"), "available", SOURCE));
@@ -87,4 +83,49 @@ fn contradictions(slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
         evidence.push(Evidence::new(format!("use of {name}, as found"), found, "/sys/bus/pci/devices"));
     }
     evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::path::LinkHop;
+    use crate::units::{GtPerSec, Lanes};
+    use crate::verdict::testing::{NVME, Sketch, at, function, link};
+
+    /// A drive that runs Gen2 x4 in slot PCIEX16_2, with this claim of the firmware.
+    fn path(slot: Slot) -> Sketch {
+        let hop = LinkHop { slot: Some("PCIEX16_2".to_owned()), ..link((2, 4), (3, 4), (2, 4)) };
+        let slot = Slot { designation: "PCIEX16_2".to_owned(), ..slot };
+        Sketch::drive(hop).on(|machine| {
+            machine.pci.insert(at(2), function(at(2), NVME, (2, 4)));
+            machine.slots = Fact::known(vec![slot], "/sys/firmware/dmi/tables/DMI");
+        })
+    }
+
+    #[test]
+    fn a_slot_that_claims_less_than_runs_in_it_is_wrong() {
+        // The X99 board goes on saying "x1 PCI Express 3" after the switch to x4.
+        let claim = Slot { speed: Some(GtPerSec::GEN3), width: Some(Lanes::new(1)), ..Slot::default() };
+        let finding = path(claim).finding(Code::SmbiosContradiction).expect("x4 in x1");
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(finding.subject, "PCIEX16_2");
+    }
+
+    #[test]
+    fn a_slot_that_claims_to_be_free_is_wrong() {
+        let claim = Slot { in_use: Some(false), ..Slot::default() };
+        assert!(path(claim).finding(Code::SmbiosContradiction).is_some());
+    }
+
+    #[test]
+    fn a_wider_claim_may_be_the_connector() {
+        let claim = Slot {
+            speed: Some(GtPerSec::GEN3),
+            width: Some(Lanes::new(16)),
+            in_use: Some(true),
+            ..Slot::default()
+        };
+        assert_eq!(path(claim).finding(Code::SmbiosContradiction), None);
+    }
 }

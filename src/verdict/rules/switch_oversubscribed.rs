@@ -114,3 +114,61 @@ pub(super) fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerS
     };
     rate::raw(speed?, device.link.current_width.get()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::machine::nic::Nic;
+    use crate::units::BitsPerSec;
+    use crate::verdict::testing::{BRIDGE, ETHERNET, NVME, Sketch, at, function};
+
+    /// Devices with these links (class, generation, width) behind a Gen3 switch with this width of uplink.
+    fn behind(uplink: u8, devices: &[(u32, (u8, u8))]) -> Sketch {
+        let numbers: Vec<u8> = (10..).take(devices.len()).collect();
+        let switch = UplinkHop {
+            name: "PEX 8748".to_owned(),
+            address: at(1),
+            behind: numbers.iter().map(|bus| at(*bus)).collect(),
+            ..UplinkHop::default()
+        };
+        Sketch::of("/dev/nvme0n1").device("nvme0n1", None).hop("PEX", HopSpec::Switch(switch), None).on(
+            |machine| {
+                machine.pci.insert(at(1), function(at(1), BRIDGE, (3, uplink)));
+                for (bus, (class, most)) in numbers.iter().zip(devices) {
+                    machine.pci.insert(at(*bus), function(at(*bus), *class, *most));
+                }
+            },
+        )
+    }
+
+    #[test]
+    fn four_drives_behind_x8_are_too_many_and_behind_x16_they_fit() {
+        let drives = [(NVME, (3, 4)); 4];
+        let finding = behind(8, &drives).finding(Code::SwitchOversubscribed).expect("2:1");
+        assert_eq!(finding.severity, Severity::Limit);
+        assert!(
+            finding.summary.contains("15.8 GB/s") && finding.summary.contains("7.88 GB/s"),
+            "{}",
+            finding.summary
+        );
+        assert_eq!(behind(16, &drives).finding(Code::SwitchOversubscribed), None);
+    }
+
+    #[test]
+    fn one_device_cannot_oversubscribe_and_slow_ones_do_not() {
+        assert_eq!(behind(1, &[(NVME, (3, 4))]).finding(Code::SwitchOversubscribed), None);
+        assert_eq!(behind(4, &[(NVME, (1, 1)); 8]).finding(Code::SwitchOversubscribed), None);
+    }
+
+    #[test]
+    fn a_network_card_asks_for_no_more_than_its_wires() {
+        let cards = [(NVME, (3, 4)), (ETHERNET, (3, 8))];
+        assert!(behind(8, &cards).finding(Code::SwitchOversubscribed).is_some());
+        let slow = behind(8, &cards).on(|machine| {
+            let speed = Fact::known(BitsPerSec::from_mbit(10_000.0), "speed");
+            machine.nics.insert("eth0".to_owned(), Nic { speed, pci: Some(at(11)), ..Nic::default() });
+        });
+        assert_eq!(slow.finding(Code::SwitchOversubscribed), None);
+    }
+}

@@ -24,3 +24,30 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Nanos;
+    use crate::verdict::testing::{Sketch, link, run};
+
+    fn path(millis: u64, cut_short: Option<&str>) -> Sketch {
+        let mut load = run(500.0).disk("nvme0n1", 500.0, 31.0);
+        load.measurement.elapsed_ns = Nanos::from_millis(millis);
+        load.measurement.cut_short = cut_short.map(str::to_owned);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    }
+
+    #[test]
+    fn less_than_a_second_and_runs_that_were_cut_are_too_short() {
+        assert_eq!(path(400, None).finding(Code::TooShort).map(|f| f.severity), Some(Severity::Info));
+        let cut = path(2000, Some("interrupted"));
+        assert!(cut.finding(Code::TooShort).is_some_and(|f| f.summary.contains("interrupted")));
+        assert!(path(400, None).path().measured.values().all(|measured| !measured.trusted));
+    }
+
+    #[test]
+    fn two_seconds_are_enough() {
+        assert_eq!(path(2000, None).finding(Code::TooShort), None);
+    }
+}

@@ -81,3 +81,43 @@ fn narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
             below.then(|| Advice::new("Try a cable and enclosure that are made for the port's speed.")),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::fact::Fact;
+    use crate::verdict::testing::Sketch;
+
+    fn path(speed: f64, version: &str, port: f64, disk: Option<f64>) -> Sketch {
+        let rate = |mbit| Fact::known(BitsPerSec::from_mbit(mbit), "speed");
+        let usb = Usb {
+            device: "2-1".to_owned(),
+            speed: rate(speed),
+            version: Fact::known(version.to_owned(), "version"),
+            root_hub_speed: rate(port),
+            driver: Fact::known("usb-storage".to_owned(), "driver"),
+            pci: None,
+        };
+        Sketch::of("/dev/sdb").device("sdb", disk).hop("2-1", HopSpec::Usb(usb), Some(speed / 10.0))
+    }
+
+    #[test]
+    fn a_usb_3_device_at_480_megabits_is_a_fault() {
+        let finding = path(480.0, " 2.10", 480.0, None).finding(Code::UsbLimited).expect("a slow cable");
+        assert_eq!(finding.severity, Severity::Fault);
+        assert!(finding.summary.contains("480 Mbit/s"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_usb_2_device_is_a_limit_and_the_driver_is_advised_on() {
+        let finding = path(480.0, " 2.00", 480.0, None).finding(Code::UsbLimited).expect("USB 2");
+        assert_eq!(finding.severity, Severity::Limit);
+        assert!(finding.advice[0].action.contains("UAS"));
+    }
+
+    #[test]
+    fn a_stick_slower_than_its_port_is_silent() {
+        assert_eq!(path(5000.0, "3.10", 10_000.0, Some(150.0)).finding(Code::UsbLimited), None);
+        assert_eq!(path(480.0, "garbage", 480.0, Some(10.0)).finding(Code::UsbLimited), None);
+    }
+}
