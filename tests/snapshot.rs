@@ -1,5 +1,7 @@
 //! Snapshots: what goes in comes out, what is private does not, and hostile files end in an error.
 
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
 use std::io::{self, Read};
 
 use narrows::machine::snapshot::{MOST_BYTES, MOST_ENTRIES, SnapshotError, read, redact, write};
