@@ -101,6 +101,18 @@ fn plain_text_is_narrow_ascii() {
 }
 
 #[test]
+fn plain_text_names_no_server_address_or_uuid() {
+    let report = samples::remote_report();
+    let shown = render(&report, &style(100));
+    let plain = render(&report, &Style::PLAIN);
+    for secret in ["nas.example.org", "10.20.30.40", "0f8fad5b"] {
+        assert!(shown.contains(secret), "{secret}: {shown}");
+        assert!(!plain.contains(secret), "{secret}: {plain}");
+    }
+    assert!(plain.contains("server-1") && plain.contains("192.0.2.1"), "{plain}");
+}
+
+#[test]
 fn colour_adds_nothing_but_escape_sequences() {
     for (name, report) in every_report() {
         let plain = render(&report, &style(100));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::text::{Style, Tone, paragraph};
 use super::view::{CeilingView, CheckReport, HopView};
 use crate::ceiling::Basis;
+use crate::machine::snapshot::redact::scrub;
 use crate::units::human;
 
 /// A hop that the report does not have, or that is not named clearly enough.
@@ -43,6 +44,9 @@ pub fn explain(report: &CheckReport, asked: &str, style: &Style) -> Result<Strin
         if let Some(hop) = report.paths.iter().find_map(|path| path.hop(id)) {
             put_hop(&mut out, style, hop);
         }
+    }
+    if style.plain {
+        scrub(&mut [&mut out]);
     }
     Ok(out)
 }

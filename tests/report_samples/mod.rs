@@ -1,5 +1,7 @@
 //! Reports built by hand, to see what they look like and to hold them against the schema.
 
+#![expect(clippy::expect_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 
 use narrows::ceiling::{Basis, Ceiling, Ceilings, Direction, FactRef, Limit};
@@ -34,7 +36,7 @@ fn x99() -> Machine {
     machine
 }
 
-pub fn limit(rate: f64, raw: Option<f64>, basis: Basis, formula: &str) -> Ceiling {
+fn limit(rate: f64, raw: Option<f64>, basis: Basis, formula: &str) -> Ceiling {
     Ceiling::Known(Limit {
         rate: BytesPerSec::new(rate),
         raw: raw.map(BytesPerSec::new),
@@ -51,7 +53,7 @@ pub fn limit(rate: f64, raw: Option<f64>, basis: Basis, formula: &str) -> Ceilin
     })
 }
 
-pub fn both(ceiling: Ceiling) -> Ceilings {
+fn both(ceiling: Ceiling) -> Ceilings {
     Ceilings { read: ceiling.clone(), write: ceiling }
 }
 
@@ -61,20 +63,13 @@ fn transparent(reason: &str) -> Ceilings {
 
 /// Builds the hops of a path one under the other.
 #[derive(Default)]
-pub struct Stack {
+struct Stack {
     hops: Vec<Hop>,
     ceilings: Vec<Ceilings>,
 }
 
 impl Stack {
-    pub fn add(
-        &mut self,
-        spec: HopSpec,
-        id: &str,
-        name: &str,
-        depth: usize,
-        ceilings: Ceilings,
-    ) -> &mut Self {
+    fn add(&mut self, spec: HopSpec, id: &str, name: &str, depth: usize, ceilings: Ceilings) -> &mut Self {
         let above = self.hops.last().map(|hop| hop.id.clone());
         self.hops.push(Hop {
             id: HopId::new(spec.kind(), id),
@@ -89,22 +84,22 @@ impl Stack {
         self
     }
 
-    pub fn under(&mut self, above: &HopId) -> &mut Self {
+    fn under(&mut self, above: &HopId) -> &mut Self {
         self.hops.last_mut().expect("a hop").above = Some(above.clone());
         self
     }
 
-    pub fn carries(&mut self, read: f64, write: f64) -> &mut Self {
+    fn carries(&mut self, read: f64, write: f64) -> &mut Self {
         self.hops.last_mut().expect("a hop").traffic = Traffic { read, write };
         self
     }
 
-    pub fn shared(&mut self, with: &[&str]) -> &mut Self {
+    fn shared(&mut self, with: &[&str]) -> &mut Self {
         self.hops.last_mut().expect("a hop").shared_with = with.iter().map(|t| (*t).to_owned()).collect();
         self
     }
 
-    pub fn subject(&mut self, target: &str) -> Subject {
+    fn subject(&mut self, target: &str) -> Subject {
         let path = Path {
             target: target.to_owned(),
             asked: Target::Block(target.to_owned()),
@@ -114,11 +109,11 @@ impl Stack {
     }
 }
 
-pub fn id(kind: HopKind, name: &str) -> HopId {
+fn id(kind: HopKind, name: &str) -> HopId {
     HopId::new(kind, name)
 }
 
-pub fn verdict_of(limiting: &HopId, next: &HopId, sentence: &str) -> PathVerdict {
+fn verdict_of(limiting: &HopId, next: &HopId, sentence: &str) -> PathVerdict {
     let both = |id: &HopId| BTreeMap::from([(Direction::Read, id.clone()), (Direction::Write, id.clone())]);
     PathVerdict {
         limiting: both(limiting),
@@ -237,14 +232,14 @@ fn slow_slot_verdict() -> PathVerdict {
 }
 
 /// One target, not measured.
-pub fn slow_slot_report() -> CheckReport {
+pub(crate) fn slow_slot_report() -> CheckReport {
     let verdict =
         Verdict { paths: vec![slow_slot_verdict()], findings: vec![link_finding(), chipset_finding()] };
     view::build(&x99(), &[slow_slot()], &verdict)
 }
 
 /// One target, measured.
-pub fn measured_report() -> CheckReport {
+pub(crate) fn measured_report() -> CheckReport {
     let mut subject = slow_slot();
     subject.runs = vec![
         run(Pattern::Sequential, Bytes::from_mib(1), 32, 391.7e6, Some([390.1e6, 393.3e6]), 81_000_000),
@@ -310,7 +305,7 @@ fn run(pattern: Pattern, block: Bytes, depth: u32, rate: f64, ci95: Option<[f64;
 }
 
 /// A mirror of a fast and a slow drive, with a file system on it.
-pub fn mirror() -> (Subject, PathVerdict) {
+fn mirror() -> (Subject, PathVerdict) {
     let mut stack = Stack::default();
     stack
         .add(HopSpec::Application, "", "application", 0, transparent("moves no bytes of its own"))
@@ -393,13 +388,13 @@ pub fn mirror() -> (Subject, PathVerdict) {
 }
 
 /// One target that fans out, with different limits for reads and writes.
-pub fn mirror_report() -> CheckReport {
+pub(crate) fn mirror_report() -> CheckReport {
     let (subject, verdict) = mirror();
     view::build(&x99(), &[subject], &Verdict { paths: vec![verdict], findings: vec![] })
 }
 
 /// All targets of a machine: one drive with its partitions and mounts, eight disks alike, a virtual disk, a mirror.
-pub fn overview_report() -> CheckReport {
+pub(crate) fn overview_report() -> CheckReport {
     let mut subjects = Vec::new();
     let mut verdicts = Vec::new();
     for target in ["/dev/nvme0n1", "/dev/nvme0n1p1", "/dev/nvme0n1p2", "/boot/efi", "/"] {
@@ -464,13 +459,27 @@ pub fn overview_report() -> CheckReport {
     view::build(&x99(), &subjects, &verdict)
 }
 
+/// A mount of a server's export, on a device whose name holds a UUID.
+pub(crate) fn remote_report() -> CheckReport {
+    let mut stack = Stack::default();
+    stack.add(HopSpec::Application, "", "application", 0, transparent("moves no bytes of its own")).add(
+        HopSpec::Remote(narrows::machine::block::Remote::default()),
+        "nas.example.org",
+        "server nas.example.org at 10.20.30.40, key luks-0f8fad5b-d9cb-469f-a165-70867728950e",
+        0,
+        both(limit(110e6, None, Basis::Guess, "as asked")),
+    );
+    let subject = stack.subject("nas.example.org:/export");
+    view::build(&x99(), &[subject], &Verdict::default())
+}
+
 /// A report in which whatever can be missing is.
-pub fn empty_report() -> CheckReport {
+pub(crate) fn empty_report() -> CheckReport {
     view::build(&Machine::default(), &[], &Verdict::default())
 }
 
 /// A report full of what a hostile device would like a terminal to obey.
-pub fn hostile_report() -> CheckReport {
+pub(crate) fn hostile_report() -> CheckReport {
     let evil = "\x1b]0;pwned\x07\x1b[2J\u{202e}\r\n";
     let mut machine = x99();
     machine.cpus.model = Fact::known(evil.into(), evil);

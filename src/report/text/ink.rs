@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
     }
 
     /// Adds spaces up to a column.
-    pub(super) fn to_column(&mut self, column: usize) -> &mut Self {
+    pub(super) fn pad_to(&mut self, column: usize) -> &mut Self {
         let missing = column.saturating_sub(self.width);
         self.text.push_str(&" ".repeat(missing));
         self.width += missing;
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
     /// Adds text that ends at a column.
     pub(super) fn put_right(&mut self, tone: Tone, text: &str, end: usize) -> &mut Self {
         let width = shown(self.style, text).width();
-        self.to_column(end.saturating_sub(width)).put(tone, text)
+        self.pad_to(end.saturating_sub(width)).put(tone, text)
     }
 
     /// Columns left.
@@ -204,7 +204,7 @@ pub(in crate::report) fn paragraph(
         if number == 0 {
             line.put(lead.0, lead.1);
         }
-        line.to_column(indent).put(tone, part);
+        line.pad_to(indent).put(tone, part);
         line.end(out);
     }
 }
@@ -233,7 +233,7 @@ mod tests {
     fn colour_never_changes_the_width() {
         let style = Style { colour: true, ..WIDE };
         let mut line = Line::new(&style);
-        line.put(Tone::Bad, "abc").to_column(10).put(Tone::Good, "x");
+        line.put(Tone::Bad, "abc").pad_to(10).put(Tone::Good, "x");
         let mut out = String::new();
         line.end(&mut out);
         let stripped = anstream::adapter::strip_str(&out).to_string();

@@ -1,15 +1,15 @@
 //! The path of one target, hop by hop, with a bar for each.
 
 use super::Style;
-use super::ink::{Line, Tone, fit, paragraph, width};
+use super::ink::{Line, Tone, fit, paragraph, width, wrap};
 use super::rate::{self, Scale};
-use super::tree;
+use super::tree::{self, Branch};
 use crate::ceiling::Direction;
 use crate::report::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use crate::units::human;
 
 /// Bars are between this many columns long.
-const BAR: (usize, usize) = (8, 24);
+const BAR: (usize, usize) = (8, 20);
 
 /// A name gets at least this many columns before the raw rates and then the bars give way.
 const NAME: usize = 30;
@@ -20,7 +20,7 @@ const GAP: usize = 2;
 /// What stands in the columns of one hop.
 struct Row<'a> {
     hop: &'a HopView,
-    name: String,
+    branch: Branch,
     read: String,
     write: String,
     used: String,
@@ -34,7 +34,6 @@ struct Columns {
     write: usize,
     used: usize,
     bar: usize,
-    mark: usize,
 }
 
 /// Puts the ladder of a path.
@@ -55,32 +54,37 @@ pub(super) fn put(out: &mut String, style: &Style, path: &PathView) {
 }
 
 fn rows<'a>(style: &Style, path: &'a PathView, with_raw: bool) -> Vec<Row<'a>> {
-    let same = path
-        .hops
-        .iter()
-        .all(|hop| rate::ceiling(&hop.ceiling.read, with_raw) == rate::ceiling(&hop.ceiling.write, with_raw));
+    let same =
+        path.hops.iter().all(|hop| known(&hop.ceiling.read, false) == known(&hop.ceiling.write, false));
     let branches = tree::branches(style, &path.hops);
     path.hops
         .iter()
         .zip(branches)
         .map(|(hop, branch)| Row {
             hop,
-            name: format!("{branch}{}", hop.name),
+            branch,
             read: known(&hop.ceiling.read, with_raw),
-            write: if same { String::new() } else { known(&hop.ceiling.write, with_raw) },
+            write: if same { String::new() } else { known(&hop.ceiling.write, false) },
             used: used(&hop.measured),
             mark: mark(path, hop),
         })
         .collect()
 }
 
-/// A ceiling for its column; reasons are too long for one and go where the bar would be.
+/// A ceiling for its column. What has none says why in the room of all columns together.
 fn known(ceiling: &CeilingView, with_raw: bool) -> String {
     match ceiling.bytes_per_second {
         Some(_) => rate::ceiling(ceiling, with_raw),
-        None if ceiling.transparent => String::new(),
-        None => "unknown".to_owned(),
+        None => String::new(),
     }
+}
+
+/// Why a hop has no ceiling.
+fn reason(hop: &HopView) -> Option<String> {
+    let view =
+        [&hop.ceiling.read, &hop.ceiling.write].into_iter().find(|view| view.bytes_per_second.is_none())?;
+    let text = view.reason.as_deref().unwrap_or("no reason is known");
+    Some(if view.transparent { text.to_owned() } else { format!("unknown: {text}") })
 }
 
 /// `95 %` of a ceiling; two of them when both directions were measured.
@@ -144,11 +148,12 @@ impl Columns {
         };
         let mark = rows.iter().filter_map(|row| row.mark.as_ref()).map(|(_, text)| GAP + width(style, text));
         let mark = mark.max().unwrap_or(0);
-        let names = rows.iter().map(|row| width(style, &row.name)).max().unwrap_or(0);
+        let names = rows.iter().map(|row| width(style, &row.branch.first) + width(style, &row.hop.name));
+        let names = names.max().unwrap_or(0);
         let fixed = read + write + used + mark + 2 * GAP;
         let room = style.width.saturating_sub(fixed);
         let bar = room.saturating_sub(names.max(NAME)).clamp(BAR.0, BAR.1);
-        Self { name: names.min(room.saturating_sub(bar)), read, write, used, bar, mark }
+        Self { name: names.min(room.saturating_sub(bar)), read, write, used, bar }
     }
 
     const fn read_end(&self) -> usize {
@@ -170,7 +175,7 @@ impl Columns {
 
 fn heading(out: &mut String, style: &Style, columns: &Columns) {
     let mut line = Line::new(style);
-    line.to_column(GAP).put(Tone::Faint, "hop");
+    line.pad_to(GAP).put(Tone::Faint, "hop");
     let read = if columns.write > 0 { "read" } else { "ceiling" };
     if columns.read > 0 {
         line.put_right(Tone::Faint, read, columns.read_end());
@@ -186,27 +191,34 @@ fn heading(out: &mut String, style: &Style, columns: &Columns) {
 
 fn put_row(out: &mut String, style: &Style, row: &Row<'_>, columns: &Columns, scale: Option<Scale>) {
     let tone = row.mark.as_ref().map_or(Tone::Normal, |(tone, _)| *tone);
+    let room = columns.name.saturating_sub(width(style, &row.branch.first));
+    let mut names = wrap(style, &row.hop.name, room).into_iter();
     let mut line = Line::new(style);
-    line.to_column(GAP).put(tone, &fit(style, &row.name, columns.name));
-    line.put_right(tone, &row.read, columns.read_end());
-    line.put_right(tone, &row.write, columns.write_end());
-    line.put_right(Tone::Normal, &row.used, columns.used_end());
-    line.to_column(columns.bar_start());
+    line.pad_to(GAP).put(Tone::Faint, &row.branch.first).put(tone, &names.next().unwrap_or_default());
     match (bar_rate(row.hop), scale) {
         (Some(rate), Some(scale)) => {
+            line.put_right(tone, &row.read, columns.read_end());
+            line.put_right(tone, &row.write, columns.write_end());
+            line.put_right(Tone::Normal, &row.used, columns.used_end()).pad_to(columns.bar_start());
             let tone = if tone == Tone::Normal { Tone::Faint } else { tone };
             line.put(tone, &scale.bar(style, rate, columns.bar));
             if let Some((tone, text)) = &row.mark {
-                line.to_column(columns.bar_start() + columns.bar + GAP).put(*tone, text);
+                line.pad_to(columns.bar_start() + columns.bar + GAP).put(*tone, text);
             }
         }
         _ => {
-            let reason = row.hop.ceiling.read.reason.as_deref().unwrap_or_default();
-            let room = line.room().max(columns.mark);
-            line.put(Tone::Faint, &fit(style, reason, room));
+            line.pad_to(GAP + columns.name + GAP);
+            let reason = reason(row.hop).unwrap_or_default();
+            let text = fit(style, &reason, line.room());
+            line.put(Tone::Faint, &text);
         }
     }
     line.end(out);
+    for name in names {
+        let mut line = Line::new(style);
+        line.pad_to(GAP).put(Tone::Faint, &row.branch.rest).put(tone, &name);
+        line.end(out);
+    }
 }
 
 /// What the columns have no room for.
@@ -226,7 +238,8 @@ fn notes(out: &mut String, style: &Style, path: &PathView, has_bars: bool) {
         }
     }
     for (with, hops) in shared {
-        let text = format!("shared with {}: {}", some_of(with, 4), hops.join(", "));
+        let verb = if hops.len() == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} shared with {}", hops.join(", "), some_of(with, 4));
         paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &text);
     }
 }

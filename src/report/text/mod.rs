@@ -99,20 +99,20 @@ fn single(out: &mut String, style: &Style, report: &CheckReport, path: &PathView
         findings::put_full(out, style, &report.findings);
     }
     out.push('\n');
-    hint(out, style, &single_hint(path));
+    hints(out, style, &single_hints(path));
 }
 
-fn single_hint(path: &PathView) -> String {
+fn single_hints(path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
     let target = quoted(&path.target);
-    let why = hop.map(|hop| format!("narrows {target} --why {}", quoted(hop)));
-    let measure = path.runs.is_empty().then(|| format!("narrows {target} --measure"));
-    match (measure, why) {
-        (Some(measure), Some(why)) => format!("Prove it: {measure} · Where a number comes from: {why}"),
-        (Some(measure), None) => format!("Measure it: {measure}"),
-        (None, Some(why)) => format!("Where a number comes from: {why}"),
-        (None, None) => String::new(),
+    let mut hints = Vec::new();
+    if path.runs.is_empty() {
+        hints.push(("Prove it", format!("narrows {target} --measure")));
     }
+    if let Some(hop) = hop {
+        hints.push(("Explain it", format!("narrows {target} --why {}", quoted(hop))));
+    }
+    hints
 }
 
 /// A word as a shell takes it.
@@ -125,9 +125,10 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn hint(out: &mut String, style: &Style, text: &str) {
-    if !text.is_empty() {
-        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, text);
+/// What to type next, one command for each line so that it can be copied.
+fn hints(out: &mut String, style: &Style, hints: &[(&'static str, String)]) {
+    for (what, command) in hints {
+        paragraph(out, style, (Tone::Faint, &format!("{what:<13}")), Tone::Normal, command);
     }
 }
 

@@ -10,6 +10,12 @@ use crate::units::{BytesPerSec, human};
 /// A run's course is drawn in at most this many columns.
 const COURSE: usize = 30;
 
+/// A rate with its interval and trust takes at most this many columns.
+const RESULT: usize = 46;
+
+/// The margin of what is said of a run.
+const DETAIL: &str = "         ";
+
 /// Puts the runs of one target.
 pub(super) fn put(out: &mut String, style: &Style, runs: &[RunView]) {
     let mut title = Line::new(style);
@@ -18,7 +24,7 @@ pub(super) fn put(out: &mut String, style: &Style, runs: &[RunView]) {
     let asked: Vec<String> = runs.iter().map(asked).collect();
     let column = 4 + asked.iter().map(|text| width(style, text)).max().unwrap_or(0);
     for (run, asked) in runs.iter().zip(&asked) {
-        put_run(out, style, run, asked, column.min(style.width.saturating_sub(36)));
+        put_run(out, style, run, asked, column);
     }
 }
 
@@ -39,7 +45,12 @@ fn asked(run: &RunView) -> String {
 fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: usize) {
     let measurement = &run.measurement;
     let mut line = Line::new(style);
-    line.put(Tone::Normal, "  ").put(Tone::Normal, asked).to_column(column);
+    line.put(Tone::Normal, "  ").put(Tone::Normal, asked).pad_to(column);
+    if line.room() < RESULT {
+        line.end(out);
+        line = Line::new(style);
+        line.pad_to(DETAIL.len());
+    }
     line.put(Tone::Strong, &human::rate_with_binary(measurement.bytes_per_second));
     line.put(Tone::Normal, &spread(measurement));
     match run.trusted {
@@ -68,9 +79,9 @@ fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: 
     if !course.is_empty() {
         parts.push(course);
     }
-    paragraph(out, style, (Tone::Normal, "         "), Tone::Faint, &parts.join(" · "));
+    paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &parts.join(" · "));
     for (tone, text) in troubles(measurement) {
-        paragraph(out, style, (Tone::Normal, "         "), tone, &text);
+        paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
     }
 }
 

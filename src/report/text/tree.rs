@@ -3,26 +3,35 @@
 use super::Style;
 use crate::report::view::HopView;
 
-/// The text before each hop's name, in order.
-pub(super) fn branches(style: &Style, hops: &[HopView]) -> Vec<String> {
+/// What is drawn before the name of a hop.
+pub(super) struct Branch {
+    /// Before its first line.
+    pub(super) first: String,
+    /// Before the lines that it goes on in.
+    pub(super) rest: String,
+}
+
+/// The branches before each hop's name, in order.
+pub(super) fn branches(style: &Style, hops: &[HopView]) -> Vec<Branch> {
     hops.iter().enumerate().map(|(index, _)| branch(style, hops, index)).collect()
 }
 
-fn branch(style: &Style, hops: &[HopView], index: usize) -> String {
+fn branch(style: &Style, hops: &[HopView], index: usize) -> Branch {
     let [fork, last, pipe, gap] =
         if style.unicode { ["├─ ", "└─ ", "│  ", "   "] } else { ["|- ", "`- ", "|  ", "   "] };
     let depth = hops.get(index).map_or(0, |hop| hop.depth);
-    let mut text = String::new();
+    let (mut first, mut rest) = (String::new(), String::new());
     for level in 1..=depth.min(MOST_LEVELS) {
         let more = has_sibling_after(hops, index, level);
-        text.push_str(match (level == depth && starts_branch(hops, index), more) {
+        let below = if more { pipe } else { gap };
+        rest.push_str(below);
+        first.push_str(match (level == depth && starts_branch(hops, index), more) {
             (true, true) => fork,
             (true, false) => last,
-            (false, true) => pipe,
-            (false, false) => gap,
+            (false, _) => below,
         });
     }
-    text
+    Branch { first, rest }
 }
 
 /// Stacks deeper than this are drawn no deeper.

@@ -41,10 +41,12 @@ struct Redactor {
 
 /// A copy of `tree` without what identifies its owner.
 pub fn redacted(tree: &Tree) -> Tree {
-    let mut redactor = Redactor { vault: Vault::sparing(kernel_names(tree)), ..Redactor::default() };
+    let spared = kernel_names(tree);
+    let mut redactor = Redactor::default();
     for (path, node) in tree.iter() {
-        redactor.words.learn(path, node);
+        redactor.words.learn(path, node, &spared);
     }
+    redactor.vault = Vault::sparing(spared);
     // The first pass meets every secret, the second replaces all of them everywhere.
     redactor.pass(tree);
     redactor.vault.seal();
@@ -60,15 +62,22 @@ pub fn scrub(texts: &mut [&mut String]) {
     }
 }
 
-/// The names that the kernel gives: a secret that happens to be one of them must not take it down everywhere.
+/// The names that the kernel gives, and the words in them: a secret that happens to be one of them must not take it
+/// down everywhere.
 fn kernel_names(tree: &Tree) -> BTreeSet<String> {
-    tree.iter()
-        .filter(|(path, _)| {
-            ["/sys/block/", "/sys/class/", "/sys/bus/"].iter().any(|dir| path.starts_with(dir))
-        })
-        .flat_map(|(path, _)| path.split('/'))
+    let is_kernels =
+        |path: &str| ["/sys/block/", "/sys/class/", "/sys/bus/"].iter().any(|dir| path.starts_with(dir));
+    let segments = tree.iter().filter(|(path, _)| is_kernels(path)).flat_map(|(path, _)| path.split('/'));
+    let mut names: BTreeSet<String> = segments
+        .flat_map(|name| name.split(|c: char| !c.is_ascii_alphanumeric()).chain([name]))
         .map(str::to_ascii_lowercase)
-        .collect()
+        .collect();
+    for (path, node) in tree.iter() {
+        if let (true, Node::File(content)) = (path.ends_with("/mountinfo"), node) {
+            names.extend(mounts::filesystems(&String::from_utf8_lossy(content)));
+        }
+    }
+    names
 }
 
 impl Redactor {

@@ -6,6 +6,12 @@ use super::Redactor;
 const PRIVATE_OPTIONS: [&str; 10] =
     ["username", "user", "domain", "dom", "workgroup", "password", "pass", "credentials", "cred", "fsname"];
 
+/// The kinds of file system in a `mountinfo`.
+pub(super) fn filesystems(table: &str) -> impl Iterator<Item = String> {
+    let kinds = table.lines().filter_map(|line| line.split_once(" - ")?.1.split(' ').next());
+    kinds.map(str::to_ascii_lowercase)
+}
+
 impl Redactor {
     /// `/proc/self/mountinfo` (kernel `Documentation/filesystems/proc.rst`, section 3.5).
     pub(super) fn mountinfo(&mut self, table: &str) -> String {

@@ -1,6 +1,6 @@
 //! Names of hosts, which may stand anywhere as a word of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::machine::tree::Node;
 
@@ -21,16 +21,16 @@ pub(super) fn is_host_file(path: &str) -> bool {
 }
 
 impl Words {
-    /// Learns the machine's name, if this is where it stands.
-    pub(super) fn learn(&mut self, path: &str, node: &Node) {
+    /// Learns the machine's name, if this is where it stands and if it is none of the `spared` words.
+    pub(super) fn learn(&mut self, path: &str, node: &Node, spared: &BTreeSet<String>) {
         let Node::File(content) = node else { return };
         if is_host_file(path) {
             let name = String::from_utf8_lossy(content).trim().to_owned();
             let short = name.split('.').next().unwrap_or_default().to_owned();
-            for name in [name, short] {
+            for name in [name, short].iter().filter(|name| !spared.contains(&name.to_ascii_lowercase())) {
                 // Device-mapper doubles the dashes of a volume group's name.
                 self.add(&name.replace('-', "--"), "host");
-                self.add(&name, "host");
+                self.add(name, "host");
             }
         }
     }
@@ -89,7 +89,11 @@ mod tests {
     #[test]
     fn the_host_name_goes_wherever_it_is_a_word() {
         let mut words = Words::default();
-        words.learn("/proc/sys/kernel/hostname", &Node::File(b"tiger-7.example.org\n".to_vec()));
+        words.learn(
+            "/proc/sys/kernel/hostname",
+            &Node::File(b"tiger-7.example.org\n".to_vec()),
+            &BTreeSet::new(),
+        );
         assert_eq!(
             words.replace("/dev/mapper/tiger--7--vg-root tiger-7:0 tiger-7.example.org tiger-77"),
             "/dev/mapper/host--vg-root host:0 host tiger-77"
@@ -99,7 +103,7 @@ mod tests {
     #[test]
     fn a_host_with_a_common_name_takes_nothing_down() {
         let mut words = Words::default();
-        words.learn("/etc/hostname", &Node::File(b"sda\n".to_vec()));
+        words.learn("/etc/hostname", &Node::File(b"sda\n".to_vec()), &BTreeSet::new());
         assert_eq!(words.replace("/dev/sda"), "/dev/sda");
     }
 
