@@ -6,6 +6,7 @@
 mod support;
 
 use narrows::machine::Machine;
+use narrows::machine::root::Root;
 use narrows::path::{Hop, HopKind, HopSpec, LinkHop, Path, Traffic, build};
 
 fn path(machine: &Machine, target: &str) -> Path {
@@ -38,9 +39,14 @@ fn leads_through(path: &Path, want: &str) {
     assert_eq!(shown[1..shown.len() - 1], want, "{}", path.target);
 }
 
+/// The machine `tests/machines/<name>`, read by the readers that read a live one.
+fn machine(name: &str) -> Machine {
+    Machine::read(&Root::from_tree(support::tree(name)))
+}
+
 #[test]
 fn s3_before_the_slot_runs_one_lane_of_a_drive_with_four() {
-    let machine = support::machine("s3-x99-before");
+    let machine = machine("s3-x99-before");
     let slow = path(&machine, "/dev/nvme2n1");
     leads_through(
         &slow,
@@ -68,7 +74,7 @@ chipset:0000:00:1f.0
 
 #[test]
 fn s3_after_the_slot_runs_four_lanes_and_the_chipset_comes_next() {
-    let machine = support::machine("s3-x99-after");
+    let machine = machine("s3-x99-after");
     let path = path(&machine, "/dev/nvme2n1");
     let link = link(&path, "link:0000:06:00.0");
     assert_eq!(link.port.as_ref().map(|port| port.address.to_string()).as_deref(), Some("0000:00:1c.4"));
@@ -93,7 +99,7 @@ fn s3_after_the_slot_runs_four_lanes_and_the_chipset_comes_next() {
 
 #[test]
 fn s3_drives_on_lanes_of_the_processor_pass_the_chipset_by() {
-    let machine = support::machine("s3-x99-before");
+    let machine = machine("s3-x99-before");
     for (target, link) in [("/dev/nvme0n1", "link:0000:01:00.0"), ("/dev/nvme1n1", "link:0000:04:00.0")] {
         let path = path(&machine, target);
         assert_eq!(path.of_kind(HopKind::Chipset).count(), 0, "{target}");
@@ -103,7 +109,7 @@ fn s3_drives_on_lanes_of_the_processor_pass_the_chipset_by() {
 
 #[test]
 fn s3_the_share_is_an_array_behind_a_cache() {
-    let machine = support::machine("s3-x99-before");
+    let machine = machine("s3-x99-before");
     let path = path(&machine, "/srv/share");
     leads_through(
         &path,
@@ -136,7 +142,7 @@ chipset:0000:00:1f.0
 
 #[test]
 fn a_desktop_has_one_drive_at_the_processor_and_one_behind_the_chipset() {
-    let machine = support::machine("healthy-desktop");
+    let machine = machine("healthy-desktop");
     leads_through(
         &path(&machine, "/"),
         "
@@ -166,7 +172,7 @@ link:0000:03:00.0
 
 #[test]
 fn four_drives_on_a_switch_card_meet_at_its_uplink() {
-    let machine = support::machine("switch-card");
+    let machine = machine("switch-card");
     let flash = path(&machine, "/mnt/flash");
     leads_through(
         &flash,
@@ -206,7 +212,7 @@ socket:0-0
 
 #[test]
 fn half_of_an_array_over_two_sockets_crosses_between_them() {
-    let machine = support::machine("two-socket");
+    let machine = machine("two-socket");
     let data = path(&machine, "/data");
     assert_eq!(data.of_kind(HopKind::Link).count(), 8);
     let sockets: Vec<(&str, f64)> =
@@ -227,7 +233,7 @@ fn half_of_an_array_over_two_sockets_crosses_between_them() {
 
 #[test]
 fn the_ports_of_a_network_card_have_one_link() {
-    let machine = support::machine("two-socket");
+    let machine = machine("two-socket");
     let nic = build::path(&machine, &narrows::path::Target::Nic("ens1f1np1".into())).expect("is there");
     leads_through(
         &nic,
@@ -241,7 +247,7 @@ socket:0-0
 
 #[test]
 fn a_laptop_decrypts_between_file_system_and_volume() {
-    let machine = support::machine("laptop-luks");
+    let machine = machine("laptop-luks");
     let home = path(&machine, "/home");
     leads_through(
         &home,
@@ -266,7 +272,7 @@ link:0000:04:00.0
 
 #[test]
 fn six_disks_of_a_nas_meet_at_their_adapter() {
-    let machine = support::machine("nas-raid6");
+    let machine = machine("nas-raid6");
     let srv = path(&machine, "/srv");
     leads_through(
         &srv,
@@ -303,7 +309,7 @@ link:0000:01:00.0
 
 #[test]
 fn a_usb_drive_hangs_on_the_chipsets_controller() {
-    let machine = support::machine("usb-480");
+    let machine = machine("usb-480");
     let drive = path(&machine, "/media/user/T7");
     leads_through(
         &drive,
@@ -323,7 +329,7 @@ chipset:0000:00:1f.0
 
 #[test]
 fn an_nvme_tcp_namespace_leads_to_the_card_below_a_vlan() {
-    let machine = support::machine("nvme-tcp");
+    let machine = machine("nvme-tcp");
     let store = path(&machine, "/mnt/store");
     leads_through(
         &store,
@@ -344,7 +350,7 @@ link:0000:41:00.0
 
 #[test]
 fn an_nfs_mount_leads_over_a_bond_to_one_card_behind_the_chipset() {
-    let machine = support::machine("nfs-client");
+    let machine = machine("nfs-client");
     let home = path(&machine, "/home");
     leads_through(
         &home,

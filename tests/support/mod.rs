@@ -16,7 +16,7 @@ use std::path::Path;
 use narrows::machine::tree::{Node, Tree};
 
 /// The file tree of `tests/machines/<name>`.
-pub fn tree(name: &str) -> Tree {
+pub(crate) fn tree(name: &str) -> Tree {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines").join(name).join("machine.tree");
     let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     parse(&text)
