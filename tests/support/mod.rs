@@ -10,6 +10,8 @@
 //!
 //! In the content of a file `\n`, `\t`, `\\` and `\xHH` stand for a new line, a tab, a backslash and a byte.
 
+#![expect(clippy::disallowed_methods, reason = "a test reads its fixtures")]
+
 use std::fs;
 use std::path::Path;
 
