@@ -15,6 +15,18 @@ fio_rate() {
     awk -F '[:,]' '/"bw_bytes"/ { gsub(/ /, "", $2); print $2; exit }' /result/fio.json
 }
 
+# mapped NAME: makes /dev/mapper/NAME a link, as udev does, and prints the kernel name of the mapping.
+mapped() {
+    for mapping in /sys/block/dm-*; do
+        if [ "$(cat "$mapping/dm/name")" = "$1" ]; then
+            ln -sf "../${mapping##*/}" "/dev/mapper/$1"
+            echo "${mapping##*/}"
+            return 0
+        fi
+    done
+    return 1
+}
+
 # wait_for SECONDS COMMAND…: repeats the command until it succeeds.
 wait_for() {
     wait_ticks=$(($1 * 10))

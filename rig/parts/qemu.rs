@@ -16,7 +16,7 @@ fn a_switch_has_a_root_port_above_and_drives_below() {
                   -device xio3130-downstream,id=sw.0,bus=sw,chassis=2,slot=2 \
                   -device xio3130-downstream,id=sw.1,bus=sw,chassis=3,slot=3 \
                   -drive if=none,id=a.file,file=a.raw,format=raw,cache=unsafe,throttling.bps-total=5 \
-                  -device nvme,id=a,drive=a.file,serial=a,bus=sw.1";
+                  -device nvme,id=a.device,drive=a.file,serial=a,bus=sw.1";
     assert!(arguments.ends_with(wanted), "{arguments}");
     assert_eq!(directory.path().join("a.raw").metadata().expect("is there").len(), 1 << 20);
 }

@@ -15,6 +15,7 @@ use super::scenario::Scenario;
 /// The programs of the guest, beside busybox.
 const TOOLS: &[&str] = &[
     "cryptsetup",
+    "dash",
     "dmsetup",
     "fio",
     "ip",
@@ -197,6 +198,8 @@ for file; do
     esac
 done
 [ -e "$tree/bin/busybox" ] || exit 0
+# Not busybox's shell: it prefers its own applets, such as ip and tc, to the real tools.
+ln -s dash "$tree/bin/sh"
 for directory in proc sys dev run tmp mnt root etc sbin var result; do mkdir -p "$tree/$directory"; done
 for applet in $("$tree/bin/busybox" --list); do
     [ -e "$tree/bin/$applet" ] || ln -s busybox "$tree/bin/$applet"
@@ -204,7 +207,7 @@ done
 ln -sf kmod "$tree/bin/modprobe"; ln -sf kmod "$tree/bin/lsmod"; ln -sf kmod "$tree/bin/rmmod"
 ln -sf /bin/modprobe "$tree/sbin/modprobe"
 ln -sf mke2fs "$tree/bin/mkfs.ext4"
-for command in pvcreate vgcreate lvcreate vgchange pvs vgs lvs; do ln -s lvm "$tree/bin/$command"; done
+for command in pvcreate vgcreate lvcreate vgchange pvs vgs lvs; do ln -sf lvm "$tree/bin/$command"; done
 "#;
 
 fn install_modules(tree: &str, kernel: &Kernel, modules: &BTreeSet<String>) -> Result<()> {

@@ -14,11 +14,18 @@ pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 /// Makes the drives' files in `directory` and returns the arguments, but for kernel, initramfs and consoles.
 /// Files are named relative to `directory`.
 pub(crate) fn arguments(machine: &MachineSpec, directory: &Path) -> Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    push(&mut arguments, &["-machine", "q35", "-cpu", "max", "-nodefaults", "-no-reboot"]);
     // KVM is left alone although it is faster: where it is nested it may hang, and rates are injected, not computed.
-    let mut arguments: Vec<String> =
-        ["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-nodefaults", "-no-reboot"]
-            .map(str::to_owned)
-            .into();
+    match machine.instruction_shift {
+        Some(shift) => {
+            push(
+                &mut arguments,
+                &["-accel", "tcg,thread=single", "-icount", &format!("shift={shift},sleep=on")],
+            );
+        }
+        None => push(&mut arguments, &["-accel", "tcg,thread=multi"]),
+    }
     push(&mut arguments, &["-display", "none", "-smp", &machine.cpus.to_string(), "-m", &machine.memory]);
     arguments.extend(machine.qemu.iter().cloned());
     let mut chassis = 1;
@@ -78,7 +85,7 @@ fn push_drive(arguments: &mut Vec<String>, drive: &Drive, chassis: &mut u32) {
         Interface::Virtio => "virtio-blk-pci",
         Interface::Sata => "ide-hd",
     };
-    let mut device = format!("{driver},id={name},drive={name}.file,serial={name}{bus}");
+    let mut device = format!("{driver},id={name}.device,drive={name}.file,serial={name}{bus}");
     for property in &drive.properties {
         device.push(',');
         device.push_str(property);

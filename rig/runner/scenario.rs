@@ -42,6 +42,9 @@ pub(crate) struct MachineSpec {
     /// Memory, as QEMU's `-m` takes it.
     #[serde(default = "one_gib")]
     pub(crate) memory: String,
+    /// Nanoseconds of guest time for each instruction, as a power of two. Absent: guest time is host time. With it, what
+    /// a processor can do in a second does not depend on the host and its load; the guest's processors take turns.
+    pub(crate) instruction_shift: Option<u8>,
     /// Kernel modules to load before setup, each with its parameters, and so to put into the initramfs.
     #[serde(default)]
     pub(crate) modules: Vec<String>,
