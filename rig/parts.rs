@@ -1,0 +1,21 @@
+//! The parts of the rig that need no virtual machine. They cannot stand in the runner's own files, because a program
+//! without the test harness (`rig`) has no tests.
+
+#![expect(clippy::expect_used, reason = "tests may panic")]
+
+#[path = "parts/judge.rs"]
+mod judge;
+#[path = "parts/options.rs"]
+mod options;
+#[path = "parts/pointer.rs"]
+mod pointer;
+#[path = "parts/qemu.rs"]
+mod qemu;
+mod runner;
+#[path = "parts/scenario.rs"]
+mod scenario;
+
+#[test]
+fn every_scenario_file_is_valid_and_can_be_listed() {
+    assert!(runner::run(std::iter::once("--list".to_owned())).expect("the scenarios can be read"));
+}

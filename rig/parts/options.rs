@@ -1,0 +1,29 @@
+//! Tests of `runner/options.rs`.
+
+use crate::runner::error::Result;
+use crate::runner::options::*;
+use crate::runner::vm::Mode;
+
+fn parse(line: &str) -> Result<Options> {
+    Options::parse(line.split_whitespace().map(str::to_owned))
+}
+
+#[test]
+fn names_pick_scenarios() {
+    let options = parse("healthy --jobs 2 eio").expect("is right");
+    assert_eq!(options.names, ["healthy", "eio"]);
+    assert_eq!(options.jobs, 2);
+}
+
+#[test]
+fn a_shell_is_for_one_scenario() {
+    let options = parse("--shell healthy").expect("is right");
+    assert_eq!((options.mode, options.names), (Mode::Shell, vec!["healthy".to_owned()]));
+}
+
+#[test]
+fn wrong_options_are_named() {
+    for line in ["--jobs 9", "--jobs", "--bogus"] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}

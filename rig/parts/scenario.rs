@@ -1,0 +1,42 @@
+//! Tests of `runner/scenario.rs`.
+
+use crate::runner::scenario::*;
+
+const MINIMAL: &str = r#"
+    description = "d"
+    injected = "nothing"
+    [machine]
+    [[machine.drive]]
+    name = "slow"
+    mib = 1
+    [[check]]
+    run = "narrows check"
+    [[check.expect]]
+    exit = [0]
+"#;
+
+#[test]
+fn a_minimal_scenario_is_an_nvme_drive_in_a_two_processor_machine() {
+    let scenario = Scenario::parse("s", MINIMAL).expect("is valid");
+    assert_eq!(scenario.machine.cpus, 2);
+    assert_eq!(scenario.machine.drives[0].interface, Interface::Nvme);
+    assert_eq!(scenario.checks[0].tolerance, 0.05);
+}
+
+#[test]
+fn a_misspelt_field_is_an_error() {
+    let text = MINIMAL.replace("mib = 1", "mib = 1\nbytes_per_secnd = 5");
+    assert!(Scenario::parse("s", &text).expect_err("is wrong").contains("bytes_per_secnd"));
+}
+
+#[test]
+fn a_drive_in_a_port_that_no_switch_has_is_an_error() {
+    let text = MINIMAL.replace("mib = 1", "mib = 1\nport = \"sw.0\"");
+    assert!(Scenario::parse("s", &text).expect_err("is wrong").contains("sw.0"));
+}
+
+#[test]
+fn an_expected_rate_needs_something_to_compare_with() {
+    let text = MINIMAL.replace("exit = [0]", "exit = [0]\nrate = true");
+    assert!(Scenario::parse("s", &text).expect_err("is wrong").contains("reference"));
+}

@@ -1,0 +1,13 @@
+# The kernel VM rig: boots real kernels with known limits and checks that narrows names them.
+#   make rig                    every scenario
+#   make rig SCENARIO=name      one (or several, quoted)
+#   make rig RIG_FLAGS=--prove  checks the injected limits with fio instead of running narrows
+
+.PHONY: rig rig-setup
+
+rig-setup:
+	rig/setup.sh
+
+rig: rig-setup
+	cargo build --release
+	cargo test --quiet --test rig -- $(RIG_FLAGS) $(SCENARIO)

@@ -1,0 +1,241 @@
+//! Builds the guest's initramfs from three archives, which the kernel unpacks one after the other: the tools and
+//! modules (compressed, kept by the hash of their contents), our binary, and the scenario.
+
+#![expect(clippy::disallowed_methods, reason = "gathers files of the host")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::command::{locate, output, shell};
+use super::error::{Result, RigError};
+use super::scenario::Scenario;
+
+/// The programs of the guest, beside busybox.
+const TOOLS: &[&str] = &[
+    "cryptsetup",
+    "dash",
+    "dmsetup",
+    "fio",
+    "ip",
+    "kmod",
+    "lvm",
+    "make-bcache",
+    "mdadm",
+    "mke2fs",
+    "nvme",
+    "perl",
+    "tc",
+];
+
+/// The modules that every guest has: the drives' drivers, and what the kernel loads by itself when tools ask.
+const MODULES: &[&str] = &[
+    "aes_generic",
+    "aesni-intel",
+    "af_alg",
+    "ahci",
+    "algif_skcipher",
+    "configfs",
+    "crc32c-intel",
+    "crc32c_generic",
+    "dm-crypt",
+    "dm-mod",
+    "ext4",
+    "nvme",
+    "sd_mod",
+    "sha256_generic",
+    "virtio_blk",
+    "virtio_pci",
+    "xts",
+];
+
+/// The kernel that `rig/setup.sh` has unpacked.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    /// The bootable image.
+    pub(crate) image: PathBuf,
+    root: String,
+    release: String,
+}
+
+impl Kernel {
+    /// Finds it below `target/rig`.
+    pub(crate) fn find(target: &Path) -> Result<Self> {
+        let directory = target.join("kernel");
+        let release = fs::read_to_string(directory.join("release")).map_err(|_| RigError::Missing {
+            what: format!("a kernel in {}", directory.display()),
+            hint: "`rig/setup.sh` fetches one; that needs apt and a network",
+        })?;
+        Ok(Self {
+            image: directory.join("vmlinuz"),
+            root: directory.join("root").display().to_string(),
+            release: release.trim().to_owned(),
+        })
+    }
+
+    /// The files of a module and of what it depends on; none when it is built in.
+    fn module_files(&self, module: &str) -> Result<Vec<String>> {
+        let modprobe = locate("modprobe")?;
+        let arguments = ["-C", "/dev/null", "-d", &self.root, "-S", &self.release, "--show-depends", module];
+        let listing = output(&modprobe, &arguments)?;
+        let inserted = listing.lines().filter_map(|line| line.strip_prefix("insmod "));
+        Ok(inserted.filter_map(|rest| rest.split_whitespace().next()).map(str::to_owned).collect())
+    }
+}
+
+/// The archives that all scenarios share.
+#[derive(Debug)]
+pub(crate) struct Base {
+    tools: PathBuf,
+    binary: Option<PathBuf>,
+}
+
+impl Base {
+    /// Builds them, or takes them from an earlier run. `binary` is the narrows to test, if any.
+    pub(crate) fn build(
+        target: &Path,
+        kernel: &Kernel,
+        scenarios: &[Scenario],
+        binary: Option<&Path>,
+    ) -> Result<Self> {
+        let wanted = scenarios.iter().flat_map(|scenario| scenario.machine.module_names());
+        let modules: BTreeSet<&str> = wanted.chain(MODULES.iter().copied()).collect();
+        let mut module_files = BTreeSet::new();
+        for module in modules {
+            module_files.extend(kernel.module_files(module)?);
+        }
+        let mut programs = vec![locate("busybox")?];
+        for tool in TOOLS {
+            programs.push(locate(tool)?);
+        }
+        let tools = cached(target, "tools", with_libraries(&programs)?, &module_files, Some(kernel))?;
+        let binary = match binary {
+            Some(path) => {
+                let files = with_libraries(&[path.display().to_string()])?;
+                Some(cached(target, "narrows", files, &BTreeSet::new(), None)?)
+            }
+            None => None,
+        };
+        Ok(Self { tools, binary })
+    }
+
+    /// Writes the initramfs of a scenario: `files` are paths in the guest and their contents.
+    pub(crate) fn initramfs(&self, directory: &Path, files: &[(String, String)]) -> Result<PathBuf> {
+        let tree = directory.join("tree");
+        for (name, contents) in files {
+            let path = tree.join(name);
+            let parent = path.parent().unwrap_or(&tree);
+            fs::create_dir_all(parent).map_err(RigError::file(parent))?;
+            fs::write(&path, contents).map_err(RigError::file(&path))?;
+        }
+        let archive = directory.join("scenario.cpio");
+        shell("chmod -R a+rx \"$1\"", &[&tree.display().to_string()])?;
+        pack(&tree, &archive, "cat")?;
+        let image = directory.join("initramfs");
+        let mut writer = fs::File::create(&image).map_err(RigError::file(&image))?;
+        for part in [Some(&self.tools), self.binary.as_ref(), Some(&archive)].into_iter().flatten() {
+            let bytes = fs::read(part).map_err(RigError::file(part))?;
+            // The kernel wants each archive at a multiple of four bytes.
+            let padding = vec![0; bytes.len().next_multiple_of(4) - bytes.len()];
+            writer
+                .write_all(&bytes)
+                .and_then(|()| writer.write_all(&padding))
+                .map_err(RigError::file(&image))?;
+        }
+        Ok(image)
+    }
+}
+
+/// Programs and the shared libraries that `ldd` names for them.
+fn with_libraries(programs: &[String]) -> Result<BTreeSet<String>> {
+    let mut files: BTreeSet<String> = programs.iter().cloned().collect();
+    for program in programs {
+        let listing = shell("ldd \"$1\" 2>/dev/null || true", &[program])?;
+        files.extend(listing.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned));
+    }
+    Ok(files)
+}
+
+/// An archive of programs in `/bin`, libraries where the loader seeks them, and modules.
+fn cached(
+    target: &Path,
+    name: &str,
+    programs: BTreeSet<String>,
+    modules: &BTreeSet<String>,
+    kernel: Option<&Kernel>,
+) -> Result<PathBuf> {
+    let files: Vec<&str> = programs.iter().chain(modules).map(String::as_str).collect();
+    let sums = output("sha256sum", &files)?;
+    let hash = shell("printf %s \"$1$2\" | sha256sum", &[&sums, LAYOUT])?;
+    let archive = target.join(format!("{name}-{}.cpio.zst", hash.get(..16).unwrap_or("unknown")));
+    if archive.exists() {
+        return Ok(archive);
+    }
+    remove_older(target, name)?;
+    let tree = target.join(format!("{name}.tree"));
+    let place = tree.display().to_string();
+    shell("rm -rf \"$1\"; mkdir -p \"$1\"", &[&place])?;
+    let arguments: Vec<&str> =
+        [place.as_str()].into_iter().chain(programs.iter().map(String::as_str)).collect();
+    shell(LAYOUT, &arguments)?;
+    if let Some(kernel) = kernel {
+        install_modules(&place, kernel, modules)?;
+    }
+    pack(&tree, &archive, "zstd -q -1 -T0")?;
+    shell("rm -rf \"$1\"", &[&place])?;
+    Ok(archive)
+}
+
+/// Lays out a tree: programs go to /bin, libraries to where they are on the host, and one name for each applet.
+const LAYOUT: &str = r#"
+tree=$1; shift
+mkdir -p "$tree/bin"
+for file; do
+    case $file in
+    *.so|*.so.*) mkdir -p "$tree${file%/*}"; cp -L "$file" "$tree$file" ;;
+    *) cp -L "$file" "$tree/bin/" ;;
+    esac
+done
+[ -e "$tree/bin/busybox" ] || exit 0
+# Not busybox's shell: it prefers its own applets, such as ip and tc, to the real tools.
+ln -s dash "$tree/bin/sh"
+for directory in proc sys dev run tmp mnt root etc sbin var result; do mkdir -p "$tree/$directory"; done
+for applet in $("$tree/bin/busybox" --list); do
+    [ -e "$tree/bin/$applet" ] || ln -s busybox "$tree/bin/$applet"
+done
+ln -sf kmod "$tree/bin/modprobe"; ln -sf kmod "$tree/bin/lsmod"; ln -sf kmod "$tree/bin/rmmod"
+ln -sf /bin/modprobe "$tree/sbin/modprobe"
+ln -sf mke2fs "$tree/bin/mkfs.ext4"
+for command in pvcreate vgcreate lvcreate vgchange pvs vgs lvs; do ln -sf lvm "$tree/bin/$command"; done
+"#;
+
+fn install_modules(tree: &str, kernel: &Kernel, modules: &BTreeSet<String>) -> Result<()> {
+    let fixed = [tree, kernel.root.as_str(), kernel.release.as_str()];
+    let arguments: Vec<&str> = fixed.into_iter().chain(modules.iter().map(String::as_str)).collect();
+    shell(
+        r#"tree=$1 root=$2 release=$3; shift 3
+        for file; do
+            place=$tree${file#"$root"}
+            mkdir -p "${place%/*}"; cp "$file" "$place"
+        done
+        cp "$root/lib/modules/$release"/modules.builtin* "$root/lib/modules/$release/modules.order" \
+            "$tree/lib/modules/$release/"
+        PATH=$PATH:/usr/sbin:/sbin depmod -b "$tree" "$release""#,
+        &arguments,
+    )
+    .map(drop)
+}
+
+fn pack(tree: &Path, archive: &Path, compress: &str) -> Result<()> {
+    let (tree, archive) = (tree.display().to_string(), archive.display().to_string());
+    let line = format!(
+        "cd \"$1\"; find . -print0 | cpio -0 -o -H newc -R 0:0 --quiet | {compress} >\"$2.part\"; mv \"$2.part\" \"$2\""
+    );
+    shell(&line, &[&tree, &archive]).map(drop)
+}
+
+fn remove_older(target: &Path, name: &str) -> Result<()> {
+    let pattern = target.join(name).display().to_string();
+    shell("rm -f \"$1\"-*.cpio.zst", &[&pattern]).map(drop)
+}

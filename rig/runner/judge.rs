@@ -1,0 +1,275 @@
+//! Compares what narrows said with what it must say.
+
+use std::collections::BTreeMap;
+
+use narrows::units::BytesPerSec;
+use serde_json::Value;
+
+use super::pointer;
+use super::scenario::{Check, Expectation, Place};
+
+/// What a check left behind in the guest.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// The exit status of narrows; `None` when it did not end.
+    pub(crate) exit: Option<i32>,
+    /// Its standard output.
+    pub(crate) stdout: String,
+    /// Its standard error.
+    pub(crate) stderr: String,
+    /// The rate that the reference command printed.
+    pub(crate) reference: Option<f64>,
+    /// The commands that must succeed afterwards and did not, with what they said.
+    pub(crate) unverified: Vec<String>,
+}
+
+/// The judgement on a check.
+#[derive(Debug, Default)]
+pub(crate) struct Judgement {
+    /// The id of the hop that narrows named as limiting.
+    pub(crate) named: Option<String>,
+    /// The injected rate.
+    pub(crate) injected: Option<f64>,
+    /// The measured rate.
+    pub(crate) measured: Option<f64>,
+    /// What is wrong; nothing when the check passed.
+    pub(crate) complaints: Vec<String>,
+}
+
+/// Texts with the names of the guest filled in.
+#[derive(Debug, Default)]
+pub(crate) struct Names(BTreeMap<String, String>);
+
+impl Names {
+    /// Reads lines of `key=value`.
+    pub(crate) fn parse(text: &str) -> Self {
+        let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Self(text.lines().filter_map(pair).collect())
+    }
+
+    /// Puts names in place of `{key}`; an unknown key stays as it is.
+    pub(crate) fn fill(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), value))
+    }
+}
+
+/// Judges a check. Where several expectations are allowed and none holds, the complaints are those of the one that
+/// came closest.
+pub(crate) fn judge(check: &Check, outcome: &Outcome, names: &Names) -> Judgement {
+    let document = serde_json::from_str::<Value>(&outcome.stdout);
+    let json = document.as_ref().unwrap_or(&Value::Null);
+    let injected = check.injected_bytes_per_second.or(outcome.reference);
+    let mut closest: Option<Judgement> = None;
+    for expectation in &check.expectations {
+        let judgement = Comparison { check, outcome, names, json, injected }.make(expectation);
+        if closest.as_ref().is_none_or(|best| judgement.complaints.len() < best.complaints.len()) {
+            closest = Some(judgement);
+        }
+    }
+    let mut judgement = closest.unwrap_or_default();
+    if outcome.exit.is_none() {
+        judgement.complaints = vec!["the command did not run to its end".to_owned()];
+    }
+    if check.run.contains("--json")
+        && matches!(outcome.exit, Some(0 | 1))
+        && let Err(error) = &document
+    {
+        judgement.complaints.push(format!("standard output is not JSON: {error}"));
+    }
+    if outcome.stderr.contains("panicked at") {
+        judgement.complaints.push("it panicked".to_owned());
+    }
+    judgement.complaints.extend(outcome.unverified.iter().cloned());
+    judgement
+}
+
+struct Comparison<'a> {
+    check: &'a Check,
+    outcome: &'a Outcome,
+    names: &'a Names,
+    json: &'a Value,
+    injected: Option<f64>,
+}
+
+impl Comparison<'_> {
+    fn make(&self, expectation: &Expectation) -> Judgement {
+        let path = self.path(expectation);
+        let direction = expectation.direction.key();
+        let named = first_text(self.json, &format!("{path}/limiting_hop/{direction}"));
+        let measured = self.application_hop(&path, direction);
+        let mut complaints = Vec::new();
+        self.exit(expectation, &mut complaints);
+        self.limiting(expectation, named.as_deref(), &path, &mut complaints);
+        self.rate(expectation, measured, &path, &mut complaints);
+        self.findings(expectation, &mut complaints);
+        self.stderr(expectation, &mut complaints);
+        complaints.extend(expectation.places.iter().filter_map(|place| self.place(place)));
+        let measured = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
+        Judgement { named, injected: self.injected, measured, complaints }
+    }
+
+    fn path(&self, expectation: &Expectation) -> String {
+        expectation.path.as_ref().map_or_else(
+            || "/paths/0".to_owned(),
+            |target| {
+                format!("/paths/target={}", self.names.fill(target).replace('~', "~0").replace('/', "~1"))
+            },
+        )
+    }
+
+    /// What was measured where the application stands: the first hop of the path that has a measurement.
+    fn application_hop(&self, path: &str, direction: &str) -> Option<&Value> {
+        pointer::find(self.json, &format!("{path}/hops/*/measured/{direction}"))
+            .into_iter()
+            .find(|measured| measured.get("bytes_per_second").is_some_and(Value::is_number))
+    }
+
+    fn exit(&self, expectation: &Expectation, complaints: &mut Vec<String>) {
+        if let Some(exit) = self.outcome.exit
+            && !expectation.exit.contains(&exit)
+        {
+            complaints.push(format!("exit status: expected {:?}, got {exit}", expectation.exit));
+        }
+    }
+
+    fn limiting(
+        &self,
+        expectation: &Expectation,
+        named: Option<&str>,
+        path: &str,
+        complaints: &mut Vec<String>,
+    ) {
+        let place = format!("{path}/limiting_hop/{}", expectation.direction.key());
+        let got = named.unwrap_or("nothing");
+        if let Some(wanted) = &expectation.limiting {
+            let wanted = self.names.fill(wanted);
+            if got != wanted {
+                complaints.push(format!("{place}: expected {wanted}, got {got}"));
+            }
+        }
+        if let Some(wanted) = &expectation.limiting_kind
+            && got.split(':').next() != Some(wanted)
+        {
+            complaints.push(format!("{place}: expected a hop of kind {wanted}, got {got}"));
+        }
+    }
+
+    fn rate(
+        &self,
+        expectation: &Expectation,
+        measured: Option<&Value>,
+        path: &str,
+        complaints: &mut Vec<String>,
+    ) {
+        let place = format!("{path}/hops/*/measured/{}", expectation.direction.key());
+        let rate = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
+        let named = expectation.limiting.is_some() || expectation.limiting_kind.is_some();
+        if expectation.rate.unwrap_or(named && self.check.has_rate()) {
+            complaints.extend(
+                rate_complaint(self.injected, rate, self.check.tolerance).map(|c| format!("{place}: {c}")),
+            );
+        }
+        if let Some(wanted) = expectation.trusted {
+            let got = measured.and_then(|hop| hop.get("trusted")).unwrap_or(&Value::Null);
+            if *got != Value::Bool(wanted) {
+                complaints.push(format!("{place}/trusted: expected {wanted}, got {got}"));
+            }
+        }
+    }
+
+    fn findings(&self, expectation: &Expectation, complaints: &mut Vec<String>) {
+        let codes = texts(self.json, "/findings/*/code");
+        for wanted in expectation.findings.iter().filter(|code| !codes.contains(code)) {
+            complaints.push(format!("/findings/*/code: expected {wanted}, got [{}]", codes.join(", ")));
+        }
+        for finding in pointer::find(self.json, "/findings/*") {
+            let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let (code, severity) = (text("code"), text("severity"));
+            if expectation.no_findings.contains(&code) || expectation.no_severities.contains(&severity) {
+                complaints.push(format!("/findings: unexpected {severity} {code}: {}", text("summary")));
+            }
+        }
+    }
+
+    fn stderr(&self, expectation: &Expectation, complaints: &mut Vec<String>) {
+        let said = self.outcome.stderr.to_lowercase();
+        for wanted in &expectation.stderr {
+            let wanted = self.names.fill(wanted).to_lowercase();
+            if !said.contains(&wanted) {
+                complaints.push(format!("standard error: expected \"{wanted}\", got \"{}\"", said.trim()));
+            }
+        }
+    }
+
+    fn place(&self, place: &Place) -> Option<String> {
+        let at = self.names.fill(&place.pointer);
+        let values = pointer::find(self.json, &at);
+        let holds = values.iter().any(|value| self.matches(place, value));
+        let wanted = describe(place, self.names);
+        let got = values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        match (holds, place.exists) {
+            (false, true) if values.is_empty() => Some(format!("{at}: expected {wanted}, got nothing there")),
+            (false, true) => Some(format!("{at}: expected {wanted}, got {}", shorten(&got))),
+            (true, false) => Some(format!("{at}: expected nothing that is {wanted}, got {}", shorten(&got))),
+            _ => None,
+        }
+    }
+
+    fn matches(&self, place: &Place, value: &Value) -> bool {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let equals = place.equals.as_ref().is_none_or(|wanted| match wanted {
+            Value::String(wanted) => text == self.names.fill(wanted),
+            Value::Number(wanted) => value.as_f64() == wanted.as_f64(),
+            other => value == other,
+        });
+        equals
+            && place.contains.as_ref().is_none_or(|wanted| text.contains(&self.names.fill(wanted)))
+            && place.at_least.is_none_or(|least| value.as_f64().is_some_and(|n| n >= least))
+            && place.at_most.is_none_or(|most| value.as_f64().is_some_and(|n| n <= most))
+    }
+}
+
+fn describe(place: &Place, names: &Names) -> String {
+    let words = [
+        place.equals.as_ref().map(|value| names.fill(&value.to_string())),
+        place.contains.as_ref().map(|text| format!("containing \"{}\"", names.fill(text))),
+        place.at_least.map(|least| format!("at least {least}")),
+        place.at_most.map(|most| format!("at most {most}")),
+    ];
+    let given: Vec<String> = words.into_iter().flatten().collect();
+    if given.is_empty() { "a value".to_owned() } else { given.join(" and ") }
+}
+
+/// What is wrong with a measured rate.
+pub(crate) fn rate_complaint(injected: Option<f64>, measured: Option<f64>, tolerance: f64) -> Option<String> {
+    let show = |rate: f64| BytesPerSec::new(rate).to_string();
+    match (injected, measured) {
+        (None, _) => Some("the reference command printed no rate".to_owned()),
+        (Some(injected), None) => Some(format!("expected {}, got no measurement", show(injected))),
+        (Some(injected), Some(measured)) if (measured / injected - 1.0).abs() <= tolerance => None,
+        (Some(injected), Some(measured)) => Some(format!(
+            "expected {} ± {:.0} %, got {} ({:+.1} %)",
+            show(injected),
+            tolerance * 100.0,
+            show(measured),
+            (measured / injected - 1.0) * 100.0
+        )),
+    }
+}
+
+fn texts(json: &Value, at: &str) -> Vec<String> {
+    pointer::find(json, at).into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn first_text(json: &Value, at: &str) -> Option<String> {
+    texts(json, at).into_iter().next()
+}
+
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let mut short: String = text.chars().take(LONGEST).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,252 @@
+//! Runs scenarios: boots each in a virtual machine, lets narrows judge it there, and compares.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "the rig is a program of its own: it prints and looks for files"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+mod command;
+pub(crate) mod error;
+mod image;
+pub(crate) mod judge;
+pub(crate) mod options;
+pub(crate) mod pointer;
+pub(crate) mod qemu;
+pub(crate) mod scenario;
+mod table;
+pub(crate) mod vm;
+
+use error::{Result, RigError};
+use image::{Base, Kernel};
+use judge::{Judgement, Names, Outcome};
+use options::Options;
+use scenario::{Check, Scenario};
+use table::Row;
+use vm::{Leavings, Mode};
+
+/// Runs the program; the answer is whether all passed.
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool> {
+    let options = Options::parse(arguments)?;
+    if options.help {
+        print!("{}", options::HELP);
+        return Ok(true);
+    }
+    let all = scenarios()?;
+    if options.list {
+        for scenario in &all {
+            println!("{:<20} {}", scenario.name, scenario.description);
+        }
+        return Ok(true);
+    }
+    let chosen = choose(&all, &options)?;
+    let rig = Rig::prepare(&all, &options)?;
+    if options.mode == Mode::Shell {
+        for scenario in chosen {
+            vm::run(scenario, options.mode, &rig.target, &rig.kernel, &rig.base)?;
+        }
+        return Ok(true);
+    }
+    let rows = rig.run_all(&chosen, options.jobs);
+    table::finish(&rows, &rig.target)?;
+    Ok(rows.iter().all(|row| row.pass))
+}
+
+fn scenarios() -> Result<Vec<Scenario>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("rig/scenarios");
+    scenario::files(&directory)?.iter().map(|path| Scenario::read(path)).collect()
+}
+
+fn choose<'a>(all: &'a [Scenario], options: &Options) -> Result<Vec<&'a Scenario>> {
+    for name in &options.names {
+        if !all.iter().any(|scenario| scenario.name == *name) {
+            return Err(RigError::Usage(format!(
+                "there is no scenario '{name}'; --list shows those that are"
+            )));
+        }
+    }
+    let named = |scenario: &&Scenario| options.names.is_empty() || options.names.contains(&scenario.name);
+    let provable = |scenario: &&Scenario| {
+        options.mode != Mode::Prove || scenario.checks.iter().any(|check| check.reference.is_some())
+    };
+    let chosen: Vec<&Scenario> = all.iter().filter(named).filter(provable).collect();
+    if chosen.is_empty() {
+        return Err(RigError::Usage("no scenario is left to run".to_owned()));
+    }
+    Ok(chosen)
+}
+
+/// What all machines share.
+struct Rig {
+    target: PathBuf,
+    kernel: Kernel,
+    base: Base,
+    mode: Mode,
+}
+
+impl Rig {
+    fn prepare(all: &[Scenario], options: &Options) -> Result<Self> {
+        let build = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
+        let target = std::path::absolute(build.join("rig")).map_err(RigError::file(&build))?;
+        let kernel = Kernel::find(&target)?;
+        command::locate(qemu::PROGRAM)?;
+        let binary = options.binary.clone().unwrap_or_else(|| build.join("release/narrows"));
+        let found = binary.is_file();
+        if options.mode == Mode::Check && !found {
+            return Err(RigError::Missing {
+                what: binary.display().to_string(),
+                hint: "`cargo build --release` builds it; `make rig` does that first",
+            });
+        }
+        let base = Base::build(&target, &kernel, all, found.then_some(binary.as_path()))?;
+        Ok(Self { target, kernel, base, mode: options.mode })
+    }
+
+    /// Runs scenarios, `jobs` at a time, and prints their rows as they come.
+    fn run_all(&self, scenarios: &[&Scenario], jobs: usize) -> Vec<Row> {
+        let queue = Mutex::new(scenarios.iter());
+        let rows = Mutex::new(Vec::new());
+        table::head();
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    while let Some(scenario) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+                        let row = self.row(scenario);
+                        if let Ok(mut rows) = rows.lock() {
+                            row.print();
+                            rows.push(row);
+                        }
+                    }
+                });
+            }
+        });
+        rows.into_inner().unwrap_or_default()
+    }
+
+    fn row(&self, scenario: &Scenario) -> Row {
+        let mut row = Row {
+            scenario: scenario.name.clone(),
+            injected: scenario.injected.clone(),
+            named: None,
+            injected_bytes_per_second: None,
+            measured_bytes_per_second: None,
+            pass: false,
+            elapsed: std::time::Duration::ZERO,
+            complaints: Vec::new(),
+            log: String::new(),
+        };
+        match vm::run(scenario, self.mode, &self.target, &self.kernel, &self.base) {
+            Ok(leavings) => self.judge(scenario, &leavings, &mut row),
+            Err(error) => {
+                row.complaints.push(error.to_string());
+                let console = self.target.join("run").join(&scenario.name).join("console.log");
+                row.log = tail(&std::fs::read_to_string(console).unwrap_or_default());
+            }
+        }
+        row.pass = row.complaints.is_empty();
+        row
+    }
+
+    fn judge(&self, scenario: &Scenario, leavings: &Leavings, row: &mut Row) {
+        row.elapsed = leavings.elapsed;
+        if leavings.text("setup.exit").as_deref().map(str::trim) != Some("0") {
+            row.complaints.push("the setup failed".to_owned());
+        } else {
+            let names = Names::parse(&leavings.text("names").unwrap_or_default());
+            for (index, check) in scenario.checks.iter().enumerate() {
+                let outcome = outcome(leavings, index, check);
+                let judgement = match self.mode {
+                    Mode::Prove => prove(check, &outcome, leavings, index),
+                    Mode::Check | Mode::Shell => judge::judge(check, &outcome, &names),
+                };
+                let prefix = |complaint| format!("`{}`: {complaint}", check.run);
+                row.complaints.extend(judgement.complaints.into_iter().map(prefix));
+                if index == 0 {
+                    row.named = judgement.named;
+                    row.injected_bytes_per_second = judgement.injected;
+                    row.measured_bytes_per_second = judgement.measured;
+                }
+            }
+        }
+        if kernel_trouble(leavings) {
+            row.complaints.push("the guest's kernel is in trouble; see its messages".to_owned());
+        }
+        if !row.complaints.is_empty() {
+            row.log = guest_log(leavings, scenario);
+        }
+    }
+}
+
+fn outcome(leavings: &Leavings, index: usize, check: &Check) -> Outcome {
+    let text = |name: &str| leavings.text(&format!("{index}.{name}"));
+    let unverified = check.verify.iter().enumerate().filter_map(|(number, command)| {
+        let exit = text(&format!("verify.{number}.exit"));
+        let said = |stream: &str| text(&format!("verify.{number}.{stream}")).unwrap_or_default();
+        (exit.as_deref().map(str::trim) != Some("0"))
+            .then(|| format!("afterwards `{}` failed: {}{}", command.trim(), said("stdout"), said("stderr")))
+    });
+    Outcome {
+        exit: text("run.exit").and_then(|exit| exit.trim().parse().ok()),
+        stdout: text("run.stdout").unwrap_or_default(),
+        stderr: text("run.stderr").unwrap_or_default(),
+        reference: text("reference.stdout").and_then(|rate| rate.trim().parse().ok()),
+        unverified: unverified.collect(),
+    }
+}
+
+/// Compares the reference command's rate with the one that is known beforehand, or else with a second run of itself.
+fn prove(check: &Check, outcome: &Outcome, leavings: &Leavings, index: usize) -> Judgement {
+    let mut judgement = Judgement { named: Some("(reference)".to_owned()), ..Judgement::default() };
+    if check.reference.is_none() {
+        return judgement;
+    }
+    let again = leavings.text(&format!("{index}.again.stdout")).and_then(|rate| rate.trim().parse().ok());
+    judgement.injected = check.injected_bytes_per_second.or(again);
+    judgement.measured = outcome.reference;
+    judgement.complaints.extend(judge::rate_complaint(
+        judgement.injected,
+        judgement.measured,
+        check.tolerance,
+    ));
+    judgement
+}
+
+fn kernel_trouble(leavings: &Leavings) -> bool {
+    let messages = leavings.text("dmesg").unwrap_or_else(|| leavings.console());
+    ["BUG: ", "Oops: ", "Kernel panic", "general protection fault"].iter().any(|sign| messages.contains(sign))
+}
+
+/// What people need to see of a failure.
+fn guest_log(leavings: &Leavings, scenario: &Scenario) -> String {
+    let mut log = String::new();
+    let mut add = |name: &str| {
+        if let Some(text) = leavings.text(name).filter(|text| !text.trim().is_empty()) {
+            log.push_str(&format!("── {name} ──\n{}\n", tail(&text)));
+        }
+    };
+    for name in ["setup.stdout", "setup.stderr"] {
+        add(name);
+    }
+    for index in 0..scenario.checks.len() {
+        for name in ["run.stderr", "run.stdout", "run.exit", "reference.stderr", "during.0.stderr"] {
+            add(&format!("{index}.{name}"));
+        }
+    }
+    log.push_str(&format!("── console ──\n{}\n", tail(&leavings.console())));
+    log.push_str(&format!("all of it is in {}\n", leavings.directory().display()));
+    log
+}
+
+/// The last lines of a text.
+fn tail(text: &str) -> String {
+    const LINES: usize = 40;
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let skipped = lines.len().saturating_sub(LINES);
+    let last = lines.get(skipped..).unwrap_or_default().join("\n");
+    if skipped > 0 { format!("… {skipped} lines\n{last}") } else { last }
+}

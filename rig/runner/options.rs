@@ -1,0 +1,76 @@
+//! The runner's command line.
+
+use std::path::PathBuf;
+
+use super::error::{Result, RigError};
+use super::vm::Mode;
+
+/// How to use the runner.
+pub(crate) const HELP: &str = "\
+Boots each scenario of rig/scenarios in a virtual machine and checks what narrows says of it.
+
+usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
+
+  --list         list the scenarios and what they show
+  --prove        check the injected rates with the reference commands; narrows is not run
+  --shell NAME   boot NAME, run its setup, and leave you in a shell
+  --jobs N       machines at a time: 1 (default) or 2; rates need a processor for each
+  --binary FILE  the narrows to test (default: target/release/narrows)
+  --help         this text
+";
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Print help only.
+    pub(crate) help: bool,
+    /// List only.
+    pub(crate) list: bool,
+    /// What the guests run.
+    pub(crate) mode: Mode,
+    /// Machines at a time.
+    pub(crate) jobs: usize,
+    /// The narrows to test.
+    pub(crate) binary: Option<PathBuf>,
+    /// The scenarios to run; none: all.
+    pub(crate) names: Vec<String>,
+}
+
+impl Options {
+    /// Parses the arguments.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
+        let mut options =
+            Self { help: false, list: false, mode: Mode::Check, jobs: 1, binary: None, names: Vec::new() };
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                arguments.next().ok_or_else(|| RigError::Usage(format!("option {argument} needs a value")))
+            };
+            match argument.as_str() {
+                "--help" | "-h" => options.help = true,
+                "--list" => options.list = true,
+                "--prove" => options.mode = Mode::Prove,
+                "--shell" => {
+                    options.mode = Mode::Shell;
+                    options.names.push(value()?);
+                }
+                "--jobs" => options.jobs = jobs(&value()?)?,
+                "--binary" => options.binary = Some(value()?.into()),
+                // `cargo test` hands its own options to every test program.
+                "--quiet" | "-q" | "--nocapture" => {}
+                other if other.starts_with('-') => {
+                    return Err(RigError::Usage(format!("unknown option {other}")));
+                }
+                name => options.names.push(name.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn jobs(text: &str) -> Result<usize> {
+    match text {
+        "1" => Ok(1),
+        "2" => Ok(2),
+        _ => Err(RigError::Usage(format!("--jobs is 1 or 2, not '{text}'"))),
+    }
+}

@@ -1,0 +1,333 @@
+//! A scenario as it stands in `rig/scenarios/<name>.toml`. `rig/README.md` explains each field to people.
+
+#![expect(clippy::disallowed_methods, reason = "reads scenario files")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::{Result, RigError};
+
+/// One scenario.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scenario {
+    /// The file's stem.
+    #[serde(skip)]
+    pub(crate) name: String,
+    /// What it shows, in a sentence.
+    pub(crate) description: String,
+    /// The limit that is injected, in a few words for the table.
+    pub(crate) injected: String,
+    /// The virtual machine.
+    pub(crate) machine: MachineSpec,
+    /// Shell commands that make the storage path in the guest.
+    #[serde(default)]
+    pub(crate) setup: String,
+    /// What is run and what must come of it; the first one fills the row of the table.
+    #[serde(rename = "check")]
+    pub(crate) checks: Vec<Check>,
+}
+
+/// The virtual machine.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MachineSpec {
+    /// Processors.
+    #[serde(default = "two")]
+    pub(crate) cpus: u32,
+    /// Memory, as QEMU's `-m` takes it.
+    #[serde(default = "one_gib")]
+    pub(crate) memory: String,
+    /// Nanoseconds of guest time for each instruction, as a power of two. Absent: guest time is host time. With it, what
+    /// a processor can do in a second does not depend on the host and its load; the guest's processors take turns.
+    pub(crate) instruction_shift: Option<u8>,
+    /// Kernel modules to load before setup, each with its parameters, and so to put into the initramfs.
+    #[serde(default)]
+    pub(crate) modules: Vec<String>,
+    /// Modules that the kernel loads by itself when it needs them: only put into the initramfs.
+    #[serde(default)]
+    pub(crate) modules_on_demand: Vec<String>,
+    /// PCIe switches.
+    #[serde(default, rename = "switch")]
+    pub(crate) switches: Vec<Switch>,
+    /// Drives.
+    #[serde(default, rename = "drive")]
+    pub(crate) drives: Vec<Drive>,
+    /// More arguments for QEMU, in front of the drives.
+    #[serde(default)]
+    pub(crate) qemu: Vec<String>,
+    /// More words for the kernel's command line.
+    #[serde(default)]
+    pub(crate) kernel: String,
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn one_gib() -> String {
+    "1G".to_owned()
+}
+
+/// A PCIe switch below a root port of its own; its downstream ports are `<id>.0`, `<id>.1` and so on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Switch {
+    /// Its id.
+    pub(crate) id: String,
+    /// How many downstream ports it has.
+    pub(crate) ports: u8,
+}
+
+/// How a drive is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Interface {
+    /// An NVMe controller with one namespace.
+    Nvme,
+    /// A virtio block device.
+    Virtio,
+    /// A SATA disk on the machine's AHCI adapter.
+    Sata,
+}
+
+/// A drive: a sparse file on the host, throttled by QEMU.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Drive {
+    /// Its name: the serial number, QEMU's id, `$name` in shell commands and `{name}` in expectations.
+    pub(crate) name: String,
+    /// Its size in MiB.
+    pub(crate) mib: u64,
+    /// How it is attached.
+    #[serde(default = "nvme")]
+    pub(crate) interface: Interface,
+    /// The port it is plugged into (`<switch id>.<n>`); absent: a root port of its own.
+    pub(crate) port: Option<String>,
+    /// Bytes per second for reads and writes together.
+    pub(crate) bytes_per_second: Option<u64>,
+    /// I/Os per second for reads and writes together.
+    pub(crate) ios_per_second: Option<u64>,
+    /// More properties of the QEMU device, `key=value`.
+    #[serde(default)]
+    pub(crate) properties: Vec<String>,
+}
+
+fn nvme() -> Interface {
+    Interface::Nvme
+}
+
+/// A run of narrows and what must come of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Check {
+    /// The command line, for the guest's shell. With `--json`, standard output must be JSON when the status is 0 or 1.
+    pub(crate) run: String,
+    /// What happens while it runs.
+    #[serde(default)]
+    pub(crate) during: Vec<Action>,
+    /// The rate that was injected, in bytes per second as the application sees it, when it is known beforehand.
+    pub(crate) injected_bytes_per_second: Option<f64>,
+    /// A command that prints the rate in bytes per second that another tool sees on the same path. It gives the
+    /// injected rate when that is not known beforehand; otherwise it is run by `--prove` only.
+    pub(crate) reference: Option<String>,
+    /// How far the measured rate may be from the injected one, as a fraction.
+    #[serde(default = "five_percent")]
+    pub(crate) tolerance: f64,
+    /// Shell commands that must succeed afterwards.
+    #[serde(default)]
+    pub(crate) verify: Vec<String>,
+    /// What must come of it. Where there are several, one of them must hold as a whole.
+    #[serde(rename = "expect")]
+    pub(crate) expectations: Vec<Expectation>,
+}
+
+fn five_percent() -> f64 {
+    0.05
+}
+
+/// Something that happens while narrows runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Action {
+    /// Seconds after the start of the command.
+    pub(crate) after: f64,
+    /// A shell command in the guest.
+    pub(crate) guest: Option<String>,
+    /// A QMP command for QEMU: `{"execute": …}`.
+    pub(crate) qmp: Option<String>,
+}
+
+/// The direction of data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Direction {
+    /// From the medium.
+    #[default]
+    Read,
+    /// To the medium.
+    Write,
+}
+
+impl Direction {
+    /// The key in JSON.
+    pub(crate) const fn key(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// What narrows must say. In every text `{name}` stands for the kernel name of drive `name`, `{name_pci}` for its PCI
+/// address, and `{key}` for what `name key value` said in the setup.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expectation {
+    /// The exit statuses that are right.
+    pub(crate) exit: Vec<i32>,
+    /// The `target` of the path that is looked at; absent: the first path.
+    pub(crate) path: Option<String>,
+    /// The direction of data.
+    #[serde(default)]
+    pub(crate) direction: Direction,
+    /// The id of the hop that must be named as limiting.
+    pub(crate) limiting: Option<String>,
+    /// The kind of the hop that must be named as limiting, where its id does not matter.
+    pub(crate) limiting_kind: Option<String>,
+    /// Whether the measured rate must be the injected one; absent: yes when there is one and the path has a measurement
+    /// to expect, that is, when `limiting` or `limiting_kind` is given.
+    pub(crate) rate: Option<bool>,
+    /// Whether the measurement must be trusted.
+    pub(crate) trusted: Option<bool>,
+    /// Codes of findings that must be there.
+    #[serde(default)]
+    pub(crate) findings: Vec<String>,
+    /// Codes of findings that must not be there.
+    #[serde(default)]
+    pub(crate) no_findings: Vec<String>,
+    /// Severities that no finding may have.
+    #[serde(default)]
+    pub(crate) no_severities: Vec<String>,
+    /// Texts that standard error must contain, whatever their case.
+    #[serde(default)]
+    pub(crate) stderr: Vec<String>,
+    /// Looks at places in the JSON.
+    #[serde(default, rename = "at")]
+    pub(crate) places: Vec<Place>,
+}
+
+/// A look at a place in the JSON. All that is given must hold of at least one value that the pointer finds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place {
+    /// Where: a JSON pointer with wildcards, see `pointer.rs`.
+    pub(crate) pointer: String,
+    /// It has this value.
+    pub(crate) equals: Option<Value>,
+    /// As text it contains this.
+    pub(crate) contains: Option<String>,
+    /// It is a number at least this large.
+    pub(crate) at_least: Option<f64>,
+    /// It is a number at most this large.
+    pub(crate) at_most: Option<f64>,
+    /// `true` (the default): something is there; `false`: no value like this is there.
+    #[serde(default = "yes")]
+    pub(crate) exists: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Scenario {
+    /// Reads one scenario file.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(RigError::file(path))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&name, &text).map_err(|reason| RigError::Scenario { path: path.to_owned(), reason })
+    }
+
+    /// Parses the text of a scenario named `name`.
+    pub(crate) fn parse(name: &str, text: &str) -> std::result::Result<Self, String> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        scenario.name = name.to_owned();
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    fn validate(&self) -> std::result::Result<(), String> {
+        if self.checks.is_empty() {
+            return Err("has no [[check]]".to_owned());
+        }
+        let mut seen = BTreeSet::new();
+        for drive in &self.machine.drives {
+            let word = drive.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+            if !word || !drive.name.starts_with(|c: char| c.is_ascii_lowercase()) || drive.name.len() > 20 {
+                return Err(format!("drive `{}` is not named like a shell variable", drive.name));
+            }
+            if !seen.insert(&drive.name) {
+                return Err(format!("two drives are named `{}`", drive.name));
+            }
+            if let Some(port) = &drive.port
+                && !self.machine.has_port(port)
+            {
+                return Err(format!("drive `{}` is in port `{port}`, which no switch has", drive.name));
+            }
+        }
+        self.checks.iter().enumerate().try_for_each(|(index, check)| {
+            check.validate().map_err(|reason| format!("check {}: {reason}", index + 1))
+        })
+    }
+}
+
+impl MachineSpec {
+    fn has_port(&self, port: &str) -> bool {
+        self.switches.iter().any(|switch| (0..switch.ports).any(|n| format!("{}.{n}", switch.id) == port))
+    }
+
+    /// The modules that must be in the initramfs, by name.
+    pub(crate) fn module_names(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().chain(&self.modules_on_demand).filter_map(|line| line.split_whitespace().next())
+    }
+}
+
+impl Check {
+    fn validate(&self) -> std::result::Result<(), String> {
+        if self.expectations.is_empty() {
+            return Err("has no [[check.expect]]".to_owned());
+        }
+        if self.during.iter().any(|action| action.guest.is_some() == action.qmp.is_some()) {
+            return Err("an action needs either `guest` or `qmp`".to_owned());
+        }
+        for expectation in &self.expectations {
+            if expectation.exit.is_empty() {
+                return Err("an expectation needs an exit status".to_owned());
+            }
+            if expectation.rate == Some(true) && !self.has_rate() {
+                return Err("`rate` needs `injected_bytes_per_second` or `reference`".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is known what rate to expect.
+    pub(crate) const fn has_rate(&self) -> bool {
+        self.injected_bytes_per_second.is_some() || self.reference.is_some()
+    }
+}
+
+/// The scenario files of a directory, by name.
+pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found: Vec<PathBuf> = fs::read_dir(directory)
+        .map_err(RigError::file(directory))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    found.sort();
+    Ok(found)
+}

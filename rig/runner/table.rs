@@ -1,0 +1,89 @@
+//! Shows results: a table for people, `summary.json` for programs.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "the rig's results are for standard output and a file"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use narrows::units::BytesPerSec;
+use serde::Serialize;
+
+use super::error::{Result, RigError};
+
+/// The result of one scenario.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// Its name.
+    pub(crate) scenario: String,
+    /// The limit that was injected.
+    pub(crate) injected: String,
+    /// The hop that narrows named.
+    pub(crate) named: Option<String>,
+    /// The rate that was injected.
+    pub(crate) injected_bytes_per_second: Option<f64>,
+    /// The rate that was measured.
+    pub(crate) measured_bytes_per_second: Option<f64>,
+    /// Whether all expectations held.
+    pub(crate) pass: bool,
+    /// How long the machine ran.
+    #[serde(skip)]
+    pub(crate) elapsed: Duration,
+    /// What did not hold.
+    #[serde(skip)]
+    pub(crate) complaints: Vec<String>,
+    /// What helps to find out why.
+    #[serde(skip)]
+    pub(crate) log: String,
+}
+
+/// Prints the head of the table.
+pub(crate) fn head() {
+    println!(
+        "{:<20} {:<34} {:<24} {:>12} {:>12} {:>7} {:>5}  result",
+        "scenario", "injected", "named", "injected", "measured", "error", "time"
+    );
+}
+
+impl Row {
+    /// Prints the row, and for a failure what did not hold.
+    pub(crate) fn print(&self) {
+        let rate =
+            |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), |r| BytesPerSec::new(r).to_string());
+        let error = match (self.injected_bytes_per_second, self.measured_bytes_per_second) {
+            (Some(injected), Some(measured)) => format!("{:+.1} %", (measured / injected - 1.0) * 100.0),
+            _ => "–".to_owned(),
+        };
+        println!(
+            "{:<20} {:<34} {:<24} {:>12} {:>12} {:>7} {:>3} s  {}",
+            self.scenario,
+            self.injected,
+            self.named.as_deref().unwrap_or("–"),
+            rate(self.injected_bytes_per_second),
+            rate(self.measured_bytes_per_second),
+            error,
+            self.elapsed.as_secs(),
+            if self.pass { "pass" } else { "FAIL" }
+        );
+        for complaint in &self.complaints {
+            println!("    {}", complaint.trim().replace('\n', "\n    "));
+        }
+    }
+}
+
+/// Prints the guests' logs of failures and the last line, and writes `summary.json`.
+pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<()> {
+    for row in rows.iter().filter(|row| !row.pass) {
+        println!("\n──── {} ────\n{}", row.scenario, row.log.trim_end());
+    }
+    let path = target.join("summary.json");
+    let text = serde_json::to_string_pretty(rows).unwrap_or_default();
+    fs::write(&path, text + "\n").map_err(RigError::file(&path))?;
+    let passed = rows.iter().filter(|row| row.pass).count();
+    println!("\n{passed} passed, {} failed", rows.len() - passed);
+    Ok(())
+}

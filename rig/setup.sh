@@ -1,0 +1,81 @@
+#!/bin/sh
+# Installs what the rig needs and unpacks a Debian kernel into target/rig/kernel (which is not installed).
+# Idempotent: does nothing, and needs no network, when all is there.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+target=${CARGO_TARGET_DIR:-$here/../target}/rig
+
+if [ "$(uname -m)" != x86_64 ]; then
+    echo "rig/setup.sh: the rig boots an x86-64 kernel and takes its tools from this machine, which is $(uname -m)" >&2
+    exit 2
+fi
+if ! command -v apt-get >/dev/null; then
+    echo "rig/setup.sh: needs apt-get (Debian or Ubuntu) to fetch QEMU, the tools and a kernel" >&2
+    exit 2
+fi
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "rig/setup.sh: needs root or sudo for: $*" >&2
+        exit 2
+    fi
+}
+
+missing=
+for package in bcache-tools busybox-static cpio cryptsetup-bin dmsetup e2fsprogs fio iproute2 kmod lvm2 mdadm \
+    nvme-cli perl-base qemu-system-x86 zstd; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+if [ -n "$missing" ]; then
+    as_root apt-get update -q
+    # shellcheck disable=SC2086 # a list of names
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+fi
+
+if [ -e "$target/kernel/vmlinuz" ]; then
+    exit 0
+fi
+# Debian names the current kernel by a meta package; Ubuntu has its own, in two packages.
+for meta in linux-image-amd64 linux-image-generic; do
+    image=$(apt-cache depends "$meta" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+    [ -z "$image" ] || break
+done
+if [ -z "$image" ]; then
+    as_root apt-get update -q
+    image=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+fi
+if [ -z "$image" ]; then
+    echo "rig/setup.sh: no package linux-image-amd64 or linux-image-generic is known to apt" >&2
+    exit 2
+fi
+packages=$image
+modules=linux-modules-${image#linux-image-}
+extra=linux-modules-extra-${image#linux-image-}
+for name in "$modules" "$extra"; do
+    if apt-cache show "$name" >/dev/null 2>&1; then packages="$packages $name"; fi
+done
+
+work=$target/kernel.new
+rm -rf "$work"
+mkdir -p "$work/packages" "$work/root"
+(
+    cd "$work/packages"
+    # shellcheck disable=SC2086 # a list of names
+    apt-get download -q $packages
+)
+for package in "$work"/packages/*.deb; do
+    dpkg -x "$package" "$work/root"
+done
+release=${image#linux-image-}
+mv "$work/root/boot/vmlinuz-$release" "$work/vmlinuz"
+depmod -b "$work/root" "$release"
+printf '%s\n' "$release" >"$work/release"
+rm -rf "$work/packages" "$target/kernel"
+mv "$work" "$target/kernel"
+echo "rig/setup.sh: kernel $release is in $target/kernel"
