@@ -220,7 +220,7 @@ impl Root {
     /// that moved in between would give a record that answers otherwise than the machine did.
     fn read_noted(&self, path: &str, most: u64) -> Result<Vec<u8>, Miss> {
         let Some(record) = &self.record else { return read_live(path, most) };
-        if let Some((asked, read)) = record.borrow().read.get(path).filter(|(asked, _)| *asked >= most) {
+        if let Some((_, read)) = record.borrow().read.get(path).filter(|(asked, _)| *asked >= most) {
             let cut = usize::try_from(most).unwrap_or(usize::MAX);
             return read.clone().map(|content| content.get(..cut).map_or(content.clone(), <[u8]>::to_vec));
         }
