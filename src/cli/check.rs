@@ -41,7 +41,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     }
     Ok(match verdict.has_faults_or_limits() {
         true => FINDINGS,
-        false if subjects.is_empty() && !unseen.is_empty() => FAILED,
+        false if !unseen.is_empty() => FAILED,
         false => NOTHING_FOUND,
     })
 }
