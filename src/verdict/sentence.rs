@@ -113,7 +113,9 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
             format!("{state}{} usable{}", own.rate, wants.unwrap_or_default())
         }
         _ => {
+            let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
             let how = match own.basis {
+                Basis::Guess if is_class => " at most, by estimate",
                 Basis::Guess => ", by estimate",
                 Basis::Spec => ", as published",
                 Basis::Formula | Basis::Measured => "",
