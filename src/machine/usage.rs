@@ -345,10 +345,11 @@ mod tests {
     use crate::machine::tree::{Node, Tree};
     use proptest::prelude::*;
 
+    const SCSI: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata2/host1/target1:0:0/1:0:0:0/block";
+
     /// A disk `sdb` with a partition, and a disk `sdc` that nothing uses.
     fn machine() -> Tree {
         let mut tree = Tree::new();
-        let scsi = "/sys/devices/pci0000:00/0000:00:17.0/ata2/host1/target1:0:0/1:0:0:0/block";
         for (path, text) in [
             ("sdb/dev", "8:16"),
             ("sdb/size", "2097152"),
@@ -359,14 +360,14 @@ mod tests {
             ("sdc/size", "2097152"),
             ("sdc/ro", "0"),
         ] {
-            tree.file(&format!("{scsi}/{path}"), text);
+            tree.file(&format!("{SCSI}/{path}"), text);
         }
         for (name, path) in [("sdb", "sdb"), ("sdb1", "sdb/sdb1"), ("sdc", "sdc")] {
-            tree.link(&format!("/sys/class/block/{name}"), &format!("{scsi}/{path}"));
+            tree.link(&format!("/sys/class/block/{name}"), &format!("{SCSI}/{path}"));
             tree.file(&format!("/dev/{name}"), "");
         }
         for (number, path) in [("8:16", "sdb"), ("8:17", "sdb/sdb1"), ("8:32", "sdc")] {
-            tree.link(&format!("/sys/dev/block/{number}"), &format!("{scsi}/{path}"));
+            tree.link(&format!("/sys/dev/block/{number}"), &format!("{SCSI}/{path}"));
         }
         tree.file("/proc/swaps", "Filename Type Size Used Priority\n")
             .file("/proc/1/mountinfo", "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
@@ -414,7 +415,7 @@ mod tests {
             .file("/sys/devices/virtual/block/dm-0/dev", "253:0")
             .file("/sys/devices/virtual/block/dm-0/dm/name", "vault")
             .link("/sys/devices/virtual/block/dm-0/slaves/sdb1", "/sys/class/block/sdb1")
-            .link("/sys/class/block/sdb1/holders/dm-0", "/sys/class/block/dm-0")
+            .link(&format!("{SCSI}/sdb/sdb1/holders/dm-0"), "/sys/class/block/dm-0")
             .link("/dev/mapper/vault", "../dm-0")
             .file("/dev/dm-0", "")
             .file("/proc/swaps", "Filename Type Size Used Priority\n/dev/mapper/vault partition 1 0 -2\n");
@@ -453,7 +454,7 @@ mod tests {
     #[test]
     fn a_registered_bcache_device_is_in_use() {
         let mut tree = machine();
-        tree.insert("/sys/class/block/sdc/bcache", Node::Dir);
+        tree.insert(&format!("{SCSI}/sdc/bcache"), Node::Dir);
         assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), How::Bcache)]);
     }
 
@@ -481,14 +482,14 @@ mod tests {
         assert_eq!(serial_of_vpd(b"\0\x83\0\x04abcd"), None);
         assert_eq!(serial_of_vpd(b""), None);
         let mut tree = machine();
-        tree.file("/sys/class/block/sdc/device/vpd_pg80", "\0\u{0}");
+        tree.file(&format!("{SCSI}/sdc/device/vpd_pg80"), "\0\u{0}");
         assert_eq!(identity(&Root::from_tree(tree.clone()), "sdc"), Identity::None);
-        tree.file("/sys/class/block/sdc/device/wwid", "naa.5002538d\n");
+        tree.file(&format!("{SCSI}/sdc/device/wwid"), "naa.5002538d\n");
         assert_eq!(
             identity(&Root::from_tree(tree.clone()), "sdc"),
             Identity::WorldWideName("naa.5002538d".to_owned())
         );
-        tree.file("/sys/class/block/sdc/device/serial", "S5GX  \n");
+        tree.file(&format!("{SCSI}/sdc/device/serial"), "S5GX  \n");
         assert_eq!(identity(&Root::from_tree(tree), "sdc"), Identity::Serial("S5GX".to_owned()));
         assert_eq!(
             identity(&Root::from_tree(Tree::new()), "nullb0"),
