@@ -1,4 +1,5 @@
-//! Only three files open anything for writing: the scratch file, the guard, and the file of `narrows snapshot`.
+//! Only four files open anything for writing: those of the scratch file, the guard, `narrows snapshot` and the
+//! device-mapper's control node.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,6 +15,7 @@ const WRITERS: &[(&str, &str)] = &[
     ("load/scratch.rs", "a nameless file of its own"),
     ("load/guard/open.rs", "a device with a permit"),
     ("cli/snapshot.rs", "a new file that the user named"),
+    ("machine/dm_ioctl.rs", "/dev/mapper/control, to ask for tables: its ioctls need a writable handle"),
 ];
 
 /// Every way of the standard library, of nix and of libc to open for writing that could appear.
@@ -43,7 +45,9 @@ fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
 /// What a file does outside of its tests, comments left out.
 fn code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    // The scratch file's own constructor is called from elsewhere; it is no way to open a file.
+    code.join("\n").replace("ScratchFile::create", "")
 }
 
 #[test]

@@ -29,7 +29,7 @@ In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
 Exit status:
   0  nothing was found that could be better
   1  there are findings: a fault, or a limit
-  2  it could not be done; standard error says why";
+  2  it could not be done, or not to its end; standard error says why";
 
 /// Finds the narrowest point of a storage path, proves it by measurement, and says what would widen it.
 ///
@@ -88,14 +88,14 @@ pub struct CheckArgs {
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
     ///
     /// quick takes 10 s at most, full runs until the rate is steady (about a minute). A device is only ever read. For
-    /// a file system a scratch file is made and removed again, however the run ends.
+    /// a file system a scratch file is made and removed again, however the run ends. Ctrl-C ends the run early: what
+    /// was measured until then is shown, and the exit status is 2.
     #[arg(
         long,
         value_name = "HOW",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "quick",
-        requires = "target",
         conflicts_with = "from"
     )]
     pub measure: Option<Measure>,
@@ -112,7 +112,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "HOP")]
     pub why: Option<String>,
 
-    /// Look at a recorded machine: a file of `narrows snapshot`, or a tar archive of its sys, proc and dev; - is standard input
+    /// Look at a recorded machine: a file of `narrows snapshot`, or its sys, proc and dev in a directory or tar archive; - is standard input
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
 
@@ -265,7 +265,6 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_together_is_refused() {
-        assert!(refused(&["--measure"]).contains("TARGET"));
         assert!(refused(&["/srv", "--measure", "--from", "x.tar.zst"]).contains("--from"));
         assert!(refused(&["/srv", "--json", "--plain"]).contains("--plain"));
         assert!(refused(&["/srv", "--scratch", "/tmp"]).contains("--measure"));

@@ -7,7 +7,7 @@ use crate::machine::block::Sata;
 use crate::path::{Hop, HopSpec};
 use crate::units::BitsPerSec;
 
-use super::super::attribution::Cause;
+use super::super::attribution::{Attribution, Cause};
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::{Context, Judged};
 
@@ -20,14 +20,12 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         let HopSpec::Sata(sata) = &hop.spec else { return None };
         let speed = *sata.speed.value()?;
         let slower = sata.port_speed.value().is_some_and(|port| port.get() > speed.get());
-        let proven = judged.limited_by(index).any(|(_, limit)| limit.cause == Cause::Explained);
+        let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
+        let proven = limit.filter(|limit| limit.cause == Cause::Explained);
         match (is_solid_state(judged, hop), slower) {
             (true, true) => Some(degraded(hop, sata, speed)),
-            (true, false) if speed.get() < FASTEST && judged.is_limit(index) => {
-                Some(narrows(hop, sata, speed))
-            }
-            _ if proven => Some(narrows(hop, sata, speed)),
-            _ => None,
+            (true, false) if speed.get() < FASTEST => limit.map(|limit| narrows(hop, sata, speed, limit)),
+            _ => proven.map(|limit| narrows(hop, sata, speed, limit)),
         }
     })
     .collect()
@@ -64,13 +62,13 @@ fn degraded(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
         ])
 }
 
-fn narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
-    let summary = format!("SATA is the narrows of this path: {} runs at {speed}.", sata.port);
+fn narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec, limit: &Attribution) -> Finding {
+    let summary = format!("SATA {}: {} runs at {speed}.", limit.is_the_narrows(), sata.port);
     let advice = match speed.get() < FASTEST {
         true => "Move the drive to a 6 Gbit/s port.",
         false => "SATA gets no faster; an NVMe drive does.",
     };
-    Finding::about(Code::SataLimited, Severity::Limit, hop, summary)
+    Finding::about(Code::SataLimited, limit.severity(), hop, summary)
         .with_evidence(evidence(sata))
         .with_advice([Advice::new(advice)])
 }

@@ -2,12 +2,14 @@
 //!
 //! A device that knows USB 3 and is connected at 480 Mbit/s announces version 2.10 or later (USB 3.2 specification,
 //! section 9.2.6.6): a cable without the fast pairs, or a USB 2 port. That can be changed. At a fast speed below the
-//! port's nobody but the maker can tell device from cable, so it is a `limit` and only where USB is the narrows.
+//! port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the narrows, and
+//! `info` where the drive behind it may be slower.
 
 use crate::machine::block::Usb;
 use crate::path::{Hop, HopSpec};
 use crate::units::BitsPerSec;
 
+use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::{Context, Judged};
 
@@ -22,7 +24,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         if speed.get() <= HIGH_SPEED * 1e6 && announces_usb3(usb) {
             return Some(slow_cable(hop, usb, speed));
         }
-        judged.is_limit(index).then(|| narrows(hop, usb, speed))
+        judged.limited_by(index).next().map(|(_, limit)| narrows(hop, usb, speed, limit))
     })
     .collect()
 }
@@ -63,17 +65,18 @@ fn slow_cable(hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
         ])
 }
 
-fn narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
+fn narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec, limit: &Attribution) -> Finding {
     let below = usb.root_hub_speed.value().is_some_and(|hub| hub.get() > speed.get());
     let why = if below { "; the port can do more, so device or cable set it" } else { "" };
-    let summary = format!("USB is the narrows of this path: device {} runs at {speed}{why}.", usb.device);
+    let is = limit.is_the_narrows();
+    let summary = format!("USB {is}: device {} runs at {speed}{why}.", usb.device);
     let one_at_a_time = usb.driver.value().is_some_and(|driver| driver == "usb-storage");
     let advice = one_at_a_time.then(|| {
         Advice::new(
             "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.",
         )
     });
-    Finding::about(Code::UsbLimited, Severity::Limit, hop, summary)
+    Finding::about(Code::UsbLimited, limit.severity(), hop, summary)
         .with_confidence(Confidence::Medium)
         .with_evidence(evidence(usb))
         .with_advice(advice)
@@ -110,9 +113,11 @@ mod tests {
 
     #[test]
     fn a_usb_2_device_is_a_limit_and_the_driver_is_advised_on() {
-        let finding = path(480.0, " 2.00", 480.0, None).finding(Code::UsbLimited).expect("USB 2");
+        let finding = path(480.0, " 2.00", 480.0, Some(500.0)).finding(Code::UsbLimited).expect("USB 2");
         assert_eq!(finding.severity, Severity::Limit);
         assert!(finding.advice[0].action.contains("UAS"));
+        let unknown = path(480.0, " 2.00", 480.0, None).finding(Code::UsbLimited).expect("USB 2");
+        assert_eq!(unknown.severity, Severity::Info, "the stick may be slower");
     }
 
     #[test]
