@@ -24,8 +24,18 @@ const TOOLS: &[&str] = &[
     "make-bcache",
     "mdadm",
     "mke2fs",
+    "mkfs.btrfs",
+    "mkfs.exfat",
+    "mkfs.f2fs",
+    "mkfs.nilfs2",
+    "mkfs.ntfs",
+    "mkfs.vfat",
+    "mkfs.xfs",
+    "mkudffs",
     "nvme",
     "perl",
+    "sfdisk",
+    "sgdisk",
     "tc",
 ];
 

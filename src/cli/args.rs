@@ -66,6 +66,15 @@ pub enum Command {
     /// UUIDs, MAC and IP addresses, the host name, and mount points that are not well known are replaced, each by the
     /// same token wherever it stands, so that the verdict stays the same.
     Snapshot(SnapshotArgs),
+    /// Say whether narrows may write to a block device, and everything that speaks against it; writes nothing
+    ///
+    /// A device is free when it, its partitions and whatever is built on it hold no known signature, its first and last
+    /// MiB are zero, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices, open files), and
+    /// --i-own gives its serial number. There is no way around a refusal but to change what it names. Run it as root:
+    /// what cannot be looked at speaks against writing.
+    ///
+    /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined.
+    Guard(GuardArgs),
 }
 
 /// What `check` is asked.
@@ -157,6 +166,24 @@ pub struct SnapshotArgs {
     pub no_redact: bool,
 }
 
+/// What `guard` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct GuardArgs {
+    /// The block device, such as /dev/nvme1n1; links are followed
+    pub device: String,
+
+    /// The serial number of the device, to show that it is the one that is meant
+    ///
+    /// A device without one is named by its worldwide name, a loop device by its file, a device in memory (zram, brd,
+    /// null_blk) by its kernel name.
+    #[arg(long, value_name = "SERIAL")]
+    pub i_own: Option<String>,
+
+    /// Print JSON (schema narrows/guard/1)
+    #[arg(long)]
+    pub json: bool,
+}
+
 impl Cli {
     /// What to do: the command that was typed, or `check`.
     pub fn into_command(self) -> Command {
@@ -216,6 +243,8 @@ mod tests {
         insta::assert_snapshot!("long_help", command.render_long_help());
         let snapshot = command.find_subcommand_mut("snapshot").expect("is a command");
         insta::assert_snapshot!("snapshot_help", snapshot.render_long_help());
+        let guard = command.find_subcommand_mut("guard").expect("is a command");
+        insta::assert_snapshot!("guard_help", guard.render_long_help());
     }
 
     #[test]

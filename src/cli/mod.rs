@@ -7,6 +7,7 @@ pub mod args;
 mod check;
 mod facts;
 mod failure;
+mod guard;
 mod measure;
 mod output;
 mod snapshot;
@@ -45,5 +46,6 @@ fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
+        Command::Guard(args) => guard::run(&args),
     }
 }
