@@ -1,4 +1,4 @@
-//! Folds the ceilings of a path to its narrowest hop.
+//! Ranks the hops of a path by what they let through.
 
 use super::{Ceilings, Direction};
 use crate::path::Path;
@@ -32,22 +32,6 @@ pub fn rank(path: &Path, ceilings: &[Ceilings], direction: Direction) -> Vec<Nar
         .collect();
     ranked.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
     ranked
-}
-
-/// The narrowest hop of a path, and the one that would limit if that were as wide as could be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PathLimit {
-    /// The narrowest hop.
-    pub limiting: Narrow,
-    /// The next one behind it; `None` when no other ceiling is known.
-    pub next: Option<Narrow>,
-}
-
-/// What limits a path in one direction; `None` when no hop of it has a known ceiling.
-pub fn path_limit(path: &Path, ceilings: &[Ceilings], direction: Direction) -> Option<PathLimit> {
-    let ranked = rank(path, ceilings, direction);
-    let mut ranked = ranked.into_iter();
-    Some(PathLimit { limiting: ranked.next()?, next: ranked.next() })
 }
 
 #[cfg(test)]
@@ -103,20 +87,21 @@ mod tests {
             (member, Some(3000.0)),
             (member, Some(3000.0)),
         ]);
-        let read = path_limit(&path, &ceilings, Direction::Read).expect("known");
-        assert_eq!((read.limiting.hop, read.limiting.rate), (1, BytesPerSec::from_mb(3592.0)));
-        assert_eq!(read.next.map(|next| (next.hop, next.rate)), Some((2, BytesPerSec::from_mb(6000.0))));
-        let write = path_limit(&path, &ceilings, Direction::Write).expect("known");
-        assert_eq!((write.limiting.hop, write.limiting.rate), (1, BytesPerSec::from_mb(1796.0)));
+        let of = |direction| {
+            let ranked = rank(&path, &ceilings, direction);
+            ranked.iter().map(|narrow| (narrow.hop, narrow.rate.get() / 1e6)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Direction::Read), [(1, 3592.0), (2, 6000.0), (3, 6000.0)]);
+        assert_eq!(of(Direction::Write), [(1, 1796.0), (2, 3000.0), (3, 3000.0)]);
     }
 
     #[test]
     fn a_path_without_known_ceilings_has_no_limit_and_idle_hops_do_not_count() {
         let (unknown, none) = path(&[(Traffic::ONE, None)]);
-        assert_eq!(path_limit(&unknown, &none, Direction::Read), None);
+        assert_eq!(rank(&unknown, &none, Direction::Read), []);
         let (idle, some) = path(&[(Traffic { read: 0.0, write: 1.0 }, Some(1.0)), (Traffic::ONE, Some(2.0))]);
-        let limit = path_limit(&idle, &some, Direction::Read).expect("known");
-        assert_eq!((limit.limiting.hop, limit.next), (1, None));
+        let ranked = rank(&idle, &some, Direction::Read);
+        assert_eq!(ranked.iter().map(|narrow| narrow.hop).collect::<Vec<_>>(), [1]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Whole paths of known machines, folded to what limits them.
 
-use super::narrow::{PathLimit, path_limit};
+use super::narrow::{Narrow, rank};
 use super::*;
 use crate::catalog::catalog;
 use crate::machine::cipher::CipherRate;
@@ -27,9 +27,16 @@ fn path(hops: Vec<Hop>) -> Path {
     Path { target: "/dev/nvme0n1".to_owned(), asked: Target::Block("nvme0n1".to_owned()), hops }
 }
 
-fn read_limit(path: &Path) -> PathLimit {
+/// The narrowest hop for reads, and the one after it.
+struct Limits {
+    limiting: Narrow,
+    next: Option<Narrow>,
+}
+
+fn read_limit(path: &Path) -> Limits {
     let ceilings: Vec<Ceilings> = path.hops.iter().map(of_hop).collect();
-    path_limit(path, &ceilings, Direction::Read).expect("some ceiling is known")
+    let mut ranked = rank(path, &ceilings, Direction::Read).into_iter();
+    Limits { limiting: ranked.next().expect("some ceiling is known"), next: ranked.next() }
 }
 
 fn link(speed: GtPerSec, lanes: u8, device: (GtPerSec, u8)) -> HopSpec {

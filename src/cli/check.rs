@@ -87,7 +87,11 @@ fn measure(
             .hint("leave out --measure, or leave out --from to measure this machine"));
     }
     match subjects {
-        [subject] => measure::run(extent, root, machine, subject, args),
+        [subject] => {
+            let completion = measure::run(extent, root, machine, subject, args);
+            subject.settle_links();
+            completion
+        }
         _ => Err(Failure::new("one path is measured at a time").hint("name one device, mount or directory")),
     }
 }

@@ -6,7 +6,7 @@ use super::slot;
 use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort};
 use crate::machine::Machine;
 use crate::machine::fact::Fact;
-use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
+use crate::machine::pci::{LinkEnd, PciDevice, PciId, PortType};
 use crate::units::{GtPerSec, Lanes};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
@@ -182,8 +182,3 @@ const INTEL_INTERNAL: &[(u16, &[u16])] = &[(
         0x15e4, 0x15e5, 0x37cc, 0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3, 0x37d4,
     ],
 )];
-
-/// Whether `address` is on this link: the function that names it, or another of the same card.
-pub(super) fn is_same_device(a: PciAddress, b: PciAddress) -> bool {
-    (a.domain, a.bus, a.device) == (b.domain, b.bus, b.device)
-}

@@ -1,6 +1,5 @@
 //! Which slot of the board does a link lead to?
 
-use super::link::is_same_device;
 use super::lookup::Published;
 use crate::catalog::BoardSlot;
 use crate::machine::Machine;
@@ -51,7 +50,7 @@ fn claimed(machine: &Machine, device: PciAddress, port: Option<PciAddress>) -> O
         return None;
     }
     let points =
-        |slot: &&Slot| slot.address.is_some_and(|claim| is_same_device(claim, device) || Some(claim) == port);
+        |slot: &&Slot| slot.address.is_some_and(|claim| claim.card() == device.card() || Some(claim) == port);
     let mut found: Vec<&Slot> = slots.iter().filter(points).collect();
     found.sort_by_key(|slot| slot.in_use != Some(true));
     found.into_iter().find(|slot| slot.in_use != Some(false))

@@ -21,11 +21,12 @@ pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 use std::collections::BTreeMap;
 
-use crate::ceiling::{Ceilings, Direction};
+use crate::ceiling::{Ceilings, Direction, pcie};
 use crate::load::measurement::Measurement;
 use crate::machine::Machine;
 use crate::machine::activity::Activity;
-use crate::path::{HopId, Path};
+use crate::machine::fact::Fact;
+use crate::path::{HopId, HopSpec, Path};
 use crate::units::BytesPerSec;
 
 /// One path with its ceilings and what was measured on it.
@@ -37,6 +38,25 @@ pub struct Subject {
     pub ceilings: Vec<Ceilings>,
     /// The runs that were made on it, if any.
     pub runs: Vec<Run>,
+}
+
+impl Subject {
+    /// Puts what runs saw of the links in place of what was expected of them: a link that idles below its best speed is
+    /// expected to speed up, and under load it shows whether it does.
+    pub fn settle_links(&mut self) {
+        for (hop, ceilings) in self.path.hops.iter().zip(&mut self.ceilings) {
+            let HopSpec::Link(link) = &hop.spec else { continue };
+            let address = link.device.address;
+            let seen = self.runs.iter().filter_map(|run| run.activity.links.get(&address)?.speed).max();
+            let Some(speed) = seen else { continue };
+            let source = format!("/sys/bus/pci/devices/{address}/current_link_speed, under load");
+            let mut loaded = link.clone();
+            for end in std::iter::once(&mut loaded.device).chain(&mut loaded.port) {
+                end.link.current_speed = Fact::known(speed, source.as_str());
+            }
+            *ceilings = pcie::as_trained(&loaded);
+        }
+    }
 }
 
 /// One run and what the machine did meanwhile.

@@ -16,6 +16,14 @@ pub struct PciAddress {
     pub function: u8,
 }
 
+impl PciAddress {
+    /// The address of the card or chip: that of function 0 beside this one.
+    #[must_use]
+    pub const fn card(self) -> Self {
+        Self { function: 0, ..self }
+    }
+}
+
 /// A text that is no PCI address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a PCI address such as `0000:02:00.0`")]

@@ -85,6 +85,21 @@ fn a_chipset_whose_uplink_is_a_link_of_its_own_is_one_part() {
 }
 
 #[test]
+fn a_link_that_stays_slow_under_load_is_the_narrows_and_one_that_speeds_up_is_not() {
+    // Gen1 x4: 1 GB/s raw, 840 MB/s in payloads of 128 bytes. It was expected to speed up to Gen4.
+    let under_load = |generation| {
+        let load = run(830.0).disk("nvme0n1", 830.0, 31.0).link_at(at(2), generation);
+        let mut path = Sketch::drive(link((1, 4), (4, 4), (4, 4))).run(load);
+        path.subject.settle_links();
+        path
+    };
+    assert_eq!(under_load(1).limiting(), "link:0000:02:00.0");
+    let gain = under_load(1).finding(Code::LinkSpeedDegraded).map(|finding| finding.best_gain().get() > 6e9);
+    assert_eq!(gain, Some(true));
+    assert_eq!(under_load(4).limiting(), "device:nvme0n1");
+}
+
+#[test]
 fn the_slow_member_of_a_stripe_is_named_by_the_queue_that_it_holds() {
     let slow = run(40.0).disk("nvme0n1", 20.0, 1.0).disk("nvme1n1", 20.0, 31.0);
     assert_eq!(stripe().run(slow).limiting(), "device:nvme1n1");

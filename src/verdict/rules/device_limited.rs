@@ -6,7 +6,7 @@ use crate::path::{Hop, HopKind, HopSpec};
 
 use super::super::attribution::{Attribution, Cause, peers};
 use super::super::case::Case;
-use super::super::finding::{Code, Confidence, Finding, Severity};
+use super::super::finding::{Code, Finding, Severity};
 use super::super::trust::Audit;
 use super::{Context, Judged};
 
@@ -34,7 +34,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
     // The class of a hard disk of unknown model says what it does at most.
     let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
-    let at_most = if is_class && limit.confidence == Confidence::Low { "at most " } else { "" };
+    let at_most = if is_class && limit.cause == Cause::Smallest { "at most " } else { "" };
     let rate = limit.rate.map(|rate| format!(", {at_most}{rate}")).unwrap_or_default();
     match &hop.spec {
         HopSpec::Device(device) if medium::is_virtual(device) => {

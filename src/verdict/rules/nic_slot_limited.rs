@@ -19,7 +19,7 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         .filter_map(|(index, hop)| {
             let HopSpec::Network(network) = &hop.spec else { return None };
             let address = network.address?;
-            let link = links.iter().find(|link| is_one_card(link.link.device.address, address))?;
+            let link = links.iter().find(|link| link.link.device.address.card() == address.card())?;
             let carries = case.ceiling(link.index)?.rate()?;
             let (ports, wire) = wires_of(context, network, address, case.ceiling(index)?.rate()?);
             if carries.get() >= wire.get() {
@@ -43,10 +43,6 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         .collect()
 }
 
-fn is_one_card(a: PciAddress, b: PciAddress) -> bool {
-    (a.domain, a.bus, a.device) == (b.domain, b.bus, b.device)
-}
-
 /// The number of ports of a card that have a line rate, and what they carry together; `one` is the goodput of the
 /// port of this path, which the others are taken to share in proportion to their line rates.
 fn wires_of(
@@ -61,7 +57,7 @@ fn wires_of(
         .machine
         .nics
         .values()
-        .filter(|nic| nic.pci.is_some_and(|pci| is_one_card(pci, address)))
+        .filter(|nic| nic.pci.is_some_and(|pci| pci.card() == address.card()))
         .filter_map(|nic| nic.speed.value().map(|speed| speed.get()))
         .collect();
     let all: f64 = speeds.iter().sum();

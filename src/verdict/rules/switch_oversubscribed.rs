@@ -112,7 +112,7 @@ impl Shared {
             .filter_map(|address| machine.pci.get(address))
             .filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06))
             // The functions of one card share its link.
-            .filter(|device| cards.insert((device.address.domain, device.address.bus, device.address.device)))
+            .filter(|device| cards.insert(device.address.card()))
             .filter_map(|device| Some((device.address, wanted(machine, device)?)))
             .collect();
         let wanted: BytesPerSec = rates.iter().map(|(_, rate)| *rate).sum();
@@ -135,10 +135,7 @@ impl Shared {
 /// What a device can ask for: its link or, for a network card, the wires of its ports if they carry less.
 fn wanted(machine: &Machine, device: &PciDevice) -> Option<BytesPerSec> {
     let link = raw_of(machine, device.address)?;
-    let here = |address: PciAddress| {
-        let card = |at: PciAddress| (at.domain, at.bus, at.device);
-        card(address) == card(device.address)
-    };
+    let here = |address: PciAddress| address.card() == device.address.card();
     let wires: BytesPerSec = machine
         .nics
         .values()
