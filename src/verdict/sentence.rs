@@ -68,9 +68,17 @@ fn nothing_known(judged: &Judged<'_>) -> String {
         .take(2)
         .collect();
     let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
-    format!(
-        "No hop of the path to {target} has a known ceiling{why}; run with --measure to learn what it does."
-    )
+    if let Some(measurement) = case.measurement() {
+        let rate = measurement.bytes_per_second;
+        return format!("Reads of {target} reached {rate}; what limits them cannot be seen{why}.");
+    }
+    // A controller or an interface alone has no bytes to read.
+    let has_bytes = |hop: &Hop| matches!(hop.kind(), HopKind::Device | HopKind::Filesystem);
+    let next = match case.path().hops.iter().any(has_bytes) {
+        true => "; run with --measure to learn what it does",
+        false => "",
+    };
+    format!("No hop of the path to {target} has a known ceiling{why}{next}.")
 }
 
 fn of_direction(judged: &Judged<'_>, direction: Direction, limit: &Attribution, who: &str) -> String {
@@ -323,6 +331,16 @@ mod tests {
             "Reads of /dev/nvme0n1 reached 80 MB/s, limited by nvme0n1. Behind it comes the PCIe link of 0000:02:00.0, \
              3.59 GB/s."
         );
+    }
+
+    #[test]
+    fn where_nothing_is_known_a_run_says_what_it_reached_and_only_bytes_can_be_measured() {
+        let nothing = || Sketch::of("/").memory();
+        assert_eq!(nothing().path().sentence, "No hop of the path to / has a known ceiling.");
+        let with_device = Sketch::of("/dev/vda").device("vda", None).memory().path().sentence;
+        assert!(with_device.ends_with("; run with --measure to learn what it does."), "{with_device}");
+        let measured = nothing().run(run(300.0)).path().sentence;
+        assert_eq!(measured, "Reads of / reached 300 MB/s; what limits them cannot be seen.");
     }
 
     /// A stripe of four drives, each behind a link of its own and all behind one more link.
