@@ -11,6 +11,10 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) enum Op {
     Read,
     Write,
+    /// fsync(2) of the whole file.
+    Fsync,
+    /// fdatasync(2) of the whole file.
+    Fdatasync,
 }
 
 /// An I/O to do.
@@ -19,7 +23,7 @@ pub(super) struct Request {
     pub(super) op: Op,
     /// The first byte.
     pub(super) offset: u64,
-    /// How many bytes.
+    /// How many bytes; none for a sync.
     pub(super) length: u32,
 }
 

@@ -27,6 +27,7 @@ pub mod scratch;
 mod slot;
 mod slowest;
 mod source;
+mod spread;
 pub mod stats;
 mod tally;
 pub mod target;

@@ -33,6 +33,8 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Whether io_uring is used; else why not.
     pub(super) ring: Result<(), Option<io::Error>>,
+    /// The bytes that are visited.
+    pub(super) region: Bytes,
     /// Bytes of the largest I/O.
     part: u32,
     reads: bool,
@@ -55,13 +57,14 @@ impl Plan {
                 (Err(error), _) => Err(Some(error)),
             },
         };
-        let deal = Deal { workload, options, blocks };
+        let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
+        let deal = Deal { workload, options, regions: &blocks };
         let (threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
             Err(_) => (deal.to_threads(), 1),
         };
-        let part = u32::try_from(blocks.block_size).unwrap_or(u32::MAX);
-        Ok(Self { threads, depth, ring, part, reads: workload.reads(), writes: workload.writes() })
+        let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
+        Ok(Self { threads, depth, ring, region, part, reads: workload.reads(), writes: workload.writes() })
     }
 
     /// I/Os that all threads together keep in flight.
@@ -91,39 +94,62 @@ impl Plan {
     }
 }
 
-/// Whether the workload can be run on the target; returns the blocks to visit.
-fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Blocks, LoadError> {
+/// Whether the workload can be run on the target; returns the blocks to visit, those of each region apart.
+fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Vec<Blocks>, LoadError> {
     check_limits(workload, options)?;
     if workload.writes() && target.kind() != Kind::Scratch {
         return Err(LoadError::NotOurs(target.path().to_owned()));
     }
-    let block_size = workload.block_size.get();
     let logical = target.logical_block_size();
-    if !block_size.is_multiple_of(logical.get()) {
-        let (asked, unit) = (human::block_size(workload.block_size), human::block_size(logical));
-        let why = format!("the block size {asked} is no multiple of the device's logical block of {unit}");
-        return Err(LoadError::Workload(why));
+    let unit = human::block_size(logical);
+    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
+    for (what, bytes) in sizes.map(|size| ("block size", size)).chain([("offset", workload.alignment_offset)])
+    {
+        if !bytes.get().is_multiple_of(logical.get()) {
+            let asked = human::block_size(bytes);
+            let why = format!("the {what} {asked} is no multiple of the device's logical block of {unit}");
+            return Err(LoadError::Workload(why));
+        }
     }
-    let region = target.region();
-    let blocks = Blocks::inside(region.start.get(), region.length.get(), block_size);
+    let regions = regions(target, workload);
+    // Each stream must have room for the largest I/O.
     let slices = u64::from(options.workers.max(options.streams));
-    if blocks.count < slices {
-        return Err(LoadError::TooSmall {
+    let need = slices.saturating_mul(workload.block_size.get() / workload.smallest_block().get());
+    match regions.iter().find(|blocks| blocks.count < need) {
+        None => Ok(regions),
+        Some(small) => Err(LoadError::TooSmall {
             path: target.path().to_owned(),
-            size: region.length,
-            block_size: Bytes::new(block_size.saturating_mul(slices)),
-        });
+            size: Bytes::new(small.count.saturating_mul(small.block_size)),
+            block_size: Bytes::new(workload.block_size.get().saturating_mul(slices)),
+        }),
     }
-    Ok(blocks)
+}
+
+/// The blocks of each region inside that of the target, as far as the working set goes.
+fn regions(target: &Target, workload: &Workload) -> Vec<Blocks> {
+    let whole = target.region();
+    let all = if workload.regions.is_empty() { vec![whole] } else { workload.regions.clone() };
+    let mut left = workload.working_set.map_or(u64::MAX, Bytes::get);
+    let (unit, shift) = (workload.smallest_block().get(), workload.alignment_offset.get());
+    let end = whole.start + whole.length;
+    let mut blocks = Vec::new();
+    for region in all {
+        let start = region.start.max(whole.start);
+        let length = (region.start + region.length).min(end).saturating_sub(start).get().min(left);
+        if left > 0 {
+            left -= length;
+            let aligned = Blocks::inside(start.get(), length.saturating_sub(shift), unit);
+            blocks.push(Blocks { first: aligned.first.saturating_add(shift), ..aligned });
+        }
+    }
+    blocks
 }
 
 /// Whether the numbers make sense, whatever the target.
 fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadError> {
     let wrong = |what: String| Err(LoadError::Workload(what));
-    let block_size = workload.block_size.get();
-    if block_size == 0 || workload.queue_depth == 0 || options.workers == 0 || options.streams == 0 {
-        let what = "block size, queue depth and the number of workers and streams must be at least 1";
-        return wrong(what.to_owned());
+    if let Some(what) = zero(workload, options) {
+        return wrong(format!("{what} must be at least 1"));
     }
     if workload.queue_depth > MAX_DEPTH {
         return wrong(format!("the queue depth {} is above the limit of {MAX_DEPTH}", workload.queue_depth));
@@ -134,7 +160,22 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if workload.write_percent > 100 {
         return wrong(format!("{} % of writes are more than all I/Os", workload.write_percent));
     }
-    let each = Memory::size(block_size, workload.queue_depth, workload.reads(), workload.writes());
+    if !workload.distribution.is_sensible() {
+        return wrong(
+            "Zipf's theta must be above 0 and at most 10, Pareto's hot part above 0 and below 0.5".to_owned(),
+        );
+    }
+    let (largest, smallest) = (workload.block_size.get(), workload.smallest_block().get());
+    if workload
+        .block_sizes
+        .iter()
+        .any(|size| !size.block_size.get().is_multiple_of(smallest) || size.block_size.get() > largest)
+    {
+        return wrong(
+            "block sizes must be multiples of the smallest and no larger than `block_size`".to_owned(),
+        );
+    }
+    let each = Memory::size(largest, workload.queue_depth, workload.reads(), workload.writes());
     if u128::from(each) * u128::from(options.workers) > u128::from(MAX_MEMORY) {
         let limit = human::block_size(Bytes::new(MAX_MEMORY));
         return wrong(format!("block size times queue depth is above the limit of {limit} for buffers"));
@@ -145,11 +186,27 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     Ok(())
 }
 
+/// What must not be zero and is.
+fn zero(workload: &Workload, options: &RunOptions) -> Option<&'static str> {
+    let sync = workload.sync.map_or(1, |sync| sync.every_writes);
+    let least_weight = workload.block_sizes.iter().map(|size| size.weight).min();
+    let is_zero = [
+        (workload.smallest_block().get() == 0 || workload.block_size.get() == 0, "the block size"),
+        (workload.queue_depth == 0, "the queue depth"),
+        (options.workers == 0, "the number of workers"),
+        (options.streams == 0, "the number of streams"),
+        (sync == 0, "the number of writes between two syncs"),
+        (least_weight == Some(0), "the weight of a block size"),
+        (workload.working_set == Some(Bytes::new(0)), "the working set"),
+    ];
+    is_zero.into_iter().find_map(|(zero, what)| zero.then_some(what))
+}
+
 /// Deals the streams of a workload.
 struct Deal<'a> {
     workload: &'a Workload,
     options: &'a RunOptions,
-    blocks: Blocks,
+    regions: &'a [Blocks],
 }
 
 impl Deal<'_> {
@@ -180,7 +237,7 @@ impl Deal<'_> {
                         let offsets = match self.workload.pattern {
                             // Together they follow one stream.
                             Pattern::Sequential => Offsets::Shared { blocks, next: next.clone() },
-                            Pattern::Random => Offsets::new(Pattern::Random, blocks, seed(thread)),
+                            Pattern::Random => self.random(blocks, seed(thread)),
                         };
                         self.source(vec![offsets], seed(thread))
                     }));
@@ -196,24 +253,34 @@ impl Deal<'_> {
     }
 
     fn source(&self, streams: Vec<Offsets>, seed: u64) -> Source {
-        let length = u32::try_from(self.blocks.block_size).unwrap_or(u32::MAX);
-        Source::new(self.workload, streams, length, seed)
+        let unit = u32::try_from(self.workload.smallest_block().get()).unwrap_or(u32::MAX);
+        Source::new(self.workload, streams, unit, seed)
     }
 
-    /// The streams of a worker: neighbours, so that its part of the region is in one piece.
+    /// The streams of a worker: in each region neighbours, so that its part of the region is in one piece. With several
+    /// regions they follow each other so that the regions take turns.
     fn streams_of(&self, worker: u64, workers: u64) -> impl Iterator<Item = Offsets> {
         let streams = u64::from(self.options.streams).max(workers);
         let first = |worker: u64| streams * worker / workers;
-        (first(worker)..first(worker + 1)).map(move |stream| self.stream(stream, streams))
+        (first(worker)..first(worker + 1)).flat_map(move |stream| {
+            (0..)
+                .zip(self.regions)
+                .map(move |(region, blocks)| self.stream(*blocks, stream, streams, region * streams + stream))
+        })
     }
 
-    fn stream(&self, index: u64, streams: u64) -> Offsets {
-        let seed = self.options.seed.wrapping_add(index);
-        let blocks = match self.workload.pattern {
-            Pattern::Random if self.options.streams == 1 => self.blocks,
-            _ => self.blocks.slice(index, streams),
-        };
-        Offsets::new(self.workload.pattern, blocks, seed)
+    /// A stream in a region, the `index`th of so many there.
+    fn stream(&self, region: Blocks, index: u64, streams: u64, seed: u64) -> Offsets {
+        let seed = self.options.seed.wrapping_add(seed);
+        match self.workload.pattern {
+            Pattern::Random if self.options.streams == 1 => self.random(region, seed),
+            Pattern::Random => self.random(region.slice(index, streams), seed),
+            Pattern::Sequential => Offsets::new(Pattern::Sequential, region.slice(index, streams), seed),
+        }
+    }
+
+    fn random(&self, blocks: Blocks, seed: u64) -> Offsets {
+        Offsets::random(self.workload.distribution, blocks, seed)
     }
 }
 
@@ -224,7 +291,8 @@ mod tests {
     fn dealt(pattern: Pattern, streams: u32, workers: u32, depth: u32, threads: bool) -> Vec<Vec<u64>> {
         let workload = Workload::read(pattern, Bytes::from_kib(4), depth, Nanos::from_millis(1));
         let options = RunOptions { streams, workers, ..RunOptions::default() };
-        let deal = Deal { workload: &workload, options: &options, blocks: Blocks::inside(0, 1 << 20, 4096) };
+        let deal =
+            Deal { workload: &workload, options: &options, regions: &[Blocks::inside(0, 1 << 20, 4096)] };
         let sources = if threads { deal.to_threads() } else { deal.to_workers() };
         let first = |mut source: Source| {
             (0..4).filter_map(|_| source.next()).map(|request| request.offset >> 12).collect()

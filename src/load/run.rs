@@ -101,6 +101,7 @@ pub fn run(
         engine: plan.describe(setups.iter().find_map(|setup| setup.granted.clone())),
         queue_depth: plan.queue_depth(),
         threads: plan.threads.len() as u32,
+        region: plan.region,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
     }))
 }

@@ -73,6 +73,8 @@ pub(super) struct Tally {
     pub(super) reads: OpTally,
     /// Writes that ended well in the window.
     pub(super) writes: OpTally,
+    /// Syncs that ended well in the window; they move no bytes.
+    pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
     /// Failed I/Os, warm-up included.
@@ -96,6 +98,7 @@ impl Tally {
             window,
             reads: OpTally::new(),
             writes: OpTally::new(),
+            syncs: OpTally::new(),
             series: vec![0; window.buckets()],
             errors: 0,
             first_error: None,
@@ -113,6 +116,7 @@ impl Tally {
         let kind = match flight.request.op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
+            Op::Fsync | Op::Fdatasync => &mut self.syncs,
         };
         kind.latencies.record(ticks);
         kind.slowest.offer(Slow { ticks, offset: flight.request.offset, end: now });
@@ -150,6 +154,7 @@ impl Tally {
     pub(super) fn merge(&mut self, other: Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
+        self.syncs.merge(&other.syncs);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
         }

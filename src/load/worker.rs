@@ -268,6 +268,8 @@ fn describe(result: i32, request: Request) -> String {
     let (what, moved) = match op {
         Op::Read => ("read", "came back"),
         Op::Write => ("write", "were taken"),
+        Op::Fsync => ("fsync", "were synced"),
+        Op::Fdatasync => ("fdatasync", "were synced"),
     };
     if result < 0 {
         let errno = Errno::from_raw(result.saturating_neg());
