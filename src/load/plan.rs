@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::error::LoadError;
+use super::ledger::Ledger;
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
+use super::spread::gcd;
+use super::stamp::{SMALLEST, STAMPED};
 use super::target::{Kind, Target};
 use super::workload::{Pattern, Workload};
 use crate::units::{Bytes, Nanos, human};
@@ -35,6 +38,11 @@ pub(super) struct Plan {
     pub(super) ring: Result<(), Option<io::Error>>,
     /// The bytes that are visited.
     pub(super) region: Bytes,
+    /// Tells the writes of this run from those of any other.
+    pub(super) nonce: u64,
+    /// Bytes of a stamped block; `None` when blocks are too small for stamps.
+    stamped: Option<u64>,
+    is_logged: bool,
     /// Bytes of the largest I/O.
     part: u32,
     reads: bool,
@@ -47,8 +55,17 @@ impl Plan {
     /// # Errors
     /// The workload does not fit the target or would write what is not a scratch file, or there is no io_uring although
     /// it was asked for.
-    pub(super) fn new(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Self, LoadError> {
+    pub(super) fn new(
+        target: &Target,
+        workload: &Workload,
+        options: &RunOptions,
+        is_logged: bool,
+    ) -> Result<Self, LoadError> {
         let blocks = check(target, workload, options)?;
+        let stamped = stamped_block(workload);
+        if is_logged {
+            check_loggable(&blocks, stamped)?;
+        }
         let ring = match options.engine {
             EngineChoice::Psync => Err(None),
             choice => match (Ring::open(workload.queue_depth), choice) {
@@ -58,13 +75,16 @@ impl Plan {
             },
         };
         let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
-        let deal = Deal { workload, options, regions: &blocks };
+        let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
         let (threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
             Err(_) => (deal.to_threads(), 1),
         };
         let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
-        Ok(Self { threads, depth, ring, region, part, reads: workload.reads(), writes: workload.writes() })
+        // The nonce only has to differ from that of the last run on the same file.
+        let nonce = getrandom::u64().unwrap_or(options.seed);
+        let (reads, writes) = (workload.reads(), workload.writes());
+        Ok(Self { threads, depth, ring, region, nonce, stamped, is_logged, part, reads, writes })
     }
 
     /// I/Os that all threads together keep in flight.
@@ -77,10 +97,22 @@ impl Plan {
     /// # Errors
     /// There is not enough memory.
     pub(super) fn memory(&self, seed: u64) -> Result<Memory, LoadError> {
-        Memory::new(self.part.into(), self.depth, self.reads, self.writes, seed).map_err(|source| {
+        let memory = Memory::new(self.part.into(), self.depth, self.reads, self.writes, seed);
+        let memory = memory.map_err(|source| {
             let bytes = Memory::size(self.part.into(), self.depth, self.reads, self.writes);
             LoadError::Memory { bytes: Bytes::new(bytes), source }
+        })?;
+        Ok(match self.stamped {
+            Some(block) if self.writes => memory.stamped(block, self.nonce),
+            _ => memory,
         })
+    }
+
+    /// The ledger of a thread, if one is kept.
+    pub(super) fn ledger(&self, source: &Source) -> Option<Ledger> {
+        let block = self.stamped.filter(|_| self.is_logged)?;
+        let (start, end) = source.extent();
+        Some(Ledger::new(start, end, block))
     }
 
     /// The engine in words; `granted` is what a ring was granted.
@@ -202,11 +234,35 @@ fn zero(workload: &Workload, options: &RunOptions) -> Option<&'static str> {
     is_zero.into_iter().find_map(|(zero, what)| zero.then_some(what))
 }
 
+/// The largest block that divides every I/O and is no larger than 4 KiB; `None` when it is too small for a stamp.
+fn stamped_block(workload: &Workload) -> Option<u64> {
+    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
+    let block = sizes.fold(STAMPED, |block, size| gcd(block, size.get()));
+    (block >= SMALLEST).then_some(block)
+}
+
+/// Whether what is written can be verified later.
+fn check_loggable(regions: &[Blocks], stamped: Option<u64>) -> Result<(), LoadError> {
+    if stamped.is_none() {
+        let why = "only writes of whole sectors of 512 bytes can be verified";
+        return Err(LoadError::Workload(why.to_owned()));
+    }
+    let mut ends: Vec<(u64, u64)> =
+        regions.iter().map(|r| (r.first, r.first + r.count * r.block_size)).collect();
+    ends.sort_unstable();
+    if ends.windows(2).any(|pair| matches!(pair, [a, b] if b.0 < a.1)) {
+        return Err(LoadError::Workload("writes to regions that overlap cannot be verified".to_owned()));
+    }
+    Ok(())
+}
+
 /// Deals the streams of a workload.
 struct Deal<'a> {
     workload: &'a Workload,
     options: &'a RunOptions,
     regions: &'a [Blocks],
+    /// Whether no two threads may write to the same place.
+    is_apart: bool,
 }
 
 impl Deal<'_> {
@@ -233,8 +289,15 @@ impl Deal<'_> {
             match streams.as_slice() {
                 [stream] => {
                     let (blocks, next) = (stream.blocks(), Arc::<AtomicU64>::default());
+                    // A slice must have room for the largest I/O.
+                    let largest = self.workload.block_size.get() / blocks.block_size.max(1);
+                    let room = blocks.count / largest.max(1);
+                    let each = if self.is_apart { each.min(room).max(1) } else { each };
                     threads.extend((0..each).map(|thread| {
                         let offsets = match self.workload.pattern {
+                            _ if self.is_apart => {
+                                self.stream(blocks, thread, each, worker + thread * workers)
+                            }
                             // Together they follow one stream.
                             Pattern::Sequential => Offsets::Shared { blocks, next: next.clone() },
                             Pattern::Random => self.random(blocks, seed(thread)),
@@ -273,7 +336,7 @@ impl Deal<'_> {
     fn stream(&self, region: Blocks, index: u64, streams: u64, seed: u64) -> Offsets {
         let seed = self.options.seed.wrapping_add(seed);
         match self.workload.pattern {
-            Pattern::Random if self.options.streams == 1 => self.random(region, seed),
+            Pattern::Random if self.options.streams == 1 && !self.is_apart => self.random(region, seed),
             Pattern::Random => self.random(region.slice(index, streams), seed),
             Pattern::Sequential => Offsets::new(Pattern::Sequential, region.slice(index, streams), seed),
         }
@@ -291,8 +354,12 @@ mod tests {
     fn dealt(pattern: Pattern, streams: u32, workers: u32, depth: u32, threads: bool) -> Vec<Vec<u64>> {
         let workload = Workload::read(pattern, Bytes::from_kib(4), depth, Nanos::from_millis(1));
         let options = RunOptions { streams, workers, ..RunOptions::default() };
-        let deal =
-            Deal { workload: &workload, options: &options, regions: &[Blocks::inside(0, 1 << 20, 4096)] };
+        let deal = Deal {
+            workload: &workload,
+            options: &options,
+            regions: &[Blocks::inside(0, 1 << 20, 4096)],
+            is_apart: false,
+        };
         let sources = if threads { deal.to_threads() } else { deal.to_workers() };
         let first = |mut source: Source| {
             (0..4).filter_map(|_| source.next()).map(|request| request.offset >> 12).collect()

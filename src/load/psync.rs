@@ -53,6 +53,10 @@ impl Engine for Psync<'_> {
         Ok(())
     }
 
+    fn memory(&mut self) -> Option<&mut Memory> {
+        Some(&mut self.memory)
+    }
+
     fn enters(&self) -> u64 {
         self.enters
     }

@@ -267,6 +267,10 @@ impl Engine for RingEngine<'_, '_> {
         Ok(())
     }
 
+    fn memory(&mut self) -> Option<&mut Memory> {
+        Some(&mut self.memory)
+    }
+
     fn enters(&self) -> u64 {
         self.enters
     }

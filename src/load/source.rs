@@ -117,6 +117,15 @@ impl Source {
         Self { streams, turn: 0, mix: Mix::new(workload, seed), sizes, cadence, unit }
     }
 
+    /// The first byte that it visits, and the one after the last.
+    pub(super) fn extent(&self) -> (u64, u64) {
+        let ends = self.streams.iter().map(|stream| {
+            let blocks = stream.blocks();
+            (blocks.first, blocks.first + blocks.count * blocks.block_size)
+        });
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
+    }
+
     /// The next I/O; `None` when there is no stream.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Request> {

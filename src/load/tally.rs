@@ -2,6 +2,7 @@
 
 use super::engine::Op;
 use super::histogram::Histogram;
+use super::ledger::Ledger;
 use super::slot::Flight;
 use super::slowest::{Slow, Slowest};
 
@@ -77,6 +78,8 @@ pub(super) struct Tally {
     pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
+    /// What was written where, of each worker that keeps a ledger.
+    pub(super) ledgers: Vec<Ledger>,
     /// Failed I/Os, warm-up included.
     pub(super) errors: u64,
     /// The first failure, with its time.
@@ -99,6 +102,7 @@ impl Tally {
             reads: OpTally::new(),
             writes: OpTally::new(),
             syncs: OpTally::new(),
+            ledgers: Vec::new(),
             series: vec![0; window.buckets()],
             errors: 0,
             first_error: None,
@@ -158,6 +162,7 @@ impl Tally {
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
         }
+        self.ledgers.extend(other.ledgers);
         self.errors += other.errors;
         self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
         self.cut_short = self.cut_short.take().or(other.cut_short);
