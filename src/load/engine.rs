@@ -46,12 +46,17 @@ pub(super) trait Engine {
     /// The engine is out of room, which more slots than its depth would cause.
     fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()>;
 
-    /// Hands over what was prepared, waits until at least `want` I/Os have ended or [`PATIENCE`] is over, and appends
-    /// all that ended to `done`.
+    /// Hands over what was prepared, waits until at least `want` I/Os have ended or `patience` is over, and appends all
+    /// that ended to `done`. With nothing in flight it waits as well.
     ///
     /// # Errors
     /// The engine broke down. Failed I/Os are no errors here; they are completions.
-    fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()>;
+    fn submit_and_reap(
+        &mut self,
+        want: u32,
+        patience: Duration,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()>;
 
     /// The memory that writes come from, to stamp a write before it is prepared; `None` for an engine that writes
     /// nothing.

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use super::workload::{Distribution, Pattern, Region, SyncCadence, SyncKind, WeightedSize, Workload};
+pub use super::workload::{
+    Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
+};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
@@ -82,6 +84,29 @@ pub struct GeneratorUse {
     pub pinned_to: Vec<u32>,
 }
 
+/// Whether the counts of a run agree with each other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfChecks {
+    /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
+    /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
+    /// outside the queue, and when nothing was measured.
+    pub little: Option<f64>,
+    /// I/Os and syncs that ended well in the measured time.
+    pub completed: u64,
+    /// Latencies that were recorded; equal to `completed`.
+    pub recorded: u64,
+    /// I/Os of a paced run that were due by its end and not sent, since the queue was full: the target cannot carry the
+    /// rate, and the latencies of these I/Os are missing. Zero in other modes.
+    pub unsent: u64,
+    /// User time of all workers in the measured time, in seconds.
+    pub user_seconds: f64,
+    /// System time of all workers in the measured time, in seconds.
+    pub system_seconds: f64,
+    /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
+    /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
+    pub nop_ns_per_io: Option<f64>,
+}
+
 /// What one kind of I/O achieved: the reads of a run, or its writes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpTotals {
@@ -102,6 +127,9 @@ pub struct OpTotals {
 pub struct Measurement {
     /// What was asked.
     pub workload: Workload,
+    /// What the latencies mean.
+    #[serde(default)]
+    pub mode: Mode,
     /// How the target was opened.
     pub access: Access,
     /// The bytes moved in the measured time.
@@ -137,6 +165,9 @@ pub struct Measurement {
     pub cut_short: Option<String>,
     /// What the generator used.
     pub generator: GeneratorUse,
+    /// Whether the counts of the run agree with each other.
+    #[serde(default)]
+    pub checks: SelfChecks,
     /// The bytes of the region that was visited.
     pub region: Bytes,
 }

@@ -18,6 +18,7 @@ pub mod measurement;
 mod memory;
 pub mod nop;
 mod offsets;
+mod pace;
 mod plan;
 mod psync;
 mod random;

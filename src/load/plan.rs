@@ -4,17 +4,20 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use super::clock::Clock;
 use super::error::LoadError;
 use super::ledger::Ledger;
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
+use super::pace::Schedule;
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
 use super::spread::gcd;
 use super::stamp::{SMALLEST, STAMPED};
 use super::target::{Kind, Target};
-use super::workload::{Pattern, Workload};
+use super::worker::{Pace, Reap};
+use super::workload::{Mode, Pattern, RateLimit, Workload};
 use crate::units::{Bytes, Nanos, human};
 
 /// The memory of all buffers together; also the limit of one registered buffer (io_uring_register(2)).
@@ -38,6 +41,9 @@ pub(super) struct Plan {
     pub(super) ring: Result<(), Option<io::Error>>,
     /// The bytes that are visited.
     pub(super) region: Bytes,
+    /// What the latencies mean.
+    pub(super) mode: Mode,
+    tempo: Option<Tempo>,
     /// Tells the writes of this run from those of any other.
     pub(super) nonce: u64,
     /// Bytes of a stamped block; `None` when blocks are too small for stamps.
@@ -84,7 +90,8 @@ impl Plan {
         // The nonce only has to differ from that of the last run on the same file.
         let nonce = getrandom::u64().unwrap_or(options.seed);
         let (reads, writes) = (workload.reads(), workload.writes());
-        Ok(Self { threads, depth, ring, region, nonce, stamped, is_logged, part, reads, writes })
+        let (mode, tempo) = (mode(workload, options), Tempo::of(workload));
+        Ok(Self { threads, depth, ring, region, mode, tempo, nonce, stamped, is_logged, part, reads, writes })
     }
 
     /// I/Os that all threads together keep in flight.
@@ -108,6 +115,17 @@ impl Plan {
         })
     }
 
+    /// The pace of a thread from now on, if it is held to one: its share of the whole, between those of the others.
+    pub(super) fn pace(&self, index: usize, clock: Clock) -> Option<Pace> {
+        let tempo = self.tempo?;
+        let threads = self.threads.len().max(1) as f64;
+        let per_second = tempo.amount as f64 / threads;
+        let rate = per_second / clock.ticks_in(Nanos::from_millis(1000)).max(1) as f64;
+        let phase = if tempo.in_bytes { 0.0 } else { index as f64 / threads };
+        let schedule = Schedule::new(clock.ticks(), rate, clock.ticks_in(tempo.ramp), phase);
+        Some(Pace { schedule, in_bytes: tempo.in_bytes, from_due: tempo.from_due })
+    }
+
     /// The ledger of a thread, if one is kept.
     pub(super) fn ledger(&self, source: &Source) -> Option<Ledger> {
         let block = self.stamped.filter(|_| self.is_logged)?;
@@ -123,6 +141,40 @@ impl Plan {
             Err(Some(reason)) => format!("psync ({threads} threads; the kernel refused io_uring: {reason})"),
             Err(None) => format!("psync ({threads} threads)"),
         }
+    }
+}
+
+/// How fast all threads together shall go.
+#[derive(Debug, Clone, Copy)]
+struct Tempo {
+    /// I/Os or bytes per second.
+    amount: u64,
+    in_bytes: bool,
+    from_due: bool,
+    ramp: Nanos,
+}
+
+impl Tempo {
+    fn of(workload: &Workload) -> Option<Self> {
+        let ramp = workload.ramp_ns;
+        match (workload.paced_iops, workload.rate_limit) {
+            (Some(amount), _) => Some(Self { amount, in_bytes: false, from_due: true, ramp }),
+            (None, Some(RateLimit::Iops(amount))) => {
+                Some(Self { amount, in_bytes: false, from_due: false, ramp })
+            }
+            (None, Some(RateLimit::BytesPerSecond(amount))) => {
+                Some(Self { amount, in_bytes: true, from_due: false, ramp })
+            }
+            (None, None) => None,
+        }
+    }
+}
+
+fn mode(workload: &Workload, options: &RunOptions) -> Mode {
+    match (workload.paced_iops, options.reap) {
+        (Some(iops), _) => Mode::Paced { iops },
+        (None, Reap::Batch(_)) => Mode::Peak,
+        (None, Reap::AsTheyArrive) => Mode::Latency,
     }
 }
 
@@ -192,6 +244,13 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if workload.write_percent > 100 {
         return wrong(format!("{} % of writes are more than all I/Os", workload.write_percent));
     }
+    let is_paced = workload.paced_iops.is_some();
+    if is_paced && (workload.rate_limit.is_some() || matches!(options.reap, Reap::Batch(_))) {
+        return wrong("a paced run has no other rate limit and takes completions as they arrive".to_owned());
+    }
+    if workload.ramp_ns > Nanos::new(0) && Tempo::of(workload).is_none() {
+        return wrong("a ramp needs a paced or limited rate to climb to".to_owned());
+    }
     if !workload.distribution.is_sensible() {
         return wrong(
             "Zipf's theta must be above 0 and at most 10, Pareto's hot part above 0 and below 0.5".to_owned(),
@@ -229,6 +288,7 @@ fn zero(workload: &Workload, options: &RunOptions) -> Option<&'static str> {
         (options.streams == 0, "the number of streams"),
         (sync == 0, "the number of writes between two syncs"),
         (least_weight == Some(0), "the weight of a block size"),
+        (Tempo::of(workload).is_some_and(|tempo| tempo.amount == 0), "the rate"),
         (workload.working_set == Some(Bytes::new(0)), "the working set"),
     ];
     is_zero.into_iter().find_map(|(zero, what)| zero.then_some(what))

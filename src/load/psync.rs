@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use super::engine::{Completion, Engine, Op, Request};
 use super::memory::Memory;
@@ -34,7 +35,12 @@ impl Engine for Psync<'_> {
         }
     }
 
-    fn submit_and_reap(&mut self, _want: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn submit_and_reap(
+        &mut self,
+        want: u32,
+        patience: Duration,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         if let Some((slot, request)) = self.prepared.take() {
             self.enters += 1;
             let bytes = self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?;
@@ -49,6 +55,8 @@ impl Engine for Psync<'_> {
                 Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),
             };
             done.push(Completion { slot, result });
+        } else if want > 0 {
+            std::thread::sleep(patience);
         }
         Ok(())
     }
@@ -82,7 +90,7 @@ mod tests {
         let mut done = Vec::new();
         for offset in [0, 4096, 8192, u64::MAX] {
             engine.prepare(3, request(Op::Read, offset)).unwrap();
-            engine.submit_and_reap(1, &mut done).unwrap();
+            engine.submit_and_reap(1, Duration::ZERO, &mut done).unwrap();
         }
         let results: Vec<i32> = done.iter().map(|completion| completion.result).collect();
         assert_eq!(results, [4096, 1904, 0, -nix::libc::EINVAL]);
@@ -96,7 +104,7 @@ mod tests {
         let mut engine = Psync::new(&file, memory());
         let mut done = Vec::new();
         engine.prepare(0, request(Op::Write, 4096)).unwrap();
-        engine.submit_and_reap(1, &mut done).unwrap();
+        engine.submit_and_reap(1, Duration::ZERO, &mut done).unwrap();
         assert_eq!(done, [Completion { slot: 0, result: 4096 }]);
         let mut written = [0; 4096];
         file.read_exact_at(&mut written, 4096).unwrap();

@@ -1,7 +1,7 @@
 //! Turns counts in ticks into a measurement in units.
 
 use super::clock::Scale;
-use super::measurement::{GeneratorUse, Latency, Measurement, OpTotals, SlowIo, Workload};
+use super::measurement::{GeneratorUse, Latency, Measurement, Mode, OpTotals, SelfChecks, SlowIo, Workload};
 use super::run::BUCKET;
 use super::stats;
 use super::tally::{OpTally, Tally};
@@ -19,6 +19,8 @@ pub(super) struct Report<'a> {
     pub(super) threads: u32,
     pub(super) pinned_to: Vec<u32>,
     pub(super) region: Bytes,
+    pub(super) mode: Mode,
+    pub(super) nop_ns_per_io: Option<f64>,
 }
 
 /// The measurement of a run.
@@ -30,6 +32,7 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         tally.full_buckets().iter().map(|bytes| Bytes::new(*bytes).per(BUCKET.duration())).collect();
     Measurement {
         workload: (*workload).clone(),
+        mode: report.mode,
         access: target.access(),
         bytes: both.bytes,
         elapsed_ns: elapsed,
@@ -45,6 +48,7 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         first_error: tally.first_error(),
         cut_short: tally.cut_short.clone(),
         generator: generator_use(report, elapsed),
+        checks: checks(report),
         region: report.region,
     }
 }
@@ -85,6 +89,22 @@ fn latency(tally: &OpTally, start: u64, scale: Scale) -> Latency {
                 at_ns: scale.nanos(slow.end.saturating_sub(start)),
             })
             .collect(),
+    }
+}
+
+fn checks(report: &Report<'_>) -> SelfChecks {
+    let Report { tally, .. } = report;
+    let kinds = [&tally.reads, &tally.writes, &tally.syncs];
+    let latencies: u128 = kinds.iter().map(|kind| kind.latencies.sum()).sum();
+    let is_closed = !matches!(report.mode, Mode::Paced { .. });
+    SelfChecks {
+        little: (is_closed && tally.flight_ticks > 0).then(|| latencies as f64 / tally.flight_ticks as f64),
+        completed: tally.completed,
+        recorded: kinds.iter().map(|kind| kind.latencies.count()).sum(),
+        unsent: tally.unsent,
+        user_seconds: tally.effort.user_seconds,
+        system_seconds: tally.effort.system_seconds,
+        nop_ns_per_io: report.nop_ns_per_io,
     }
 }
 

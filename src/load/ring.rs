@@ -10,12 +10,13 @@ use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue};
 use nix::libc;
 
-use super::engine::{Completion, Engine, Op, PATIENCE, Request};
+use super::engine::{Completion, Engine, Op, Request};
 use super::memory::Memory;
 
 /// What the kernel granted of what makes a ring fast. All of it is optional; none of it changes what is read.
@@ -219,10 +220,10 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 
     /// One `io_uring_enter`. Submits all that is queued.
     #[inline]
-    fn enter(&mut self, want: u32) -> io::Result<usize> {
+    fn enter(&mut self, want: u32, patience: Duration) -> io::Result<usize> {
         self.enters += 1;
         if want > 0 {
-            let patience = Timespec::new().nsec(PATIENCE.subsec_nanos());
+            let patience = Timespec::from(patience);
             return self.submitter.submit_with_args(want as usize, &SubmitArgs::new().timespec(&patience));
         }
         // `submit` would not set GETEVENTS, without which a deferred completion never arrives.
@@ -246,9 +247,14 @@ impl Engine for RingEngine<'_, '_> {
     }
 
     #[inline]
-    fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+    fn submit_and_reap(
+        &mut self,
+        want: u32,
+        patience: Duration,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
         self.submissions.sync();
-        if let Err(error) = self.enter(want) {
+        if let Err(error) = self.enter(want, patience) {
             match error.raw_os_error() {
                 // Nothing ended in time, a signal came, or completions must be taken first: look and come back.
                 Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
@@ -294,6 +300,7 @@ impl Drop for RingEngine<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::engine::PATIENCE;
     use std::os::unix::fs::FileExt;
 
     fn read(offset: u64, length: u32) -> Request {
@@ -318,7 +325,7 @@ mod tests {
     fn reap(engine: &mut RingEngine<'_, '_>, count: usize) -> Vec<Completion> {
         let mut done = Vec::new();
         while done.len() < count {
-            engine.submit_and_reap(1, &mut done).unwrap();
+            engine.submit_and_reap(1, PATIENCE, &mut done).unwrap();
         }
         done
     }
@@ -380,7 +387,7 @@ mod tests {
         let Some(mut ring) = ring(1) else { return };
         let mut engine = RingEngine::idle(&mut ring, memory(0, 1));
         let mut done = Vec::new();
-        engine.submit_and_reap(1, &mut done).unwrap();
+        engine.submit_and_reap(1, PATIENCE, &mut done).unwrap();
         assert_eq!(done, []);
     }
 

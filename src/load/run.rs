@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::control::{Control, EndOfRun, Phase};
 use super::error::LoadError;
 use super::measurement::{Measurement, Workload};
+use super::nop::nop_ceiling;
 use super::plan::Plan;
 use super::psync::Psync;
 use super::result::{Report, measurement};
@@ -25,6 +26,8 @@ use crate::units::Nanos;
 
 /// The span of one value of the series.
 pub(super) const BUCKET: Nanos = Nanos::from_millis(100);
+/// How long NOPs are measured.
+const NOP_TIME: Nanos = Nanos::from_millis(200);
 
 /// Which engine carries the I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +60,8 @@ pub struct RunOptions {
     pub streams: u32,
     /// When completions are taken.
     pub reap: Reap,
+    /// Whether to measure the cost of a NOP on the CPU of the first worker before the run, which takes 200 ms.
+    pub measure_nop: bool,
 }
 
 impl Default for RunOptions {
@@ -69,6 +74,7 @@ impl Default for RunOptions {
             workers: 1,
             streams: 1,
             reap: Reap::AsTheyArrive,
+            measure_nop: false,
         }
     }
 }
@@ -115,6 +121,7 @@ fn execute(
 ) -> Result<(Measurement, WriteLog), LoadError> {
     let _end = EndOfRun(control);
     let plan = Plan::new(target, workload, options, is_logged)?;
+    let nop_ns_per_io = if options.measure_nop { nop_on(options.cpus.first().copied()) } else { None };
     target.forget_cached();
     let abort = AtomicBool::new(false);
     let shared = Shared { control, abort: &abort, clock: Clock::start(), reap: options.reap };
@@ -130,9 +137,20 @@ fn execute(
         queue_depth: plan.queue_depth(),
         threads: plan.threads.len() as u32,
         region: plan.region,
+        mode: plan.mode,
+        nop_ns_per_io,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
     });
     Ok((measurement, log))
+}
+
+/// What a NOP costs on a CPU, in nanoseconds; `None` where there is no io_uring.
+fn nop_on(cpu: Option<u32>) -> Option<f64> {
+    let measured = thread::spawn(move || {
+        cpu.map(pin);
+        nop_ceiling(NOP_TIME)
+    });
+    measured.join().ok()?.ok().map(|nop| nop.ns_per_io)
 }
 
 /// What a thread reports when it is ready.
@@ -159,6 +177,7 @@ fn conduct<'scope, 'env>(
             source: source.clone(),
             cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
             plan,
+            index,
             seed: options.seed.wrapping_add(index as u64),
             shared,
             ready: ready.clone(),
@@ -229,6 +248,7 @@ struct Thread<'env> {
     source: Source,
     cpu: Option<u32>,
     plan: &'env Plan,
+    index: usize,
     /// Decides the data to write.
     seed: u64,
     shared: Shared<'env>,
@@ -255,11 +275,15 @@ impl Thread<'_> {
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory);
             let window = self.start(Setup { pinned_to, granted: Some(engine.granted().to_string()) })?;
-            Some(Worker::new(self.shared, &mut engine, self.source, depth, window).with_ledger(ledger).run())
+            let pace = self.plan.pace(self.index, self.shared.clock);
+            let worker = Worker::new(self.shared, &mut engine, self.source, depth, window);
+            Some(worker.with_ledger(ledger).with_pace(pace).run())
         } else {
             let mut engine = Psync::new(self.target.file(), memory);
             let window = self.start(Setup { pinned_to, granted: None })?;
-            Some(Worker::new(self.shared, &mut engine, self.source, depth, window).with_ledger(ledger).run())
+            let pace = self.plan.pace(self.index, self.shared.clock);
+            let worker = Worker::new(self.shared, &mut engine, self.source, depth, window);
+            Some(worker.with_ledger(ledger).with_pace(pace).run())
         }
     }
 

@@ -66,6 +66,15 @@ impl Slots {
         Some(slot)
     }
 
+    /// Sets the start of an I/O that was due before it is sent; the next [`stamp`](Self::stamp) leaves it as it is.
+    #[inline]
+    pub(super) fn set_due(&mut self, slot: u32, due: u64) {
+        self.fresh.retain(|fresh| *fresh != slot);
+        if let Some(entry) = self.slots.get_mut(slot as usize) {
+            entry.flight.start = due;
+        }
+    }
+
     /// Stamps all slots that were given out since the last stamp.
     #[inline]
     pub(super) fn stamp(&mut self, now: u64) {

@@ -34,8 +34,10 @@ impl Window {
 /// Processor time and kernel entries between the beginning and the end of the measured time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Effort {
-    /// User and system time in seconds.
-    pub(super) cpu_seconds: f64,
+    /// User time in seconds.
+    pub(super) user_seconds: f64,
+    /// System time in seconds.
+    pub(super) system_seconds: f64,
     /// Involuntary context switches.
     pub(super) involuntary_switches: u64,
     /// Kernel entries.
@@ -84,6 +86,12 @@ pub(super) struct Tally {
     pub(super) errors: u64,
     /// The first failure, with its time.
     first_error: Option<(u64, String)>,
+    /// I/Os and syncs that ended well in the window, counted apart from their latencies.
+    pub(super) completed: u64,
+    /// The I/Os in flight, summed over all ticks of the window.
+    pub(super) flight_ticks: u128,
+    /// I/Os of a schedule that were due in the window and not sent.
+    pub(super) unsent: u64,
     /// Why the worker ended early.
     pub(super) cut_short: Option<String>,
     /// The tick at which it stopped counting.
@@ -106,6 +114,9 @@ impl Tally {
             series: vec![0; window.buckets()],
             errors: 0,
             first_error: None,
+            completed: 0,
+            flight_ticks: 0,
+            unsent: 0,
             cut_short: None,
             stopped: 0,
             effort: Effort::default(),
@@ -167,7 +178,11 @@ impl Tally {
         self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
         self.cut_short = self.cut_short.take().or(other.cut_short);
         self.stopped = self.stopped.max(other.stopped);
-        self.effort.cpu_seconds += other.effort.cpu_seconds;
+        self.effort.user_seconds += other.effort.user_seconds;
+        self.effort.system_seconds += other.effort.system_seconds;
+        self.completed += other.completed;
+        self.flight_ticks += other.flight_ticks;
+        self.unsent += other.unsent;
         self.effort.involuntary_switches += other.effort.involuntary_switches;
         self.effort.enters += other.effort.enters;
         self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);

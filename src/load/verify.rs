@@ -161,8 +161,9 @@ impl Reader<'_> {
         };
         let from = (offset - chunk * CHUNK) as usize;
         let end = from + length as usize;
-        let block = self.buffer.bytes().get(from..end).filter(|_| end <= got);
-        block.map(|block| &*block).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let bytes: &[u8] = self.buffer.bytes();
+        let block = bytes.get(from..end).filter(|_| end <= got);
+        block.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
     /// Reads the chunk; when that fails, only the block, so that its good neighbours are still judged.

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 
 use super::clock::Clock;
 use super::control::Control;
-use super::engine::{Completion, Engine, Op, Request};
+use super::engine::{Completion, Engine, Op, PATIENCE, Request};
 use super::ledger::Ledger;
+use super::pace::Schedule;
 use super::slot::Slots;
 use super::source::Source;
 use super::tally::{Effort, Tally, Window};
@@ -36,6 +38,20 @@ pub enum Reap {
     /// In batches of so many, which saves kernel entries and adds the waiting for the rest of the batch to each latency:
     /// for the highest rate, not for latencies.
     Batch(u32),
+}
+
+/// Closer to the time of the next I/O than this a worker polls instead of sleeping: a sleep ends up to 50 µs late by
+/// default (timer slack, prctl(2)).
+const POLL_WITHIN: Nanos = Nanos::new(100_000);
+
+/// A worker that does not go as fast as it can.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) schedule: Schedule,
+    /// Whether the schedule counts bytes; else I/Os.
+    pub(super) in_bytes: bool,
+    /// Whether latencies count from when an I/O was due; else from when it was sent.
+    pub(super) from_due: bool,
 }
 
 /// What all workers of a run share.
@@ -65,6 +81,9 @@ pub(super) struct Worker<'a, E> {
     slots: Slots,
     window: Window,
     tally: Tally,
+    pace: Option<Pace>,
+    /// The last tick that was looked at.
+    now: u64,
     ledger: Option<Ledger>,
     /// Writes so far, the generation of each without a ledger.
     writes: u64,
@@ -91,6 +110,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             slots: Slots::new(depth),
             window,
             tally: Tally::new(window),
+            pace: None,
+            now: shared.clock.ticks(),
             ledger: None,
             writes: 0,
             done: Vec::with_capacity(2 * depth as usize),
@@ -106,18 +127,28 @@ impl<'a, E: Engine> Worker<'a, E> {
         Self { ledger, ..self }
     }
 
+    /// The same worker, held to a pace.
+    pub(super) fn with_pace(self, pace: Option<Pace>) -> Self {
+        Self { pace, ..self }
+    }
+
     /// Works until the window is over, the run is stopped or the target fails; then waits for what is in flight.
     pub(super) fn run(mut self) -> Tally {
         let (end, before) = self.work();
         let effort = self.effort();
         self.tally.stopped = self.shared.clock.ticks();
         let used = before.map_or_else(Effort::default, |before| Effort {
-            cpu_seconds: effort.cpu_seconds - before.cpu_seconds,
+            user_seconds: effort.user_seconds - before.user_seconds,
+            system_seconds: effort.system_seconds - before.system_seconds,
             involuntary_switches: effort.involuntary_switches.saturating_sub(before.involuntary_switches),
             enters: effort.enters.saturating_sub(before.enters),
         });
         self.tally.effort = used;
-        self.tally.busiest_cpu_seconds = used.cpu_seconds;
+        self.tally.busiest_cpu_seconds = used.user_seconds + used.system_seconds;
+        if let Some(pace) = self.pace.filter(|pace| pace.from_due) {
+            let end = self.tally.stopped.min(self.window.end);
+            self.tally.unsent = pace.schedule.overdue(end) as u64;
+        }
         self.tally.cut_short = match end {
             End::Time | End::Aborted => None,
             End::Stopped => Some("interrupted".to_owned()),
@@ -135,8 +166,9 @@ impl<'a, E: Engine> Worker<'a, E> {
     /// The loop. Also returns what had been used when the window began.
     fn work(&mut self) -> (End, Option<Effort>) {
         let mut before = None;
-        let mut now = self.shared.clock.ticks();
+        self.now = self.shared.clock.ticks();
         loop {
+            let now = self.now;
             if before.is_none() && now >= self.window.start {
                 before = Some(self.effort());
             }
@@ -149,9 +181,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             if self.shared.control.is_stopped() {
                 return (End::Stopped, before);
             }
-            match self.turn() {
-                Ok(then) => now = then,
-                Err(error) => return (End::Failed(format!("the engine failed: {error}")), before),
+            if let Err(error) = self.turn() {
+                return (End::Failed(format!("the engine failed: {error}")), before);
             }
             if self.consecutive_errors >= MAX_CONSECUTIVE_ERRORS {
                 let why = format!(
@@ -163,15 +194,22 @@ impl<'a, E: Engine> Worker<'a, E> {
         }
     }
 
-    /// Fills the free slots, enters the kernel once and counts what ended. Returns the time after it.
+    /// Fills the free slots, enters the kernel once and counts what ended.
     #[inline]
-    fn turn(&mut self) -> io::Result<u64> {
+    fn turn(&mut self) -> io::Result<()> {
+        let (began, in_flight) = (self.now, self.slots.in_flight());
         let batch = match self.shared.reap {
             Reap::AsTheyArrive => u32::MAX,
             Reap::Batch(size) => size.max(1),
         };
         let mut left = batch;
+        let mut wait = None;
         while left > 0 && !self.slots.is_full() {
+            let due = self.pace.map(|pace| pace.schedule.due());
+            if let Some(due) = due.filter(|due| *due > self.now) {
+                wait = Some(due - self.now);
+                break;
+            }
             let Some(request) = self.source.next() else { break };
             if request.op == Op::Write && !self.begin_write(request) {
                 // All of a small region may be in flight.
@@ -183,6 +221,12 @@ impl<'a, E: Engine> Worker<'a, E> {
                     self.stamp(slot, request);
                 }
                 self.engine.prepare(slot, request)?;
+                if let (Some(pace), Some(due)) = (&mut self.pace, due) {
+                    pace.schedule.advance(if pace.in_bytes { f64::from(request.length) } else { 1.0 });
+                    if pace.from_due {
+                        self.slots.set_due(slot, due);
+                    }
+                }
             }
             left -= 1;
         }
@@ -191,11 +235,28 @@ impl<'a, E: Engine> Worker<'a, E> {
             Reap::Batch(_) if !self.slots.is_full() => 0,
             Reap::Batch(_) => batch.min(self.slots.in_flight()),
         };
-        self.slots.stamp(self.shared.clock.ticks());
-        self.engine.submit_and_reap(want, &mut self.done)?;
-        let now = self.shared.clock.ticks();
-        self.count(now)?;
-        Ok(now)
+        let (want, patience) = wait.map_or((want, PATIENCE), |ticks| self.doze(ticks));
+        let sent = self.shared.clock.ticks();
+        self.slots.stamp(sent);
+        let sent_in_flight = self.slots.in_flight();
+        self.engine.submit_and_reap(want, patience, &mut self.done)?;
+        self.now = self.shared.clock.ticks();
+        if self.window.contains(began) && self.window.contains(self.now) {
+            let before = u128::from(sent.saturating_sub(began)) * u128::from(in_flight);
+            let after = u128::from(self.now.saturating_sub(sent)) * u128::from(sent_in_flight);
+            self.tally.flight_ticks += before + after;
+        }
+        self.count(self.now)
+    }
+
+    /// How to wait for an I/O that is due in so many ticks: for how many completions, and how long.
+    fn doze(&self, ticks: u64) -> (u32, Duration) {
+        let early = ticks.saturating_sub(self.shared.clock.ticks_in(POLL_WITHIN));
+        if early == 0 {
+            return (0, Duration::ZERO);
+        }
+        let nanos = early as f64 / self.shared.clock.ticks_in(Nanos::from_millis(1)).max(1) as f64 * 1e6;
+        (1, Duration::from_nanos(nanos as u64).min(PATIENCE))
     }
 
     /// Whether a write may begin: not while another one to the same place is in flight and a ledger is kept.
@@ -233,6 +294,7 @@ impl<'a, E: Engine> Worker<'a, E> {
                 self.consecutive_errors = 0;
                 moved += u64::from(request.length);
                 if inside {
+                    self.tally.completed += 1;
                     self.tally.record(flight, now);
                 }
             }
@@ -275,7 +337,7 @@ impl<'a, E: Engine> Worker<'a, E> {
     fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN_LIMIT;
         while self.slots.in_flight() > 0 && Instant::now() < deadline {
-            if self.engine.submit_and_reap(self.slots.in_flight(), &mut self.done).is_err() {
+            if self.engine.submit_and_reap(self.slots.in_flight(), PATIENCE, &mut self.done).is_err() {
                 break;
             }
             for completion in std::mem::take(&mut self.done) {
@@ -299,10 +361,10 @@ impl<'a, E: Engine> Worker<'a, E> {
             return Effort { enters, ..Effort::default() };
         };
         let (user, system) = (usage.user_time(), usage.system_time());
-        let seconds = (user.tv_sec() + system.tv_sec()) as f64;
-        let micros = (user.tv_usec() + system.tv_usec()) as f64;
+        let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
         Effort {
-            cpu_seconds: seconds + micros / 1e6,
+            user_seconds: seconds(user),
+            system_seconds: seconds(system),
             involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
             enters,
         }
@@ -363,7 +425,12 @@ mod tests {
             Ok(())
         }
 
-        fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+        fn submit_and_reap(
+            &mut self,
+            want: u32,
+            _patience: Duration,
+            done: &mut Vec<Completion>,
+        ) -> io::Result<()> {
             let draining = self.control.is_stopped();
             let most = self.pending.len() as u64;
             let count = u64::from(want).max(self.random.below(most + 1)).min(most);
@@ -444,5 +511,75 @@ mod tests {
             tally.first_error().as_deref(),
             Some("read of 4096 bytes at offset 4096: only 512 bytes came back")
         );
+    }
+
+    /// An engine that ends every I/O at once, but for one stall.
+    struct Stalling<'c> {
+        control: &'c Control,
+        prepared: Vec<u32>,
+        ended: u64,
+    }
+
+    const STALL: Duration = Duration::from_millis(200);
+
+    impl Engine for Stalling<'_> {
+        fn prepare(&mut self, slot: u32, _request: Request) -> io::Result<()> {
+            self.prepared.push(slot);
+            Ok(())
+        }
+
+        fn submit_and_reap(
+            &mut self,
+            _: u32,
+            patience: Duration,
+            done: &mut Vec<Completion>,
+        ) -> io::Result<()> {
+            if self.prepared.is_empty() {
+                std::thread::sleep(patience);
+            }
+            for slot in self.prepared.drain(..) {
+                self.ended += 1;
+                if self.ended == 100 {
+                    std::thread::sleep(STALL);
+                }
+                done.push(Completion { slot, result: BLOCK as i32 });
+            }
+            if self.ended >= 500 {
+                self.control.stop();
+            }
+            Ok(())
+        }
+
+        fn enters(&self) -> u64 {
+            0
+        }
+    }
+
+    /// The latency that the fraction `q` of 500 I/Os did not exceed, in multiples of the stall.
+    fn delayed(from_due: bool, q: f64) -> f64 {
+        let (control, abort) = (Control::default(), AtomicBool::new(false));
+        let clock = Clock::start();
+        let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::AsTheyArrive };
+        let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
+        let source = Source::new(&Workload::default(), vec![offsets], BLOCK, 0);
+        // One in each millisecond.
+        let rate = 1.0 / clock.ticks_in(Nanos::from_millis(1)) as f64;
+        let schedule = Schedule::new(clock.ticks(), rate, 0, 0.0);
+        let mut engine = Stalling { control: &control, prepared: Vec::new(), ended: 0 };
+        let worker = Worker::new(shared, &mut engine, source, 1, ALWAYS);
+        let tally = worker.with_pace(Some(Pace { schedule, in_bytes: false, from_due })).run();
+        assert_eq!((tally.completed, tally.reads.latencies.count()), (500, 500));
+        tally.reads.latencies.quantile(q).unwrap() as f64 / clock.ticks_in(Nanos::from(STALL)) as f64
+    }
+
+    #[test]
+    fn a_stall_shows_in_every_io_that_it_delayed() {
+        // 200 I/Os were due in a stall of 200 ms; the 100 in its first half, a fifth of all, took 100 ms or more. A busy
+        // machine only makes it more.
+        let open = delayed(true, 0.81);
+        assert!(open >= 0.5, "{open} stalls");
+        // A closed loop at the same rate sees it once.
+        let closed = delayed(false, 0.95);
+        assert!(closed < 0.5, "{closed} stalls");
     }
 }

@@ -52,6 +52,45 @@ pub struct Workload {
     /// How often written data is made durable; never when `None`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sync: Option<SyncCadence>,
+    /// A limit of the rate of all workers together; none when `None`. The next I/O waits until the mean rate since the
+    /// start allows it, and its latency counts from when it was sent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rate_limit: Option<RateLimit>,
+    /// An open loop: so many I/Os for each second of all workers together, each due at its own time whether or not
+    /// those before it have ended. An I/O that finds no free place in the queue waits, and its latency counts from when
+    /// it was due, so that a stall shows in every I/O that it delayed (no coordinated omission).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paced_iops: Option<u64>,
+    /// Over this time, from the start of the warm-up, a limited or paced rate climbs from zero in a straight line.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ramp_ns: Nanos,
+}
+
+/// A limit of the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateLimit {
+    /// I/Os per second, at least 1.
+    Iops(u64),
+    /// Bytes per second, at least 1.
+    BytesPerSecond(u64),
+}
+
+/// What the latencies of a run mean. Numbers of different modes are not comparable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Completions were taken in batches, for the highest rate: each latency includes the wait for its batch.
+    Peak,
+    /// Completions were taken as they came and the next I/O followed each: what an application sees that keeps so many
+    /// I/Os in flight.
+    #[default]
+    Latency,
+    /// I/Os were due at a constant rate, and latencies count from when they were due: what independent clients see.
+    Paced {
+        /// The rate of all workers together.
+        iops: u64,
+    },
 }
 
 /// Which blocks a random workload prefers.
