@@ -3,36 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::workload::{
+    Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
+};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
-/// The order in which addresses are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// One after another.
-    Sequential,
-    /// Uniformly at random.
-    Random,
-}
-
-/// What was asked of the engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Workload {
-    /// The order of addresses.
-    pub pattern: Pattern,
-    /// Bytes in each I/O.
-    pub block_size: Bytes,
-    /// I/Os kept in flight.
-    pub queue_depth: u32,
-    /// How long to run, without warm-up.
-    pub duration_ns: Nanos,
-}
-
 /// How the target was opened in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// O_DIRECT: past the page cache.
+    #[default]
     Direct,
     /// Through the page cache, because the file system refused O_DIRECT.
     Buffered,
@@ -71,7 +52,7 @@ pub struct Latency {
 pub struct SlowIo {
     /// How long it took.
     pub latency_ns: Nanos,
-    /// Where it read.
+    /// Where it went.
     pub offset: Bytes,
     /// When it ended, since the measured time began.
     pub at_ns: Nanos,
@@ -103,11 +84,52 @@ pub struct GeneratorUse {
     pub pinned_to: Vec<u32>,
 }
 
-/// The result of one workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Whether the counts of a run agree with each other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfChecks {
+    /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
+    /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
+    /// outside the queue, and when nothing was measured.
+    pub little: Option<f64>,
+    /// I/Os and syncs that ended well in the measured time.
+    pub completed: u64,
+    /// Latencies that were recorded; equal to `completed`.
+    pub recorded: u64,
+    /// I/Os of a paced run that were due by its end and not sent, since the queue was full: the target cannot carry the
+    /// rate, and the latencies of these I/Os are missing. Zero in other modes.
+    pub unsent: u64,
+    /// User time of all workers in the measured time, in seconds.
+    pub user_seconds: f64,
+    /// System time of all workers in the measured time, in seconds.
+    pub system_seconds: f64,
+    /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
+    /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
+    pub nop_ns_per_io: Option<f64>,
+}
+
+/// What one kind of I/O achieved: the reads of a run, or its writes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpTotals {
+    /// I/Os that ended well in the measured time.
+    pub count: u64,
+    /// The bytes they moved.
+    pub bytes: Bytes,
+    /// Their mean rate.
+    pub bytes_per_second: BytesPerSec,
+    /// Their mean I/O rate.
+    pub iops: Iops,
+    /// Their latencies.
+    pub latency: Latency,
+}
+
+/// The result of one workload. Totals are of reads and writes together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// What was asked.
     pub workload: Workload,
+    /// What the latencies mean.
+    #[serde(default)]
+    pub mode: Mode,
     /// How the target was opened.
     pub access: Access,
     /// The bytes moved in the measured time.
@@ -123,6 +145,15 @@ pub struct Measurement {
     pub iops: Iops,
     /// Latencies.
     pub latency: Latency,
+    /// The reads alone.
+    #[serde(default)]
+    pub reads: OpTotals,
+    /// The writes alone.
+    #[serde(default)]
+    pub writes: OpTotals,
+    /// The syncs, which are in no total: they move no bytes.
+    #[serde(default)]
+    pub syncs: OpTotals,
     /// The rate in each 100 ms of the measured time. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
     pub series: Vec<BytesPerSec>,
@@ -134,6 +165,9 @@ pub struct Measurement {
     pub cut_short: Option<String>,
     /// What the generator used.
     pub generator: GeneratorUse,
+    /// Whether the counts of the run agree with each other.
+    #[serde(default)]
+    pub checks: SelfChecks,
     /// The bytes of the region that was visited.
     pub region: Bytes,
 }

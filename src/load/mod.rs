@@ -2,10 +2,10 @@
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
 //!
-//! [`Target`] is what is read, [`ScratchFile`] the only thing that is written,
-//! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is
-//! one thread with one ring: it takes a slot for each I/O, enters the kernel once for a batch, and counts each
-//! completion in a histogram of ticks.
+//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what; a [`ScratchFile`] is the only thing that is written.
+//! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is one
+//! thread with one ring, and may carry out many streams: it takes a slot for each I/O, enters the kernel once for a
+//! batch, and counts each completion in a histogram of ticks.
 
 mod buffer;
 mod clock;
@@ -14,9 +14,13 @@ mod engine;
 pub mod error;
 pub mod guard;
 mod histogram;
+mod ledger;
 pub mod measurement;
+mod memory;
 pub mod nop;
 mod offsets;
+mod pace;
+mod plan;
 mod psync;
 mod random;
 mod result;
@@ -25,15 +29,20 @@ pub mod run;
 pub mod scratch;
 mod slot;
 mod slowest;
+mod source;
+mod spread;
+mod stamp;
 pub mod stats;
 mod tally;
 pub mod target;
+pub mod verify;
 mod worker;
+pub mod workload;
 
 pub use control::{Control, Phase};
 pub use error::LoadError;
 pub use nop::{NopResult, nop_ceiling};
-pub use run::{EngineChoice, RunOptions, run};
+pub use run::{EngineChoice, RunOptions, run, run_logged};
 pub use scratch::{ScratchFile, ScratchOptions};
 pub use target::{Kind, Region, Target};
 pub use worker::Reap;

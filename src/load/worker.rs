@@ -7,17 +7,22 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 
 use super::clock::Clock;
 use super::control::Control;
-use super::engine::{Completion, Engine};
-use super::offsets::Offsets;
+use super::engine::{Completion, Engine, Op, PATIENCE, Request};
+use super::ledger::Ledger;
+use super::pace::Schedule;
 use super::slot::Slots;
+use super::source::Source;
 use super::tally::{Effort, Tally, Window};
 use crate::units::Nanos;
 
-/// After so many failed reads in a row the target counts as failed.
+/// After so many failed I/Os in a row the target counts as failed.
 const MAX_CONSECUTIVE_ERRORS: u32 = 16;
+/// So many writes to places that are being written are passed over before the worker waits.
+const MOST_COLLISIONS: u32 = 64;
 /// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// How often the worker tells how far it is.
@@ -35,6 +40,20 @@ pub enum Reap {
     Batch(u32),
 }
 
+/// Closer to the time of the next I/O than this a worker polls instead of sleeping: a sleep ends up to 50 µs late by
+/// default (timer slack, prctl(2)).
+const POLL_WITHIN: Nanos = Nanos::new(100_000);
+
+/// A worker that does not go as fast as it can.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) schedule: Schedule,
+    /// Whether the schedule counts bytes; else I/Os.
+    pub(super) in_bytes: bool,
+    /// Whether latencies count from when an I/O was due; else from when it was sent.
+    pub(super) from_due: bool,
+}
+
 /// What all workers of a run share.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
@@ -43,8 +62,6 @@ pub(super) struct Shared<'a> {
     pub(super) abort: &'a AtomicBool,
     pub(super) clock: Clock,
     pub(super) reap: Reap,
-    /// Bytes in each read; what a read must return.
-    pub(super) block_size: u32,
 }
 
 /// Why the loop ended.
@@ -60,10 +77,16 @@ enum End {
 pub(super) struct Worker<'a, E> {
     shared: Shared<'a>,
     engine: &'a mut E,
-    offsets: Offsets,
+    source: Source,
     slots: Slots,
     window: Window,
     tally: Tally,
+    pace: Option<Pace>,
+    /// The last tick that was looked at.
+    now: u64,
+    ledger: Option<Ledger>,
+    /// Writes so far, the generation of each without a ledger.
+    writes: u64,
     done: Vec<Completion>,
     consecutive_errors: u32,
     last_error: String,
@@ -76,17 +99,21 @@ impl<'a, E: Engine> Worker<'a, E> {
     pub(super) fn new(
         shared: Shared<'a>,
         engine: &'a mut E,
-        offsets: Offsets,
+        source: Source,
         depth: u32,
         window: Window,
     ) -> Self {
         Self {
             shared,
             engine,
-            offsets,
+            source,
             slots: Slots::new(depth),
             window,
-            tally: Tally::new(window, u64::from(shared.block_size)),
+            tally: Tally::new(window),
+            pace: None,
+            now: shared.clock.ticks(),
+            ledger: None,
+            writes: 0,
             done: Vec::with_capacity(2 * depth as usize),
             consecutive_errors: 0,
             last_error: String::new(),
@@ -95,18 +122,33 @@ impl<'a, E: Engine> Worker<'a, E> {
         }
     }
 
+    /// The same worker, which keeps a ledger of its writes.
+    pub(super) fn with_ledger(self, ledger: Option<Ledger>) -> Self {
+        Self { ledger, ..self }
+    }
+
+    /// The same worker, held to a pace.
+    pub(super) fn with_pace(self, pace: Option<Pace>) -> Self {
+        Self { pace, ..self }
+    }
+
     /// Works until the window is over, the run is stopped or the target fails; then waits for what is in flight.
     pub(super) fn run(mut self) -> Tally {
         let (end, before) = self.work();
         let effort = self.effort();
         self.tally.stopped = self.shared.clock.ticks();
         let used = before.map_or_else(Effort::default, |before| Effort {
-            cpu_seconds: effort.cpu_seconds - before.cpu_seconds,
+            user_seconds: effort.user_seconds - before.user_seconds,
+            system_seconds: effort.system_seconds - before.system_seconds,
             involuntary_switches: effort.involuntary_switches.saturating_sub(before.involuntary_switches),
             enters: effort.enters.saturating_sub(before.enters),
         });
         self.tally.effort = used;
-        self.tally.busiest_cpu_seconds = used.cpu_seconds;
+        self.tally.busiest_cpu_seconds = used.user_seconds + used.system_seconds;
+        if let Some(pace) = self.pace.filter(|pace| pace.from_due) {
+            let end = self.tally.stopped.min(self.window.end);
+            self.tally.unsent = pace.schedule.overdue(end) as u64;
+        }
         self.tally.cut_short = match end {
             End::Time | End::Aborted => None,
             End::Stopped => Some("interrupted".to_owned()),
@@ -116,6 +158,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             }
         };
         self.drain();
+        self.tally.ledgers.extend(self.ledger.take());
         self.shared.control.add_bytes(self.unreported);
         self.tally
     }
@@ -123,8 +166,9 @@ impl<'a, E: Engine> Worker<'a, E> {
     /// The loop. Also returns what had been used when the window began.
     fn work(&mut self) -> (End, Option<Effort>) {
         let mut before = None;
-        let mut now = self.shared.clock.ticks();
+        self.now = self.shared.clock.ticks();
         loop {
+            let now = self.now;
             if before.is_none() && now >= self.window.start {
                 before = Some(self.effort());
             }
@@ -137,9 +181,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             if self.shared.control.is_stopped() {
                 return (End::Stopped, before);
             }
-            match self.turn() {
-                Ok(then) => now = then,
-                Err(error) => return (End::Failed(format!("the engine failed: {error}")), before),
+            if let Err(error) = self.turn() {
+                return (End::Failed(format!("the engine failed: {error}")), before);
             }
             if self.consecutive_errors >= MAX_CONSECUTIVE_ERRORS {
                 let why = format!(
@@ -151,18 +194,39 @@ impl<'a, E: Engine> Worker<'a, E> {
         }
     }
 
-    /// Fills the free slots, enters the kernel once and counts what ended. Returns the time after it.
+    /// Fills the free slots, enters the kernel once and counts what ended.
     #[inline]
-    fn turn(&mut self) -> io::Result<u64> {
+    fn turn(&mut self) -> io::Result<()> {
+        let (began, in_flight) = (self.now, self.slots.in_flight());
         let batch = match self.shared.reap {
             Reap::AsTheyArrive => u32::MAX,
             Reap::Batch(size) => size.max(1),
         };
         let mut left = batch;
+        let mut wait = None;
         while left > 0 && !self.slots.is_full() {
-            let offset = self.offsets.next();
-            if let Some(slot) = self.slots.take(offset) {
-                self.engine.prepare(slot, offset)?;
+            let due = self.pace.map(|pace| pace.schedule.due());
+            if let Some(due) = due.filter(|due| *due > self.now) {
+                wait = Some(due - self.now);
+                break;
+            }
+            let Some(request) = self.source.next() else { break };
+            if request.op == Op::Write && !self.begin_write(request) {
+                // All of a small region may be in flight.
+                left = left.min(MOST_COLLISIONS) - 1;
+                continue;
+            }
+            if let Some(slot) = self.slots.take(request) {
+                if request.op == Op::Write {
+                    self.stamp(slot, request);
+                }
+                self.engine.prepare(slot, request)?;
+                if let (Some(pace), Some(due)) = (&mut self.pace, due) {
+                    pace.schedule.advance(if pace.in_bytes { f64::from(request.length) } else { 1.0 });
+                    if pace.from_due {
+                        self.slots.set_due(slot, due);
+                    }
+                }
             }
             left -= 1;
         }
@@ -171,54 +235,88 @@ impl<'a, E: Engine> Worker<'a, E> {
             Reap::Batch(_) if !self.slots.is_full() => 0,
             Reap::Batch(_) => batch.min(self.slots.in_flight()),
         };
-        self.slots.stamp(self.shared.clock.ticks());
-        self.engine.submit_and_reap(want, &mut self.done)?;
-        let now = self.shared.clock.ticks();
-        self.count(now)?;
-        Ok(now)
+        let (want, patience) = wait.map_or((want, PATIENCE), |ticks| self.doze(ticks));
+        let sent = self.shared.clock.ticks();
+        self.slots.stamp(sent);
+        let sent_in_flight = self.slots.in_flight();
+        self.engine.submit_and_reap(want, patience, &mut self.done)?;
+        self.now = self.shared.clock.ticks();
+        if self.window.contains(began) && self.window.contains(self.now) {
+            let before = u128::from(sent.saturating_sub(began)) * u128::from(in_flight);
+            let after = u128::from(self.now.saturating_sub(sent)) * u128::from(sent_in_flight);
+            self.tally.flight_ticks += before + after;
+        }
+        self.count(self.now)
+    }
+
+    /// How to wait for an I/O that is due in so many ticks: for how many completions, and how long.
+    fn doze(&self, ticks: u64) -> (u32, Duration) {
+        let early = ticks.saturating_sub(self.shared.clock.ticks_in(POLL_WITHIN));
+        if early == 0 {
+            return (0, Duration::ZERO);
+        }
+        let nanos = early as f64 / self.shared.clock.ticks_in(Nanos::from_millis(1)).max(1) as f64 * 1e6;
+        (1, Duration::from_nanos(nanos as u64).min(PATIENCE))
+    }
+
+    /// Whether a write may begin: not while another one to the same place is in flight and a ledger is kept.
+    fn begin_write(&mut self, request: Request) -> bool {
+        self.writes += 1;
+        self.ledger.as_mut().is_none_or(|ledger| ledger.begin(request))
+    }
+
+    fn end_write(&mut self, request: Request, good: bool) {
+        if let (Op::Write, Some(ledger)) = (request.op, &mut self.ledger) {
+            ledger.end(request, good);
+        }
+    }
+
+    fn stamp(&mut self, slot: u32, request: Request) {
+        let Some(memory) = self.engine.memory() else { return };
+        match &self.ledger {
+            Some(ledger) => memory.stamp(slot, request, |offset| ledger.generation(offset)),
+            None => memory.stamp(slot, request, |_| self.writes),
+        }
     }
 
     /// Counts the completions that were seen at `now`.
     #[inline]
     fn count(&mut self, now: u64) -> io::Result<()> {
         let inside = self.window.contains(now);
-        let mut good = 0;
+        let mut moved = 0;
         let done = std::mem::take(&mut self.done);
         for completion in &done {
-            if i64::from(completion.result) == i64::from(self.shared.block_size) {
-                if let Some(flight) = self.slots.finish(completion.slot) {
-                    good += 1;
-                    if inside {
-                        self.tally.record(flight, now);
-                    }
+            let Some(request) = self.slots.request(completion.slot) else { continue };
+            if i64::from(completion.result) != i64::from(request.length) {
+                self.not_good(*completion, request, now)?;
+            } else if let Some(flight) = self.slots.finish(completion.slot) {
+                self.end_write(request, true);
+                self.consecutive_errors = 0;
+                moved += u64::from(request.length);
+                if inside {
+                    self.tally.completed += 1;
+                    self.tally.record(flight, now);
                 }
-            } else {
-                self.not_good(*completion, now)?;
             }
         }
         self.done = done;
         self.done.clear();
-        if good > 0 {
-            self.consecutive_errors = 0;
-            if inside {
-                self.tally.add_blocks(good, now);
-                self.report(good, now);
-            }
+        if inside && moved > 0 {
+            self.tally.add_to_series(moved, now);
+            self.report(moved, now);
         }
         Ok(())
     }
 
-    /// A read that did not return a whole block: sent again if the kernel asks for that, else a failure.
+    /// An I/O that did not move all its bytes: sent again if the kernel asks for that, else a failure.
     #[cold]
-    fn not_good(&mut self, completion: Completion, now: u64) -> io::Result<()> {
+    fn not_good(&mut self, completion: Completion, request: Request, now: u64) -> io::Result<()> {
         if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
-            return match self.slots.offset(completion.slot) {
-                Some(offset) => self.engine.prepare(completion.slot, offset),
-                None => Ok(()),
-            };
+            return self.engine.prepare(completion.slot, request);
         }
-        if let Some(flight) = self.slots.finish(completion.slot) {
-            let what = describe(completion.result, self.shared.block_size, flight.offset);
+        if self.slots.finish(completion.slot).is_some() {
+            self.end_write(request, false);
+            let what = describe(completion.result, request);
             self.tally.fail(now, || what.clone());
             self.last_error = what;
             self.consecutive_errors += 1;
@@ -227,8 +325,8 @@ impl<'a, E: Engine> Worker<'a, E> {
     }
 
     #[inline]
-    fn report(&mut self, blocks: u64, now: u64) {
-        self.unreported += blocks * u64::from(self.shared.block_size);
+    fn report(&mut self, bytes: u64, now: u64) {
+        self.unreported += bytes;
         if now >= self.report_at {
             self.shared.control.add_bytes(std::mem::take(&mut self.unreported));
             self.report_at = now.saturating_add(self.shared.clock.ticks_in(REPORT_EVERY));
@@ -239,11 +337,14 @@ impl<'a, E: Engine> Worker<'a, E> {
     fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN_LIMIT;
         while self.slots.in_flight() > 0 && Instant::now() < deadline {
-            if self.engine.submit_and_reap(self.slots.in_flight(), &mut self.done).is_err() {
+            if self.engine.submit_and_reap(self.slots.in_flight(), PATIENCE, &mut self.done).is_err() {
                 break;
             }
-            for completion in self.done.drain(..) {
-                self.slots.finish(completion.slot);
+            for completion in std::mem::take(&mut self.done) {
+                if let Some(flight) = self.slots.finish(completion.slot) {
+                    let whole = i64::from(completion.result) == i64::from(flight.request.length);
+                    self.end_write(flight.request, whole);
+                }
             }
         }
         let lost = self.slots.in_flight();
@@ -260,23 +361,30 @@ impl<'a, E: Engine> Worker<'a, E> {
             return Effort { enters, ..Effort::default() };
         };
         let (user, system) = (usage.user_time(), usage.system_time());
-        let seconds = (user.tv_sec() + system.tv_sec()) as f64;
-        let micros = (user.tv_usec() + system.tv_usec()) as f64;
+        let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
         Effort {
-            cpu_seconds: seconds + micros / 1e6,
+            user_seconds: seconds(user),
+            system_seconds: seconds(system),
             involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
             enters,
         }
     }
 }
 
-/// A failed read in words: who, what, where.
-fn describe(result: i32, block_size: u32, offset: u64) -> String {
+/// A failed I/O in words: who, what, where.
+fn describe(result: i32, request: Request) -> String {
+    let Request { op, offset, length } = request;
+    let (what, moved) = match op {
+        Op::Read => ("read", "came back"),
+        Op::Write => ("write", "were taken"),
+        Op::Fsync => ("fsync", "were synced"),
+        Op::Fdatasync => ("fdatasync", "were synced"),
+    };
     if result < 0 {
         let errno = Errno::from_raw(result.saturating_neg());
-        format!("read of {block_size} bytes at offset {offset}: {} ({errno:?})", errno.desc())
+        format!("{what} of {length} bytes at offset {offset}: {} ({errno:?})", errno.desc())
     } else {
-        format!("read of {block_size} bytes at offset {offset}: only {result} bytes came back")
+        format!("{what} of {length} bytes at offset {offset}: only {result} bytes {moved}")
     }
 }
 
@@ -284,15 +392,16 @@ fn describe(result: i32, block_size: u32, offset: u64) -> String {
 mod tests {
     use super::*;
     use crate::load::measurement::Pattern;
-    use crate::load::offsets::Blocks;
+    use crate::load::offsets::{Blocks, Offsets};
     use crate::load::random::Random;
+    use crate::load::workload::Workload;
     use std::collections::VecDeque;
 
     const BLOCK: u32 = 4096;
     const ALWAYS: Window = Window { start: 0, end: u64::MAX, bucket: u64::MAX };
 
     /// An engine that ends reads in random order with the results it is given, then well, and stops the run after a
-    /// number of good reads.
+    /// number of good I/Os.
     struct Fake<'c> {
         control: &'c Control,
         random: Random,
@@ -310,13 +419,18 @@ mod tests {
     }
 
     impl Engine for Fake<'_> {
-        fn prepare(&mut self, slot: u32, _offset: u64) -> io::Result<()> {
+        fn prepare(&mut self, slot: u32, _request: Request) -> io::Result<()> {
             assert!(!self.pending.contains(&slot), "slot {slot} is in flight already");
             self.pending.push(slot);
             Ok(())
         }
 
-        fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+        fn submit_and_reap(
+            &mut self,
+            want: u32,
+            _patience: Duration,
+            done: &mut Vec<Completion>,
+        ) -> io::Result<()> {
             let draining = self.control.is_stopped();
             let most = self.pending.len() as u64;
             let count = u64::from(want).max(self.random.below(most + 1)).min(most);
@@ -339,9 +453,10 @@ mod tests {
 
     fn work(engine: &mut Fake<'_>, depth: u32, reap: Reap, abort: &AtomicBool) -> Tally {
         let control = engine.control;
-        let shared = Shared { control, abort, clock: Clock::start(), reap, block_size: BLOCK };
+        let shared = Shared { control, abort, clock: Clock::start(), reap };
         let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
-        Worker::new(shared, engine, offsets, depth, ALWAYS).run()
+        let source = Source::new(&Workload::default(), vec![offsets], BLOCK, 0);
+        Worker::new(shared, engine, source, depth, ALWAYS).run()
     }
 
     #[test]
@@ -351,9 +466,9 @@ mod tests {
                 let control = Control::default();
                 let mut engine = Fake::new(&control, &[-libc::EAGAIN, -libc::EINTR, -libc::EAGAIN], 5_000);
                 let tally = work(&mut engine, depth, reap, &AtomicBool::new(false));
-                assert_eq!(tally.latencies.count(), engine.good, "depth {depth}, {reap:?}");
-                assert_eq!(tally.bytes(), engine.good * u64::from(BLOCK));
-                assert_eq!(control.bytes_done().get(), tally.bytes());
+                assert_eq!(tally.reads.latencies.count(), engine.good, "depth {depth}, {reap:?}");
+                assert_eq!(tally.reads.bytes, engine.good * u64::from(BLOCK));
+                assert_eq!(control.bytes_done().get(), tally.reads.bytes);
                 assert_eq!((tally.errors, engine.pending.len()), (0, 0));
                 assert_eq!(tally.cut_short.as_deref(), Some("interrupted"));
             }
@@ -367,7 +482,7 @@ mod tests {
             (0..100).map(|i| if i % 2 == 0 { -libc::EIO } else { BLOCK as i32 }).collect();
         let mut engine = Fake::new(&control, &results, 500);
         let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
-        assert_eq!((tally.errors, tally.latencies.count()), (50, 500));
+        assert_eq!((tally.errors, tally.reads.latencies.count()), (50, 500));
         assert_eq!(tally.first_error().as_deref(), Some("read of 4096 bytes at offset 0: I/O error (EIO)"));
     }
 
@@ -396,5 +511,75 @@ mod tests {
             tally.first_error().as_deref(),
             Some("read of 4096 bytes at offset 4096: only 512 bytes came back")
         );
+    }
+
+    /// An engine that ends every I/O at once, but for one stall.
+    struct Stalling<'c> {
+        control: &'c Control,
+        prepared: Vec<u32>,
+        ended: u64,
+    }
+
+    const STALL: Duration = Duration::from_millis(200);
+
+    impl Engine for Stalling<'_> {
+        fn prepare(&mut self, slot: u32, _request: Request) -> io::Result<()> {
+            self.prepared.push(slot);
+            Ok(())
+        }
+
+        fn submit_and_reap(
+            &mut self,
+            _: u32,
+            patience: Duration,
+            done: &mut Vec<Completion>,
+        ) -> io::Result<()> {
+            if self.prepared.is_empty() {
+                std::thread::sleep(patience);
+            }
+            for slot in self.prepared.drain(..) {
+                self.ended += 1;
+                if self.ended == 100 {
+                    std::thread::sleep(STALL);
+                }
+                done.push(Completion { slot, result: BLOCK as i32 });
+            }
+            if self.ended >= 500 {
+                self.control.stop();
+            }
+            Ok(())
+        }
+
+        fn enters(&self) -> u64 {
+            0
+        }
+    }
+
+    /// The latency that the fraction `q` of 500 I/Os did not exceed, in multiples of the stall.
+    fn delayed(from_due: bool, q: f64) -> f64 {
+        let (control, abort) = (Control::default(), AtomicBool::new(false));
+        let clock = Clock::start();
+        let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::AsTheyArrive };
+        let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
+        let source = Source::new(&Workload::default(), vec![offsets], BLOCK, 0);
+        // One in each millisecond.
+        let rate = 1.0 / clock.ticks_in(Nanos::from_millis(1)) as f64;
+        let schedule = Schedule::new(clock.ticks(), rate, 0, 0.0);
+        let mut engine = Stalling { control: &control, prepared: Vec::new(), ended: 0 };
+        let worker = Worker::new(shared, &mut engine, source, 1, ALWAYS);
+        let tally = worker.with_pace(Some(Pace { schedule, in_bytes: false, from_due })).run();
+        assert_eq!((tally.completed, tally.reads.latencies.count()), (500, 500));
+        tally.reads.latencies.quantile(q).unwrap() as f64 / clock.ticks_in(Nanos::from(STALL)) as f64
+    }
+
+    #[test]
+    fn a_stall_shows_in_every_io_that_it_delayed() {
+        // 200 I/Os were due in a stall of 200 ms; the 100 in its first half, a fifth of all, took 100 ms or more. A busy
+        // machine only makes it more.
+        let open = delayed(true, 0.81);
+        assert!(open >= 0.5, "{open} stalls");
+        // A closed loop at the same rate sees it once.
+        let closed = delayed(false, 0.95);
+        assert!(closed < 0.5, "{closed} stalls");
     }
 }
