@@ -27,6 +27,7 @@ mod slowest;
 pub mod stats;
 mod tally;
 pub mod target;
+pub mod until;
 mod worker;
 
 pub use control::{Control, Phase};
@@ -35,4 +36,5 @@ pub use nop::{NopResult, nop_ceiling};
 pub use run::{EngineChoice, RunOptions, run};
 pub use scratch::{ScratchFile, ScratchOptions};
 pub use target::{Kind, Region, Target};
+pub use until::until_precise;
 pub use worker::Reap;

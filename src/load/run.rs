@@ -33,7 +33,7 @@ const MAX_DURATION: Nanos = Nanos::from_millis(7 * 24 * 3600 * 1000);
 /// The most threads that stand in for a queue when there is no io_uring.
 const MAX_PSYNC_THREADS: u32 = 16;
 /// The span of one value of the series.
-pub(super) const BUCKET: Nanos = Nanos::from_millis(100);
+pub(super) const BUCKET: Nanos = super::stats::SAMPLE;
 
 /// Which engine carries the I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
