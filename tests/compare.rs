@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::disallowed_types,
     clippy::expect_used,
     reason = "tests write files, run the program, update the schema and may panic"
 )]
