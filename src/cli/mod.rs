@@ -5,6 +5,7 @@
 
 pub mod args;
 mod check;
+pub mod compare;
 mod facts;
 mod failure;
 mod guard;
@@ -45,6 +46,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => guard::run(&args),
     }

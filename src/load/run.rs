@@ -25,7 +25,7 @@ use super::worker::{Reap, Shared, Worker};
 use crate::units::Nanos;
 
 /// The span of one value of the series.
-pub(super) const BUCKET: Nanos = Nanos::from_millis(100);
+pub(super) const BUCKET: Nanos = super::stats::SAMPLE;
 /// How long NOPs are measured.
 const NOP_TIME: Nanos = Nanos::from_millis(200);
 
