@@ -222,7 +222,7 @@ fn unpack(tree: &Tree, to: &Path) {
             Node::Dir => std::fs::create_dir_all(&at).expect("is ours"),
             Node::Denied => {
                 std::fs::write(&at, "").expect("is ours");
-                let closed = std::os::unix::fs::PermissionsExt::from_mode(0);
+                let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
                 std::fs::set_permissions(&at, closed).expect("is ours");
             }
         }

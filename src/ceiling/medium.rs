@@ -30,13 +30,13 @@ pub fn is_virtual(device: &DeviceHop) -> bool {
 
 /// The ceilings of a medium.
 pub fn of_device(device: &DeviceHop) -> Ceilings {
+    if is_virtual(device) {
+        return Ceilings::unknown("a virtual disk is as fast as its host lets it be");
+    }
     if let Some(synthetic) = &device.synthetic {
         return of_synthetic(synthetic);
     }
     let model = device.model.value();
-    if let Some(model) = model.filter(|_| is_virtual(device)) {
-        return Ceilings::unknown(format!("`{model}` is virtual: the host decides"));
-    }
     let Some((model, medium)) = model.and_then(|model| Some((model, catalog().medium(model)?))) else {
         return match device.is_hard_disk {
             true => Ceilings::same(of_class(device)),
@@ -88,7 +88,6 @@ fn of_class(device: &DeviceHop) -> Limit {
 
 fn of_synthetic(kind: &str) -> Ceilings {
     match kind {
-        "virtio" | "virtio-blk" | "virtio-scsi" => Ceilings::unknown("virtio: the host decides"),
         "null_blk" => Ceilings::unknown(
             "null_blk completes requests without moving data; the processor is its only limit",
         ),
@@ -150,10 +149,10 @@ mod tests {
     fn what_is_not_published_or_not_physical_is_unknown_with_its_reason() {
         for (device, want) in [
             (device("NoName 256"), "the catalogue has no figures for this model"),
-            (device("QEMU NVMe Ctrl"), "`QEMU NVMe Ctrl` is virtual: the host decides"),
+            (device("QEMU NVMe Ctrl"), "a virtual disk is as fast as its host lets it be"),
             (
                 DeviceHop { synthetic: Some("virtio".into()), ..DeviceHop::default() },
-                "virtio: the host decides",
+                "a virtual disk is as fast as its host lets it be",
             ),
         ] {
             assert_eq!(of_device(&device), Ceilings::unknown(want));

@@ -39,9 +39,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         output::failure(&why);
         return Ok(FAILED);
     }
+    // A part of the path is no answer to what limits it.
     Ok(match verdict.has_faults_or_limits() {
+        _ if !unseen.is_empty() => FAILED,
         true => FINDINGS,
-        false if subjects.is_empty() && !unseen.is_empty() => FAILED,
         false => NOTHING_FOUND,
     })
 }

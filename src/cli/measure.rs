@@ -145,7 +145,11 @@ pub(super) fn run(
             if bench.is_stopped() {
                 return Ok(interrupted());
             }
-            return Ok(Completion::CutShort(Failure::new(format!("the {} was cut short: {why}", step.name))));
+            let path = target.path().display();
+            return Ok(Completion::CutShort(
+                Failure::new(format!("the {} of `{path}` was cut short: {why}", step.name))
+                    .hint("look for the device in the kernel log (`dmesg`); the report holds what was read until then"),
+            ));
         }
     }
     Ok(Completion::Whole)

@@ -1,6 +1,6 @@
 //! Parses what was typed, then wires facts, paths, ceilings, load and verdict to a report.
 //!
-//! The story of `narrows check` is in [`check::run`]: read the machine, find the paths, put a ceiling on every hop,
+//! The story of `narrows check` is in `check::run`: read the machine, find the paths, put a ceiling on every hop,
 //! measure if asked, judge, show.
 
 pub mod args;

@@ -2,6 +2,7 @@
 
 use crate::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use crate::path::{Hop, HopKind, HopSpec};
+use crate::units::BytesPerSec;
 
 use super::attribution::{Attribution, Cause, peers, unknown_hops};
 use super::case::Case;
@@ -10,6 +11,8 @@ use super::rules::Judged;
 
 /// Rates of both directions closer than this are one number for a person.
 const ALIKE: f64 = 0.005;
+/// Rates that differ by more than this are worth a sentence each.
+const WORTH_A_WORD: f64 = 0.05;
 
 /// The sentence of a path: reads first; writes where another hop limits them, unless only reads were measured (then
 /// arithmetic has nothing to add to what was seen).
@@ -24,14 +27,22 @@ pub(super) fn of(judged: &Judged<'_>) -> String {
         (None, Some(write)) => of_direction(judged, Direction::Write, write, &format!("Writes to {target}")),
         (None, None) => return nothing_known(judged),
     };
-    if let (Some(read), Some(write)) = (read, write)
-        && read.hop != write.hop
-        && (judged.audits.is_empty() || judged.audits.contains_key(&Direction::Write))
-    {
+    let Some((read, write)) = read.zip(write) else { return text };
+    let is_told = judged.audits.is_empty() || judged.audits.contains_key(&Direction::Write);
+    if read.hop != write.hop && is_told {
         text.push(' ');
         text.push_str(&of_direction(judged, Direction::Write, write, &format!("Writes to {target}")));
+    } else if judged.audits.is_empty()
+        && let Some(rate) = write.rate.filter(|rate| differ(read.rate, *rate))
+    {
+        text.push_str(&format!(" Writes get {rate} at most."));
     }
     text
+}
+
+/// Whether writes get so much more or less than reads that a person wants to know.
+fn differ(read: Option<BytesPerSec>, write: BytesPerSec) -> bool {
+    read.is_none_or(|read| (read.get() - write.get()).abs() > WORTH_A_WORD * read.get())
 }
 
 /// Whether both directions have one limit, found in the same way, at nearly the same rate.
@@ -113,7 +124,9 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
             format!("{state}{} usable{}", own.rate, wants.unwrap_or_default())
         }
         _ => {
+            let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
             let how = match own.basis {
+                Basis::Guess if is_class => " at most, by estimate",
                 Basis::Guess => ", by estimate",
                 Basis::Spec => ", as published",
                 Basis::Formula | Basis::Measured => "",
@@ -256,6 +269,12 @@ fn short_name(hop: &Hop) -> String {
         HopSpec::Network(network) => network.interface.clone(),
         _ => hop.id.as_str().split_once(':').map_or(hop.id.as_str(), |(_, name)| name).to_owned(),
     }
+}
+
+/// The sentence with a capital letter.
+pub(super) fn capitalised(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// Small numbers as words.

@@ -17,7 +17,7 @@ fn in_namespace(test: &str, script: &str) -> Option<Ran> {
             .env("LC_ALL", "C.UTF-8");
         command.output().ok().map(Ran::from)
     };
-    if !unshare("mount -t tmpfs none \"$2\"").is_some_and(|ran| ran.status == Some(0)) {
+    if unshare("mount -t tmpfs none \"$2\"").is_none_or(|ran| ran.status != Some(0)) {
         skip(test, "no mount namespace can be made here");
         return None;
     }
@@ -41,8 +41,8 @@ fn a_full_file_system_is_left_as_it_is() {
 
 #[test]
 fn a_read_only_mount_is_named_as_such() {
-    // A tmpfs has no more room than memory; a limit of its own makes it the same everywhere.
-    let script = "mount -t tmpfs -o ro,size=8g none \"$2\" && exec \"$1\" \"$2\" --measure";
+    // Like an image it has no room either, which is not what to tell its reader.
+    let script = "mount -t tmpfs -o ro,size=1m none \"$2\" && exec \"$1\" \"$2\" --measure";
     let Some(ran) = in_namespace("a read-only mount", script) else { return };
     assert_eq!((ran.out.as_str(), ran.status), ("", Some(2)), "{ran:?}");
     assert!(ran.err.starts_with("narrows: the file system of `/"), "{ran:?}");
@@ -63,14 +63,14 @@ fn a_container_without_sys_gets_what_can_be_said_and_why_it_is_little() {
     else {
         return;
     };
-    assert_eq!((ran.err.as_str(), ran.status), (why, Some(0)));
+    assert_eq!((ran.err.as_str(), ran.status), (why, Some(2)));
     let hops = ran.json()["paths"][0]["hops"].as_array().expect("hops").len();
     assert!(hops >= 2, "application and file system at least: {}", ran.out);
 
     let ran =
         in_namespace("a container without /sys", &format!("{hide} && exec \"$1\"")).expect("worked before");
     assert!(ran.err.starts_with(why), "{ran:?}");
-    assert!(matches!(ran.status, Some(0 | 2)), "{ran:?}");
+    assert_eq!(ran.status, Some(2), "{ran:?}");
 }
 
 #[test]

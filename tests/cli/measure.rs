@@ -122,6 +122,15 @@ fn where_io_uring_is_forbidden_the_measurement_says_psync() {
     ran.answered();
     assert!(engines(&ran).iter().all(|engine| engine.starts_with("psync")), "{:?}", engines(&ran));
     assert_eq!(engines(&ran).len(), 2);
+    let shown = Command::new("perl")
+        .arg(filter)
+        .arg(cargo_bin("narrows"))
+        .arg(&file)
+        .args(["--measure", "--duration", "200ms"])
+        .output()
+        .map(Ran::from)
+        .expect("ran before");
+    assert!(shown.answered().out.contains("engine: psync ("), "{}", shown.out);
 }
 
 /// A run that would last minutes, started and not waited for.
@@ -236,6 +245,7 @@ fn what_has_no_bytes_of_its_own_is_refused() {
     let Some(name) = MACHINE.nics.keys().next() else {
         return skip("what has no bytes of its own", "there is no network interface");
     };
+    assert!(!run(&[name]).out.contains("--measure\n"), "what would be refused is not advised");
     run(&[name, "--measure"]).refused(&format!(
         "narrows: nothing can be read through `{name}` alone\n\
          hint: measure a device, mount or directory behind it\n"

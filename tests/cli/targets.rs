@@ -160,7 +160,7 @@ fn a_closed_directory_is_not_called_missing() {
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     } else {
-        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).expect("is ours");
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).expect("is ours");
     }
     let ran = finish(&mut command);
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("is ours");

@@ -144,7 +144,7 @@ mod tests {
         let dir = record();
         let closed = dir.path().join("sys/closed");
         fs::write(&closed, "").expect("is ours");
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("is ours");
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).expect("is ours");
         let tree = read_directory(dir.path()).expect("is a record");
         assert_eq!(tree.read("/sys/closed"), Err(Miss::Denied));
     }

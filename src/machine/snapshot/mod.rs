@@ -1,6 +1,6 @@
 //! A recorded machine as a file: a tar archive of what was read, compressed with zstd.
 //!
-//! [`write`] is deterministic (entries sorted, times zero), so that equal trees give equal files. [`read`] takes files
+//! [`write()`] is deterministic (entries sorted, times zero), so that equal trees give equal files. [`read()`] takes files
 //! of strangers: whatever they hold, it ends in bounded memory with a [`Tree`] or a [`SnapshotError`].
 //!
 //! The first entry is [`MANIFEST`]; every other is a path of the machine without its leading slash. A symbolic link is

@@ -117,7 +117,7 @@ pub(super) fn behind(case: &Case<'_>, ranked: &[Narrow], limiting: usize) -> Opt
         let same_rate = first_rate.is_some_and(|rate| is_same(rate, narrow.rate));
         narrow.hop != limiting
             && !are_one_part(first, other)
-            && !(same_rate && are_parallel(case, first, other))
+            && !(same_rate && (are_parallel(case, first, other) || is_bond(case, first, other)))
     };
     let others: Vec<&Narrow> = ranked.iter().filter(is_another).collect();
     let narrowest = others.first()?.rate;
@@ -155,6 +155,12 @@ pub(in crate::verdict) fn are_one_part(a: &Hop, b: &Hop) -> bool {
         (HopSpec::Link(a), HopSpec::Link(b)) => a.device.address == b.device.address,
         _ => a.id == b.id,
     }
+}
+
+/// Whether two hops are a bond of network interfaces and one of them.
+fn is_bond(case: &Case<'_>, a: &Hop, b: &Hop) -> bool {
+    let are_interfaces = a.kind() == HopKind::Network && b.kind() == HopKind::Network;
+    are_interfaces && (case.is_above(a, b) || case.is_above(b, a))
 }
 
 /// Whether two hops do the same on parallel branches: the links of two members of an array. Widening one of them

@@ -6,7 +6,8 @@ use crate::path::{Hop, HopKind, HopSpec};
 
 use super::super::attribution::{Attribution, Cause, peers};
 use super::super::case::Case;
-use super::super::finding::{Code, Finding, Severity};
+use super::super::finding::{Code, Confidence, Finding, Severity};
+use super::super::trust::Audit;
 use super::{Context, Judged};
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -15,6 +16,8 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .into_iter()
         // A slow member is a fault of its array, and has a finding of its own.
         .filter(|(_, _, _, limit)| limit.cause != Cause::SlowMember)
+        // A run that failed or was cut short says nothing of what the device can do.
+        .filter(|(_, _, direction, _)| judged.audits.get(direction).is_none_or(Audit::is_clean))
         .map(|(_, hop, direction, limit)| {
             Finding::about(
                 Code::DeviceLimited,
@@ -29,7 +32,10 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 }
 
 fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
-    let rate = limit.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
+    // The class of a hard disk of unknown model says what it does at most.
+    let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
+    let at_most = if is_class && limit.confidence == Confidence::Low { "at most " } else { "" };
+    let rate = limit.rate.map(|rate| format!(", {at_most}{rate}")).unwrap_or_default();
     match &hop.spec {
         HopSpec::Device(device) if medium::is_virtual(device) => {
             let rate = limit.rate.map_or_else(|| "what it does".to_owned(), |rate| rate.to_string());

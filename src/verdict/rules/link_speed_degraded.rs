@@ -10,7 +10,7 @@ use crate::units::GtPerSec;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::{Link, wires};
-use super::link_width_degraded::capitalised;
+use super::super::sentence::capitalised;
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {

@@ -27,7 +27,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 }
 
 fn summary(hop: &Hop, limit: &Attribution) -> String {
-    let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+    let rate = limit.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
     match limit.cause {
         Cause::Network => format!("The network behind {} is the narrows of this path{rate}.", hop.name),
         _ => format!("The network {}: {}{rate}.", limit.is_the_narrows(), hop.name),

@@ -2,8 +2,8 @@
 
 use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Link, wires};
+use super::super::sentence::capitalised;
 use super::link_speed_degraded::saves_power;
-use super::link_width_degraded::capitalised;
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
