@@ -117,12 +117,8 @@ fn compare(path: &Path) -> Outcome<Value> {
 
 fn narrows_iops(path: &Path, cpu: u32) -> Outcome<f64> {
     let target = Target::open_file_cached(path)?;
-    let workload = Workload {
-        pattern: Pattern::Random,
-        block_size: Bytes::from_kib(4),
-        queue_depth: DEPTH,
-        duration_ns: Nanos::from_millis(SECONDS * 1000),
-    };
+    let workload =
+        Workload::read(Pattern::Random, Bytes::from_kib(4), DEPTH, Nanos::from_millis(SECONDS * 1000));
     let options = RunOptions {
         cpus: vec![cpu],
         engine: EngineChoice::IoUring,
@@ -183,12 +179,8 @@ fn counted_target(directory: &Path) -> Outcome<(Target, u64)> {
 
 fn device_bytes(directory: &Path) -> Outcome<Value> {
     let (target, number) = counted_target(directory)?;
-    let workload = Workload {
-        pattern: Pattern::Sequential,
-        block_size: Bytes::from_mib(1),
-        queue_depth: 8,
-        duration_ns: Nanos::from_millis(SECONDS * 1000),
-    };
+    let workload =
+        Workload::read(Pattern::Sequential, Bytes::from_mib(1), 8, Nanos::from_millis(SECONDS * 1000));
     let options = RunOptions { warm_up: Nanos::from_millis(300), ..RunOptions::default() };
     let control = Control::default();
     let (measurement, seen): (Measurement, _) = thread::scope(|scope| -> Outcome<_> {

@@ -69,7 +69,7 @@ fn skip(why: &str) -> Option<Loop> {
 }
 
 fn workload(block_size: Bytes) -> Workload {
-    Workload { pattern: Pattern::Random, block_size, queue_depth: 8, duration_ns: Nanos::from_millis(200) }
+    Workload::read(Pattern::Random, block_size, 8, Nanos::from_millis(200))
 }
 
 fn opened_exclusively(device: &Path) -> bool {

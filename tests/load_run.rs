@@ -24,8 +24,7 @@ use nix::sys::signal::{Signal, raise};
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Auto, EngineChoice::Psync];
 
 fn workload(pattern: Pattern, kib: u64, queue_depth: u32, millis: u64) -> Workload {
-    let duration_ns = Nanos::from_millis(millis);
-    Workload { pattern, block_size: Bytes::from_kib(kib), queue_depth, duration_ns }
+    Workload::read(pattern, Bytes::from_kib(kib), queue_depth, Nanos::from_millis(millis))
 }
 
 fn options(engine: EngineChoice) -> RunOptions {

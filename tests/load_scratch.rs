@@ -95,12 +95,7 @@ fn a_scratch_file_can_be_measured_and_vanishes() {
         let scratch =
             ScratchFile::create(dir.path(), Bytes::from_mib(8), &small(1), &mut go).expect("a file");
         assert_eq!(scratch.target().kind(), Kind::Scratch);
-        let workload = Workload {
-            pattern: Pattern::Random,
-            block_size: Bytes::from_kib(4),
-            queue_depth: 4,
-            duration_ns: Nanos::from_millis(100),
-        };
+        let workload = Workload::read(Pattern::Random, Bytes::from_kib(4), 4, Nanos::from_millis(100));
         let measurement = run(scratch.target(), &workload, &RunOptions::default(), &Control::default())
             .expect("the run begins");
         assert!(measurement.bytes.get() > 0);

@@ -54,12 +54,12 @@ impl Plan {
     fn new(extent: Measure, duration: Option<Duration>) -> Self {
         let step = |name, pattern, block_size, queue_depth, warm_up, millis| Step {
             name,
-            workload: Workload {
+            workload: Workload::read(
                 pattern,
                 block_size,
                 queue_depth,
-                duration_ns: duration.map_or(Nanos::from_millis(millis), Nanos::from),
-            },
+                duration.map_or(Nanos::from_millis(millis), Nanos::from),
+            ),
             warm_up: Nanos::from_millis(warm_up),
         };
         let (large, small) = (Bytes::from_mib(1), Bytes::from_kib(4));

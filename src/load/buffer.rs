@@ -52,6 +52,20 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length.get()) }
     }
 
+    /// `length` bytes from `from`; `None` when they are not all inside.
+    ///
+    /// Only these bytes are borrowed from the kernel's point of view: it may write elsewhere in the buffer meanwhile.
+    pub(super) fn part(&mut self, from: usize, length: usize) -> Option<&mut [u8]> {
+        let end = from.checked_add(length)?;
+        if end > self.length.get() {
+            return None;
+        }
+        // SAFETY: the range was just checked to lie inside the mapping, which is initialised, readable and writable;
+        // `&mut self` keeps other references away. The ring asks only for the part of a slot that is not in flight, so
+        // the kernel does not touch it.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(from), length) })
+    }
+
     /// Where it starts, for the kernel.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start

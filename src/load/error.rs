@@ -58,6 +58,9 @@ pub enum LoadError {
         /// What one I/O needs.
         block_size: Bytes,
     },
+    /// The workload writes, and the target is not a scratch file that narrows made.
+    #[error("`{}` is not a scratch file, so it is never written", .0.display())]
+    NotOurs(PathBuf),
     /// The workload cannot be run on this target.
     #[error("{0}")]
     Workload(String),
@@ -112,6 +115,7 @@ impl LoadError {
             Self::ReadOnly(_) => Some("name a large file on it to read, or the block device below it"),
             Self::NoSpace { .. } => Some("free some space, or name the block device below the file system"),
             Self::TooSmall { .. } => Some("name a larger file or device, or use smaller blocks"),
+            Self::NotOurs(_) => Some("name a directory on it, in which a scratch file can be made"),
             Self::NoRing(_) => {
                 Some("check sysctl kernel.io_uring_disabled and the seccomp profile, or use the psync engine")
             }

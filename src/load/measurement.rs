@@ -3,36 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::workload::{Pattern, Workload};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
-/// The order in which addresses are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// One after another.
-    Sequential,
-    /// Uniformly at random.
-    Random,
-}
-
-/// What was asked of the engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Workload {
-    /// The order of addresses.
-    pub pattern: Pattern,
-    /// Bytes in each I/O.
-    pub block_size: Bytes,
-    /// I/Os kept in flight.
-    pub queue_depth: u32,
-    /// How long to run, without warm-up.
-    pub duration_ns: Nanos,
-}
-
 /// How the target was opened in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// O_DIRECT: past the page cache.
+    #[default]
     Direct,
     /// Through the page cache, because the file system refused O_DIRECT.
     Buffered,
@@ -71,7 +50,7 @@ pub struct Latency {
 pub struct SlowIo {
     /// How long it took.
     pub latency_ns: Nanos,
-    /// Where it read.
+    /// Where it went.
     pub offset: Bytes,
     /// When it ended, since the measured time began.
     pub at_ns: Nanos,
@@ -103,8 +82,23 @@ pub struct GeneratorUse {
     pub pinned_to: Vec<u32>,
 }
 
-/// The result of one workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What one kind of I/O achieved: the reads of a run, or its writes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpTotals {
+    /// I/Os that ended well in the measured time.
+    pub count: u64,
+    /// The bytes they moved.
+    pub bytes: Bytes,
+    /// Their mean rate.
+    pub bytes_per_second: BytesPerSec,
+    /// Their mean I/O rate.
+    pub iops: Iops,
+    /// Their latencies.
+    pub latency: Latency,
+}
+
+/// The result of one workload. Totals are of reads and writes together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// What was asked.
     pub workload: Workload,
@@ -123,6 +117,12 @@ pub struct Measurement {
     pub iops: Iops,
     /// Latencies.
     pub latency: Latency,
+    /// The reads alone.
+    #[serde(default)]
+    pub reads: OpTotals,
+    /// The writes alone.
+    #[serde(default)]
+    pub writes: OpTotals,
     /// The rate in each 100 ms of the measured time. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
     pub series: Vec<BytesPerSec>,

@@ -2,10 +2,10 @@
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
 //!
-//! [`Target`] is what is read, [`ScratchFile`] the only thing that is written,
-//! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is
-//! one thread with one ring: it takes a slot for each I/O, enters the kernel once for a batch, and counts each
-//! completion in a histogram of ticks.
+//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what; a [`ScratchFile`] is the only thing that is written.
+//! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is one
+//! thread with one ring, and may carry out many streams: it takes a slot for each I/O, enters the kernel once for a
+//! batch, and counts each completion in a histogram of ticks.
 
 mod buffer;
 mod clock;
@@ -14,8 +14,10 @@ mod engine;
 pub mod error;
 mod histogram;
 pub mod measurement;
+mod memory;
 pub mod nop;
 mod offsets;
+mod plan;
 pub mod preset;
 mod psync;
 mod random;
@@ -26,10 +28,12 @@ pub mod scan;
 pub mod scratch;
 mod slot;
 mod slowest;
+mod source;
 pub mod stats;
 mod tally;
 pub mod target;
 mod worker;
+pub mod workload;
 
 pub use control::{Control, Phase};
 pub use error::LoadError;

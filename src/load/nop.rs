@@ -2,16 +2,18 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::buffer::Buffer;
 use super::clock::Clock;
 use super::control::Control;
 use super::error::LoadError;
 use super::measurement::{Latency, Pattern};
+use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
-use super::result::latency;
+use super::result::op_totals;
 use super::ring::{Ring, RingEngine};
+use super::source::Source;
 use super::tally::Window;
 use super::worker::{Reap, Shared, Worker};
+use super::workload::Workload;
 use crate::units::{Bytes, Nanos};
 
 const DEPTH: u32 = 128;
@@ -38,29 +40,32 @@ pub struct NopResult {
 /// There is no io_uring here.
 pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
     let mut ring = Ring::open(DEPTH).map_err(LoadError::NoRing)?;
-    let buffer = Buffer::new(1).map_err(|source| LoadError::Memory { bytes: Bytes::new(1), source })?;
-    let mut engine = RingEngine::idle(&mut ring, buffer, 0);
+    let memory = Memory::new(0, DEPTH, true, false, 0)
+        .map_err(|source| LoadError::Memory { bytes: Bytes::new(0), source })?;
+    let mut engine = RingEngine::idle(&mut ring, memory);
     let granted = engine.granted().to_string();
     let clock = Clock::start();
     let (control, abort) = (Control::default(), AtomicBool::new(false));
-    let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::Batch(BATCH), block_size: 0 };
+    let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::Batch(BATCH) };
     // Offsets are drawn as for random reads, so that their cost is in the result; a NOP ignores them.
     let offsets = Offsets::new(Pattern::Random, Blocks::inside(0, 1 << 40, 4096), 0);
+    let source = Source::new(&Workload::default(), vec![offsets], 0, 0);
     let length = clock.ticks_in(duration).max(1);
     let start = clock.ticks();
     let window = Window { start, end: start.saturating_add(length), bucket: length };
-    let tally = Worker::new(shared, &mut engine, offsets, DEPTH, window).run();
+    let tally = Worker::new(shared, &mut engine, source, DEPTH, window).run();
     if let Some(why) = tally.cut_short {
         return Err(LoadError::Worker(why));
     }
     let scale = clock.scale();
     let elapsed_ns = scale.nanos(tally.elapsed());
-    let ios = tally.latencies.count();
+    let totals = op_totals(&tally.reads, start, elapsed_ns, scale);
+    let ios = totals.count;
     Ok(NopResult {
         ios,
         elapsed_ns,
         ns_per_io: if ios > 0 { elapsed_ns.get() as f64 / ios as f64 } else { f64::INFINITY },
-        latency: latency(&tally, scale),
+        latency: totals.latency,
         engine: granted,
     })
 }

@@ -58,6 +58,15 @@ impl Offsets {
         }
     }
 
+    /// The blocks that it visits.
+    pub(super) fn blocks(&self) -> Blocks {
+        match self {
+            Self::Sequential { blocks, .. } | Self::Shared { blocks, .. } | Self::Random { blocks, .. } => {
+                *blocks
+            }
+        }
+    }
+
     /// The offset of the next I/O.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {

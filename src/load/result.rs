@@ -1,10 +1,10 @@
 //! Turns counts in ticks into a measurement in units.
 
 use super::clock::Scale;
-use super::measurement::{GeneratorUse, Latency, Measurement, SlowIo, Workload};
+use super::measurement::{GeneratorUse, Latency, Measurement, OpTotals, SlowIo, Workload};
 use super::run::BUCKET;
 use super::stats;
-use super::tally::Tally;
+use super::tally::{OpTally, Tally};
 use super::target::Target;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -24,20 +24,20 @@ pub(super) struct Report<'a> {
 pub(super) fn measurement(report: &Report<'_>) -> Measurement {
     let Report { target, workload, tally, scale, .. } = report;
     let elapsed = scale.nanos(tally.elapsed());
-    let bytes = Bytes::new(tally.bytes());
+    let both = op_totals(&tally.both(), tally.start(), elapsed, *scale);
     let series: Vec<BytesPerSec> =
         tally.full_buckets().iter().map(|bytes| Bytes::new(*bytes).per(BUCKET.duration())).collect();
-    let seconds = elapsed.as_secs_f64();
-    let ios = tally.latencies.count();
     Measurement {
         workload: (*workload).clone(),
         access: target.access(),
-        bytes,
+        bytes: both.bytes,
         elapsed_ns: elapsed,
-        bytes_per_second: bytes.per(elapsed.duration()),
+        bytes_per_second: both.bytes_per_second,
         ci95: stats::ci95(&series),
-        iops: Iops::new(if seconds > 0.0 { ios as f64 / seconds } else { 0.0 }),
-        latency: latency(tally, *scale),
+        iops: both.iops,
+        latency: both.latency,
+        reads: op_totals(&tally.reads, tally.start(), elapsed, *scale),
+        writes: op_totals(&tally.writes, tally.start(), elapsed, *scale),
         series,
         errors: tally.errors,
         first_error: tally.first_error(),
@@ -47,8 +47,21 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
     }
 }
 
+/// What one kind of I/O achieved in a window that began at the tick `start` and lasted `elapsed`.
+pub(super) fn op_totals(tally: &OpTally, start: u64, elapsed: Nanos, scale: Scale) -> OpTotals {
+    let seconds = elapsed.as_secs_f64();
+    let (count, bytes) = (tally.latencies.count(), Bytes::new(tally.bytes));
+    OpTotals {
+        count,
+        bytes,
+        bytes_per_second: bytes.per(elapsed.duration()),
+        iops: Iops::new(if seconds > 0.0 { count as f64 / seconds } else { 0.0 }),
+        latency: latency(tally, start, scale),
+    }
+}
+
 /// Latencies in nanoseconds.
-pub(super) fn latency(tally: &Tally, scale: Scale) -> Latency {
+fn latency(tally: &OpTally, start: u64, scale: Scale) -> Latency {
     let latencies = &tally.latencies;
     let nanos = |ticks: Option<u64>| scale.nanos(ticks.unwrap_or(0));
     Latency {
@@ -67,7 +80,7 @@ pub(super) fn latency(tally: &Tally, scale: Scale) -> Latency {
             .map(|slow| SlowIo {
                 latency_ns: scale.nanos(slow.ticks),
                 offset: Bytes::new(slow.offset),
-                at_ns: scale.nanos(slow.end.saturating_sub(tally.start())),
+                at_ns: scale.nanos(slow.end.saturating_sub(start)),
             })
             .collect(),
     }
@@ -75,15 +88,16 @@ pub(super) fn latency(tally: &Tally, scale: Scale) -> Latency {
 
 fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
     let Report { tally, .. } = report;
+    let both = tally.both().latencies;
     let seconds = elapsed.as_secs_f64();
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     GeneratorUse {
         cpu: ratio(tally.busiest_cpu_seconds, seconds),
-        enters_per_io: ratio(tally.effort.enters as f64, tally.latencies.count() as f64),
+        enters_per_io: ratio(tally.effort.enters as f64, both.count() as f64),
         involuntary_switches: tally.effort.involuntary_switches,
         engine: report.engine.clone(),
         queue_depth: report.queue_depth,
-        mean_in_flight: ratio(tally.latencies.sum() as f64, tally.elapsed() as f64),
+        mean_in_flight: ratio(both.sum() as f64, tally.elapsed() as f64),
         threads: report.threads,
         pinned_to: report.pinned_to.clone(),
     }

@@ -1,6 +1,9 @@
 //! The first engine: io_uring with a registered buffer, file and ring descriptor, where the kernel grants them.
 
-#![expect(unsafe_code, reason = "the kernel reads into memory that the submission queue names by address")]
+#![expect(
+    unsafe_code,
+    reason = "the kernel reads and writes memory that the submission queue names by address"
+)]
 
 use std::fmt;
 use std::fs::File;
@@ -12,8 +15,8 @@ use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue};
 use nix::libc;
 
-use super::buffer::Buffer;
-use super::engine::{Completion, Engine, PATIENCE};
+use super::engine::{Completion, Engine, Op, PATIENCE, Request};
+use super::memory::Memory;
 
 /// What the kernel granted of what makes a ring fast. All of it is optional; none of it changes what is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -116,31 +119,26 @@ impl Ring {
     }
 }
 
-/// What each I/O is.
+/// How I/Os name their file.
 #[derive(Clone, Copy)]
-enum Operation {
-    /// A read into the registered buffer of the registered file.
-    FixedFixed,
-    /// A read into the registered buffer.
-    FixedBuffer(Fd),
-    /// A read of the registered file into memory that the kernel pins each time.
-    FixedFile,
-    /// A plain read.
-    Plain(Fd),
-    /// Nothing: the cost of the engine itself.
-    Nop,
+enum Place {
+    /// By its place in the table of registered files.
+    Registered,
+    /// By its descriptor.
+    Descriptor(Fd),
+    /// Not at all: every I/O is a NOP, the cost of the engine itself.
+    Nowhere,
 }
 
 /// A ring at work on one file.
 ///
-/// It owns the memory that the kernel writes into, and lives no longer than the file (`'f`) and the ring (`'r`).
+/// It owns the memory that the kernel reads and writes, and lives no longer than the file (`'f`) and the ring (`'r`).
 pub(super) struct RingEngine<'r, 'f> {
     submitter: Submitter<'r>,
     submissions: SubmissionQueue<'r>,
     completions: CompletionQueue<'r>,
-    buffer: ManuallyDrop<Buffer>,
-    block_size: u32,
-    operation: Operation,
+    memory: ManuallyDrop<Memory>,
+    place: Place,
     granted: Granted,
     /// Prepared and not yet completed.
     in_flight: u64,
@@ -149,31 +147,27 @@ pub(super) struct RingEngine<'r, 'f> {
 }
 
 impl<'r, 'f> RingEngine<'r, 'f> {
-    /// Reads blocks of `block_size` from `file`; slot `i` reads into the `i`th block of `buffer`. Registers what can be
-    /// registered: a refusal (locked memory is limited on kernels before 5.12) only costs speed.
-    pub(super) fn reading(ring: &'r mut Ring, file: &'f File, buffer: Buffer, block_size: u32) -> Self {
-        let mut engine = Self::idle(ring, buffer, block_size);
-        let whole = [libc::iovec {
-            iov_base: engine.buffer.start().as_ptr().cast(),
-            iov_len: engine.buffer.length(),
-        }];
+    /// Reads and writes `file`, each slot with its own part of `memory`. Registers what can be registered: a refusal
+    /// (locked memory is limited on kernels before 5.12) only costs speed.
+    pub(super) fn on(ring: &'r mut Ring, file: &'f File, memory: Memory) -> Self {
+        let mut engine = Self::idle(ring, memory);
+        let buffer = engine.memory.buffer();
+        let whole = [libc::iovec { iov_base: buffer.start().as_ptr().cast(), iov_len: buffer.length() }];
         // SAFETY: the mapping stays until the engine is dropped. The kernel pins its pages, so even a ring that outlives
         // it writes to no memory that was reused.
         engine.granted.fixed_buffer = unsafe { engine.submitter.register_buffers(&whole) }.is_ok();
         engine.granted.fixed_file = engine.submitter.register_files(&[file.as_raw_fd()]).is_ok();
-        let fd = Fd(file.as_raw_fd());
-        engine.operation = match (engine.granted.fixed_buffer, engine.granted.fixed_file) {
-            (true, true) => Operation::FixedFixed,
-            (true, false) => Operation::FixedBuffer(fd),
-            (false, true) => Operation::FixedFile,
-            (false, false) => Operation::Plain(fd),
+        engine.place = if engine.granted.fixed_file {
+            Place::Registered
+        } else {
+            Place::Descriptor(Fd(file.as_raw_fd()))
         };
         engine._file = Some(file);
         engine
     }
 
     /// Does nothing `in_flight` times over: each I/O is a NOP that passes through the ring.
-    pub(super) fn idle(ring: &'r mut Ring, buffer: Buffer, block_size: u32) -> Self {
+    pub(super) fn idle(ring: &'r mut Ring, memory: Memory) -> Self {
         let mut granted = ring.granted;
         let (mut submitter, submissions, completions) = ring.ring.split();
         granted.ring_descriptor = submitter.register_ring_fd().is_ok();
@@ -181,9 +175,8 @@ impl<'r, 'f> RingEngine<'r, 'f> {
             submitter,
             submissions,
             completions,
-            buffer: ManuallyDrop::new(buffer),
-            block_size,
-            operation: Operation::Nop,
+            memory: ManuallyDrop::new(memory),
+            place: Place::Nowhere,
             granted,
             in_flight: 0,
             enters: 0,
@@ -196,21 +189,28 @@ impl<'r, 'f> RingEngine<'r, 'f> {
         self.granted
     }
 
-    /// The submission for a slot; `None` when the slot has no block in the buffer.
+    /// The submission for a slot; `None` when the slot has no room in the memory.
     #[inline]
-    fn entry(&self, slot: u32, offset: u64) -> Option<squeue::Entry> {
-        let length = self.block_size;
-        let from = slot as usize * length as usize;
-        if from + length as usize > self.buffer.length() {
-            return None;
+    fn entry(&self, slot: u32, request: Request) -> Option<squeue::Entry> {
+        let from = self.memory.place(slot, request)?;
+        let at = self.memory.buffer().start().as_ptr().wrapping_add(from);
+        let is_fixed = self.granted.fixed_buffer;
+        let Request { op, offset, length } = request;
+        // The type of the descriptor is a parameter of each operation.
+        macro_rules! on {
+            ($file:expr) => {
+                match (op, is_fixed) {
+                    (Op::Read, true) => opcode::ReadFixed::new($file, at, length, 0).offset(offset).build(),
+                    (Op::Read, false) => opcode::Read::new($file, at, length).offset(offset).build(),
+                    (Op::Write, true) => opcode::WriteFixed::new($file, at, length, 0).offset(offset).build(),
+                    (Op::Write, false) => opcode::Write::new($file, at, length).offset(offset).build(),
+                }
+            };
         }
-        let at = self.buffer.start().as_ptr().wrapping_add(from);
-        let entry = match self.operation {
-            Operation::FixedFixed => opcode::ReadFixed::new(Fixed(0), at, length, 0).offset(offset).build(),
-            Operation::FixedBuffer(fd) => opcode::ReadFixed::new(fd, at, length, 0).offset(offset).build(),
-            Operation::FixedFile => opcode::Read::new(Fixed(0), at, length).offset(offset).build(),
-            Operation::Plain(fd) => opcode::Read::new(fd, at, length).offset(offset).build(),
-            Operation::Nop => opcode::Nop::new().build(),
+        let entry = match self.place {
+            Place::Registered => on!(Fixed(0)),
+            Place::Descriptor(fd) => on!(fd),
+            Place::Nowhere => opcode::Nop::new().build(),
         };
         Some(entry.user_data(u64::from(slot)))
     }
@@ -232,11 +232,11 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 
 impl Engine for RingEngine<'_, '_> {
     #[inline]
-    fn prepare(&mut self, slot: u32, offset: u64) -> io::Result<()> {
-        let entry = self.entry(slot, offset).ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the entry names memory inside `self.buffer`, which is not freed before the completion arrived (see
+    fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()> {
+        let entry = self.entry(slot, request).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: the entry names memory inside `self.memory`, which is not freed before the completion arrived (see
         // `drop`) and which no Rust reference points into while the engine lives; its file lives for `'f`, longer than
-        // the engine. The worker gives out a slot to one I/O at a time, so no two write to the same block; were it
+        // the engine. The worker gives out a slot to one I/O at a time, so no two use the same part; were it
         // otherwise, the kernel would still write only into this buffer.
         unsafe { self.submissions.push(&entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
         self.in_flight += 1;
@@ -277,9 +277,9 @@ impl Drop for RingEngine<'_, '_> {
             // a device claimed, the space of a scratch file taken.
             let _ = self.submitter.unregister_files();
             let _ = self.submitter.unregister_buffers();
-            // SAFETY: the buffer is dropped here and nowhere else, and `self` is not used afterwards. No I/O is in
-            // flight, so the kernel writes to it no more.
-            unsafe { ManuallyDrop::drop(&mut self.buffer) };
+            // SAFETY: the memory is dropped here and nowhere else, and `self` is not used afterwards. No I/O is in
+            // flight, so the kernel touches it no more.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
         // Else a device keeps I/Os and may yet write: the memory is given up instead of reused.
     }
@@ -289,6 +289,14 @@ impl Drop for RingEngine<'_, '_> {
 mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
+
+    fn read(offset: u64, length: u32) -> Request {
+        Request { op: Op::Read, offset, length }
+    }
+
+    fn memory(part: u64, depth: u32) -> Memory {
+        Memory::new(part, depth, true, true, 1).unwrap()
+    }
 
     /// A ring, or `None` with a note where the kernel forbids io_uring.
     fn ring(depth: u32) -> Option<Ring> {
@@ -315,37 +323,39 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let data: Vec<u8> = (0..4u8).flat_map(|block| [block + 1; 4096]).collect();
         file.write_all_at(&data, 0).unwrap();
-        let mut engine = RingEngine::reading(&mut ring, &file, Buffer::new(4 * 4096).unwrap(), 4096);
+        let mut engine = RingEngine::on(&mut ring, &file, memory(4096, 4));
         for slot in 0..4 {
-            engine.prepare(slot, u64::from(3 - slot) * 4096).unwrap();
+            engine.prepare(slot, read(u64::from(3 - slot) * 4096, 4096)).unwrap();
         }
         let mut done = reap(&mut engine, 4);
         done.sort_by_key(|completion| completion.slot);
         assert_eq!(done, [0, 1, 2, 3].map(|slot| Completion { slot, result: 4096 }));
         assert_eq!(engine.in_flight, 0);
-        let firsts: Vec<u8> = engine.buffer.bytes().chunks(4096).map(|block| block[0]).collect();
+        let firsts = [0, 1, 2, 3].map(|slot| engine.memory.bytes(slot, read(0, 4096)).unwrap()[0]);
         assert_eq!(firsts, [4, 3, 2, 1]);
     }
 
     #[test]
-    fn a_plain_read_works_where_nothing_can_be_registered() {
-        let Some(mut ring) = ring(2) else { return };
-        let file = tempfile::tempfile().unwrap();
-        file.write_all_at(&[9; 512], 0).unwrap();
-        for operation in [
-            Operation::Plain(Fd(file.as_raw_fd())),
-            Operation::FixedFile,
-            Operation::FixedBuffer(Fd(file.as_raw_fd())),
-        ] {
-            let mut ring = match operation {
-                Operation::Plain(_) => Ring::open(2).unwrap(),
-                _ => std::mem::replace(&mut ring, Ring::open(2).unwrap()),
-            };
-            let mut engine = RingEngine::reading(&mut ring, &file, Buffer::new(1024).unwrap(), 512);
-            engine.operation = operation;
-            engine.prepare(1, 0).unwrap();
-            assert_eq!(reap(&mut engine, 1), [Completion { slot: 1, result: 512 }]);
-            assert_eq!(engine.buffer.bytes()[512], 9);
+    fn both_ways_work_where_nothing_can_be_registered() {
+        for (fixed_file, fixed_buffer) in [(true, true), (true, false), (false, true), (false, false)] {
+            let Some(mut ring) = ring(2) else { return };
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(&[9; 512], 0).unwrap();
+            let mut engine = RingEngine::on(&mut ring, &file, memory(512, 2));
+            if !fixed_file {
+                engine.place = Place::Descriptor(Fd(file.as_raw_fd()));
+            }
+            engine.granted.fixed_buffer &= fixed_buffer;
+            let write = Request { op: Op::Write, offset: 512, length: 512 };
+            engine.prepare(0, write).unwrap();
+            engine.prepare(1, read(0, 512)).unwrap();
+            let mut done = reap(&mut engine, 2);
+            done.sort_by_key(|completion| completion.slot);
+            assert_eq!(done, [0, 1].map(|slot| Completion { slot, result: 512 }));
+            assert_eq!(engine.memory.bytes(1, read(0, 512)).unwrap()[0], 9);
+            let mut written = [0; 512];
+            file.read_exact_at(&mut written, 512).unwrap();
+            assert_eq!(engine.memory.bytes(0, write).unwrap(), written);
         }
     }
 
@@ -354,15 +364,15 @@ mod tests {
     fn a_failed_read_is_a_completion_with_its_errno() {
         let Some(mut ring) = ring(1) else { return };
         let directory = File::open("/").unwrap();
-        let mut engine = RingEngine::reading(&mut ring, &directory, Buffer::new(512).unwrap(), 512);
-        engine.prepare(0, 0).unwrap();
+        let mut engine = RingEngine::on(&mut ring, &directory, memory(512, 1));
+        engine.prepare(0, read(0, 512)).unwrap();
         assert_eq!(reap(&mut engine, 1), [Completion { slot: 0, result: -libc::EISDIR }]);
     }
 
     #[test]
     fn waiting_for_nothing_ends() {
         let Some(mut ring) = ring(1) else { return };
-        let mut engine = RingEngine::idle(&mut ring, Buffer::new(1).unwrap(), 0);
+        let mut engine = RingEngine::idle(&mut ring, memory(0, 1));
         let mut done = Vec::new();
         engine.submit_and_reap(1, &mut done).unwrap();
         assert_eq!(done, []);
@@ -372,11 +382,12 @@ mod tests {
     fn a_slot_outside_the_buffer_or_the_queue_is_refused() {
         let Some(mut ring) = ring(2) else { return };
         let file = tempfile::tempfile().unwrap();
-        let mut engine = RingEngine::reading(&mut ring, &file, Buffer::new(4096).unwrap(), 4096);
-        assert!(engine.prepare(1, 0).is_err());
-        engine.prepare(0, 0).unwrap();
-        engine.prepare(0, 0).unwrap();
-        assert!(engine.prepare(0, 0).is_err());
+        let mut engine = RingEngine::on(&mut ring, &file, memory(4096, 1));
+        assert!(engine.prepare(2, read(0, 512)).is_err());
+        assert!(engine.prepare(0, read(0, 4097)).is_err());
+        engine.prepare(0, read(0, 512)).unwrap();
+        engine.prepare(0, read(0, 512)).unwrap();
+        assert!(engine.prepare(0, read(0, 512)).is_err());
         reap(&mut engine, 2);
     }
 

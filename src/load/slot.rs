@@ -3,13 +3,15 @@
 //! A start stamp lives in the slot of its I/O and is written only when the slot is given out, so no later I/O can
 //! overwrite it and a slow I/O keeps its true start. (A ring of a few shared stamps loses exactly the tail.)
 
-/// An I/O that ended.
+use super::engine::{Op, Request};
+
+/// An I/O in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flight {
     /// When it was handed to the kernel, in ticks.
     pub(super) start: u64,
-    /// Where it went.
-    pub(super) offset: u64,
+    /// What it does.
+    pub(super) request: Request,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +33,8 @@ pub(super) struct Slots {
 impl Slots {
     /// `depth` free slots.
     pub(super) fn new(depth: u32) -> Self {
-        let empty = Slot { flight: Flight { start: 0, offset: 0 }, busy: false };
+        let nothing = Request { op: Op::Read, offset: 0, length: 0 };
+        let empty = Slot { flight: Flight { start: 0, request: nothing }, busy: false };
         Self {
             slots: vec![empty; depth as usize].into_boxed_slice(),
             free: (0..depth).rev().collect(),
@@ -51,13 +54,13 @@ impl Slots {
         self.free.is_empty()
     }
 
-    /// Gives out a slot for an I/O at `offset`; `None` when all are in flight. Its start is the next
+    /// Gives out a slot for an I/O; `None` when all are in flight. Its start is the next
     /// [`stamp`](Self::stamp).
     #[inline]
-    pub(super) fn take(&mut self, offset: u64) -> Option<u32> {
+    pub(super) fn take(&mut self, request: Request) -> Option<u32> {
         let slot = self.free.pop()?;
         if let Some(entry) = self.slots.get_mut(slot as usize) {
-            *entry = Slot { flight: Flight { start: 0, offset }, busy: true };
+            *entry = Slot { flight: Flight { start: 0, request }, busy: true };
         }
         self.fresh.push(slot);
         Some(slot)
@@ -73,9 +76,10 @@ impl Slots {
         }
     }
 
-    /// The offset of an I/O that is in flight, to send it again.
-    pub(super) fn offset(&self, slot: u32) -> Option<u64> {
-        self.slots.get(slot as usize).filter(|entry| entry.busy).map(|entry| entry.flight.offset)
+    /// The I/O that a slot has in flight.
+    #[inline]
+    pub(super) fn request(&self, slot: u32) -> Option<Request> {
+        self.slots.get(slot as usize).filter(|entry| entry.busy).map(|entry| entry.flight.request)
     }
 
     /// Ends an I/O and frees its slot; `None` when the slot was not in flight, so that no completion can be counted
@@ -94,14 +98,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn at(offset: u64) -> Request {
+        Request { op: Op::Read, offset, length: 4096 }
+    }
+
     #[test]
     fn the_slot_that_was_freed_last_is_given_out_first() {
         let mut slots = Slots::new(4);
-        let taken: Vec<u32> = (0..4).filter_map(|i| slots.take(i)).collect();
+        let taken: Vec<u32> = (0..4).filter_map(|i| slots.take(at(i))).collect();
         assert_eq!(taken, [0, 1, 2, 3]);
         slots.finish(1);
         slots.finish(3);
-        assert_eq!((slots.take(9), slots.take(9), slots.take(9)), (Some(3), Some(1), None));
+        assert_eq!((slots.take(at(9)), slots.take(at(9)), slots.take(at(9))), (Some(3), Some(1), None));
     }
 
     #[test]
@@ -109,7 +117,7 @@ mod tests {
         let mut slots = Slots::new(2);
         assert_eq!(slots.finish(0), None);
         assert_eq!(slots.finish(77), None);
-        let slot = slots.take(512).unwrap();
+        let slot = slots.take(at(512)).unwrap();
         assert!(slots.finish(slot).is_some());
         assert_eq!(slots.finish(slot), None);
         assert_eq!(slots.in_flight(), 0);
@@ -128,9 +136,9 @@ mod tests {
                 let mut fresh = Vec::new();
                 for _ in 0..batch {
                     let offset = begun * 4096;
-                    let Some(slot) = slots.take(offset) else { break };
+                    let Some(slot) = slots.take(at(offset)) else { break };
                     prop_assert!(flying.iter().chain(&fresh).all(|(other, _)| *other != slot));
-                    fresh.push((slot, Flight { start: now, offset }));
+                    fresh.push((slot, Flight { start: now, request: at(offset) }));
                     begun += 1;
                 }
                 slots.stamp(now);

@@ -1,5 +1,6 @@
 //! What one worker counted, and how the counts of several become one measurement.
 
+use super::engine::Op;
 use super::histogram::Histogram;
 use super::slot::Flight;
 use super::slowest::{Slow, Slowest};
@@ -40,18 +41,41 @@ pub(super) struct Effort {
     pub(super) enters: u64,
 }
 
+/// Counts of one kind of I/O.
+#[derive(Debug, Clone)]
+pub(super) struct OpTally {
+    /// Latencies of those that ended well in the window.
+    pub(super) latencies: Histogram,
+    /// The slowest of them.
+    pub(super) slowest: Slowest,
+    /// The bytes that they moved.
+    pub(super) bytes: u64,
+}
+
+impl OpTally {
+    fn new() -> Self {
+        Self { latencies: Histogram::new(), slowest: Slowest::default(), bytes: 0 }
+    }
+
+    /// Adds the counts of another.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.latencies.merge(&other.latencies);
+        self.slowest.merge(&other.slowest);
+        self.bytes += other.bytes;
+    }
+}
+
 /// Counts of one worker, or of several merged.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
     window: Window,
-    block_size: u64,
-    /// Latencies of reads that ended well in the window.
-    pub(super) latencies: Histogram,
-    /// The slowest of them.
-    pub(super) slowest: Slowest,
+    /// Reads that ended well in the window.
+    pub(super) reads: OpTally,
+    /// Writes that ended well in the window.
+    pub(super) writes: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
-    /// Failed reads, warm-up included.
+    /// Failed I/Os, warm-up included.
     pub(super) errors: u64,
     /// The first failure, with its time.
     first_error: Option<(u64, String)>,
@@ -67,12 +91,11 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Nothing counted yet.
-    pub(super) fn new(window: Window, block_size: u64) -> Self {
+    pub(super) fn new(window: Window) -> Self {
         Self {
             window,
-            block_size,
-            latencies: Histogram::new(),
-            slowest: Slowest::default(),
+            reads: OpTally::new(),
+            writes: OpTally::new(),
             series: vec![0; window.buckets()],
             errors: 0,
             first_error: None,
@@ -83,24 +106,36 @@ impl Tally {
         }
     }
 
-    /// Counts the latency of a read that ended well at `now`, in the window.
+    /// Counts an I/O that ended well at `now`, in the window, except for the series.
     #[inline]
     pub(super) fn record(&mut self, flight: Flight, now: u64) {
         let ticks = now.saturating_sub(flight.start);
-        self.latencies.record(ticks);
-        self.slowest.offer(Slow { ticks, offset: flight.offset, end: now });
+        let kind = match flight.request.op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        };
+        kind.latencies.record(ticks);
+        kind.slowest.offer(Slow { ticks, offset: flight.request.offset, end: now });
+        kind.bytes += u64::from(flight.request.length);
     }
 
-    /// Counts the bytes of `blocks` reads that ended well at `now`, in the window.
+    /// Counts the bytes of I/Os that ended well at `now`, in the window, in the series.
     #[inline]
-    pub(super) fn add_blocks(&mut self, blocks: u64, now: u64) {
+    pub(super) fn add_to_series(&mut self, moved: u64, now: u64) {
         let bucket = now.saturating_sub(self.window.start) / self.window.bucket.max(1);
         if let Some(bytes) = self.series.get_mut(bucket as usize) {
-            *bytes += blocks * self.block_size;
+            *bytes += moved;
         }
     }
 
-    /// Counts a read that was seen to have failed at `now`.
+    /// Reads and writes together.
+    pub(super) fn both(&self) -> OpTally {
+        let mut both = self.reads.clone();
+        both.merge(&self.writes);
+        both
+    }
+
+    /// Counts an I/O that was seen to have failed at `now`.
     pub(super) fn fail(&mut self, now: u64, what: impl FnOnce() -> String) {
         self.errors += 1;
         self.first_error.get_or_insert_with(|| (now, what()));
@@ -113,8 +148,8 @@ impl Tally {
 
     /// Adds the counts of another worker over the same window.
     pub(super) fn merge(&mut self, other: Self) {
-        self.latencies.merge(&other.latencies);
-        self.slowest.merge(&other.slowest);
+        self.reads.merge(&other.reads);
+        self.writes.merge(&other.writes);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
         }
@@ -126,11 +161,6 @@ impl Tally {
         self.effort.involuntary_switches += other.effort.involuntary_switches;
         self.effort.enters += other.effort.enters;
         self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);
-    }
-
-    /// All bytes of the window.
-    pub(super) fn bytes(&self) -> u64 {
-        self.series.iter().sum()
     }
 
     /// The ticks that were measured: the whole window, or less of it when the run was cut short.
@@ -154,14 +184,16 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::engine::Request;
 
     const WINDOW: Window = Window { start: 1000, end: 1350, bucket: 100 };
 
     fn at(times: &[u64], stopped: u64) -> Tally {
-        let mut tally = Tally::new(WINDOW, 4096);
+        let mut tally = Tally::new(WINDOW);
+        let request = Request { op: Op::Read, offset: 0, length: 4096 };
         for now in times {
-            tally.record(Flight { start: now - 10, offset: 0 }, *now);
-            tally.add_blocks(1, *now);
+            tally.record(Flight { start: now - 10, request }, *now);
+            tally.add_to_series(4096, *now);
         }
         tally.stopped = stopped;
         tally
@@ -170,7 +202,7 @@ mod tests {
     #[test]
     fn the_unfinished_last_bucket_counts_in_the_bytes_and_not_in_the_series() {
         let tally = at(&[1000, 1099, 1100, 1349], 1360);
-        assert_eq!(tally.bytes(), 4 * 4096);
+        assert_eq!(tally.both().bytes, 4 * 4096);
         assert_eq!(tally.elapsed(), 350);
         assert_eq!(tally.full_buckets(), [2 * 4096, 4096, 0]);
     }
@@ -185,10 +217,22 @@ mod tests {
 
     #[test]
     fn a_window_of_whole_buckets_loses_none() {
-        let mut tally = Tally::new(Window { start: 5, end: 305, bucket: 100 }, 1);
-        tally.add_blocks(1, 304);
+        let mut tally = Tally::new(Window { start: 5, end: 305, bucket: 100 });
+        tally.add_to_series(1, 304);
         tally.stopped = 310;
         assert_eq!(tally.full_buckets(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn reads_and_writes_are_counted_apart() {
+        let mut tally = at(&[1000, 1001], 1350);
+        let request = Request { op: Op::Write, offset: 4096, length: 512 };
+        tally.record(Flight { start: 1000, request }, 1070);
+        assert_eq!((tally.reads.latencies.count(), tally.reads.bytes), (2, 8192));
+        assert_eq!((tally.writes.latencies.max(), tally.writes.bytes), (Some(70), 512));
+        let both = tally.both();
+        assert_eq!((both.latencies.count(), both.bytes), (3, 8704));
+        assert_eq!(both.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
     }
 
     #[test]
@@ -201,7 +245,7 @@ mod tests {
         b.busiest_cpu_seconds = 0.5;
         b.effort.enters = 3;
         a.merge(b);
-        assert_eq!((a.bytes(), a.latencies.count(), a.errors), (3 * 4096, 3, 3));
+        assert_eq!((a.both().bytes, a.both().latencies.count(), a.errors), (3 * 4096, 3, 3));
         assert_eq!(a.first_error().as_deref(), Some("b failed"));
         assert_eq!(a.full_buckets(), [2 * 4096, 0, 4096]);
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));

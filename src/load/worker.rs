@@ -10,13 +10,13 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use super::clock::Clock;
 use super::control::Control;
-use super::engine::{Completion, Engine};
-use super::offsets::Offsets;
+use super::engine::{Completion, Engine, Op, Request};
 use super::slot::Slots;
+use super::source::Source;
 use super::tally::{Effort, Tally, Window};
 use crate::units::Nanos;
 
-/// After so many failed reads in a row the target counts as failed.
+/// After so many failed I/Os in a row the target counts as failed.
 const MAX_CONSECUTIVE_ERRORS: u32 = 16;
 /// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -43,8 +43,6 @@ pub(super) struct Shared<'a> {
     pub(super) abort: &'a AtomicBool,
     pub(super) clock: Clock,
     pub(super) reap: Reap,
-    /// Bytes in each read; what a read must return.
-    pub(super) block_size: u32,
 }
 
 /// Why the loop ended.
@@ -60,7 +58,7 @@ enum End {
 pub(super) struct Worker<'a, E> {
     shared: Shared<'a>,
     engine: &'a mut E,
-    offsets: Offsets,
+    source: Source,
     slots: Slots,
     window: Window,
     tally: Tally,
@@ -76,17 +74,17 @@ impl<'a, E: Engine> Worker<'a, E> {
     pub(super) fn new(
         shared: Shared<'a>,
         engine: &'a mut E,
-        offsets: Offsets,
+        source: Source,
         depth: u32,
         window: Window,
     ) -> Self {
         Self {
             shared,
             engine,
-            offsets,
+            source,
             slots: Slots::new(depth),
             window,
-            tally: Tally::new(window, u64::from(shared.block_size)),
+            tally: Tally::new(window),
             done: Vec::with_capacity(2 * depth as usize),
             consecutive_errors: 0,
             last_error: String::new(),
@@ -160,9 +158,9 @@ impl<'a, E: Engine> Worker<'a, E> {
         };
         let mut left = batch;
         while left > 0 && !self.slots.is_full() {
-            let offset = self.offsets.next();
-            if let Some(slot) = self.slots.take(offset) {
-                self.engine.prepare(slot, offset)?;
+            let Some(request) = self.source.next() else { break };
+            if let Some(slot) = self.slots.take(request) {
+                self.engine.prepare(slot, request)?;
             }
             left -= 1;
         }
@@ -182,43 +180,37 @@ impl<'a, E: Engine> Worker<'a, E> {
     #[inline]
     fn count(&mut self, now: u64) -> io::Result<()> {
         let inside = self.window.contains(now);
-        let mut good = 0;
+        let mut moved = 0;
         let done = std::mem::take(&mut self.done);
         for completion in &done {
-            if i64::from(completion.result) == i64::from(self.shared.block_size) {
-                if let Some(flight) = self.slots.finish(completion.slot) {
-                    good += 1;
-                    if inside {
-                        self.tally.record(flight, now);
-                    }
+            let Some(request) = self.slots.request(completion.slot) else { continue };
+            if i64::from(completion.result) != i64::from(request.length) {
+                self.not_good(*completion, request, now)?;
+            } else if let Some(flight) = self.slots.finish(completion.slot) {
+                self.consecutive_errors = 0;
+                moved += u64::from(request.length);
+                if inside {
+                    self.tally.record(flight, now);
                 }
-            } else {
-                self.not_good(*completion, now)?;
             }
         }
         self.done = done;
         self.done.clear();
-        if good > 0 {
-            self.consecutive_errors = 0;
-            if inside {
-                self.tally.add_blocks(good, now);
-                self.report(good, now);
-            }
+        if inside && moved > 0 {
+            self.tally.add_to_series(moved, now);
+            self.report(moved, now);
         }
         Ok(())
     }
 
-    /// A read that did not return a whole block: sent again if the kernel asks for that, else a failure.
+    /// An I/O that did not move all its bytes: sent again if the kernel asks for that, else a failure.
     #[cold]
-    fn not_good(&mut self, completion: Completion, now: u64) -> io::Result<()> {
+    fn not_good(&mut self, completion: Completion, request: Request, now: u64) -> io::Result<()> {
         if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
-            return match self.slots.offset(completion.slot) {
-                Some(offset) => self.engine.prepare(completion.slot, offset),
-                None => Ok(()),
-            };
+            return self.engine.prepare(completion.slot, request);
         }
-        if let Some(flight) = self.slots.finish(completion.slot) {
-            let what = describe(completion.result, self.shared.block_size, flight.offset);
+        if self.slots.finish(completion.slot).is_some() {
+            let what = describe(completion.result, request);
             self.tally.fail(now, || what.clone());
             self.last_error = what;
             self.consecutive_errors += 1;
@@ -227,8 +219,8 @@ impl<'a, E: Engine> Worker<'a, E> {
     }
 
     #[inline]
-    fn report(&mut self, blocks: u64, now: u64) {
-        self.unreported += blocks * u64::from(self.shared.block_size);
+    fn report(&mut self, bytes: u64, now: u64) {
+        self.unreported += bytes;
         if now >= self.report_at {
             self.shared.control.add_bytes(std::mem::take(&mut self.unreported));
             self.report_at = now.saturating_add(self.shared.clock.ticks_in(REPORT_EVERY));
@@ -270,13 +262,18 @@ impl<'a, E: Engine> Worker<'a, E> {
     }
 }
 
-/// A failed read in words: who, what, where.
-fn describe(result: i32, block_size: u32, offset: u64) -> String {
+/// A failed I/O in words: who, what, where.
+fn describe(result: i32, request: Request) -> String {
+    let Request { op, offset, length } = request;
+    let (what, moved) = match op {
+        Op::Read => ("read", "came back"),
+        Op::Write => ("write", "were taken"),
+    };
     if result < 0 {
         let errno = Errno::from_raw(result.saturating_neg());
-        format!("read of {block_size} bytes at offset {offset}: {} ({errno:?})", errno.desc())
+        format!("{what} of {length} bytes at offset {offset}: {} ({errno:?})", errno.desc())
     } else {
-        format!("read of {block_size} bytes at offset {offset}: only {result} bytes came back")
+        format!("{what} of {length} bytes at offset {offset}: only {result} bytes {moved}")
     }
 }
 
@@ -284,15 +281,16 @@ fn describe(result: i32, block_size: u32, offset: u64) -> String {
 mod tests {
     use super::*;
     use crate::load::measurement::Pattern;
-    use crate::load::offsets::Blocks;
+    use crate::load::offsets::{Blocks, Offsets};
     use crate::load::random::Random;
+    use crate::load::workload::Workload;
     use std::collections::VecDeque;
 
     const BLOCK: u32 = 4096;
     const ALWAYS: Window = Window { start: 0, end: u64::MAX, bucket: u64::MAX };
 
     /// An engine that ends reads in random order with the results it is given, then well, and stops the run after a
-    /// number of good reads.
+    /// number of good I/Os.
     struct Fake<'c> {
         control: &'c Control,
         random: Random,
@@ -310,7 +308,7 @@ mod tests {
     }
 
     impl Engine for Fake<'_> {
-        fn prepare(&mut self, slot: u32, _offset: u64) -> io::Result<()> {
+        fn prepare(&mut self, slot: u32, _request: Request) -> io::Result<()> {
             assert!(!self.pending.contains(&slot), "slot {slot} is in flight already");
             self.pending.push(slot);
             Ok(())
@@ -339,9 +337,10 @@ mod tests {
 
     fn work(engine: &mut Fake<'_>, depth: u32, reap: Reap, abort: &AtomicBool) -> Tally {
         let control = engine.control;
-        let shared = Shared { control, abort, clock: Clock::start(), reap, block_size: BLOCK };
+        let shared = Shared { control, abort, clock: Clock::start(), reap };
         let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
-        Worker::new(shared, engine, offsets, depth, ALWAYS).run()
+        let source = Source::new(&Workload::default(), vec![offsets], BLOCK, 0);
+        Worker::new(shared, engine, source, depth, ALWAYS).run()
     }
 
     #[test]
@@ -351,9 +350,9 @@ mod tests {
                 let control = Control::default();
                 let mut engine = Fake::new(&control, &[-libc::EAGAIN, -libc::EINTR, -libc::EAGAIN], 5_000);
                 let tally = work(&mut engine, depth, reap, &AtomicBool::new(false));
-                assert_eq!(tally.latencies.count(), engine.good, "depth {depth}, {reap:?}");
-                assert_eq!(tally.bytes(), engine.good * u64::from(BLOCK));
-                assert_eq!(control.bytes_done().get(), tally.bytes());
+                assert_eq!(tally.reads.latencies.count(), engine.good, "depth {depth}, {reap:?}");
+                assert_eq!(tally.reads.bytes, engine.good * u64::from(BLOCK));
+                assert_eq!(control.bytes_done().get(), tally.reads.bytes);
                 assert_eq!((tally.errors, engine.pending.len()), (0, 0));
                 assert_eq!(tally.cut_short.as_deref(), Some("interrupted"));
             }
@@ -367,7 +366,7 @@ mod tests {
             (0..100).map(|i| if i % 2 == 0 { -libc::EIO } else { BLOCK as i32 }).collect();
         let mut engine = Fake::new(&control, &results, 500);
         let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
-        assert_eq!((tally.errors, tally.latencies.count()), (50, 500));
+        assert_eq!((tally.errors, tally.reads.latencies.count()), (50, 500));
         assert_eq!(tally.first_error().as_deref(), Some("read of 4096 bytes at offset 0: I/O error (EIO)"));
     }
 

@@ -276,12 +276,7 @@ pub(super) fn run(megabytes: f64) -> Run {
     let rate = BytesPerSec::from_mb(megabytes);
     let mean = Nanos::new((32.0 * block.as_f64() / rate.get() * 1e9) as u64);
     let measurement = Measurement {
-        workload: Workload {
-            pattern: Pattern::Sequential,
-            block_size: block,
-            queue_depth: 32,
-            duration_ns: Nanos::from_millis(2000),
-        },
+        workload: Workload::read(Pattern::Sequential, block, 32, Nanos::from_millis(2000)),
         access: Access::Direct,
         bytes: Bytes::new((rate.get() * 2.0) as u64),
         elapsed_ns: Nanos::from_millis(2000),
@@ -295,6 +290,7 @@ pub(super) fn run(megabytes: f64) -> Run {
         cut_short: None,
         generator: GeneratorUse { cpu: 0.2, engine: "io_uring".to_owned(), ..GeneratorUse::default() },
         region: Bytes::from_mib(1024),
+        ..Measurement::default()
     };
     let activity = Activity { elapsed: Nanos::from_millis(2000), ..Activity::default() };
     Run { direction: Direction::Read, measurement, activity, idle: Activity::default() }

@@ -266,12 +266,7 @@ pub(crate) fn measured_report() -> CheckReport {
 fn run(pattern: Pattern, block: Bytes, depth: u32, rate: f64, ci95: Option<[f64; 2]>, p50: u64) -> Run {
     let iops = rate / block.as_f64();
     let measurement = Measurement {
-        workload: Workload {
-            pattern,
-            block_size: block,
-            queue_depth: depth,
-            duration_ns: Nanos::from_millis(4000),
-        },
+        workload: Workload::read(pattern, block, depth, Nanos::from_millis(4000)),
         access: Access::Direct,
         bytes: Bytes::new((rate * 4.0) as u64),
         elapsed_ns: Nanos::from_millis(4000),
@@ -300,6 +295,7 @@ fn run(pattern: Pattern, block: Bytes, depth: u32, rate: f64, ci95: Option<[f64;
             ..GeneratorUse::default()
         },
         region: Bytes::new(500_107_862_016),
+        ..Measurement::default()
     };
     Run { direction: Direction::Read, measurement, activity: Activity::default(), idle: Activity::default() }
 }
