@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::bench::args::BenchArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -66,6 +67,11 @@ pub enum Command {
     /// UUIDs, MAC and IP addresses, the host name, and mount points that are not well known are replaced, each by the
     /// same token wherever it stands, so that the verdict stays the same.
     Snapshot(SnapshotArgs),
+    /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
+    ///
+    /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
+    /// name and is gone however the run ends; a device is only ever read. Exit status 1: a result is not to be trusted.
+    Bench(Box<BenchArgs>),
 }
 
 /// What `check` is asked.
@@ -168,7 +174,7 @@ impl Cli {
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let refused = || format!("`{text}` is not a time such as 4s, 500ms or 2m");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

@@ -4,6 +4,7 @@
 //! measure if asked, judge, show.
 
 pub mod args;
+pub mod bench;
 mod check;
 mod facts;
 mod failure;
@@ -45,5 +46,6 @@ fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::buffer::Buffer;
 use super::control::{Control, EndOfRun, Phase};
 use super::error::LoadError;
+use super::measurement::Latency;
 use super::random::Random;
 use super::target::Target;
 use crate::units::{Bytes, BytesPerSec, Nanos};
@@ -118,6 +119,26 @@ impl Scan {
         let sum: u128 = self.accesses.iter().map(|access| u128::from(access.latency_ns.get())).sum();
         let mean = sum.checked_div(self.accesses.len() as u128)?;
         Some(Nanos::new(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+
+    /// The access times as latencies. With few samples a high percentile is the slowest access.
+    pub fn access_latency(&self) -> Latency {
+        let mut times: Vec<Nanos> = self.accesses.iter().map(|access| access.latency_ns).collect();
+        times.sort_unstable();
+        let of = |part: f64| {
+            let rank = (times.len() as f64 * part).ceil() as usize;
+            times.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+        };
+        Latency {
+            count: times.len() as u64,
+            min: of(0.0),
+            mean: self.mean_access().unwrap_or_default(),
+            p50: of(0.5),
+            p99: of(0.99),
+            p999: of(0.999),
+            max: of(1.0),
+            ..Latency::default()
+        }
     }
 
     fn note_error(&mut self, offset: u64, error: &io::Error) {
@@ -281,6 +302,8 @@ mod tests {
         assert_eq!(scan.rate_at(0.5), Some(BytesPerSec::from_mb(150.0)));
         assert_eq!(scan.rate_at(0.0), Some(BytesPerSec::from_mb(100.0)));
         assert_eq!(scan.mean_access(), Some(Nanos::new(200)));
+        let latency = scan.access_latency();
+        assert_eq!((latency.count, latency.p50, latency.max), (2, Nanos::new(100), Nanos::new(300)));
         assert_eq!((Scan::default().mean_rate(), Scan::default().mean_access()), (None, None));
     }
 

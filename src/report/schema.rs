@@ -1,16 +1,26 @@
-//! The JSON schema of the reports, generated from their types. `schema/check-1.json` is this, kept in the repository;
-//! a test compares the two.
+//! The JSON schema of the reports, generated from their types. `schema/` keeps them in the repository; tests compare.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use super::bench::BenchReport;
 use super::view::{CheckReport, SCHEMA};
+
+/// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
+pub fn bench() -> Value {
+    of::<BenchReport>(super::bench::SCHEMA, "narrows bench --json")
+}
 
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).
 pub fn check() -> Value {
+    of::<CheckReport>(SCHEMA, "narrows check --json")
+}
+
+fn of<T: JsonSchema>(id: &str, title: &str) -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<CheckReport>();
-    schema.insert("$id".to_owned(), SCHEMA.into());
-    schema.insert("title".to_owned(), "narrows check --json".into());
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.insert("$id".to_owned(), id.into());
+    schema.insert("title".to_owned(), title.into());
     schema.to_value()
 }

@@ -1,0 +1,285 @@
+//! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
+
+use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
+use crate::load::preset::{Preset, StopRule, Test};
+use crate::report::text::{Line, Style, Tone, paragraph};
+use crate::units::human;
+
+/// The margin of what is said of a test.
+const DETAIL: &str = "    ";
+/// Where the columns of the table end, after the name.
+const COLUMNS: [(&str, usize); 6] =
+    [("rate", 12), ("±", 9), ("IOPS", 9), ("p50", 10), ("p99", 10), ("p99.9", 10)];
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &BenchReport, style: &Style) -> String {
+    let mut out = String::new();
+    header(&mut out, style, report);
+    let name =
+        report.results.iter().map(|result| result.name.chars().count()).max().unwrap_or(0).clamp(12, 26);
+    titles(&mut out, style, name);
+    for result in &report.results {
+        put_result(&mut out, style, result, name);
+    }
+    left_out(&mut out, style, report);
+    commands(&mut out, style, report);
+    if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
+        out.push('\n');
+        paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
+    }
+    out
+}
+
+/// What presets there are.
+pub fn list(presets: &[Preset], style: &Style) -> String {
+    let mut out = String::new();
+    for preset in presets {
+        let writes = preset.tests.iter().any(Test::writes);
+        paragraph(
+            &mut out,
+            style,
+            (Tone::Strong, &format!("{:<15} ", preset.name)),
+            Tone::Normal,
+            preset.about,
+        );
+        let lead = (Tone::Normal, "                ");
+        paragraph(&mut out, style, lead, Tone::Faint, &format!("from: {}", preset.source));
+        paragraph(&mut out, style, lead, Tone::Faint, &format!("differs: {}", preset.differs));
+        let count = preset.tests.len();
+        let scratch = if writes {
+            "writes to a scratch file; its writes are left out on a device"
+        } else {
+            "only reads"
+        };
+        paragraph(&mut out, style, lead, Tone::Faint, &format!("{count} tests; {scratch}"));
+    }
+    out
+}
+
+fn header(out: &mut String, style: &Style, report: &BenchReport) {
+    paragraph(
+        out,
+        style,
+        (Tone::Strong, &format!("{}: ", report.preset.name)),
+        Tone::Normal,
+        &report.preset.about,
+    );
+    let size = human::block_size(report.target.size_bytes);
+    let what = match report.target.kind {
+        super::TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
+        super::TargetKind::File => format!("the file {} ({size}), only read", report.target.name),
+        super::TargetKind::Scratch => format!("a scratch file of {size} for {}", report.target.name),
+    };
+    let stop = match report.settings.stop {
+        StopRule::Precision => format!(
+            "each test until ± {}, {} at most",
+            human::percent(report.settings.precision),
+            human::time(report.settings.max_time_ns)
+        ),
+        StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
+        StopRule::SteadyRounds(seconds) => {
+            format!("each test in rounds of {seconds} s until five are steady")
+        }
+    };
+    paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &format!("{what}; {stop}"));
+    paragraph(
+        out,
+        style,
+        (Tone::Faint, ""),
+        Tone::Faint,
+        &format!("unlike the original: {}", report.preset.differs),
+    );
+    ceiling(out, style, "read", report.ceilings.read.as_ref());
+    ceiling(out, style, "write", report.ceilings.write.as_ref());
+    out.push('\n');
+}
+
+fn ceiling(out: &mut String, style: &Style, direction: &str, ceiling: Option<&PathCeiling>) {
+    let Some(ceiling) = ceiling else { return };
+    let text = format!("{} at {}", human::rate_with_binary(ceiling.bytes_per_second), ceiling.name);
+    paragraph(out, style, (Tone::Faint, &format!("path ceiling, {direction}: ")), Tone::Normal, &text);
+}
+
+fn titles(out: &mut String, style: &Style, name: usize) {
+    let mut line = Line::new(style);
+    line.put(Tone::Faint, "test");
+    let mut end = name + 6;
+    for (title, width) in COLUMNS {
+        end += width;
+        line.put_right(Tone::Faint, title, end);
+    }
+    line.put(Tone::Faint, "  of ceiling");
+    line.end(out);
+}
+
+fn put_result(out: &mut String, style: &Style, result: &TestResult, name: usize) {
+    let sides = [("read", &result.read), ("write", &result.write)];
+    let mut first = true;
+    for (direction, side) in sides {
+        if let Some(side) = side {
+            let shown = if first { result.name.as_str() } else { "" };
+            row(out, style, shown, direction, side, name);
+            first = false;
+        }
+    }
+    details(out, style, result);
+    if let Some(scan) = &result.scan {
+        for line in chart::by_position(scan, style) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+        if let (Some(median), Some(slowest), Some(access)) =
+            (scan.rate_at(0.5), scan.rate_at(0.0), scan.mean_access())
+        {
+            let text = format!(
+                "{} samples: median {}, slowest {}; {} accesses: mean {}",
+                scan.rates.len(),
+                human::rate(median),
+                human::rate(slowest),
+                scan.accesses.len(),
+                human::time(access)
+            );
+            paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &text);
+        }
+    }
+}
+
+fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &SideView, name: usize) {
+    let mut line = Line::new(style);
+    line.put(Tone::Normal, &crate::report::text::fit(style, test, name)).pad_to(name + 1);
+    line.put(Tone::Faint, direction);
+    let interval = side.ci95.map_or_else(
+        || "–".to_owned(),
+        |[low, high]| human::percent((high - low).fraction_of(side.bytes_per_second) / 2.0),
+    );
+    let latency = &side.latency_ns;
+    let time = |span| if latency.count > 0 { human::time(span) } else { "–".to_owned() };
+    let cells = [
+        (Tone::Strong, human::rate(side.bytes_per_second)),
+        (Tone::Normal, interval),
+        (Tone::Normal, human::count(side.iops.get())),
+        (Tone::Normal, time(latency.p50)),
+        (Tone::Normal, time(latency.p99)),
+        (Tone::Normal, time(latency.p999)),
+    ];
+    let mut end = name + 6;
+    for ((tone, text), (_, width)) in cells.iter().zip(COLUMNS) {
+        end += width;
+        line.put_right(*tone, text, end);
+    }
+    if let Some(part) = side.of_ceiling {
+        line.put_right(Tone::Normal, &human::percent(part), end + 12);
+    }
+    line.end(out);
+}
+
+fn details(out: &mut String, style: &Style, result: &TestResult) {
+    let lead = (Tone::Normal, DETAIL);
+    let mut parts: Vec<String> = vec![result.ended.clone()];
+    parts.extend(result.checks.as_ref().map(in_words));
+    if let Some(steady) = result.steadiness.filter(|steady| !steady.steady) {
+        parts.push(format!("not steady (moved by {})", human::percent(steady.range)));
+    }
+    if !result.rounds.is_empty() {
+        parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
+    }
+    paragraph(out, style, lead, Tone::Faint, &parts.join(" · "));
+    match result.trusted {
+        Some(true) => paragraph(out, style, lead, Tone::Good, "trusted"),
+        Some(false) => paragraph(out, style, lead, Tone::Bad, "not trusted"),
+        None => {}
+    }
+    for note in &result.findings {
+        paragraph(out, style, lead, Tone::Warn, &format!("{}: {}", note.code.as_str(), note.summary));
+    }
+    if result.errors > 0 {
+        let first = result.first_error.as_deref().unwrap_or("no text");
+        paragraph(out, style, lead, Tone::Bad, &format!("{} I/Os failed, the first: {first}", result.errors));
+    }
+    if let Some(peer) = &result.peer {
+        paragraph(out, style, lead, Tone::Normal, &shown_by(peer));
+    }
+    if let Some(fio) = &result.fio {
+        beside(out, style, result, fio);
+    }
+}
+
+/// The self-checks of the generator in one line.
+fn in_words(checks: &Checks) -> String {
+    let mut parts = Vec::new();
+    if let Some(part) = checks.in_flight_of_asked {
+        parts.push(format!("queue {} full", human::percent(part)));
+    }
+    if let Some(part) = checks.recorded_of_completed {
+        parts.push(format!("{} of latencies recorded", human::percent(part)));
+    }
+    if let Some(part) = checks.device_of_asked {
+        parts.push(format!("device moved {} of it", human::percent(part)));
+    }
+    parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
+    parts.push(format!("{:.2} entries per I/O", checks.generator.enters_per_io));
+    parts.push(checks.generator.engine.clone());
+    parts.join(" · ")
+}
+
+fn shown_by(peer: &PeerView) -> String {
+    let rates: Vec<String> = [("read", &peer.read), ("write", &peer.write)]
+        .into_iter()
+        .filter_map(|(direction, rate)| rate.as_ref().map(|rate| format!("{rate} {direction}")))
+        .collect();
+    let quirk = peer.quirk.as_ref().map(|quirk| format!(" ({quirk})")).unwrap_or_default();
+    format!("{} would show {}{quirk}", peer.tool, rates.join(", "))
+}
+
+/// fio's numbers beside ours.
+fn beside(out: &mut String, style: &Style, result: &TestResult, fio: &FioResult) {
+    let name = fio.version.as_deref().unwrap_or("fio");
+    let lead = (Tone::Normal, DETAIL);
+    for (direction, ours, theirs) in [("read", &result.read, &fio.read), ("write", &result.write, &fio.write)]
+    {
+        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+            let text = format!("{name} {direction}: {}", compared(ours, theirs));
+            paragraph(out, style, lead, Tone::Normal, &text);
+        }
+    }
+    if let Some(reason) = &fio.reason {
+        paragraph(out, style, lead, Tone::Warn, &format!("{name}: {reason}"));
+    }
+}
+
+fn compared(ours: &SideView, theirs: &FioSide) -> String {
+    let ratio = ours.bytes_per_second.fraction_of(theirs.bytes_per_second);
+    let tail = theirs.p99_ns.map(|p99| format!(", p99 {}", human::time(p99))).unwrap_or_default();
+    format!(
+        "{}, {} IOPS{tail}; narrows measured {} of it",
+        human::rate(theirs.bytes_per_second),
+        human::count(theirs.iops.get()),
+        human::percent(ratio)
+    )
+}
+
+fn left_out(out: &mut String, style: &Style, report: &BenchReport) {
+    let Some(first) = report.left_out.first() else { return };
+    let names: Vec<&str> = report.left_out.iter().map(|left| left.name.as_str()).collect();
+    out.push('\n');
+    paragraph(
+        out,
+        style,
+        (Tone::Warn, "left out: "),
+        Tone::Normal,
+        &format!("{}: {}", names.join(", "), first.reason),
+    );
+}
+
+/// The command lines of fio, whole, so that they can be copied.
+fn commands(out: &mut String, style: &Style, report: &BenchReport) {
+    if report.results.is_empty() || style.plain {
+        return;
+    }
+    out.push('\n');
+    paragraph(out, style, (Tone::Faint, ""), Tone::Faint, "The same tests with fio:");
+    for result in &report.results {
+        out.push_str(&result.fio_command);
+        out.push('\n');
+    }
+}
