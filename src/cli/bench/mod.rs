@@ -25,7 +25,7 @@ use crate::report::bench::{
     self, BenchReport, Context, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
 use crate::report::text::{Colour, Style};
-use crate::units::Nanos;
+use crate::units::{Nanos, human};
 use crate::verdict::{self, Subject};
 
 /// Runs the tests and shows what came of them.
@@ -196,21 +196,27 @@ impl Bench<'_> {
 
     /// The tests that can be run on the target.
     fn tests(&self) -> impl Iterator<Item = &Test> {
-        let may_write = self.place.kind() == TargetKind::Scratch;
-        self.preset.tests.iter().filter(move |test| may_write || !test.writes())
+        self.preset.tests.iter().filter(|test| self.obstacle(test).is_none())
+    }
+
+    /// Why a test cannot be run on the target, if it cannot.
+    fn obstacle(&self, test: &Test) -> Option<String> {
+        match self.place.kind() {
+            TargetKind::Device if test.writes() => return Some("a device is only ever read".to_owned()),
+            TargetKind::File if test.writes() => return Some("the file is only read".to_owned()),
+            _ => {}
+        }
+        let (needed, size) = (test.least_size(), self.target.size());
+        (needed > size).then(|| {
+            let (needed, size) = (human::block_size(needed), human::block_size(size));
+            format!("it needs {needed}, and the target has {size}")
+        })
     }
 
     fn empty(&self, typed: String, context: &Context) -> BenchReport {
         let kind = self.place.kind();
-        let why =
-            if kind == TargetKind::Device { "a device is only ever read" } else { "the file is only read" };
-        let left_out = self
-            .preset
-            .tests
-            .iter()
-            .filter(|test| kind != TargetKind::Scratch && test.writes())
-            .map(|test| LeftOut { name: test.name.clone(), reason: why.to_owned() })
-            .collect();
+        let left_out = |test: &Test| Some(LeftOut { name: test.name.clone(), reason: self.obstacle(test)? });
+        let left_out = self.preset.tests.iter().filter_map(left_out).collect();
         let target = TargetView { name: typed, kind, size_bytes: self.target.size() };
         let settings = Settings {
             stop: self.timing.stop,

@@ -55,13 +55,16 @@ pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> 
     text
 }
 
-/// The arguments of fio for one test, `--output-format` and the like left out. A scan has two runs.
+/// The arguments of fio for one test, `--output-format` and the like left out. A scan has two runs. fio removes a scratch
+/// file when it is done, and is forbidden to write to anything else unless the test writes.
 pub fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<String>> {
     sections(test, target, time)
         .into_iter()
         .map(|(name, options)| {
             let mut all = vec![format!("--name={name}")];
-            if !test.writes() {
+            if target.scratch {
+                all.push("--unlink=1".to_owned());
+            } else if !test.writes() {
                 all.push("--readonly".to_owned());
             }
             all.extend(global(target).iter().chain(&options).map(|(option, value)| match value {

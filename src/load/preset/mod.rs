@@ -164,6 +164,14 @@ impl Test {
         Self { name: format!("{} {}", load.mark(), load.direction()), work: Work::Load(load) }
     }
 
+    /// The least target that it can be run on: a block for each I/O in flight, or one sample.
+    pub fn least_size(&self) -> Bytes {
+        match &self.work {
+            Work::Load(load) => Bytes::new(load.total_depth().saturating_mul(load.block_size.get())),
+            Work::Scan(plan) => plan.sample_size,
+        }
+    }
+
     /// Whether it writes.
     pub const fn writes(&self) -> bool {
         matches!(&self.work, Work::Load(load) if load.write_percent > 0)

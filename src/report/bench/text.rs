@@ -2,24 +2,69 @@
 
 use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
 use crate::load::preset::{Preset, StopRule, Test};
-use crate::report::text::{Line, Style, Tone, paragraph};
+use crate::report::text::{Line, Style, Tone, fit, paragraph};
 use crate::units::human;
 
 /// The margin of what is said of a test.
 const DETAIL: &str = "    ";
-/// Where the columns of the table end, after the name.
-const COLUMNS: [(&str, usize); 6] =
-    [("rate", 12), ("±", 9), ("IOPS", 9), ("p50", 10), ("p99", 10), ("p99.9", 10)];
+/// Columns of `read` and `write` behind the name.
+const DIRECTION: usize = 6;
+/// The columns of the table after the name: title and width.
+const COLUMNS: [(&str, usize); 7] =
+    [("rate", 12), ("±", 9), ("IOPS", 9), ("p50", 10), ("p99", 10), ("p99.9", 10), ("of ceiling", 12)];
+/// What gives way when the page is narrow, first to last.
+const GIVE_WAY: [&str; 5] = ["p50", "IOPS", "p99.9", "±", "p99"];
+
+/// Where the columns are.
+struct Table {
+    /// Columns of the name.
+    name: usize,
+    /// Whether each of [`COLUMNS`] is shown.
+    shown: [bool; COLUMNS.len()],
+}
+
+impl Table {
+    /// A table that fits on the page.
+    fn new(style: &Style, report: &BenchReport) -> Self {
+        let longest = report.results.iter().map(|result| result.name.chars().count()).max().unwrap_or(0);
+        let mut table = Self { name: longest.clamp(12, 26), shown: [true; COLUMNS.len()] };
+        for title in GIVE_WAY {
+            if table.width() > style.width
+                && let Some(at) = COLUMNS.iter().position(|(column, _)| *column == title)
+                && let Some(shown) = table.shown.get_mut(at)
+            {
+                *shown = false;
+            }
+        }
+        table
+    }
+
+    fn width(&self) -> usize {
+        let columns: usize =
+            COLUMNS.iter().zip(self.shown).filter(|(_, shown)| *shown).map(|((_, width), _)| width).sum();
+        self.name + DIRECTION + columns
+    }
+
+    /// Puts a cell into each column that is shown.
+    fn cells(&self, line: &mut Line<'_>, cells: [(Tone, String); COLUMNS.len()]) {
+        let mut end = self.name + DIRECTION;
+        for (((tone, text), (_, width)), shown) in cells.into_iter().zip(COLUMNS).zip(self.shown) {
+            if shown {
+                end += width;
+                line.put_right(tone, &text, end);
+            }
+        }
+    }
+}
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &BenchReport, style: &Style) -> String {
     let mut out = String::new();
     header(&mut out, style, report);
-    let name =
-        report.results.iter().map(|result| result.name.chars().count()).max().unwrap_or(0).clamp(12, 26);
-    titles(&mut out, style, name);
+    let table = Table::new(style, report);
+    titles(&mut out, style, &table);
     for result in &report.results {
-        put_result(&mut out, style, result, name);
+        put_result(&mut out, style, result, &table);
     }
     left_out(&mut out, style, report);
     commands(&mut out, style, report);
@@ -89,6 +134,13 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
         Tone::Faint,
         &format!("unlike the original: {}", report.preset.differs),
     );
+    let quirk = report.results.iter().find_map(|result| {
+        let peer = result.peer.as_ref()?;
+        Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))
+    });
+    if let Some(quirk) = quirk {
+        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &quirk);
+    }
     ceiling(out, style, "read", report.ceilings.read.as_ref());
     ceiling(out, style, "write", report.ceilings.write.as_ref());
     out.push('\n');
@@ -100,25 +152,20 @@ fn ceiling(out: &mut String, style: &Style, direction: &str, ceiling: Option<&Pa
     paragraph(out, style, (Tone::Faint, &format!("path ceiling, {direction}: ")), Tone::Normal, &text);
 }
 
-fn titles(out: &mut String, style: &Style, name: usize) {
+fn titles(out: &mut String, style: &Style, table: &Table) {
     let mut line = Line::new(style);
     line.put(Tone::Faint, "test");
-    let mut end = name + 6;
-    for (title, width) in COLUMNS {
-        end += width;
-        line.put_right(Tone::Faint, title, end);
-    }
-    line.put(Tone::Faint, "  of ceiling");
+    table.cells(&mut line, COLUMNS.map(|(title, _)| (Tone::Faint, title.to_owned())));
     line.end(out);
 }
 
-fn put_result(out: &mut String, style: &Style, result: &TestResult, name: usize) {
+fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Table) {
     let sides = [("read", &result.read), ("write", &result.write)];
     let mut first = true;
     for (direction, side) in sides {
         if let Some(side) = side {
             let shown = if first { result.name.as_str() } else { "" };
-            row(out, style, shown, direction, side, name);
+            row(out, style, shown, direction, side, table);
             first = false;
         }
     }
@@ -144,9 +191,9 @@ fn put_result(out: &mut String, style: &Style, result: &TestResult, name: usize)
     }
 }
 
-fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &SideView, name: usize) {
+fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &SideView, table: &Table) {
     let mut line = Line::new(style);
-    line.put(Tone::Normal, &crate::report::text::fit(style, test, name)).pad_to(name + 1);
+    line.put(Tone::Normal, &fit(style, test, table.name)).pad_to(table.name + 1);
     line.put(Tone::Faint, direction);
     let interval = side.ci95.map_or_else(
         || "–".to_owned(),
@@ -155,21 +202,15 @@ fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &Side
     let latency = &side.latency_ns;
     let time = |span| if latency.count > 0 { human::time(span) } else { "–".to_owned() };
     let cells = [
-        (Tone::Strong, human::rate(side.bytes_per_second)),
-        (Tone::Normal, interval),
-        (Tone::Normal, human::count(side.iops.get())),
-        (Tone::Normal, time(latency.p50)),
-        (Tone::Normal, time(latency.p99)),
-        (Tone::Normal, time(latency.p999)),
+        human::rate(side.bytes_per_second),
+        interval,
+        human::count(side.iops.get()),
+        time(latency.p50),
+        time(latency.p99),
+        time(latency.p999),
+        side.of_ceiling.map_or_else(|| "–".to_owned(), human::percent),
     ];
-    let mut end = name + 6;
-    for ((tone, text), (_, width)) in cells.iter().zip(COLUMNS) {
-        end += width;
-        line.put_right(*tone, text, end);
-    }
-    if let Some(part) = side.of_ceiling {
-        line.put_right(Tone::Normal, &human::percent(part), end + 12);
-    }
+    table.cells(&mut line, cells.map(|text| (Tone::Normal, text)));
     line.end(out);
 }
 
@@ -217,8 +258,9 @@ fn in_words(checks: &Checks) -> String {
         parts.push(format!("device moved {} of it", human::percent(part)));
     }
     parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
-    parts.push(format!("{:.2} entries per I/O", checks.generator.enters_per_io));
-    parts.push(checks.generator.engine.clone());
+    parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
+    // What the kernel granted is in the JSON.
+    parts.extend(checks.generator.engine.split(" (").next().map(str::to_owned));
     parts.join(" · ")
 }
 
@@ -227,8 +269,7 @@ fn shown_by(peer: &PeerView) -> String {
         .into_iter()
         .filter_map(|(direction, rate)| rate.as_ref().map(|rate| format!("{rate} {direction}")))
         .collect();
-    let quirk = peer.quirk.as_ref().map(|quirk| format!(" ({quirk})")).unwrap_or_default();
-    format!("{} would show {}{quirk}", peer.tool, rates.join(", "))
+    format!("{} would show {}", peer.tool, rates.join(", "))
 }
 
 /// fio's numbers beside ours.
@@ -258,17 +299,18 @@ fn compared(ours: &SideView, theirs: &FioSide) -> String {
     )
 }
 
+/// Tests that were not run, those with the same reason together.
 fn left_out(out: &mut String, style: &Style, report: &BenchReport) {
-    let Some(first) = report.left_out.first() else { return };
-    let names: Vec<&str> = report.left_out.iter().map(|left| left.name.as_str()).collect();
-    out.push('\n');
-    paragraph(
-        out,
-        style,
-        (Tone::Warn, "left out: "),
-        Tone::Normal,
-        &format!("{}: {}", names.join(", "), first.reason),
-    );
+    let same_reason = report.left_out.chunk_by(|a, b| a.reason == b.reason);
+    for (index, group) in same_reason.enumerate() {
+        let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
+        let reason = group.first().map_or("", |left| left.reason.as_str());
+        if index == 0 {
+            out.push('\n');
+        }
+        let text = format!("{}: {reason}", names.join(", "));
+        paragraph(out, style, (Tone::Warn, "left out: "), Tone::Normal, &text);
+    }
 }
 
 /// The command lines of fio, whole, so that they can be copied.
