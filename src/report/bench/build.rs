@@ -123,7 +123,11 @@ pub fn of_load(
     let read = side(Direction::Read, &measurement.reads, measurement.workload.reads());
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
-    let (trusted, mut missing) = trust(subject, verdict);
+    let trusted = trusted(subject, verdict);
+    let mut missing = Vec::new();
+    if trusted.is_none() {
+        missing.push("trusted: this run was not judged");
+    }
     if read.is_none() || write.is_none() {
         missing.push("the test has no I/O in the direction that is null");
     }
@@ -232,22 +236,17 @@ pub fn report(
     }
 }
 
-/// A run is trusted when it is in each direction.
-fn trust(subject: &Subject, verdict: &Verdict) -> (Option<bool>, Vec<&'static str>) {
+/// Whether to believe a run: it must be trusted in each direction that it has. `None` when it was not judged.
+pub fn trusted(subject: &Subject, verdict: &Verdict) -> Option<bool> {
+    let hop = subject.path.hops.first()?;
+    let path = verdict.paths.first()?;
     let judged: Vec<bool> = subject
         .runs
         .iter()
-        .filter_map(|run| {
-            let hop = subject.path.hops.first()?;
-            let path = verdict.paths.first()?;
-            path.measured.get(&(hop.id.clone(), run.direction)).map(|measured| measured.trusted)
-        })
+        .filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)))
+        .map(|measured| measured.trusted)
         .collect();
-    if judged.is_empty() {
-        (None, vec!["trusted: this run was not judged"])
-    } else {
-        (Some(judged.iter().all(|trusted| *trusted)), Vec::new())
-    }
+    (!judged.is_empty()).then(|| judged.iter().all(|trusted| *trusted))
 }
 
 /// Whether a finding says something of the run rather than of the path, which `narrows check` is for.

@@ -7,7 +7,7 @@ mod build;
 mod chart;
 mod text;
 
-pub use build::{About, Context, of_load, of_scan, report};
+pub use build::{About, Context, of_load, of_scan, report, trusted};
 pub use text::{list, render};
 
 use schemars::JsonSchema;
