@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows::load::preset::Test;
+use narrows::report::bench::sweep::SweepReport;
 use narrows::report::bench::{self, BenchReport};
 use narrows::report::schema;
 use serde_json::Value;
@@ -72,18 +73,22 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     let report = report(&output);
     assert!(report.complete, "{report:?}");
     assert_eq!(report.results.len(), 8);
+    let mut moved = 0;
     for result in &report.results {
         let writes = result.name.ends_with("write");
         let (there, absent) =
             if writes { (&result.write, &result.read) } else { (&result.read, &result.write) };
         let side = there.as_ref().expect("has the direction of its name");
-        assert!(side.bytes_per_second.get() > 0.0 && absent.is_none(), "{}", result.name);
+        // A busy disk may end nothing in 50 ms.
+        moved += side.latency_ns.count;
+        assert!(absent.is_none(), "{}", result.name);
         let checks = result.checks.as_ref().expect("checks itself");
-        assert!(checks.recorded_of_completed.is_some_and(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
+        assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
         // 50 ms say nothing, and the verdict knows.
         assert_eq!(result.trusted, Some(false), "{}", result.name);
         assert!(result.peer.as_ref().is_some_and(|peer| peer.tool == "KDiskMark"));
     }
+    assert!(moved > 0);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(names(dir.path()), Vec::<String>::new());
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
@@ -235,6 +240,44 @@ fn what_is_there_is_never_overwritten() {
 }
 
 #[test]
+fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("sweep.json");
+    let grid =
+        ["sweep", text(dir.path()), "--block-sizes", "4K,64K", "--depths", "1,4,16", "--mix", "100,50"];
+    let output = run(&quick(&[&grid[..], &["--json", "--save", text(&saved)]].concat()));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_follows(&schema::sweep(), &json);
+    let whole: SweepReport = serde_json::from_value(json).expect("is a report");
+    assert!(whole.complete);
+    assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
+    assert!(whole.points.iter().all(|point| point.errors == 0));
+    assert!(whole.points.iter().any(|point| point.bytes_per_second.get() > 0.0));
+
+    let part = SweepReport { points: whole.points[..5].to_vec(), complete: false, ..whole.clone() };
+    fs::write(&saved, serde_json::to_string(&part).expect("serialises")).expect("can be written");
+    let output =
+        run(&["sweep", "--resume", text(&saved), "--duration", "50ms", "--warm-up", "1ms", "--plain"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("4 KiB") && shown.contains("50:50"), "{shown}");
+    let after: SweepReport =
+        serde_json::from_str(&fs::read_to_string(&saved).expect("is there")).expect("is a report");
+    assert!(after.complete);
+    assert_eq!(after.points[..5], whole.points[..5]);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn streams_are_swept_by_doubling() {
+    let dir = directory();
+    let output = run(&quick(&["sweep", text(dir.path()), "--threads=16", "--plain"]));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for count in ["1", "2", "4", "8", "16"] {
+        assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
+    }
+}
+
+#[test]
 fn the_list_names_every_preset() {
     let shown = String::from_utf8_lossy(&run(&["bench", "--list"]).stdout).into_owned();
     for preset in narrows::load::preset::all() {
@@ -244,7 +287,7 @@ fn the_list_names_every_preset() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_types() {
-    for (name, now) in [("bench-1.json", schema::bench())] {
+    for (name, now) in [("bench-1.json", schema::bench()), ("sweep-1.json", schema::sweep())] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&now).expect("serialises") + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bench::args::BenchArgs;
+use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -72,6 +73,11 @@ pub enum Command {
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
     /// name and is gone however the run ends; a device is only ever read. Exit status 1: a result is not to be trusted.
     Bench(Box<BenchArgs>),
+    /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
+    ///
+    /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
+    /// Exit status 1: there is a drop, a point that does not fit, or one that is not to be trusted.
+    Sweep(Box<SweepArgs>),
 }
 
 /// What `check` is asked.

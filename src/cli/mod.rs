@@ -11,6 +11,7 @@ mod failure;
 mod measure;
 mod output;
 mod snapshot;
+pub mod sweep;
 mod target;
 
 pub use failure::Failure;
@@ -47,5 +48,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
     }
 }

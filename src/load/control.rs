@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::units::Bytes;
+use super::stats::SAMPLE;
+use crate::units::{Bytes, BytesPerSec};
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -17,11 +19,25 @@ pub enum Phase {
     Done,
 }
 
+/// How late the bytes of a sample may be told: workers tell every 10 ms, and more than that late when the system is busy.
+const LATE: Duration = Duration::from_millis(40);
+
+/// What workers have told of the measured time.
+#[derive(Debug, Default)]
+struct Told {
+    /// When it began.
+    began: Option<Instant>,
+    /// The bytes of each sample so far.
+    samples: Vec<u64>,
+}
+
 /// Watches and stops one run. Make a new one for each run; a stop flag may be shared by several.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: Arc<AtomicBool>,
+    finish: AtomicBool,
     phase: Mutex<Phase>,
+    told: Mutex<Told>,
     changed: Condvar,
     bytes: AtomicU64,
 }
@@ -42,6 +58,32 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Ends the measured time now: enough was measured. The measurement is whole, only shorter than its workload allowed:
+    /// [`cut_short`](super::measurement::Measurement::cut_short) stays `None`, which tells it from a run that was stopped.
+    /// Meant for the measured time; a run that is still warming up ends without having measured anything.
+    pub fn finish(&self) {
+        self.finish.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the measured time was ended because enough was measured.
+    pub fn is_finished(&self) -> bool {
+        self.finish.load(Ordering::Relaxed)
+    }
+
+    /// The rate in each 100 ms of the measured time so far, as
+    /// [`Measurement::series`](super::measurement::Measurement::series) will hold it, without the last that workers may
+    /// not have told of yet. An I/O that ends within the last milliseconds of a sample may still be missing from it.
+    pub fn series(&self) -> Vec<BytesPerSec> {
+        let is_measuring = self.phase() == Phase::Measuring;
+        let told = self.told();
+        let elapsed = told.began.map_or(Duration::ZERO, |began| began.elapsed().saturating_sub(LATE));
+        let over = usize::try_from(elapsed.as_nanos() / u128::from(SAMPLE.get())).unwrap_or(usize::MAX);
+        let whole = if is_measuring { over } else { over.min(told.samples.len()) };
+        // A sample in which nothing ended is zero, also when it is the last.
+        let samples = told.samples.iter().copied().chain(std::iter::repeat(0));
+        samples.take(whole).map(|bytes| Bytes::new(bytes).per(SAMPLE.duration())).collect()
+    }
+
     /// Where the run is.
     pub fn phase(&self) -> Phase {
         *self.lock()
@@ -59,13 +101,34 @@ impl Control {
         Bytes::new(self.bytes.load(Ordering::Relaxed))
     }
 
-    pub(super) fn add_bytes(&self, bytes: u64) {
+    /// Tells of bytes that were read in the sample with this index.
+    pub(super) fn add_bytes(&self, bytes: u64, sample: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let Ok(index) = usize::try_from(sample) else { return };
+        let samples = &mut self.told().samples;
+        if samples.len() <= index {
+            samples.resize(index.saturating_add(1), 0);
+        }
+        if let Some(sum) = samples.get_mut(index) {
+            *sum = sum.saturating_add(bytes);
+        }
     }
 
     pub(super) fn enter(&self, phase: Phase) {
+        if phase == Phase::Measuring {
+            self.told().began = Some(Instant::now());
+        }
         *self.lock() = phase;
         self.changed.notify_all();
+    }
+
+    #[cfg(test)]
+    pub(super) fn pretend_it_began(&self, ago: Duration) {
+        self.told().began = Instant::now().checked_sub(ago);
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Phase> {
@@ -104,5 +167,22 @@ mod tests {
         assert!(!control.is_stopped());
         flag.store(true, Ordering::Relaxed);
         assert!(control.is_stopped());
+    }
+
+    #[test]
+    fn a_watcher_sees_whole_samples_and_no_others() {
+        let control = Control::default();
+        assert!(control.series().is_empty());
+        control.enter(Phase::Measuring);
+        control.add_bytes(10, 0);
+        control.add_bytes(7, 2);
+        control.add_bytes(5, 0);
+        assert!(control.series().is_empty(), "no sample is over yet");
+        control.pretend_it_began(Duration::from_millis(450));
+        let rates: Vec<f64> = control.series().iter().map(|rate| rate.get()).collect();
+        assert_eq!(rates[..4], [150.0, 0.0, 70.0, 0.0], "the fourth is over, and nothing ended in it");
+        control.enter(Phase::Done);
+        assert_eq!(control.series().len(), 3);
+        assert_eq!(control.bytes_done().get(), 22);
     }
 }

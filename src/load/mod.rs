@@ -32,6 +32,7 @@ mod source;
 pub mod stats;
 mod tally;
 pub mod target;
+pub mod until;
 mod worker;
 pub mod workload;
 
@@ -41,4 +42,5 @@ pub use nop::{NopResult, nop_ceiling};
 pub use run::{EngineChoice, RunOptions, run};
 pub use scratch::{ScratchFile, ScratchOptions};
 pub use target::{Kind, Region, Target};
+pub use until::until_precise;
 pub use worker::Reap;

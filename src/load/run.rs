@@ -23,7 +23,7 @@ use super::worker::{Reap, Shared, Worker};
 use crate::units::Nanos;
 
 /// The span of one value of the series.
-pub(super) const BUCKET: Nanos = Nanos::from_millis(100);
+pub(super) const BUCKET: Nanos = super::stats::SAMPLE;
 
 /// Which engine carries the I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

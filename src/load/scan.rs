@@ -15,6 +15,7 @@ use super::control::{Control, EndOfRun, Phase};
 use super::error::LoadError;
 use super::measurement::Latency;
 use super::random::Random;
+use super::stats::SAMPLE;
 use super::target::Target;
 use crate::units::{Bytes, BytesPerSec, Nanos};
 
@@ -181,7 +182,7 @@ pub fn scan(
             break;
         }
         sample(target, buffer.bytes(), offset, &mut scan);
-        control.add_bytes(length);
+        control.add_bytes(length, begin.elapsed().as_nanos() as u64 / SAMPLE.get());
     }
     let mut random = Random::seeded(seed);
     let page = buffer.bytes().get_mut(..PAGE as usize).unwrap_or_default();

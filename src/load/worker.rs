@@ -67,6 +67,9 @@ pub(super) struct Worker<'a, E> {
     last_error: String,
     unreported: u64,
     report_at: u64,
+    /// The sample of the series that `unreported` belongs to, and the tick after it.
+    sample: u64,
+    sample_end: u64,
 }
 
 impl<'a, E: Engine> Worker<'a, E> {
@@ -90,6 +93,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             last_error: String::new(),
             unreported: 0,
             report_at: 0,
+            sample: 0,
+            sample_end: window.start.saturating_add(window.bucket),
         }
     }
 
@@ -114,7 +119,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             }
         };
         self.drain();
-        self.shared.control.add_bytes(self.unreported);
+        self.tell();
         self.tally
     }
 
@@ -126,7 +131,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             if before.is_none() && now >= self.window.start {
                 before = Some(self.effort());
             }
-            if now >= self.window.end {
+            let is_enough = before.is_some() && self.shared.control.is_finished();
+            if now >= self.window.end || is_enough {
                 return (End::Time, before);
             }
             if self.shared.abort.load(Ordering::Relaxed) {
@@ -220,11 +226,23 @@ impl<'a, E: Engine> Worker<'a, E> {
 
     #[inline]
     fn report(&mut self, bytes: u64, now: u64) {
+        if now >= self.sample_end {
+            self.tell();
+            let bucket = self.window.bucket.max(1);
+            self.sample = now.saturating_sub(self.window.start) / bucket;
+            self.sample_end =
+                self.sample.saturating_add(1).saturating_mul(bucket).saturating_add(self.window.start);
+        }
         self.unreported += bytes;
         if now >= self.report_at {
-            self.shared.control.add_bytes(std::mem::take(&mut self.unreported));
+            self.tell();
             self.report_at = now.saturating_add(self.shared.clock.ticks_in(REPORT_EVERY));
         }
+    }
+
+    /// Tells the watcher of what was read since the last time.
+    fn tell(&mut self) {
+        self.shared.control.add_bytes(std::mem::take(&mut self.unreported), self.sample);
     }
 
     /// Waits for what is in flight, uncounted. What does not come back within [`DRAIN_LIMIT`] is given up.

@@ -5,11 +5,17 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::bench::BenchReport;
+use super::bench::sweep::SweepReport;
 use super::view::{CheckReport, SCHEMA};
 
 /// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
 pub fn bench() -> Value {
     of::<BenchReport>(super::bench::SCHEMA, "narrows bench --json")
+}
+
+/// The schema of [`SweepReport`] (JSON Schema, draft 2020-12).
+pub fn sweep() -> Value {
+    of::<SweepReport>(super::bench::sweep::SCHEMA, "narrows sweep --json")
 }
 
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).

@@ -15,7 +15,7 @@ use crate::load::measurement::{Measurement, OpTotals, Workload};
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::run::{self, EngineChoice, RunOptions};
 use crate::load::scan::{self, Scan, ScanPlan};
-use crate::load::stats;
+use crate::load::stats::{self, Decision, Outlook, Precision};
 use crate::load::target::Target as Opened;
 use crate::machine::Machine;
 use crate::machine::activity::{Activity, Sample};
@@ -25,8 +25,10 @@ use crate::report::progress::Progress;
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 use crate::verdict::{Run, Subject};
 
-/// The span of one sample of the live rate.
-const SAMPLE: Duration = Duration::from_millis(100);
+/// How often the progress of a scan is shown.
+const TICK: Duration = Duration::from_millis(100);
+/// How often a run is looked at; the intervals of [`Precision`] are tested for this.
+const LOOK: Duration = Duration::from_millis(200);
 /// How long the idle machine is watched before the first test.
 const IDLE: Duration = Duration::from_millis(300);
 /// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.
@@ -60,17 +62,12 @@ impl Timing {
         })
     }
 
-    fn is_precise(&self, series: &[BytesPerSec]) -> bool {
-        let rule = self.fixed.is_none() && self.stop == StopRule::Precision;
-        rule && half_width(series).is_some_and(|half| half <= self.precision)
+    /// What the series says of when to stop; `None` when the time alone decides.
+    fn judge(&self, series: &[BytesPerSec]) -> Option<Outlook> {
+        let by_precision = self.fixed.is_none() && self.stop == StopRule::Precision;
+        let precision = Precision::new(self.precision).filter(|_| by_precision)?;
+        Some(precision.judge(series))
     }
-}
-
-/// Half of the confidence interval as a part of the mean.
-fn half_width(series: &[BytesPerSec]) -> Option<f64> {
-    let [low, high] = stats::ci95(series)?;
-    let mean = (low + high) / 2.0;
-    (mean.get() > 0.0).then(|| (high - low).fraction_of(mean) / 2.0)
 }
 
 /// A machine, and the one path of it that is measured.
@@ -204,7 +201,7 @@ impl<'a> Runner<'a> {
             let scanner = scope.spawn(|| scan::scan(target, plan, limit, seed(), &control));
             let begin = Instant::now();
             while control.phase() < Phase::Done {
-                thread::sleep(SAMPLE);
+                thread::sleep(TICK);
                 let done = control.bytes_done();
                 let text = format!("{} of {}", human::bytes(done), human::bytes(all));
                 self.progress.say(begin.elapsed(), &text);
@@ -225,8 +222,7 @@ impl<'a> Runner<'a> {
         let longest = timing.longest();
         let (workload, options) = self.plan(load, timing);
         self.progress.phase(label, longest);
-        // A flag of its own, so that a run that is known well enough is told from one that a signal ended.
-        let control = Control::default();
+        let control = Control::with_stop(self.stop.clone());
         let (measured, watched) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
             let watched = self.watch(&control, timing);
@@ -235,16 +231,16 @@ impl<'a> Runner<'a> {
         let mut measurement = measured
             .map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?
             .map_err(|error| failure(&error))?;
-        if watched.is_precise {
-            measurement.cut_short = None;
-        }
-        let ended = match (&measurement.cut_short, watched.is_precise) {
-            (Some(reason), _) => format!("ended early: {reason}"),
-            (None, true) => {
-                format!("known to ± {} after {}", human::percent(timing.precision), measurement.elapsed_ns)
+        let (ended, known) = match (&measurement.cut_short, watched.outlook) {
+            (Some(reason), _) => (format!("ended early: {reason}"), None),
+            (None, Some(outlook)) if control.is_finished() => {
+                let precision = human::percent(timing.precision);
+                (format!("known to ± {precision} after {}", measurement.elapsed_ns), outlook.ci95())
             }
-            (None, false) => format!("ran for {}", measurement.elapsed_ns),
+            (None, _) => (format!("ran for {}", measurement.elapsed_ns), None),
         };
+        // The interval that ended the run, which allows for its having been looked at often.
+        measurement.ci95 = known.or(measurement.ci95);
         Ok(Outcome { measurement, ended, rounds: Vec::new(), activity: watched.activity })
     }
 
@@ -276,31 +272,28 @@ impl<'a> Runner<'a> {
     /// Follows a run: shows the rate with its interval and the time left, and stops it when it is precise enough or a
     /// signal came. Counters are taken at both ends of the measured time, states that change with the load near its end.
     fn watch(&self, control: &Control, timing: &Timing) -> Watched {
-        while control.phase() < Phase::Measuring {
-            if self.is_stopped() {
-                control.stop();
-            }
-            thread::sleep(SAMPLE / 10);
-        }
+        control.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let before = Sample::read(self.root);
         let mut under_load = None;
-        let mut series: Vec<BytesPerSec> = Vec::new();
-        let (mut at, mut bytes) = (begin, control.bytes_done());
-        let mut is_precise = false;
+        let mut last = None;
         while control.phase() < Phase::Done {
-            thread::sleep(SAMPLE);
-            let (now, done) = (Instant::now(), control.bytes_done());
-            series.push(done.saturating_sub(bytes).per(now - at));
-            (at, bytes) = (now, done);
-            self.show(begin.elapsed(), done, &series, timing);
-            is_precise = is_precise || !self.is_stopped() && timing.is_precise(&series);
-            let near_end = is_precise || begin.elapsed() > timing.longest().mul_f64(0.7);
-            if near_end && under_load.is_none() && control.phase() < Phase::Done {
+            thread::sleep(LOOK);
+            let elapsed = begin.elapsed();
+            let outlook = timing.judge(&control.series());
+            self.show(elapsed, control.bytes_done(), outlook.as_ref(), timing);
+            let is_known = outlook.is_some_and(|outlook| outlook.decision == Decision::Stop);
+            if under_load.is_none()
+                && (is_known || elapsed > timing.longest().mul_f64(0.7))
+                && control.phase() < Phase::Done
+            {
                 under_load = Some(Sample::read(self.root));
             }
-            if is_precise || self.is_stopped() {
-                control.stop();
+            if !control.is_finished() {
+                last = outlook;
+            }
+            if is_known {
+                control.finish();
             }
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
@@ -309,19 +302,21 @@ impl<'a> Runner<'a> {
             activity.tcp = sample.tcp;
             activity.resyncs = sample.resyncs;
         }
-        Watched { activity, is_precise }
+        Watched { activity, outlook: last }
     }
 
-    fn show(&self, elapsed: Duration, done: Bytes, series: &[BytesPerSec], timing: &Timing) {
+    fn show(&self, elapsed: Duration, done: Bytes, outlook: Option<&Outlook>, timing: &Timing) {
         let left = timing.longest().saturating_sub(elapsed);
-        let interval =
-            half_width(series).map_or_else(String::new, |half| format!(" ± {}", human::percent(half)));
-        let text = format!(
-            "{}{interval}, {} left at most",
-            human::rate(done.per(elapsed)),
-            human::time(Duration::from_secs(left.as_secs() + 1).into())
-        );
-        self.progress.say(elapsed, &text);
+        let interval = outlook
+            .and_then(Outlook::relative)
+            .map_or_else(String::new, |half| format!(" ± {}", human::percent(half)));
+        let (left, at_most) = match outlook.map(|outlook| outlook.decision) {
+            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(left), ""),
+            _ => (left, " at most"),
+        };
+        let left = human::time(Duration::from_secs(left.as_secs() + 1).into());
+        self.progress
+            .say(elapsed, &format!("{}{interval}, {left} left{at_most}", human::rate(done.per(elapsed))));
     }
 
     /// The runs of an outcome as the verdict takes them: reads and writes apart.
@@ -347,7 +342,7 @@ impl<'a> Runner<'a> {
 
 struct Watched {
     activity: Activity,
-    is_precise: bool,
+    outlook: Option<Outlook>,
 }
 
 /// A mixed run in one direction.
@@ -395,16 +390,17 @@ mod tests {
     };
 
     #[test]
-    fn a_steady_rate_is_known_after_two_seconds_and_a_wild_one_is_not() {
-        let rates = |values: &[f64]| values.iter().map(|mb| BytesPerSec::from_mb(*mb)).collect::<Vec<_>>();
-        assert!(!TIMING.is_precise(&rates(&[100.0; 19])));
-        assert!(TIMING.is_precise(&rates(&[100.0; 20])));
-        // Batch means 95, 105 …: half of the interval is 3.8 % (worked out in load::stats).
-        let wild: Vec<f64> = (0..20).map(|i| if i / 2 % 2 == 0 { 95.0 } else { 105.0 }).collect();
-        assert!(!TIMING.is_precise(&rates(&wild)));
-        assert!(Timing { precision: 0.04, ..TIMING }.is_precise(&rates(&wild)));
-        let fixed = Timing { fixed: Some(Duration::from_secs(9)), ..TIMING };
-        assert!(!fixed.is_precise(&rates(&[100.0; 90])));
+    fn the_time_alone_decides_where_it_was_asked_for() {
+        let rates = [BytesPerSec::from_mb(100.0); 100];
+        let decision = |timing: Timing| timing.judge(&rates).map(|outlook| outlook.decision);
+        assert_eq!(decision(TIMING), Some(Decision::Stop));
+        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }), None);
+        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..TIMING }), None);
+        assert_eq!(
+            Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }.longest(),
+            Duration::from_secs(9)
+        );
+        assert_eq!(Timing { stop: StopRule::Seconds(3), ..TIMING }.longest(), Duration::from_secs(3));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod build;
 mod chart;
+pub mod sweep;
 mod text;
 
 pub use build::{About, Context, of_load, of_scan, report, trusted};
