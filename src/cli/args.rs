@@ -8,6 +8,8 @@ use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::compare::CompareArgs;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -62,6 +64,10 @@ pub enum Command {
     /// Say what limits a storage path (what narrows does without a command)
     #[command(after_help = AFTER_HELP)]
     Check(CheckArgs),
+    /// Say which of two results is faster, how sure that is, and what was different
+    ///
+    /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
+    Compare(CompareArgs),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,

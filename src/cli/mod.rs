@@ -6,6 +6,7 @@
 pub mod args;
 pub mod bench;
 mod check;
+pub mod compare;
 mod facts;
 mod failure;
 mod measure;
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),

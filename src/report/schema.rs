@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::bench::BenchReport;
 use super::bench::sweep::SweepReport;
 use super::view::{CheckReport, SCHEMA};
+use crate::compare::{self, Comparison};
 
 /// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
 pub fn bench() -> Value {
@@ -28,5 +29,14 @@ fn of<T: JsonSchema>(id: &str, title: &str) -> Value {
     let mut schema = generator.into_root_schema_for::<T>();
     schema.insert("$id".to_owned(), id.into());
     schema.insert("title".to_owned(), title.into());
+    schema.to_value()
+}
+
+/// The schema of [`Comparison`], kept as `schema/compare-1.json`.
+pub fn compare() -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<Comparison>();
+    schema.insert("$id".to_owned(), compare::SCHEMA.into());
+    schema.insert("title".to_owned(), "narrows compare --json".into());
     schema.to_value()
 }

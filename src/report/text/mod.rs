@@ -3,6 +3,7 @@
 //! One target is shown in full: the verdict, a ladder with a bar for each hop, runs, and findings with their evidence.
 //! Several targets are shown as one line each, alike ones together.
 
+pub mod compare;
 mod findings;
 mod ink;
 mod ladder;

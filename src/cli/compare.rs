@@ -1,0 +1,93 @@
+//! `narrows compare`: which of two results is faster, and what was different?
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::args::ColorWhen;
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::compare::{Comparison, Input, Verdict, compare};
+use crate::report::text::{self, Colour, Style};
+
+/// No result is larger than this; a series of a week is some 100 MB.
+const LARGEST: u64 = 256 << 20;
+
+/// What `compare` is asked.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct CompareArgs {
+    /// The result to compare with, as `narrows check TARGET --measure --json` prints it; - is standard input
+    pub a: PathBuf,
+
+    /// The result to judge
+    pub b: PathBuf,
+
+    /// Differences smaller than this do not count: one run says little of how much the next one would differ
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    pub threshold: f64,
+
+    /// Print JSON (schema narrows/compare/1)
+    #[arg(long, conflicts_with = "plain")]
+    pub json: bool,
+
+    /// Print ASCII without colour, at most 78 columns wide
+    #[arg(long)]
+    pub plain: bool,
+
+    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColorWhen,
+}
+
+/// Reads `2%`, `2` or `0` as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err(format!("`{text}` is not a percentage between 0% and 100%")),
+    }
+}
+
+/// Reads both results, compares them and shows what differs: 0 when nothing can be told apart, 1 when something can.
+///
+/// # Errors
+/// [`Failure`] when a file cannot be read, or holds no measurement.
+pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
+    let comparison = compare(&read(&args.a)?, &read(&args.b)?, args.threshold);
+    output::data(&render(&comparison, args)?)?;
+    Ok(match comparison.verdict {
+        Verdict::NotDistinguishable => NOTHING_FOUND,
+        Verdict::Faster | Verdict::Slower | Verdict::Mixed => FINDINGS,
+        Verdict::NotComparable => FAILED,
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the result is a file that was named on the command line")]
+fn read(path: &Path) -> Result<Input, Failure> {
+    let cannot =
+        |error: &dyn std::fmt::Display| Failure::new(format!("cannot use `{}`: {error}", path.display()));
+    let input: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(|error| cannot(&error))?)
+    };
+    let mut text = String::new();
+    input.take(LARGEST).read_to_string(&mut text).map_err(|error| cannot(&error))?;
+    Input::parse(&path.display().to_string(), &text)
+        .map_err(|error| cannot(&error).hint("make one with `narrows check TARGET --measure --json > FILE`"))
+}
+
+fn render(comparison: &Comparison, args: &CompareArgs) -> Result<String, Failure> {
+    if args.json {
+        let json = serde_json::to_string_pretty(comparison)
+            .map_err(|error| Failure::new(format!("cannot write the comparison as JSON: {error}")))?;
+        return Ok(json + "\n");
+    }
+    let colour = match args.color {
+        ColorWhen::Auto => Colour::Auto,
+        ColorWhen::Always => Colour::Always,
+        ColorWhen::Never => Colour::Never,
+    };
+    Ok(text::compare::render(comparison, &Style::detect(colour, args.plain)))
+}

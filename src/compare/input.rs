@@ -1,0 +1,208 @@
+//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::Unmatched;
+use super::inventory::Inventory;
+use crate::load::stats::{BatchMeans, student_t};
+use crate::units::{Bytes, BytesPerSec, Nanos, human};
+
+/// Why a file cannot be compared.
+#[derive(Debug, Error)]
+pub enum InputError {
+    /// It is not JSON.
+    #[error("it is not JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It holds no measurement.
+    #[error("it holds no measurement (no `runs` with a `measurement`)")]
+    NoRuns,
+}
+
+/// A result that can be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The name that it is shown by.
+    pub(super) name: String,
+    pub(super) runs: Vec<Entry>,
+    pub(super) inventory: Inventory,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    /// What must be the same in both: the fields of the workload but its duration, and the direction.
+    key: Vec<(String, String)>,
+    pub(super) label: String,
+    pub(super) rate: BytesPerSec,
+    pub(super) means: Option<BatchMeans>,
+    pub(super) latencies: Vec<(&'static str, Nanos)>,
+    pub(super) access: Option<String>,
+    pub(super) depth: Option<String>,
+    pub(super) engine: Option<String>,
+    pub(super) region: Option<String>,
+    pub(super) cautions: Vec<String>,
+}
+
+impl Input {
+    /// Reads a result that is shown as `name`.
+    ///
+    /// # Errors
+    /// The text is not JSON, or holds no measurement.
+    pub fn parse(name: &str, text: &str) -> Result<Self, InputError> {
+        let value: Value = serde_json::from_str(text)?;
+        let mut found = Vec::new();
+        collect(&value, &mut found);
+        let is_of_several =
+            found.iter().any(|(target, _)| *target != found.first().and_then(|first| first.0));
+        let runs: Vec<Entry> =
+            found.iter().filter_map(|(target, run)| entry(run, target.filter(|_| is_of_several))).collect();
+        if runs.is_empty() {
+            return Err(InputError::NoRuns);
+        }
+        Ok(Self { name: name.to_owned(), runs, inventory: Inventory::of(&value) })
+    }
+}
+
+/// Every run with the target that it is of. serde_json limits how deep a file is nested.
+fn collect<'a>(value: &'a Value, found: &mut Vec<(Option<&'a str>, &'a Value)>) {
+    match value {
+        Value::Object(fields) => {
+            let target = fields.get("target").and_then(Value::as_str);
+            for (name, field) in fields {
+                match field.as_array().filter(|_| name == "runs") {
+                    Some(runs) => found.extend(runs.iter().map(|run| (target, run))),
+                    None => collect(field, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        _ => {}
+    }
+}
+
+fn text(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
+    let measurement = run.get("measurement")?;
+    let workload = measurement.get("workload")?.as_object()?;
+    let rate = BytesPerSec::new(measurement.get("bytes_per_second")?.as_f64()?);
+    let direction = text(run.get("direction"));
+    let mut key: Vec<(String, String)> = workload
+        .iter()
+        .filter(|(name, _)| *name != "duration_ns")
+        .filter_map(|(name, value)| Some((name.clone(), text(Some(value))?)))
+        .collect();
+    key.extend(direction.clone().map(|direction| ("direction".to_owned(), direction)));
+    key.extend(target.map(|target| ("target".to_owned(), target.to_owned())));
+    key.sort();
+    let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
+    Some(Entry {
+        label: label(workload, direction.as_deref(), target),
+        key,
+        rate,
+        means: means(measurement, rate),
+        latencies: latencies(measurement),
+        access: text(measurement.get("access")),
+        depth: generator("queue_depth").filter(|depth| depth != "0"),
+        engine: generator("engine").and_then(|engine| engine.split_whitespace().next().map(str::to_owned)),
+        region: text(measurement.get("region_bytes")),
+        cautions: cautions(run, measurement),
+    })
+}
+
+/// `read sequential 1 MiB × 8`, and what else the workload states.
+fn label(workload: &Map<String, Value>, direction: Option<&str>, target: Option<&str>) -> String {
+    const KNOWN: [&str; 4] = ["pattern", "block_size", "queue_depth", "duration_ns"];
+    let mut parts: Vec<String> = target.into_iter().chain(direction).map(str::to_owned).collect();
+    parts.extend(text(workload.get("pattern")));
+    let block = workload.get("block_size");
+    parts.extend(
+        block.and_then(Value::as_u64).map(|size| human::block_size(Bytes::new(size))).or_else(|| text(block)),
+    );
+    parts.extend(text(workload.get("queue_depth")).map(|depth| format!("× {depth}")));
+    let others = workload.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+    parts.extend(others.filter_map(|(name, value)| Some(format!("{name} {}", text(Some(value))?))));
+    parts.join(" ")
+}
+
+/// The batch means of the series, or what the interval in the file says of them.
+fn means(measurement: &Value, rate: BytesPerSec) -> Option<BatchMeans> {
+    let numbers = |name: &str| -> Vec<f64> {
+        let items = measurement.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_f64).collect()
+    };
+    let series: Vec<BytesPerSec> = numbers("series").into_iter().map(BytesPerSec::new).collect();
+    if let Some(means) = BatchMeans::of(&series) {
+        return Some(means);
+    }
+    let [low, high] = numbers("ci95")[..] else { return None };
+    // An interval of ours comes from ten batch means.
+    const BATCHES: usize = 10;
+    let error = (high - low).abs() / 2.0 / student_t(0.95, (BATCHES - 1) as f64);
+    Some(BatchMeans { mean: rate, variance: error * error * BATCHES as f64, batches: BATCHES })
+}
+
+fn latencies(measurement: &Value) -> Vec<(&'static str, Nanos)> {
+    let latency = measurement.get("latency_ns").or_else(|| measurement.get("latency"));
+    [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")]
+        .into_iter()
+        .filter_map(|(name, field)| Some((name, Nanos::new(latency?.get(field)?.as_u64()?))))
+        .collect()
+}
+
+fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if run.get("trusted").and_then(Value::as_bool) == Some(false) {
+        found.push("the run is not trusted".to_owned());
+    }
+    if let Some(why) = text(measurement.get("cut_short")) {
+        found.push(format!("the run was cut short: {why}"));
+    }
+    if let Some(errors) = measurement.get("errors").and_then(Value::as_u64).filter(|errors| *errors > 0) {
+        found.push(format!("{errors} I/Os failed"));
+    }
+    found
+}
+
+/// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
+pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
+    let mut left: Vec<&Entry> = b.runs.iter().collect();
+    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    for run in &a.runs {
+        match left.iter().position(|other| other.key == run.key) {
+            Some(index) => pairs.push((run, left.remove(index))),
+            None => alone.push(unmatched("A", run, &b.runs)),
+        }
+    }
+    alone.extend(left.into_iter().map(|run| unmatched("B", run, &a.runs)));
+    (pairs, alone)
+}
+
+fn unmatched(side: &str, run: &Entry, others: &[Entry]) -> Unmatched {
+    let nearest = others.iter().map(|other| differing(run, other)).min_by_key(Vec::len).unwrap_or_default();
+    let reason = if nearest.is_empty() {
+        "the other file has fewer runs of it".to_owned()
+    } else {
+        format!("the nearest run of the other file differs in {}", nearest.join(", "))
+    };
+    Unmatched { only_in: side.to_owned(), workload: run.label.clone(), reason }
+}
+
+/// The fields that differ, with both values.
+fn differing(a: &Entry, b: &Entry) -> Vec<String> {
+    let value = |entry: &Entry, name: &str| {
+        entry.key.iter().find(|(known, _)| known == name).map_or("not stated".to_owned(), |(_, v)| v.clone())
+    };
+    let mut names: Vec<&String> = a.key.iter().chain(&b.key).map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    let both = names.into_iter().map(|name| (name, value(a, name), value(b, name)));
+    both.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} ({a}, {b})")).collect()
+}

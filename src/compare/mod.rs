@@ -1,0 +1,227 @@
+//! Which of two results is faster, how sure is that, and what was different? Statistics on runs, and a diff of what was
+//! measured on.
+
+mod input;
+mod inventory;
+mod welch;
+
+pub use input::{Input, InputError};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::load::stats::BatchMeans;
+use crate::units::{BytesPerSec, Nanos};
+use input::Entry;
+
+/// The name and version of the schema, in [`Comparison::schema`].
+pub const SCHEMA: &str = "narrows/compare/1";
+
+/// How sure all intervals of a comparison are together.
+const CONFIDENCE: f64 = 0.95;
+
+/// What two results differ in. Differences are those of B from A.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Always `narrows/compare/1`.
+    pub schema: String,
+    /// The first file.
+    pub a: String,
+    /// The second file.
+    pub b: String,
+    /// The verdict on all workloads together.
+    pub verdict: Verdict,
+    /// The probability with which all intervals hold together; each alone holds with a higher one (Bonferroni).
+    pub confidence: f64,
+    /// Differences below this fraction of A's rate are none.
+    pub threshold: f64,
+    /// Each workload that is in both files.
+    pub workloads: Vec<WorkloadComparison>,
+    /// Workloads that are in one file only.
+    pub unmatched: Vec<Unmatched>,
+    /// What was measured on, as far as it differs.
+    pub inventory: Vec<Change>,
+}
+
+/// Which is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// B is faster than A.
+    Faster,
+    /// B is slower than A.
+    Slower,
+    /// B is faster than A in some workloads and slower in others.
+    Mixed,
+    /// No difference can be told from noise.
+    NotDistinguishable,
+    /// The two cannot be compared; the reason is given.
+    NotComparable,
+}
+
+/// One workload in both files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadComparison {
+    /// The workload in words.
+    pub workload: String,
+    /// Which is faster.
+    pub verdict: Verdict,
+    /// The mean rate of A.
+    pub a_bytes_per_second: BytesPerSec,
+    /// The mean rate of B.
+    pub b_bytes_per_second: BytesPerSec,
+    /// The difference of the rates with its interval; `null` when the two cannot be compared.
+    pub difference: Option<Difference>,
+    /// Latencies side by side. A file holds one value for each percentile and not how it varied, so no difference is
+    /// claimed.
+    pub latency: Vec<LatencyPair>,
+    /// What makes the comparison less sure than its interval says.
+    pub cautions: Vec<String>,
+    /// Why `difference` is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How much faster B is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The rate of B less that of A in bytes per second.
+    pub bytes_per_second: f64,
+    /// Its interval: lower and upper end.
+    pub interval: [f64; 2],
+    /// The same as a fraction of A's mean rate.
+    pub relative: f64,
+    /// Its interval as a fraction of A's mean rate.
+    pub relative_interval: [f64; 2],
+}
+
+/// A percentile of the latency in both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyPair {
+    /// `p50`, `p99` or `p99.9`.
+    pub percentile: String,
+    /// In A.
+    pub a_ns: Nanos,
+    /// In B.
+    pub b_ns: Nanos,
+}
+
+/// A workload that only one file has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmatched {
+    /// The file that has it.
+    pub only_in: String,
+    /// The workload in words.
+    pub workload: String,
+    /// In which fields the most similar workload of the other file differs.
+    pub reason: String,
+}
+
+/// Something of the machine or the path that is not the same in both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// What: a field of the machine, or a hop and what of it.
+    pub what: String,
+    /// In A; `null` when A does not state it.
+    pub a: Option<String>,
+    /// In B; `null` when B does not state it.
+    pub b: Option<String>,
+    /// Why one is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Compares two results. A difference counts when its interval does not hold zero and it is at least `threshold` of A's
+/// rate: one run says nothing of how much the next one would differ.
+///
+/// Rates are compared by Welch's test on batch means ("The generalization of 'Student's' problem when several different
+/// population variances are involved", Biometrika 34, 1947), which allows for autocorrelation. With k workloads each
+/// interval has a confidence of 1 − 5 %/k, so that all hold together with 95 % (Bonferroni), and two results that are
+/// alike are told apart in at most one of twenty comparisons however many workloads they have.
+pub fn compare(a: &Input, b: &Input, threshold: f64) -> Comparison {
+    let (pairs, unmatched) = input::matched(a, b);
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / pairs.len().max(1) as f64;
+    let workloads: Vec<WorkloadComparison> =
+        pairs.iter().map(|(a, b)| compare_one(a, b, confidence, threshold)).collect();
+    Comparison {
+        schema: SCHEMA.to_owned(),
+        a: a.name.clone(),
+        b: b.name.clone(),
+        verdict: overall(workloads.iter().map(|workload| workload.verdict)),
+        confidence: CONFIDENCE,
+        threshold,
+        workloads,
+        unmatched,
+        inventory: inventory::changes(&a.inventory, &b.inventory),
+    }
+}
+
+fn overall(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
+    let all: Vec<Verdict> = verdicts.filter(|verdict| *verdict != Verdict::NotComparable).collect();
+    let has = |verdict| all.contains(&verdict);
+    match (has(Verdict::Faster), has(Verdict::Slower)) {
+        (true, true) => Verdict::Mixed,
+        (true, false) => Verdict::Faster,
+        (false, true) => Verdict::Slower,
+        (false, false) if all.is_empty() => Verdict::NotComparable,
+        (false, false) => Verdict::NotDistinguishable,
+    }
+}
+
+fn compare_one(a: &Entry, b: &Entry, confidence: f64, threshold: f64) -> WorkloadComparison {
+    let difference = comparable(a, b).map(|(a, b)| welch::difference(&a, &b, confidence));
+    let verdict = match &difference {
+        Err(_) => Verdict::NotComparable,
+        Ok(found) if found.relative.abs() < threshold => Verdict::NotDistinguishable,
+        Ok(Difference { interval: [low, _], .. }) if *low > 0.0 => Verdict::Faster,
+        Ok(Difference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Slower,
+        Ok(_) => Verdict::NotDistinguishable,
+    };
+    let latency = a.latencies.iter().filter_map(|(name, a_ns)| {
+        let b_ns = b.latencies.iter().find(|(other, _)| other == name).map(|(_, ns)| *ns)?;
+        Some(LatencyPair { percentile: (*name).to_owned(), a_ns: *a_ns, b_ns })
+    });
+    WorkloadComparison {
+        workload: a.label.clone(),
+        verdict,
+        a_bytes_per_second: a.rate,
+        b_bytes_per_second: b.rate,
+        latency: latency.collect(),
+        cautions: cautions(a, b),
+        reason: difference.as_ref().err().cloned(),
+        difference: difference.ok(),
+    }
+}
+
+/// The means of two runs that may be compared, or why they may not.
+fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> {
+    let same = |what: &str, a: &Option<String>, b: &Option<String>| match (a, b) {
+        (Some(a), Some(b)) if a != b => Err(format!("{what} differs: {a}, {b}")),
+        _ => Ok(()),
+    };
+    same("access", &a.access, &b.access)?;
+    same("generator.queue_depth", &a.depth, &b.depth)?;
+    let means = |entry: &Entry, side: &str| {
+        entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
+            format!(
+                "the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing"
+            )
+        })
+    };
+    Ok((means(a, "A")?, means(b, "B")?))
+}
+
+fn cautions(a: &Entry, b: &Entry) -> Vec<String> {
+    let mut found = Vec::new();
+    for (side, entry) in [("A", a), ("B", b)] {
+        found.extend(entry.cautions.iter().map(|caution| format!("{side}: {caution}")));
+    }
+    for (what, a, b) in [("engine", &a.engine, &b.engine), ("region_bytes", &a.region, &b.region)] {
+        if let (Some(a), Some(b)) = (a, b)
+            && a != b
+        {
+            found.push(format!("{what} differs: {a}, {b}"));
+        }
+    }
+    found
+}

@@ -1,0 +1,108 @@
+//! The terminal view of a comparison.
+
+use super::Style;
+use super::ink::{Line, Tone, paragraph};
+use crate::compare::{Comparison, Difference, Verdict, WorkloadComparison};
+use crate::report::sanitize::inert;
+use crate::units::human;
+
+/// The margin of what is said of a workload.
+const DETAIL: &str = "    ";
+
+/// A comparison as text. It ends with a newline. No difference stands without its interval.
+pub fn render(comparison: &Comparison, style: &Style) -> String {
+    let mut out = String::new();
+    for (side, file) in [("A  ", &comparison.a), ("B  ", &comparison.b)] {
+        paragraph(&mut out, style, (Tone::Strong, side), Tone::Normal, &inert(file));
+    }
+    out.push('\n');
+    let (tone, sentence) = sentence(comparison);
+    paragraph(&mut out, style, (Tone::Normal, ""), tone, &sentence);
+    for workload in &comparison.workloads {
+        out.push('\n');
+        put_workload(&mut out, style, workload);
+    }
+    if !comparison.unmatched.is_empty() {
+        out.push_str("\nNot compared\n");
+        for run in &comparison.unmatched {
+            let text = inert(&format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
+            paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Faint, &text);
+        }
+    }
+    if !comparison.inventory.is_empty() {
+        out.push_str("\nMeasured on\n");
+        for change in &comparison.inventory {
+            let of = |value: &Option<String>| value.as_deref().map_or("not stated".to_owned(), inert);
+            let text = format!("{}: {} → {}", inert(&change.what), of(&change.a), of(&change.b));
+            paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Normal, &text);
+        }
+    }
+    out
+}
+
+fn sentence(comparison: &Comparison) -> (Tone, String) {
+    let scope = format!(
+        "intervals hold together with {}, differences below {} do not count",
+        human::percent(comparison.confidence),
+        human::percent(comparison.threshold)
+    );
+    let (tone, text) = match comparison.verdict {
+        Verdict::Faster => (Tone::Good, "B is faster than A"),
+        Verdict::Slower => (Tone::Bad, "B is slower than A"),
+        Verdict::Mixed => (Tone::Warn, "B is faster than A in some workloads and slower in others"),
+        Verdict::NotDistinguishable => (Tone::Strong, "A and B cannot be told apart"),
+        Verdict::NotComparable => return (Tone::Warn, "A and B cannot be compared".to_owned()),
+    };
+    (tone, format!("{text} ({scope})"))
+}
+
+fn put_workload(out: &mut String, style: &Style, workload: &WorkloadComparison) {
+    let label = inert(&workload.workload);
+    paragraph(out, style, (Tone::Normal, "  "), Tone::Strong, &label);
+    let rates = format!(
+        "A {}   B {}",
+        human::rate_with_binary(workload.a_bytes_per_second),
+        human::rate_with_binary(workload.b_bytes_per_second)
+    );
+    let (tone, verdict) = match workload.verdict {
+        Verdict::Faster => (Tone::Good, "faster"),
+        Verdict::Slower => (Tone::Bad, "slower"),
+        Verdict::NotDistinguishable => (Tone::Normal, "not distinguishable"),
+        Verdict::Mixed | Verdict::NotComparable => (Tone::Warn, "not comparable"),
+    };
+    paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &rates);
+    let mut line = Line::new(style);
+    line.put(Tone::Normal, DETAIL);
+    match (&workload.difference, &workload.reason) {
+        (Some(difference), _) => {
+            line.put(tone, &format!("{} {verdict}", relative(difference)));
+            line.end(out);
+        }
+        (None, reason) => {
+            let text = format!("{verdict}: {}", reason.as_deref().map_or("unknown".to_owned(), inert));
+            paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
+        }
+    }
+    let latencies: Vec<String> = workload
+        .latency
+        .iter()
+        .map(|pair| format!("{} {} | {}", pair.percentile, human::time(pair.a_ns), human::time(pair.b_ns)))
+        .collect();
+    if !latencies.is_empty() {
+        let text = format!("latency A | B: {}", latencies.join(" · "));
+        paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &text);
+    }
+    for caution in &workload.cautions {
+        paragraph(out, style, (Tone::Warn, &format!("{DETAIL}! ")), Tone::Warn, &inert(caution));
+    }
+}
+
+/// `+12.3 % (+11.8 … +12.9 %)`.
+fn relative(difference: &Difference) -> String {
+    let signed = |fraction: f64| {
+        let sign = if fraction < 0.0 { "−" } else { "+" };
+        format!("{sign}{}", human::percent(fraction.abs()))
+    };
+    let [low, high] = difference.relative_interval;
+    format!("{} ({} … {})", signed(difference.relative), signed(low), signed(high))
+}
