@@ -5,7 +5,9 @@
 use std::fs;
 use std::ops::ControlFlow;
 
-use narrows::load::measurement::{Measurement, OpTotals, Pattern, Workload};
+use narrows::load::measurement::{
+    Distribution, Measurement, OpTotals, Pattern, Region, SyncCadence, SyncKind, WeightedSize, Workload,
+};
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, ScratchFile, ScratchOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 
@@ -96,4 +98,95 @@ fn a_thousand_streams_need_little_memory() {
     }
     let peak = peak_mib();
     assert!(peak < 400, "{peak} MiB");
+}
+
+#[test]
+fn syncs_are_counted_and_timed_on_their_own() {
+    let target = scratch(8);
+    for engine in ENGINES {
+        for kind in [SyncKind::Fsync, SyncKind::Fdatasync] {
+            let sync = Some(SyncCadence { kind, every_writes: 4 });
+            let workload = Workload { sync, ..mixed(Pattern::Random, 100, 4, 1, 200) };
+            let measurement = measure(&target, &workload, &RunOptions { engine, ..RunOptions::default() });
+            let (writes, syncs) = (measurement.writes.count, measurement.syncs.count);
+            // At depth 1 the order is four writes, a sync, four writes; the window may cut at any place.
+            assert!(syncs.abs_diff(writes / 4) <= 1, "{syncs} syncs for {writes} writes");
+            assert_eq!((measurement.syncs.latency.count, measurement.syncs.bytes), (syncs, Bytes::new(0)));
+        }
+    }
+}
+
+/// The offsets of the slowest I/Os, which show where a run went.
+fn visited(measurement: &Measurement) -> impl Iterator<Item = u64> {
+    measurement.latency.slowest.iter().map(|slow| slow.offset.get())
+}
+
+#[test]
+fn only_the_asked_part_is_visited() {
+    let target = scratch(16);
+    let region = |start, length| Region { start: Bytes::from_mib(start), length: Bytes::from_mib(length) };
+    for pattern in [Pattern::Sequential, Pattern::Random] {
+        let regions = vec![region(2, 2), region(10, 4)];
+        let workload = Workload { regions, ..mixed(pattern, 50, 16, 4, 100) };
+        let measurement = measure(&target, &workload, &RunOptions::default());
+        assert_eq!(measurement.region, Bytes::from_mib(6));
+        assert!(
+            visited(&measurement)
+                .all(|at| (2 << 20..4 << 20).contains(&at) || (10 << 20..14 << 20).contains(&at))
+        );
+        let small = Workload { working_set: Some(Bytes::from_mib(3)), ..workload };
+        let measurement = measure(&target, &small, &RunOptions::default());
+        assert_eq!(measurement.region, Bytes::from_mib(3));
+        assert!(
+            visited(&measurement)
+                .all(|at| (2 << 20..4 << 20).contains(&at) || (10 << 20..11 << 20).contains(&at))
+        );
+        let shift = target.logical_block_size();
+        let shifted = Workload { alignment_offset: shift, ..mixed(pattern, 0, 16, 4, 100) };
+        let measurement = measure(&target, &shifted, &RunOptions::default());
+        assert!(visited(&measurement).all(|at| at % (16 << 10) == shift.get()));
+    }
+}
+
+#[test]
+fn sizes_and_distributions_run_on_every_engine() {
+    let target = scratch(16);
+    let size = |kib, weight| WeightedSize { block_size: Bytes::from_kib(kib), weight };
+    for engine in ENGINES {
+        for distribution in
+            [Distribution::Uniform, Distribution::Zipf { theta: 1.1 }, Distribution::Pareto { hot: 0.2 }]
+        {
+            let workload = Workload { distribution, ..mixed(Pattern::Random, 40, 4, 4, 100) }
+                .with_block_sizes(vec![size(4, 3), size(64, 1)]);
+            let options = RunOptions { engine, streams: 5, workers: 2, ..RunOptions::default() };
+            let measurement = run(&target, &workload, &options, &Control::default()).expect("the run begins");
+            assert_eq!((measurement.errors, &measurement.first_error), (0, &None));
+            let mean = measurement.bytes.as_f64() / measurement.latency.count as f64 / 1024.0;
+            assert!((10.0..30.0).contains(&mean), "{mean} KiB in the mean, 19 expected");
+        }
+    }
+}
+
+#[test]
+fn shapes_that_make_no_sense_are_refused() {
+    let target = scratch(1);
+    let read = mixed(Pattern::Random, 0, 4, 1, 50);
+    let size = |bytes, weight| WeightedSize { block_size: Bytes::new(bytes), weight };
+    for wrong in [
+        Workload { distribution: Distribution::Zipf { theta: 0.0 }, ..read.clone() },
+        Workload { distribution: Distribution::Zipf { theta: f64::NAN }, ..read.clone() },
+        Workload { distribution: Distribution::Pareto { hot: 0.5 }, ..read.clone() },
+        read.clone().with_block_sizes(vec![size(4096, 0)]),
+        read.clone().with_block_sizes(vec![size(8192, 1), size(12_288, 1)]),
+        read.clone().with_block_sizes(vec![size(0, 1), size(4096, 1)]),
+        Workload { working_set: Some(Bytes::new(0)), ..read.clone() },
+        Workload { sync: Some(SyncCadence { kind: SyncKind::Fsync, every_writes: 0 }), ..read.clone() },
+    ] {
+        let refused = run(&target, &wrong, &RunOptions::default(), &Control::default());
+        assert!(matches!(refused, Err(LoadError::Workload(_))), "{wrong:?}: {refused:?}");
+    }
+    let beyond = Region { start: Bytes::from_mib(5), length: Bytes::from_mib(5) };
+    let outside = Workload { regions: vec![beyond], ..read };
+    let refused = run(&target, &outside, &RunOptions::default(), &Control::default());
+    assert!(matches!(refused, Err(LoadError::TooSmall { .. })), "{refused:?}");
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use super::memory::Memory;
+
 /// The longest time that an engine waits before it lets the worker look at the stop flag and the clock.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -11,6 +13,10 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) enum Op {
     Read,
     Write,
+    /// fsync(2) of the whole file.
+    Fsync,
+    /// fdatasync(2) of the whole file.
+    Fdatasync,
 }
 
 /// An I/O to do.
@@ -19,7 +25,7 @@ pub(super) struct Request {
     pub(super) op: Op,
     /// The first byte.
     pub(super) offset: u64,
-    /// How many bytes.
+    /// How many bytes; none for a sync.
     pub(super) length: u32,
 }
 
@@ -46,6 +52,12 @@ pub(super) trait Engine {
     /// # Errors
     /// The engine broke down. Failed I/Os are no errors here; they are completions.
     fn submit_and_reap(&mut self, want: u32, done: &mut Vec<Completion>) -> io::Result<()>;
+
+    /// The memory that writes come from, to stamp a write before it is prepared; `None` for an engine that writes
+    /// nothing.
+    fn memory(&mut self) -> Option<&mut Memory> {
+        None
+    }
 
     /// Kernel entries so far.
     fn enters(&self) -> u64;

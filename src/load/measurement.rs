@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use super::workload::{Pattern, Workload};
+pub use super::workload::{Distribution, Pattern, Region, SyncCadence, SyncKind, WeightedSize, Workload};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
@@ -123,6 +123,9 @@ pub struct Measurement {
     /// The writes alone.
     #[serde(default)]
     pub writes: OpTotals,
+    /// The syncs, which are in no total: they move no bytes.
+    #[serde(default)]
+    pub syncs: OpTotals,
     /// The rate in each 100 ms of the measured time. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
     pub series: Vec<BytesPerSec>,

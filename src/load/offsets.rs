@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::measurement::Pattern;
 use super::random::Random;
+use super::spread::Spread;
+use super::workload::Distribution;
 
 /// Whole blocks in a region: block `i` is at `first + i × block_size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +47,8 @@ pub(super) enum Offsets {
     Sequential { blocks: Blocks, next: u64 },
     /// One after another, taken in turns by several threads, so that together they read one stream.
     Shared { blocks: Blocks, next: Arc<AtomicU64> },
-    /// Uniformly at random, with repetition.
-    Random { blocks: Blocks, random: Random },
+    /// At random, with repetition.
+    Random { blocks: Blocks, random: Random, spread: Spread },
 }
 
 impl Offsets {
@@ -54,8 +56,13 @@ impl Offsets {
     pub(super) fn new(pattern: Pattern, blocks: Blocks, seed: u64) -> Self {
         match pattern {
             Pattern::Sequential => Self::Sequential { blocks, next: 0 },
-            Pattern::Random => Self::Random { blocks, random: Random::seeded(seed) },
+            Pattern::Random => Self::random(Distribution::Uniform, blocks, seed),
         }
+    }
+
+    /// Random offsets of a distribution.
+    pub(super) fn random(distribution: Distribution, blocks: Blocks, seed: u64) -> Self {
+        Self::Random { blocks, random: Random::seeded(seed), spread: Spread::new(distribution, blocks.count) }
     }
 
     /// The blocks that it visits.
@@ -67,19 +74,23 @@ impl Offsets {
         }
     }
 
-    /// The offset of the next I/O.
+    /// The offset of the next I/O, which takes `length` blocks, no more than there are.
     #[inline]
-    pub(super) fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self, length: u64) -> u64 {
         match self {
             Self::Sequential { blocks, next } => {
-                let index = *next;
-                *next = if index + 1 < blocks.count { index + 1 } else { 0 };
+                let index = if *next + length <= blocks.count { *next } else { 0 };
+                *next = index + length;
                 blocks.offset(index)
             }
             Self::Shared { blocks, next } => {
-                blocks.offset(next.fetch_add(1, Ordering::Relaxed) % blocks.count.max(1))
+                let index = next.fetch_add(length, Ordering::Relaxed) % blocks.count.max(1);
+                blocks.offset(if index + length <= blocks.count { index } else { 0 })
             }
-            Self::Random { blocks, random } => blocks.offset(random.below(blocks.count)),
+            Self::Random { blocks, random, spread } => {
+                let index = spread.draw(random, blocks.count);
+                blocks.offset(index.min(blocks.count.saturating_sub(length)))
+            }
         }
     }
 }
@@ -94,7 +105,7 @@ mod tests {
     #[test]
     fn sequential_offsets_visit_each_block_once_and_start_again() {
         let mut offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 4 * MIB + 5, MIB), 0);
-        let got: Vec<u64> = (0..6).map(|_| offsets.next() / MIB).collect();
+        let got: Vec<u64> = (0..6).map(|_| offsets.next(1) / MIB).collect();
         assert_eq!(got, [0, 1, 2, 3, 0, 1]);
     }
 
@@ -106,7 +117,7 @@ mod tests {
             let threads: Vec<_> = (0..4)
                 .map(|_| {
                     let mut offsets = shared.clone();
-                    scope.spawn(move || (0..25).map(|_| offsets.next()).collect::<Vec<_>>())
+                    scope.spawn(move || (0..25).map(|_| offsets.next(1)).collect::<Vec<_>>())
                 })
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -122,17 +133,26 @@ mod tests {
         let mut offsets = Offsets::new(Pattern::Random, Blocks::inside(0, 64 * 4096, 4096), 42);
         let mut seen = [0u32; 64];
         for _ in 0..64_000 {
-            seen[(offsets.next() / 4096) as usize] += 1;
+            seen[(offsets.next(1) / 4096) as usize] += 1;
         }
         let chi2: f64 = seen.iter().map(|n| (f64::from(*n) - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi2 < 103.4, "chi-squared {chi2}");
     }
 
     #[test]
+    fn longer_ios_follow_each_other_and_never_reach_past_the_end() {
+        let mut offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 10 * 512, 512), 0);
+        let got: Vec<u64> = [1, 4, 4, 2, 8, 8].map(|length| offsets.next(length) / 512).into();
+        assert_eq!(got, [0, 1, 5, 0, 2, 0]);
+        let mut random = Offsets::new(Pattern::Random, Blocks::inside(0, 10 * 512, 512), 0);
+        assert!((0..1000).all(|_| random.next(8) <= 2 * 512));
+    }
+
+    #[test]
     fn a_seed_decides_the_sequence() {
         let draw = |seed| {
             let mut offsets = Offsets::new(Pattern::Random, Blocks::inside(0, MIB, 512), seed);
-            (0..20).map(|_| offsets.next()).collect::<Vec<_>>()
+            (0..20).map(|_| offsets.next(1)).collect::<Vec<_>>()
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
@@ -149,7 +169,7 @@ mod tests {
             let pattern = if sequential { Pattern::Sequential } else { Pattern::Random };
             let mut offsets = Offsets::new(pattern, blocks, seed);
             for _ in 0..50 {
-                let offset = offsets.next();
+                let offset = offsets.next(1);
                 prop_assert_eq!(offset % block_size, 0);
                 prop_assert!(offset >= start && offset + block_size <= start + length);
             }

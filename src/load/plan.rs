@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::error::LoadError;
+use super::ledger::Ledger;
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
+use super::spread::gcd;
+use super::stamp::{SMALLEST, STAMPED};
 use super::target::{Kind, Target};
 use super::workload::{Pattern, Workload};
 use crate::units::{Bytes, Nanos, human};
@@ -33,6 +36,13 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Whether io_uring is used; else why not.
     pub(super) ring: Result<(), Option<io::Error>>,
+    /// The bytes that are visited.
+    pub(super) region: Bytes,
+    /// Tells the writes of this run from those of any other.
+    pub(super) nonce: u64,
+    /// Bytes of a stamped block; `None` when blocks are too small for stamps.
+    stamped: Option<u64>,
+    is_logged: bool,
     /// Bytes of the largest I/O.
     part: u32,
     reads: bool,
@@ -45,8 +55,17 @@ impl Plan {
     /// # Errors
     /// The workload does not fit the target or would write what is not a scratch file, or there is no io_uring although
     /// it was asked for.
-    pub(super) fn new(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Self, LoadError> {
+    pub(super) fn new(
+        target: &Target,
+        workload: &Workload,
+        options: &RunOptions,
+        is_logged: bool,
+    ) -> Result<Self, LoadError> {
         let blocks = check(target, workload, options)?;
+        let stamped = stamped_block(workload);
+        if is_logged {
+            check_loggable(&blocks, stamped)?;
+        }
         let ring = match options.engine {
             EngineChoice::Psync => Err(None),
             choice => match (Ring::open(workload.queue_depth), choice) {
@@ -55,13 +74,17 @@ impl Plan {
                 (Err(error), _) => Err(Some(error)),
             },
         };
-        let deal = Deal { workload, options, blocks };
+        let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
+        let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
         let (threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
             Err(_) => (deal.to_threads(), 1),
         };
-        let part = u32::try_from(blocks.block_size).unwrap_or(u32::MAX);
-        Ok(Self { threads, depth, ring, part, reads: workload.reads(), writes: workload.writes() })
+        let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
+        // The nonce only has to differ from that of the last run on the same file.
+        let nonce = getrandom::u64().unwrap_or(options.seed);
+        let (reads, writes) = (workload.reads(), workload.writes());
+        Ok(Self { threads, depth, ring, region, nonce, stamped, is_logged, part, reads, writes })
     }
 
     /// I/Os that all threads together keep in flight.
@@ -74,10 +97,22 @@ impl Plan {
     /// # Errors
     /// There is not enough memory.
     pub(super) fn memory(&self, seed: u64) -> Result<Memory, LoadError> {
-        Memory::new(self.part.into(), self.depth, self.reads, self.writes, seed).map_err(|source| {
+        let memory = Memory::new(self.part.into(), self.depth, self.reads, self.writes, seed);
+        let memory = memory.map_err(|source| {
             let bytes = Memory::size(self.part.into(), self.depth, self.reads, self.writes);
             LoadError::Memory { bytes: Bytes::new(bytes), source }
+        })?;
+        Ok(match self.stamped {
+            Some(block) if self.writes => memory.stamped(block, self.nonce),
+            _ => memory,
         })
+    }
+
+    /// The ledger of a thread, if one is kept.
+    pub(super) fn ledger(&self, source: &Source) -> Option<Ledger> {
+        let block = self.stamped.filter(|_| self.is_logged)?;
+        let (start, end) = source.extent();
+        Some(Ledger::new(start, end, block))
     }
 
     /// The engine in words; `granted` is what a ring was granted.
@@ -91,39 +126,62 @@ impl Plan {
     }
 }
 
-/// Whether the workload can be run on the target; returns the blocks to visit.
-fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Blocks, LoadError> {
+/// Whether the workload can be run on the target; returns the blocks to visit, those of each region apart.
+fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Vec<Blocks>, LoadError> {
     check_limits(workload, options)?;
     if workload.writes() && target.kind() != Kind::Scratch {
         return Err(LoadError::NotOurs(target.path().to_owned()));
     }
-    let block_size = workload.block_size.get();
     let logical = target.logical_block_size();
-    if !block_size.is_multiple_of(logical.get()) {
-        let (asked, unit) = (human::block_size(workload.block_size), human::block_size(logical));
-        let why = format!("the block size {asked} is no multiple of the device's logical block of {unit}");
-        return Err(LoadError::Workload(why));
+    let unit = human::block_size(logical);
+    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
+    for (what, bytes) in sizes.map(|size| ("block size", size)).chain([("offset", workload.alignment_offset)])
+    {
+        if !bytes.get().is_multiple_of(logical.get()) {
+            let asked = human::block_size(bytes);
+            let why = format!("the {what} {asked} is no multiple of the device's logical block of {unit}");
+            return Err(LoadError::Workload(why));
+        }
     }
-    let region = target.region();
-    let blocks = Blocks::inside(region.start.get(), region.length.get(), block_size);
+    let regions = regions(target, workload);
+    // Each stream must have room for the largest I/O.
     let slices = u64::from(options.workers.max(options.streams));
-    if blocks.count < slices {
-        return Err(LoadError::TooSmall {
+    let need = slices.saturating_mul(workload.block_size.get() / workload.smallest_block().get());
+    match regions.iter().find(|blocks| blocks.count < need) {
+        None => Ok(regions),
+        Some(small) => Err(LoadError::TooSmall {
             path: target.path().to_owned(),
-            size: region.length,
-            block_size: Bytes::new(block_size.saturating_mul(slices)),
-        });
+            size: Bytes::new(small.count.saturating_mul(small.block_size)),
+            block_size: Bytes::new(workload.block_size.get().saturating_mul(slices)),
+        }),
     }
-    Ok(blocks)
+}
+
+/// The blocks of each region inside that of the target, as far as the working set goes.
+fn regions(target: &Target, workload: &Workload) -> Vec<Blocks> {
+    let whole = target.region();
+    let all = if workload.regions.is_empty() { vec![whole] } else { workload.regions.clone() };
+    let mut left = workload.working_set.map_or(u64::MAX, Bytes::get);
+    let (unit, shift) = (workload.smallest_block().get(), workload.alignment_offset.get());
+    let end = whole.start + whole.length;
+    let mut blocks = Vec::new();
+    for region in all {
+        let start = region.start.max(whole.start);
+        let length = (region.start + region.length).min(end).saturating_sub(start).get().min(left);
+        if left > 0 {
+            left -= length;
+            let aligned = Blocks::inside(start.get(), length.saturating_sub(shift), unit);
+            blocks.push(Blocks { first: aligned.first.saturating_add(shift), ..aligned });
+        }
+    }
+    blocks
 }
 
 /// Whether the numbers make sense, whatever the target.
 fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadError> {
     let wrong = |what: String| Err(LoadError::Workload(what));
-    let block_size = workload.block_size.get();
-    if block_size == 0 || workload.queue_depth == 0 || options.workers == 0 || options.streams == 0 {
-        let what = "block size, queue depth and the number of workers and streams must be at least 1";
-        return wrong(what.to_owned());
+    if let Some(what) = zero(workload, options) {
+        return wrong(format!("{what} must be at least 1"));
     }
     if workload.queue_depth > MAX_DEPTH {
         return wrong(format!("the queue depth {} is above the limit of {MAX_DEPTH}", workload.queue_depth));
@@ -134,7 +192,22 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if workload.write_percent > 100 {
         return wrong(format!("{} % of writes are more than all I/Os", workload.write_percent));
     }
-    let each = Memory::size(block_size, workload.queue_depth, workload.reads(), workload.writes());
+    if !workload.distribution.is_sensible() {
+        return wrong(
+            "Zipf's theta must be above 0 and at most 10, Pareto's hot part above 0 and below 0.5".to_owned(),
+        );
+    }
+    let (largest, smallest) = (workload.block_size.get(), workload.smallest_block().get());
+    if workload
+        .block_sizes
+        .iter()
+        .any(|size| !size.block_size.get().is_multiple_of(smallest) || size.block_size.get() > largest)
+    {
+        return wrong(
+            "block sizes must be multiples of the smallest and no larger than `block_size`".to_owned(),
+        );
+    }
+    let each = Memory::size(largest, workload.queue_depth, workload.reads(), workload.writes());
     if u128::from(each) * u128::from(options.workers) > u128::from(MAX_MEMORY) {
         let limit = human::block_size(Bytes::new(MAX_MEMORY));
         return wrong(format!("block size times queue depth is above the limit of {limit} for buffers"));
@@ -145,11 +218,51 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     Ok(())
 }
 
+/// What must not be zero and is.
+fn zero(workload: &Workload, options: &RunOptions) -> Option<&'static str> {
+    let sync = workload.sync.map_or(1, |sync| sync.every_writes);
+    let least_weight = workload.block_sizes.iter().map(|size| size.weight).min();
+    let is_zero = [
+        (workload.smallest_block().get() == 0 || workload.block_size.get() == 0, "the block size"),
+        (workload.queue_depth == 0, "the queue depth"),
+        (options.workers == 0, "the number of workers"),
+        (options.streams == 0, "the number of streams"),
+        (sync == 0, "the number of writes between two syncs"),
+        (least_weight == Some(0), "the weight of a block size"),
+        (workload.working_set == Some(Bytes::new(0)), "the working set"),
+    ];
+    is_zero.into_iter().find_map(|(zero, what)| zero.then_some(what))
+}
+
+/// The largest block that divides every I/O and is no larger than 4 KiB; `None` when it is too small for a stamp.
+fn stamped_block(workload: &Workload) -> Option<u64> {
+    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
+    let block = sizes.fold(STAMPED, |block, size| gcd(block, size.get()));
+    (block >= SMALLEST).then_some(block)
+}
+
+/// Whether what is written can be verified later.
+fn check_loggable(regions: &[Blocks], stamped: Option<u64>) -> Result<(), LoadError> {
+    if stamped.is_none() {
+        let why = "only writes of whole sectors of 512 bytes can be verified";
+        return Err(LoadError::Workload(why.to_owned()));
+    }
+    let mut ends: Vec<(u64, u64)> =
+        regions.iter().map(|r| (r.first, r.first + r.count * r.block_size)).collect();
+    ends.sort_unstable();
+    if ends.windows(2).any(|pair| matches!(pair, [a, b] if b.0 < a.1)) {
+        return Err(LoadError::Workload("writes to regions that overlap cannot be verified".to_owned()));
+    }
+    Ok(())
+}
+
 /// Deals the streams of a workload.
 struct Deal<'a> {
     workload: &'a Workload,
     options: &'a RunOptions,
-    blocks: Blocks,
+    regions: &'a [Blocks],
+    /// Whether no two threads may write to the same place.
+    is_apart: bool,
 }
 
 impl Deal<'_> {
@@ -176,11 +289,18 @@ impl Deal<'_> {
             match streams.as_slice() {
                 [stream] => {
                     let (blocks, next) = (stream.blocks(), Arc::<AtomicU64>::default());
+                    // A slice must have room for the largest I/O.
+                    let largest = self.workload.block_size.get() / blocks.block_size.max(1);
+                    let room = blocks.count / largest.max(1);
+                    let each = if self.is_apart { each.min(room).max(1) } else { each };
                     threads.extend((0..each).map(|thread| {
                         let offsets = match self.workload.pattern {
+                            _ if self.is_apart => {
+                                self.stream(blocks, thread, each, worker + thread * workers)
+                            }
                             // Together they follow one stream.
                             Pattern::Sequential => Offsets::Shared { blocks, next: next.clone() },
-                            Pattern::Random => Offsets::new(Pattern::Random, blocks, seed(thread)),
+                            Pattern::Random => self.random(blocks, seed(thread)),
                         };
                         self.source(vec![offsets], seed(thread))
                     }));
@@ -196,24 +316,34 @@ impl Deal<'_> {
     }
 
     fn source(&self, streams: Vec<Offsets>, seed: u64) -> Source {
-        let length = u32::try_from(self.blocks.block_size).unwrap_or(u32::MAX);
-        Source::new(self.workload, streams, length, seed)
+        let unit = u32::try_from(self.workload.smallest_block().get()).unwrap_or(u32::MAX);
+        Source::new(self.workload, streams, unit, seed)
     }
 
-    /// The streams of a worker: neighbours, so that its part of the region is in one piece.
+    /// The streams of a worker: in each region neighbours, so that its part of the region is in one piece. With several
+    /// regions they follow each other so that the regions take turns.
     fn streams_of(&self, worker: u64, workers: u64) -> impl Iterator<Item = Offsets> {
         let streams = u64::from(self.options.streams).max(workers);
         let first = |worker: u64| streams * worker / workers;
-        (first(worker)..first(worker + 1)).map(move |stream| self.stream(stream, streams))
+        (first(worker)..first(worker + 1)).flat_map(move |stream| {
+            (0..)
+                .zip(self.regions)
+                .map(move |(region, blocks)| self.stream(*blocks, stream, streams, region * streams + stream))
+        })
     }
 
-    fn stream(&self, index: u64, streams: u64) -> Offsets {
-        let seed = self.options.seed.wrapping_add(index);
-        let blocks = match self.workload.pattern {
-            Pattern::Random if self.options.streams == 1 => self.blocks,
-            _ => self.blocks.slice(index, streams),
-        };
-        Offsets::new(self.workload.pattern, blocks, seed)
+    /// A stream in a region, the `index`th of so many there.
+    fn stream(&self, region: Blocks, index: u64, streams: u64, seed: u64) -> Offsets {
+        let seed = self.options.seed.wrapping_add(seed);
+        match self.workload.pattern {
+            Pattern::Random if self.options.streams == 1 && !self.is_apart => self.random(region, seed),
+            Pattern::Random => self.random(region.slice(index, streams), seed),
+            Pattern::Sequential => Offsets::new(Pattern::Sequential, region.slice(index, streams), seed),
+        }
+    }
+
+    fn random(&self, blocks: Blocks, seed: u64) -> Offsets {
+        Offsets::random(self.workload.distribution, blocks, seed)
     }
 }
 
@@ -224,7 +354,12 @@ mod tests {
     fn dealt(pattern: Pattern, streams: u32, workers: u32, depth: u32, threads: bool) -> Vec<Vec<u64>> {
         let workload = Workload::read(pattern, Bytes::from_kib(4), depth, Nanos::from_millis(1));
         let options = RunOptions { streams, workers, ..RunOptions::default() };
-        let deal = Deal { workload: &workload, options: &options, blocks: Blocks::inside(0, 1 << 20, 4096) };
+        let deal = Deal {
+            workload: &workload,
+            options: &options,
+            regions: &[Blocks::inside(0, 1 << 20, 4096)],
+            is_apart: false,
+        };
         let sources = if threads { deal.to_threads() } else { deal.to_workers() };
         let first = |mut source: Source| {
             (0..4).filter_map(|_| source.next()).map(|request| request.offset >> 12).collect()

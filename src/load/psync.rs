@@ -41,6 +41,8 @@ impl Engine for Psync<'_> {
             let moved = match request.op {
                 Op::Read => self.file.read_at(bytes, request.offset),
                 Op::Write => self.file.write_at(bytes, request.offset),
+                Op::Fsync => self.file.sync_all().map(|()| 0),
+                Op::Fdatasync => self.file.sync_data().map(|()| 0),
             };
             let result = match moved {
                 Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
@@ -49,6 +51,10 @@ impl Engine for Psync<'_> {
             done.push(Completion { slot, result });
         }
         Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&mut Memory> {
+        Some(&mut self.memory)
     }
 
     fn enters(&self) -> u64 {

@@ -18,6 +18,7 @@ pub(super) struct Report<'a> {
     pub(super) queue_depth: u32,
     pub(super) threads: u32,
     pub(super) pinned_to: Vec<u32>,
+    pub(super) region: Bytes,
 }
 
 /// The measurement of a run.
@@ -38,12 +39,13 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         latency: both.latency,
         reads: op_totals(&tally.reads, tally.start(), elapsed, *scale),
         writes: op_totals(&tally.writes, tally.start(), elapsed, *scale),
+        syncs: op_totals(&tally.syncs, tally.start(), elapsed, *scale),
         series,
         errors: tally.errors,
         first_error: tally.first_error(),
         cut_short: tally.cut_short.clone(),
         generator: generator_use(report, elapsed),
-        region: target.region().length,
+        region: report.region,
     }
 }
 

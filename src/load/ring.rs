@@ -11,7 +11,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue};
 use nix::libc;
 
@@ -204,6 +204,8 @@ impl<'r, 'f> RingEngine<'r, 'f> {
                     (Op::Read, false) => opcode::Read::new($file, at, length).offset(offset).build(),
                     (Op::Write, true) => opcode::WriteFixed::new($file, at, length, 0).offset(offset).build(),
                     (Op::Write, false) => opcode::Write::new($file, at, length).offset(offset).build(),
+                    (Op::Fsync, _) => opcode::Fsync::new($file).build(),
+                    (Op::Fdatasync, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
                 }
             };
         }
@@ -263,6 +265,10 @@ impl Engine for RingEngine<'_, '_> {
         self.completions.sync();
         self.in_flight = self.in_flight.saturating_sub((done.len() - before) as u64);
         Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&mut Memory> {
+        Some(&mut self.memory)
     }
 
     fn enters(&self) -> u64 {

@@ -19,6 +19,7 @@ use super::ring::{Ring, RingEngine};
 use super::source::Source;
 use super::tally::{Tally, Window};
 use super::target::Target;
+use super::verify::WriteLog;
 use super::worker::{Reap, Shared, Worker};
 use crate::units::Nanos;
 
@@ -86,23 +87,52 @@ pub fn run(
     options: &RunOptions,
     control: &Control,
 ) -> Result<Measurement, LoadError> {
+    execute(target, workload, options, control, false).map(|(measurement, _)| measurement)
+}
+
+/// Does what [`run`](run()) does, and keeps a log of what was written, for [`read_back`](super::verify::read_back).
+///
+/// No two writes to a block are in flight at once then, each worker writes in a part of the region of its own, and the
+/// log costs an access to memory for each block written: the rate may be a little lower.
+///
+/// # Errors
+/// As for [`run`](run()). Regions that overlap and blocks that are no multiple of 512 bytes are refused, too.
+pub fn run_logged(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    control: &Control,
+) -> Result<(Measurement, WriteLog), LoadError> {
+    execute(target, workload, options, control, true)
+}
+
+fn execute(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    control: &Control,
+    is_logged: bool,
+) -> Result<(Measurement, WriteLog), LoadError> {
     let _end = EndOfRun(control);
-    let plan = Plan::new(target, workload, options)?;
+    let plan = Plan::new(target, workload, options, is_logged)?;
     target.forget_cached();
     let abort = AtomicBool::new(false);
     let shared = Shared { control, abort: &abort, clock: Clock::start(), reap: options.reap };
-    let (tally, setups) = thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
-    let scale = shared.clock.scale();
-    Ok(measurement(&Report {
+    let (mut tally, setups) =
+        thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
+    let log = WriteLog { nonce: plan.nonce, ledgers: std::mem::take(&mut tally.ledgers) };
+    let measurement = measurement(&Report {
         target,
         workload,
         tally: &tally,
-        scale,
+        scale: shared.clock.scale(),
         engine: plan.describe(setups.iter().find_map(|setup| setup.granted.clone())),
         queue_depth: plan.queue_depth(),
         threads: plan.threads.len() as u32,
+        region: plan.region,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
-    }))
+    });
+    Ok((measurement, log))
 }
 
 /// What a thread reports when it is ready.
@@ -211,6 +241,7 @@ impl Thread<'_> {
     /// Sets up on this thread (its ring is tied to it, and its memory shall be near it), reports, waits for the start and
     /// works. `None` when it never began.
     fn run(self) -> Option<Tally> {
+        let ledger = self.plan.ledger(&self.source);
         let pinned_to = self.cpu.filter(|cpu| pin(*cpu));
         let depth = self.plan.depth;
         let memory = match self.plan.memory(self.seed) {
@@ -224,11 +255,11 @@ impl Thread<'_> {
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory);
             let window = self.start(Setup { pinned_to, granted: Some(engine.granted().to_string()) })?;
-            Some(Worker::new(self.shared, &mut engine, self.source, depth, window).run())
+            Some(Worker::new(self.shared, &mut engine, self.source, depth, window).with_ledger(ledger).run())
         } else {
             let mut engine = Psync::new(self.target.file(), memory);
             let window = self.start(Setup { pinned_to, granted: None })?;
-            Some(Worker::new(self.shared, &mut engine, self.source, depth, window).run())
+            Some(Worker::new(self.shared, &mut engine, self.source, depth, window).with_ledger(ledger).run())
         }
     }
 

@@ -3,7 +3,7 @@
 use super::engine::{Op, Request};
 use super::offsets::Offsets;
 use super::random::Random;
-use super::workload::Workload;
+use super::workload::{SyncKind, Workload};
 
 /// Reads, writes, or so many of each.
 #[derive(Debug, Clone)]
@@ -41,6 +41,53 @@ impl Mix {
     }
 }
 
+/// The sizes of I/Os in blocks, all 1 unless there is a list.
+#[derive(Debug, Clone)]
+enum Sizes {
+    One,
+    /// Sizes with the sum of their weights and of all before them.
+    Drawn {
+        sizes: Vec<(u64, u64)>,
+        whole: u64,
+        random: Random,
+    },
+}
+
+impl Sizes {
+    fn new(workload: &Workload, unit: u64, seed: u64) -> Self {
+        if workload.block_sizes.is_empty() {
+            return Self::One;
+        }
+        let mut whole = 0;
+        let mut sizes = Vec::new();
+        for size in &workload.block_sizes {
+            whole += u64::from(size.weight);
+            sizes.push((whole, size.block_size.get() / unit.max(1)));
+        }
+        Self::Drawn { sizes, whole, random: Random::seeded(seed.rotate_left(32)) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        match self {
+            Self::One => 1,
+            Self::Drawn { sizes, whole, random } => {
+                let draw = random.below(*whole);
+                sizes.iter().find(|(upto, _)| draw < *upto).map_or(1, |(_, blocks)| *blocks)
+            }
+        }
+    }
+}
+
+/// When the next sync is due.
+#[derive(Debug, Clone, Copy)]
+struct Cadence {
+    op: Op,
+    every: u32,
+    /// Writes since the last one.
+    writes: u32,
+}
+
 /// An endless sequence of I/Os.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
@@ -48,22 +95,58 @@ pub(super) struct Source {
     /// The stream whose turn it is.
     turn: usize,
     mix: Mix,
-    length: u32,
+    sizes: Sizes,
+    cadence: Option<Cadence>,
+    /// Bytes of a block, the smallest I/O.
+    unit: u32,
 }
 
 impl Source {
-    /// The I/Os of a workload on the streams of one worker, of `length` bytes each; `seed` decides which ones write.
-    pub(super) fn new(workload: &Workload, streams: Vec<Offsets>, length: u32, seed: u64) -> Self {
-        Self { streams, turn: 0, mix: Mix::new(workload, seed), length }
+    /// The I/Os of a workload on the streams of one worker, in blocks of `unit` bytes; `seed` decides which ones write,
+    /// and their sizes.
+    pub(super) fn new(workload: &Workload, streams: Vec<Offsets>, unit: u32, seed: u64) -> Self {
+        let cadence = workload.sync.map(|sync| Cadence {
+            op: match sync.kind {
+                SyncKind::Fsync => Op::Fsync,
+                SyncKind::Fdatasync => Op::Fdatasync,
+            },
+            every: sync.every_writes,
+            writes: 0,
+        });
+        let sizes = Sizes::new(workload, unit.into(), seed);
+        Self { streams, turn: 0, mix: Mix::new(workload, seed), sizes, cadence, unit }
+    }
+
+    /// The first byte that it visits, and the one after the last.
+    pub(super) fn extent(&self) -> (u64, u64) {
+        let ends = self.streams.iter().map(|stream| {
+            let blocks = stream.blocks();
+            (blocks.first, blocks.first + blocks.count * blocks.block_size)
+        });
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
     }
 
     /// The next I/O; `None` when there is no stream.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Request> {
+        if let Some(sync) = self.due_sync() {
+            return Some(sync);
+        }
+        let blocks = self.sizes.next();
         let stream = self.streams.get_mut(self.turn)?;
-        let offset = stream.next();
+        let offset = stream.next(blocks);
         self.turn = if self.turn + 1 < self.streams.len() { self.turn + 1 } else { 0 };
-        Some(Request { op: self.mix.next(), offset, length: self.length })
+        let op = self.mix.next();
+        if let Some(cadence) = &mut self.cadence {
+            cadence.writes += u32::from(op == Op::Write);
+        }
+        Some(Request { op, offset, length: blocks as u32 * self.unit })
+    }
+
+    fn due_sync(&mut self) -> Option<Request> {
+        let cadence = self.cadence.as_mut().filter(|cadence| cadence.writes >= cadence.every)?;
+        cadence.writes = 0;
+        Some(Request { op: cadence.op, offset: 0, length: 0 })
     }
 }
 
@@ -71,7 +154,7 @@ impl Source {
 mod tests {
     use super::*;
     use crate::load::offsets::Blocks;
-    use crate::load::workload::Pattern;
+    use crate::load::workload::{Pattern, SyncCadence, WeightedSize};
     use crate::units::{Bytes, Nanos};
 
     fn source(write_percent: u8, streams: u64) -> Source {
@@ -104,6 +187,30 @@ mod tests {
             let tolerance = 5.0 * (count as f64 * share * (1.0 - share)).sqrt();
             assert!((writes as f64 - share * count as f64).abs() <= tolerance, "{writes} for {percent} %");
         }
+    }
+
+    #[test]
+    fn sizes_occur_as_often_as_their_weights_say() {
+        let size = |kib, weight| WeightedSize { block_size: Bytes::from_kib(kib), weight };
+        let workload = Workload::default().with_block_sizes(vec![size(4, 1), size(8, 2), size(64, 7)]);
+        let stream = Offsets::new(Pattern::Random, Blocks::inside(0, 1 << 20, 4096), 0);
+        let all = requests(Source::new(&workload, vec![stream], 4096, 3), 100_000);
+        for (length, share) in [(4096, 0.1), (8192, 0.2), (65_536, 0.7)] {
+            let count = all.iter().filter(|request| request.length == length).count() as f64;
+            assert!((count / 1e5 - share).abs() < 0.01, "{count} of {length}");
+        }
+        assert!(all.iter().all(|request| request.offset + u64::from(request.length) <= 1 << 20));
+    }
+
+    #[test]
+    fn a_sync_follows_every_so_many_writes() {
+        let sync = Some(SyncCadence { kind: SyncKind::Fdatasync, every_writes: 3 });
+        let workload = Workload { write_percent: 100, sync, ..Workload::default() };
+        let stream = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, 4096), 0);
+        let ops: Vec<Op> =
+            requests(Source::new(&workload, vec![stream], 4096, 0), 8).iter().map(|r| r.op).collect();
+        let (w, s) = (Op::Write, Op::Fdatasync);
+        assert_eq!(ops, [w, w, w, s, w, w, w, s]);
     }
 
     #[test]

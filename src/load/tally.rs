@@ -2,6 +2,7 @@
 
 use super::engine::Op;
 use super::histogram::Histogram;
+use super::ledger::Ledger;
 use super::slot::Flight;
 use super::slowest::{Slow, Slowest};
 
@@ -73,8 +74,12 @@ pub(super) struct Tally {
     pub(super) reads: OpTally,
     /// Writes that ended well in the window.
     pub(super) writes: OpTally,
+    /// Syncs that ended well in the window; they move no bytes.
+    pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
+    /// What was written where, of each worker that keeps a ledger.
+    pub(super) ledgers: Vec<Ledger>,
     /// Failed I/Os, warm-up included.
     pub(super) errors: u64,
     /// The first failure, with its time.
@@ -96,6 +101,8 @@ impl Tally {
             window,
             reads: OpTally::new(),
             writes: OpTally::new(),
+            syncs: OpTally::new(),
+            ledgers: Vec::new(),
             series: vec![0; window.buckets()],
             errors: 0,
             first_error: None,
@@ -113,6 +120,7 @@ impl Tally {
         let kind = match flight.request.op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
+            Op::Fsync | Op::Fdatasync => &mut self.syncs,
         };
         kind.latencies.record(ticks);
         kind.slowest.offer(Slow { ticks, offset: flight.request.offset, end: now });
@@ -150,9 +158,11 @@ impl Tally {
     pub(super) fn merge(&mut self, other: Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
+        self.syncs.merge(&other.syncs);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
         }
+        self.ledgers.extend(other.ledgers);
         self.errors += other.errors;
         self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
         self.cut_short = self.cut_short.take().or(other.cut_short);

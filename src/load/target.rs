@@ -14,6 +14,7 @@ use nix::libc;
 use super::buffer::Buffer;
 use super::error::LoadError;
 use super::measurement::Access;
+pub use super::workload::Region;
 use crate::units::Bytes;
 
 /// The sizes that the probe tries: from the smallest logical block size to the largest page size of Linux.
@@ -32,15 +33,6 @@ pub enum Kind {
     File,
     /// A scratch file that narrows made.
     Scratch,
-}
-
-/// A part of the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Region {
-    /// The first byte.
-    pub start: Bytes,
-    /// How long it is.
-    pub length: Bytes,
 }
 
 /// Something opened for a run. Runs only ever read it.

@@ -11,6 +11,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use super::clock::Clock;
 use super::control::Control;
 use super::engine::{Completion, Engine, Op, Request};
+use super::ledger::Ledger;
 use super::slot::Slots;
 use super::source::Source;
 use super::tally::{Effort, Tally, Window};
@@ -18,6 +19,8 @@ use crate::units::Nanos;
 
 /// After so many failed I/Os in a row the target counts as failed.
 const MAX_CONSECUTIVE_ERRORS: u32 = 16;
+/// So many writes to places that are being written are passed over before the worker waits.
+const MOST_COLLISIONS: u32 = 64;
 /// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 /// How often the worker tells how far it is.
@@ -62,6 +65,9 @@ pub(super) struct Worker<'a, E> {
     slots: Slots,
     window: Window,
     tally: Tally,
+    ledger: Option<Ledger>,
+    /// Writes so far, the generation of each without a ledger.
+    writes: u64,
     done: Vec<Completion>,
     consecutive_errors: u32,
     last_error: String,
@@ -88,6 +94,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             slots: Slots::new(depth),
             window,
             tally: Tally::new(window),
+            ledger: None,
+            writes: 0,
             done: Vec::with_capacity(2 * depth as usize),
             consecutive_errors: 0,
             last_error: String::new(),
@@ -96,6 +104,11 @@ impl<'a, E: Engine> Worker<'a, E> {
             sample: 0,
             sample_end: window.start.saturating_add(window.bucket),
         }
+    }
+
+    /// The same worker, which keeps a ledger of its writes.
+    pub(super) fn with_ledger(self, ledger: Option<Ledger>) -> Self {
+        Self { ledger, ..self }
     }
 
     /// Works until the window is over, the run is stopped or the target fails; then waits for what is in flight.
@@ -120,6 +133,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         };
         self.drain();
         self.tell();
+        self.tally.ledgers.extend(self.ledger.take());
         self.tally
     }
 
@@ -165,7 +179,15 @@ impl<'a, E: Engine> Worker<'a, E> {
         let mut left = batch;
         while left > 0 && !self.slots.is_full() {
             let Some(request) = self.source.next() else { break };
+            if request.op == Op::Write && !self.begin_write(request) {
+                // All of a small region may be in flight.
+                left = left.min(MOST_COLLISIONS) - 1;
+                continue;
+            }
             if let Some(slot) = self.slots.take(request) {
+                if request.op == Op::Write {
+                    self.stamp(slot, request);
+                }
                 self.engine.prepare(slot, request)?;
             }
             left -= 1;
@@ -182,6 +204,26 @@ impl<'a, E: Engine> Worker<'a, E> {
         Ok(now)
     }
 
+    /// Whether a write may begin: not while another one to the same place is in flight and a ledger is kept.
+    fn begin_write(&mut self, request: Request) -> bool {
+        self.writes += 1;
+        self.ledger.as_mut().is_none_or(|ledger| ledger.begin(request))
+    }
+
+    fn end_write(&mut self, request: Request, good: bool) {
+        if let (Op::Write, Some(ledger)) = (request.op, &mut self.ledger) {
+            ledger.end(request, good);
+        }
+    }
+
+    fn stamp(&mut self, slot: u32, request: Request) {
+        let Some(memory) = self.engine.memory() else { return };
+        match &self.ledger {
+            Some(ledger) => memory.stamp(slot, request, |offset| ledger.generation(offset)),
+            None => memory.stamp(slot, request, |_| self.writes),
+        }
+    }
+
     /// Counts the completions that were seen at `now`.
     #[inline]
     fn count(&mut self, now: u64) -> io::Result<()> {
@@ -193,6 +235,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             if i64::from(completion.result) != i64::from(request.length) {
                 self.not_good(*completion, request, now)?;
             } else if let Some(flight) = self.slots.finish(completion.slot) {
+                self.end_write(request, true);
                 self.consecutive_errors = 0;
                 moved += u64::from(request.length);
                 if inside {
@@ -216,6 +259,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             return self.engine.prepare(completion.slot, request);
         }
         if self.slots.finish(completion.slot).is_some() {
+            self.end_write(request, false);
             let what = describe(completion.result, request);
             self.tally.fail(now, || what.clone());
             self.last_error = what;
@@ -252,8 +296,11 @@ impl<'a, E: Engine> Worker<'a, E> {
             if self.engine.submit_and_reap(self.slots.in_flight(), &mut self.done).is_err() {
                 break;
             }
-            for completion in self.done.drain(..) {
-                self.slots.finish(completion.slot);
+            for completion in std::mem::take(&mut self.done) {
+                if let Some(flight) = self.slots.finish(completion.slot) {
+                    let whole = i64::from(completion.result) == i64::from(flight.request.length);
+                    self.end_write(flight.request, whole);
+                }
             }
         }
         let lost = self.slots.in_flight();
@@ -286,6 +333,8 @@ fn describe(result: i32, request: Request) -> String {
     let (what, moved) = match op {
         Op::Read => ("read", "came back"),
         Op::Write => ("write", "were taken"),
+        Op::Fsync => ("fsync", "were synced"),
+        Op::Fdatasync => ("fdatasync", "were synced"),
     };
     if result < 0 {
         let errno = Errno::from_raw(result.saturating_neg());
