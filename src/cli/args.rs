@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::bench::args::BenchArgs;
+use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -81,6 +83,16 @@ pub enum Command {
     ///
     /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined.
     Guard(GuardArgs),
+    /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
+    ///
+    /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
+    /// name and is gone however the run ends; a device is only ever read. Exit status 1: a result is not to be trusted.
+    Bench(Box<BenchArgs>),
+    /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
+    ///
+    /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
+    /// Exit status 1: there is a drop, a point that does not fit, or one that is not to be trusted.
+    Sweep(Box<SweepArgs>),
 }
 
 /// What `check` is asked.
@@ -201,7 +213,7 @@ impl Cli {
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let refused = || format!("`{text}` is not a time such as 4s, 500ms or 2m");
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);

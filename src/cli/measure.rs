@@ -188,14 +188,14 @@ fn place(path: &Path, args: &CheckArgs) -> Result<Place, Failure> {
     }
 }
 
-fn device(name: &str) -> PathBuf {
+pub(super) fn device(name: &str) -> PathBuf {
     // The kernel writes `!` for a slash in a device's name (`cciss!c0d0`).
     FilePath::new("/dev").join(name.replace('!', "/"))
 }
 
 /// The processors to read from: those of the node that was asked for; on a machine with several nodes those next to
 /// the path's controller; anywhere otherwise.
-fn reader_cpus(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
+pub(super) fn reader_cpus(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
     let of_node =
         |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id).map(|node| node.cpus.clone());
     if let Some(node) = node {
@@ -213,7 +213,7 @@ fn reader_cpus(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
 
 /// A flag that the first signal raises; a second one ends the program at once. Nothing needs to be cleaned up then: a
 /// scratch file has no name.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())

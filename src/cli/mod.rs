@@ -4,6 +4,7 @@
 //! measure if asked, judge, show.
 
 pub mod args;
+pub mod bench;
 mod check;
 pub mod compare;
 mod facts;
@@ -12,6 +13,7 @@ mod guard;
 mod measure;
 mod output;
 mod snapshot;
+pub mod sweep;
 mod target;
 
 pub use failure::Failure;
@@ -49,5 +51,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => guard::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
     }
 }

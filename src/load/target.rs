@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -155,6 +156,23 @@ impl Target {
         self.region
     }
 
+    /// A path by which this process and others of its user can open the same thing as long as we live, though it may have
+    /// no name.
+    pub fn reopen_path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    }
+
+    /// The same target, read through the page cache, which is asked to forget it before each run.
+    ///
+    /// # Errors
+    /// The kernel opens it no second time.
+    pub fn buffered(&self) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::io("open", &self.path, error);
+        let file = File::open(self.reopen_path()).map_err(failed)?;
+        let target = Self::probed(&self.path, file, self.kind, false)?;
+        Ok(target.with_region(self.region))
+    }
+
     pub(super) fn file(&self) -> &File {
         &self.file
     }
@@ -271,6 +289,15 @@ mod tests {
         let target = Target::open_file_read(file.path()).unwrap();
         drop_direct(target.file()).unwrap();
         assert_eq!(target.file().read_at(&mut [0; 13], 1).unwrap(), 13);
+    }
+
+    #[test]
+    fn the_same_bytes_are_read_through_the_page_cache() {
+        let file = file_of(65_536);
+        let target = Target::open_file_read(file.path()).unwrap();
+        let buffered = target.buffered().unwrap();
+        assert_eq!((buffered.access(), buffered.size()), (Access::Buffered, target.size()));
+        assert_eq!(fs::read(target.reopen_path()).unwrap(), fs::read(file.path()).unwrap());
     }
 
     #[test]

@@ -48,6 +48,13 @@ impl Progress {
         self.bar.tick();
     }
 
+    /// Says how far the phase is, and what there is to say.
+    pub fn say(&self, elapsed: Duration, text: &str) {
+        self.bar.set_message(crate::report::sanitize::inert(text));
+        self.bar.set_position(millis(elapsed).min(self.bar.length().unwrap_or(u64::MAX)));
+        self.bar.tick();
+    }
+
     /// Whether anything is drawn.
     pub fn is_shown(&self) -> bool {
         !self.bar.is_hidden()

@@ -1,36 +1,44 @@
-//! The JSON schema of the reports, generated from their types. `schema/*.json` are these, kept in the
-//! repository; a test compares them.
+//! The JSON schema of the reports, generated from their types. `schema/` keeps them in the repository; tests compare.
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use super::bench::BenchReport;
+use super::bench::sweep::SweepReport;
 use super::guard::{self, GuardReport};
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
 
+/// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
+pub fn bench() -> Value {
+    of::<BenchReport>(super::bench::SCHEMA, "narrows bench --json")
+}
+
+/// The schema of [`SweepReport`] (JSON Schema, draft 2020-12).
+pub fn sweep() -> Value {
+    of::<SweepReport>(super::bench::sweep::SCHEMA, "narrows sweep --json")
+}
+
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).
 pub fn check() -> Value {
-    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<CheckReport>();
-    schema.insert("$id".to_owned(), SCHEMA.into());
-    schema.insert("title".to_owned(), "narrows check --json".into());
-    schema.to_value()
+    of::<CheckReport>(SCHEMA, "narrows check --json")
 }
 
 /// The schema of [`GuardReport`] (JSON Schema, draft 2020-12).
 pub fn guard() -> Value {
-    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<GuardReport>();
-    schema.insert("$id".to_owned(), guard::SCHEMA.into());
-    schema.insert("title".to_owned(), "narrows guard --json".into());
-    schema.to_value()
+    of::<GuardReport>(guard::SCHEMA, "narrows guard --json")
 }
 
-/// The schema of [`Comparison`], kept as `schema/compare-1.json`.
+/// The schema of [`Comparison`] (JSON Schema, draft 2020-12).
 pub fn compare() -> Value {
+    of::<Comparison>(compare::SCHEMA, "narrows compare --json")
+}
+
+fn of<T: JsonSchema>(id: &str, title: &str) -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<Comparison>();
-    schema.insert("$id".to_owned(), compare::SCHEMA.into());
-    schema.insert("title".to_owned(), "narrows compare --json".into());
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.insert("$id".to_owned(), id.into());
+    schema.insert("title".to_owned(), title.into());
     schema.to_value()
 }

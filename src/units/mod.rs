@@ -5,6 +5,7 @@
 
 pub mod human;
 mod link;
+pub mod peers;
 mod quantity;
 
 pub use link::{GtPerSec, Lanes};

@@ -38,19 +38,19 @@ impl Tone {
 
 /// A line that knows how wide it is so far.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(in crate::report) struct Line<'a> {
     style: &'a Style,
     text: String,
     width: usize,
 }
 
 impl<'a> Line<'a> {
-    pub(super) const fn new(style: &'a Style) -> Self {
+    pub(in crate::report) const fn new(style: &'a Style) -> Self {
         Self { style, text: String::new(), width: 0 }
     }
 
     /// Adds text.
-    pub(super) fn put(&mut self, tone: Tone, text: &str) -> &mut Self {
+    pub(in crate::report) fn put(&mut self, tone: Tone, text: &str) -> &mut Self {
         let text = shown(self.style, text);
         self.width += text.width();
         if self.style.colour && tone != Tone::Normal && !text.trim().is_empty() {
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
     }
 
     /// Adds spaces up to a column.
-    pub(super) fn pad_to(&mut self, column: usize) -> &mut Self {
+    pub(in crate::report) fn pad_to(&mut self, column: usize) -> &mut Self {
         let missing = column.saturating_sub(self.width);
         self.text.push_str(&" ".repeat(missing));
         self.width += missing;
@@ -71,7 +71,7 @@ impl<'a> Line<'a> {
     }
 
     /// Adds text that ends at a column.
-    pub(super) fn put_right(&mut self, tone: Tone, text: &str, end: usize) -> &mut Self {
+    pub(in crate::report) fn put_right(&mut self, tone: Tone, text: &str, end: usize) -> &mut Self {
         let width = shown(self.style, text).width();
         self.pad_to(end.saturating_sub(width)).put(tone, text)
     }
@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
     }
 
     /// Ends the line.
-    pub(super) fn end(self, out: &mut String) {
+    pub(in crate::report) fn end(self, out: &mut String) {
         out.push_str(self.text.trim_end());
         out.push('\n');
     }
@@ -129,7 +129,7 @@ pub(super) fn width(style: &Style, text: &str) -> usize {
 }
 
 /// `text` in at most `most` columns; what does not fit gives way to `…`.
-pub(super) fn fit(style: &Style, text: &str, most: usize) -> String {
+pub(in crate::report) fn fit(style: &Style, text: &str, most: usize) -> String {
     let text = shown(style, text);
     if text.width() <= most {
         return text;

@@ -16,8 +16,7 @@ mod tree;
 
 pub use style::{Colour, Style, Surroundings};
 
-use ink::Line;
-pub(super) use ink::{Tone, paragraph};
+pub(super) use ink::{Line, Tone, fit, paragraph};
 
 use super::view::{CheckReport, HopView, MachineView, PathView};
 use crate::path::HopKind;

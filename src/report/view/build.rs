@@ -21,11 +21,16 @@ pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> Chec
     let verdicts = verdict.paths.iter().chain(std::iter::repeat(&not_judged));
     CheckReport {
         schema: SCHEMA.to_owned(),
-        tool: Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        tool: tool(),
         machine: machine_view(machine),
         paths: subjects.iter().zip(verdicts).map(|(subject, verdict)| path_view(subject, verdict)).collect(),
         findings: verdict.findings.iter().map(finding_view).collect(),
     }
+}
+
+/// This program.
+pub(in crate::report) fn tool() -> Tool {
+    Tool { name: env!("CARGO_PKG_NAME").to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
 /// Collects why things are missing, to stand beside them.
@@ -53,7 +58,7 @@ impl Reasons {
     }
 }
 
-fn machine_view(machine: &Machine) -> MachineView {
+pub(in crate::report) fn machine_view(machine: &Machine) -> MachineView {
     let mut why = Reasons::default();
     MachineView {
         kernel: why.text("kernel", &machine.kernel),

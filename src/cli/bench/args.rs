@@ -1,0 +1,187 @@
+//! What can be typed after `narrows bench` and `narrows sweep`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::args::{ColorWhen, duration};
+use crate::units::Bytes;
+
+/// What both commands are asked about target, time and output.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct Common {
+    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<Bytes>,
+
+    /// Read the file or device that TARGET names and write nothing; tests that write are left out
+    #[arg(long)]
+    pub read_only: bool,
+
+    /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    pub precision: f64,
+
+    /// The longest that a test may run: 30s, 2m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub max_time: Duration,
+
+    /// Run each test for exactly this time, however sure its rate is
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+
+    /// Load before each test that is not counted
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "500ms")]
+    pub warm_up: Duration,
+
+    /// The NUMA node whose processors read and write [default: where the kernel puts them]
+    #[arg(long, value_name = "N")]
+    pub cpu_node: Option<u32>,
+
+    /// Print JSON (bytes per second, bytes, nanoseconds)
+    #[arg(long, conflicts_with = "plain")]
+    pub json: bool,
+
+    /// Print ASCII without colour, at most 78 columns wide: to paste in public
+    #[arg(long)]
+    pub plain: bool,
+
+    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColorWhen,
+}
+
+/// What `bench` is asked.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct BenchArgs {
+    /// A directory, mount point or file (tested in a scratch file there), or a device (only read)
+    #[arg(required_unless_present_any = ["list", "resume"])]
+    pub target: Option<String>,
+
+    /// The tests to run; --list shows them
+    #[arg(long, value_name = "NAME", default_value = "kdiskmark", value_parser = preset_names())]
+    pub preset: String,
+
+    /// Show the presets, what they do and where they are from
+    #[arg(long, exclusive = true)]
+    pub list: bool,
+
+    /// Options of target, time and output.
+    #[command(flatten)]
+    pub common: Common,
+
+    /// Keep the results so far in FILE (JSON), after every test
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub save: Option<PathBuf>,
+
+    /// Go on with the run that FILE keeps: same target, preset and settings
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only"])]
+    pub resume: Option<PathBuf>,
+
+    /// Write the same tests as a job file of fio
+    #[arg(long, value_name = "FILE")]
+    pub emit_fio: Option<PathBuf>,
+
+    /// Which engine runs the tests; fio runs each test a second time and shows both
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
+    pub engine: EngineName,
+
+    /// disks: how many samples to read
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub samples: Option<u32>,
+
+    /// disks: the size of a sample
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub sample_size: Option<Bytes>,
+}
+
+/// Which engine runs the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum EngineName {
+    /// Our own
+    #[default]
+    Narrows,
+    /// Our own, then the installed fio as a cross-check
+    Fio,
+}
+
+fn preset_names() -> clap::builder::PossibleValuesParser {
+    crate::load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+}
+
+/// Reads `512MiB`, `4G`, `1048576`: units are binary, as block sizes and files are.
+pub(in crate::cli) fn size(text: &str) -> Result<Bytes, String> {
+    let refused = || format!("`{text}` is not a size such as 4KiB, 512MiB or 4GiB");
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return Err(refused()),
+    };
+    let number: u64 = number.parse().map_err(|_| refused())?;
+    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(refused)?;
+    Ok(Bytes::new(bytes))
+}
+
+/// Reads `2%` or `2`.
+fn percent(text: &str) -> Result<f64, String> {
+    let refused = || format!("`{text}` is not a percentage between 0.1 and 50, such as 2%");
+    let number: f64 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
+    if (0.1..=50.0).contains(&number) { Ok(number / 100.0) } else { Err(refused()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use clap::Parser;
+    use proptest::prelude::*;
+
+    fn bench(words: &[&str]) -> Result<BenchArgs, String> {
+        match Cli::try_parse_from([&["narrows", "bench"], words].concat()).map(Cli::into_command) {
+            Ok(Command::Bench(args)) => Ok(*args),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_help() {
+        let args = bench(&["/srv"]).unwrap();
+        assert_eq!((args.preset.as_str(), args.common.precision), ("kdiskmark", 0.02));
+        assert_eq!(args.common.max_time, Duration::from_secs(30));
+        assert!(bench(&["--list"]).unwrap().list);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        assert!(bench(&[]).is_err());
+        assert!(bench(&["/srv", "--preset", "nothing"]).unwrap_err().contains("kdiskmark-nvme"));
+        assert!(bench(&["/srv", "--save", "a", "--resume", "a"]).is_err());
+        assert!(bench(&["/srv", "--precision", "0"]).is_err());
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        for (text, want) in
+            [("4096", 4096), ("4K", 4096), ("1MiB", 1 << 20), ("2 GiB", 2 << 30), ("1t", 1 << 40)]
+        {
+            assert_eq!(size(text), Ok(Bytes::new(want)), "{text}");
+        }
+        for text in ["", "0", "-1", "1.5G", "1MB", "99999999999999999999", "99999999999T"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_size_or_percentage_panics(text in "\\PC{0,30}") {
+            let _ = (size(&text), percent(&text));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The view model of `narrows sweep`: exactly what `--json` prints and `--save` keeps.
+//!
+//! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
+//! why in `reason`.
+
+mod curve;
+mod text;
+
+pub use curve::{Along, Curve, curves};
+pub use text::render;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{PathCeilings, TargetView};
+use crate::load::measurement::{Latency, Measurement};
+use crate::load::preset::LoadSpec;
+use crate::machine::Machine;
+use crate::report::sanitize::inert;
+use crate::report::view::{self, MachineView, Tool};
+use crate::units::{BytesPerSec, Iops, Nanos};
+
+/// The name and version of the schema, in [`SweepReport::schema`].
+pub const SCHEMA: &str = "narrows/sweep/1";
+
+/// How rate and latency of a target depend on the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepReport {
+    /// Always `narrows/sweep/1`.
+    pub schema: String,
+    /// The program that made this report.
+    pub tool: Tool,
+    /// The machine that it ran on.
+    pub machine: MachineView,
+    /// What was measured.
+    pub target: TargetView,
+    /// The most that the application can move through the path.
+    pub ceilings: PathCeilings,
+    /// Half of the confidence interval at which a point is done, as a part of the rate.
+    pub precision: f64,
+    /// The longest that one point takes.
+    pub max_time_ns: Nanos,
+    /// The loads that were asked for.
+    pub asked: Vec<LoadSpec>,
+    /// What was measured so far, in the order of `asked`.
+    pub points: Vec<SweepPoint>,
+    /// What the points show, along depth or streams.
+    pub curves: Vec<Curve>,
+    /// Whether every load was run.
+    pub complete: bool,
+    /// Why it is not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl SweepReport {
+    /// A report without points.
+    pub fn new(
+        machine: &Machine,
+        target: TargetView,
+        ceilings: PathCeilings,
+        (precision, max_time_ns): (f64, Nanos),
+        asked: Vec<LoadSpec>,
+    ) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            tool: view::tool(),
+            machine: view::machine_view(machine),
+            target: TargetView { name: inert(&target.name), ..target },
+            ceilings,
+            precision,
+            max_time_ns,
+            asked,
+            points: Vec::new(),
+            curves: Vec::new(),
+            complete: false,
+            reason: Some("not all loads have run yet".to_owned()),
+        }
+    }
+
+    /// The loads that have no point yet.
+    pub fn missing(&self) -> Vec<LoadSpec> {
+        self.asked
+            .iter()
+            .filter(|load| !self.points.iter().any(|point| point.load == **load))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether a point is not to be trusted, or one does not fit its neighbours.
+    pub fn has_doubts(&self) -> bool {
+        let odd = |curve: &Curve| !curve.shape.anomalies.is_empty() || !curve.shape.drops.is_empty();
+        self.points.iter().any(|point| point.trusted == Some(false)) || self.curves.iter().any(odd)
+    }
+}
+
+/// What one load achieved, reads and writes together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepPoint {
+    /// The load.
+    pub load: LoadSpec,
+    /// The mean rate.
+    pub bytes_per_second: BytesPerSec,
+    /// A 95 % confidence interval of it.
+    pub ci95: Option<[BytesPerSec; 2]>,
+    /// I/Os per second.
+    pub iops: Iops,
+    /// Latencies in nanoseconds.
+    pub latency_ns: Latency,
+    /// Whether to believe it.
+    pub trusted: Option<bool>,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// Why the point ended.
+    pub ended: String,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl SweepPoint {
+    /// The point of a run.
+    pub fn new(load: &LoadSpec, measurement: &Measurement, ended: String, trusted: Option<bool>) -> Self {
+        let mut why = Vec::new();
+        if measurement.ci95.is_none() {
+            why.push("ci95: the run was too short for a confidence interval");
+        }
+        if trusted.is_none() {
+            why.push("trusted: the run was not judged");
+        }
+        Self {
+            load: load.clone(),
+            bytes_per_second: measurement.bytes_per_second,
+            ci95: measurement.ci95,
+            iops: measurement.iops,
+            latency_ns: measurement.latency.clone(),
+            trusted,
+            errors: measurement.errors,
+            ended,
+            reason: (!why.is_empty()).then(|| why.join("; ")),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
+
+use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
+use crate::load::preset::{Preset, StopRule, Test};
+use crate::report::text::{Line, Style, Tone, fit, paragraph};
+use crate::units::human;
+
+/// The margin of what is said of a test.
+const DETAIL: &str = "    ";
+/// Columns of `read` and `write` behind the name.
+const DIRECTION: usize = 6;
+/// The columns of the table after the name: title and width.
+const COLUMNS: [(&str, usize); 7] =
+    [("rate", 12), ("±", 9), ("IOPS", 9), ("p50", 10), ("p99", 10), ("p99.9", 10), ("of ceiling", 12)];
+/// What gives way when the page is narrow, first to last.
+const GIVE_WAY: [&str; 5] = ["p50", "IOPS", "p99.9", "±", "p99"];
+
+/// Where the columns are.
+struct Table {
+    /// Columns of the name.
+    name: usize,
+    /// Whether each of [`COLUMNS`] is shown.
+    shown: [bool; COLUMNS.len()],
+}
+
+impl Table {
+    /// A table that fits on the page.
+    fn new(style: &Style, report: &BenchReport) -> Self {
+        let longest = report.results.iter().map(|result| result.name.chars().count()).max().unwrap_or(0);
+        let mut table = Self { name: longest.clamp(12, 26), shown: [true; COLUMNS.len()] };
+        for title in GIVE_WAY {
+            if table.width() > style.width
+                && let Some(at) = COLUMNS.iter().position(|(column, _)| *column == title)
+                && let Some(shown) = table.shown.get_mut(at)
+            {
+                *shown = false;
+            }
+        }
+        table
+    }
+
+    fn width(&self) -> usize {
+        let columns: usize =
+            COLUMNS.iter().zip(self.shown).filter(|(_, shown)| *shown).map(|((_, width), _)| width).sum();
+        self.name + DIRECTION + columns
+    }
+
+    /// Puts a cell into each column that is shown.
+    fn cells(&self, line: &mut Line<'_>, cells: [(Tone, String); COLUMNS.len()]) {
+        let mut end = self.name + DIRECTION;
+        for (((tone, text), (_, width)), shown) in cells.into_iter().zip(COLUMNS).zip(self.shown) {
+            if shown {
+                end += width;
+                line.put_right(tone, &text, end);
+            }
+        }
+    }
+}
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &BenchReport, style: &Style) -> String {
+    let mut out = String::new();
+    header(&mut out, style, report);
+    let table = Table::new(style, report);
+    titles(&mut out, style, &table);
+    for result in &report.results {
+        put_result(&mut out, style, result, &table);
+    }
+    left_out(&mut out, style, report);
+    commands(&mut out, style, report);
+    if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
+        out.push('\n');
+        paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
+    }
+    out
+}
+
+/// What presets there are.
+pub fn list(presets: &[Preset], style: &Style) -> String {
+    let mut out = String::new();
+    for preset in presets {
+        let writes = preset.tests.iter().any(Test::writes);
+        paragraph(
+            &mut out,
+            style,
+            (Tone::Strong, &format!("{:<15} ", preset.name)),
+            Tone::Normal,
+            preset.about,
+        );
+        let lead = (Tone::Normal, "                ");
+        paragraph(&mut out, style, lead, Tone::Faint, &format!("from: {}", preset.source));
+        paragraph(&mut out, style, lead, Tone::Faint, &format!("differs: {}", preset.differs));
+        let count = preset.tests.len();
+        let scratch = if writes {
+            "writes to a scratch file; its writes are left out on a device"
+        } else {
+            "only reads"
+        };
+        paragraph(&mut out, style, lead, Tone::Faint, &format!("{count} tests; {scratch}"));
+    }
+    out
+}
+
+fn header(out: &mut String, style: &Style, report: &BenchReport) {
+    paragraph(
+        out,
+        style,
+        (Tone::Strong, &format!("{}: ", report.preset.name)),
+        Tone::Normal,
+        &report.preset.about,
+    );
+    let size = human::block_size(report.target.size_bytes);
+    let what = match report.target.kind {
+        super::TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
+        super::TargetKind::File => format!("the file {} ({size}), only read", report.target.name),
+        super::TargetKind::Scratch => format!("a scratch file of {size} for {}", report.target.name),
+    };
+    let stop = match report.settings.stop {
+        StopRule::Precision => format!(
+            "each test until ± {}, {} at most",
+            human::percent(report.settings.precision),
+            human::time(report.settings.max_time_ns)
+        ),
+        StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
+        StopRule::SteadyRounds(seconds) => {
+            format!("each test in rounds of {seconds} s until five are steady")
+        }
+    };
+    paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &format!("{what}; {stop}"));
+    paragraph(
+        out,
+        style,
+        (Tone::Faint, ""),
+        Tone::Faint,
+        &format!("unlike the original: {}", report.preset.differs),
+    );
+    let quirk = report.results.iter().find_map(|result| {
+        let peer = result.peer.as_ref()?;
+        Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))
+    });
+    if let Some(quirk) = quirk {
+        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &quirk);
+    }
+    ceiling(out, style, "read", report.ceilings.read.as_ref());
+    ceiling(out, style, "write", report.ceilings.write.as_ref());
+    out.push('\n');
+}
+
+fn ceiling(out: &mut String, style: &Style, direction: &str, ceiling: Option<&PathCeiling>) {
+    let Some(ceiling) = ceiling else { return };
+    let text = format!("{} at {}", human::rate_with_binary(ceiling.bytes_per_second), ceiling.name);
+    paragraph(out, style, (Tone::Faint, &format!("path ceiling, {direction}: ")), Tone::Normal, &text);
+}
+
+fn titles(out: &mut String, style: &Style, table: &Table) {
+    let mut line = Line::new(style);
+    line.put(Tone::Faint, "test");
+    table.cells(&mut line, COLUMNS.map(|(title, _)| (Tone::Faint, title.to_owned())));
+    line.end(out);
+}
+
+fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Table) {
+    let sides = [("read", &result.read), ("write", &result.write)];
+    let mut first = true;
+    for (direction, side) in sides {
+        if let Some(side) = side {
+            let shown = if first { result.name.as_str() } else { "" };
+            row(out, style, shown, direction, side, table);
+            first = false;
+        }
+    }
+    details(out, style, result);
+    if let Some(scan) = &result.scan {
+        for line in chart::by_position(scan, style) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+        if let (Some(median), Some(slowest), Some(access)) =
+            (scan.rate_at(0.5), scan.rate_at(0.0), scan.mean_access())
+        {
+            let text = format!(
+                "{} samples: median {}, slowest {}; {} accesses: mean {}",
+                scan.rates.len(),
+                human::rate(median),
+                human::rate(slowest),
+                scan.accesses.len(),
+                human::time(access)
+            );
+            paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &text);
+        }
+    }
+}
+
+fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &SideView, table: &Table) {
+    let mut line = Line::new(style);
+    line.put(Tone::Normal, &fit(style, test, table.name)).pad_to(table.name + 1);
+    line.put(Tone::Faint, direction);
+    let interval = side.ci95.map_or_else(
+        || "–".to_owned(),
+        |[low, high]| human::percent((high - low).fraction_of(side.bytes_per_second) / 2.0),
+    );
+    let latency = &side.latency_ns;
+    let time = |span| if latency.count > 0 { human::time(span) } else { "–".to_owned() };
+    let cells = [
+        human::rate(side.bytes_per_second),
+        interval,
+        human::count(side.iops.get()),
+        time(latency.p50),
+        time(latency.p99),
+        time(latency.p999),
+        side.of_ceiling.map_or_else(|| "–".to_owned(), human::percent),
+    ];
+    table.cells(&mut line, cells.map(|text| (Tone::Normal, text)));
+    line.end(out);
+}
+
+fn details(out: &mut String, style: &Style, result: &TestResult) {
+    let lead = (Tone::Normal, DETAIL);
+    let mut parts: Vec<String> = vec![result.ended.clone()];
+    parts.extend(result.checks.as_ref().map(in_words));
+    if let Some(steady) = result.steadiness.filter(|steady| !steady.steady) {
+        parts.push(format!("not steady (moved by {})", human::percent(steady.range)));
+    }
+    if !result.rounds.is_empty() {
+        parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
+    }
+    paragraph(out, style, lead, Tone::Faint, &parts.join(" · "));
+    match result.trusted {
+        Some(true) => paragraph(out, style, lead, Tone::Good, "trusted"),
+        Some(false) => paragraph(out, style, lead, Tone::Bad, "not trusted"),
+        None => {}
+    }
+    for note in &result.findings {
+        paragraph(out, style, lead, Tone::Warn, &format!("{}: {}", note.code.as_str(), note.summary));
+    }
+    if result.errors > 0 {
+        let first = result.first_error.as_deref().unwrap_or("no text");
+        paragraph(out, style, lead, Tone::Bad, &format!("{} I/Os failed, the first: {first}", result.errors));
+    }
+    if let Some(peer) = &result.peer {
+        paragraph(out, style, lead, Tone::Normal, &shown_by(peer));
+    }
+    if let Some(fio) = &result.fio {
+        beside(out, style, result, fio);
+    }
+}
+
+/// The self-checks of the generator in one line.
+fn in_words(checks: &Checks) -> String {
+    let mut parts = Vec::new();
+    if let Some(part) = checks.in_flight_of_asked {
+        parts.push(format!("queue {} full", human::percent(part)));
+    }
+    if let Some(part) = checks.recorded_of_completed {
+        parts.push(format!("{} of latencies recorded", human::percent(part)));
+    }
+    if let Some(part) = checks.device_of_asked {
+        parts.push(format!("device moved {} of it", human::percent(part)));
+    }
+    parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
+    parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
+    // What the kernel granted is in the JSON.
+    parts.extend(checks.generator.engine.split(" (").next().map(str::to_owned));
+    parts.join(" · ")
+}
+
+fn shown_by(peer: &PeerView) -> String {
+    let rates: Vec<String> = [("read", &peer.read), ("write", &peer.write)]
+        .into_iter()
+        .filter_map(|(direction, rate)| rate.as_ref().map(|rate| format!("{rate} {direction}")))
+        .collect();
+    format!("{} would show {}", peer.tool, rates.join(", "))
+}
+
+/// fio's numbers beside ours.
+fn beside(out: &mut String, style: &Style, result: &TestResult, fio: &FioResult) {
+    let name = fio.version.as_deref().unwrap_or("fio");
+    let lead = (Tone::Normal, DETAIL);
+    for (direction, ours, theirs) in [("read", &result.read, &fio.read), ("write", &result.write, &fio.write)]
+    {
+        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+            let text = format!("{name} {direction}: {}", compared(ours, theirs));
+            paragraph(out, style, lead, Tone::Normal, &text);
+        }
+    }
+    if let Some(reason) = &fio.reason {
+        paragraph(out, style, lead, Tone::Warn, &format!("{name}: {reason}"));
+    }
+}
+
+fn compared(ours: &SideView, theirs: &FioSide) -> String {
+    let ratio = ours.bytes_per_second.fraction_of(theirs.bytes_per_second);
+    let tail = theirs.p99_ns.map(|p99| format!(", p99 {}", human::time(p99))).unwrap_or_default();
+    format!(
+        "{}, {} IOPS{tail}; narrows measured {} of it",
+        human::rate(theirs.bytes_per_second),
+        human::count(theirs.iops.get()),
+        human::percent(ratio)
+    )
+}
+
+/// Tests that were not run, those with the same reason together.
+fn left_out(out: &mut String, style: &Style, report: &BenchReport) {
+    let same_reason = report.left_out.chunk_by(|a, b| a.reason == b.reason);
+    for (index, group) in same_reason.enumerate() {
+        let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
+        let reason = group.first().map_or("", |left| left.reason.as_str());
+        if index == 0 {
+            out.push('\n');
+        }
+        let text = format!("{}: {reason}", names.join(", "));
+        paragraph(out, style, (Tone::Warn, "left out: "), Tone::Normal, &text);
+    }
+}
+
+/// The command lines of fio, whole, so that they can be copied.
+fn commands(out: &mut String, style: &Style, report: &BenchReport) {
+    if report.results.is_empty() || style.plain {
+        return;
+    }
+    out.push('\n');
+    paragraph(out, style, (Tone::Faint, ""), Tone::Faint, "The same tests with fio:");
+    for result in &report.results {
+        out.push_str(&result.fio_command);
+        out.push('\n');
+    }
+}

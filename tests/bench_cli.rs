@@ -1,0 +1,303 @@
+//! `narrows bench` and `narrows sweep` as a person runs them: real files, tiny times, no assertion on a speed.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    reason = "a test runs the program, looks at what it leaves behind, and may panic"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use narrows::load::preset::Test;
+use narrows::report::bench::sweep::SweepReport;
+use narrows::report::bench::{self, BenchReport};
+use narrows::report::schema;
+use serde_json::Value;
+
+const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "50ms", "--warm-up", "1ms"];
+
+fn narrows(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    narrows(arguments).output().expect("narrows runs")
+}
+
+fn quick<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &QUICK].concat()
+}
+
+fn report(output: &Output) -> BenchReport {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+    })
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("is readable")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory can be made")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("is UTF-8")
+}
+
+fn assert_follows(schema: &Value, value: &Value) {
+    let validator = jsonschema::validator_for(schema).expect("is a schema");
+    let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
+    let dir = directory();
+    let output = run(&quick(&["bench", text(dir.path()), "--json"]));
+    let report = report(&output);
+    assert!(report.complete, "{report:?}");
+    assert_eq!(report.results.len(), 8);
+    let mut moved = 0;
+    for result in &report.results {
+        let writes = result.name.ends_with("write");
+        let (there, absent) =
+            if writes { (&result.write, &result.read) } else { (&result.read, &result.write) };
+        let side = there.as_ref().expect("has the direction of its name");
+        // A busy disk may end nothing in 50 ms.
+        moved += side.latency_ns.count;
+        assert!(absent.is_none(), "{}", result.name);
+        let checks = result.checks.as_ref().expect("checks itself");
+        assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
+        // 50 ms say nothing, and the verdict knows.
+        assert_eq!(result.trusted, Some(false), "{}", result.name);
+        assert!(result.peer.as_ref().is_some_and(|peer| peer.tool == "KDiskMark"));
+    }
+    assert!(moved > 0);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_follows(&schema::bench(), &json);
+}
+
+#[test]
+fn every_preset_runs_on_a_file() {
+    let dir = directory();
+    let file = dir.path().join("file");
+    fs::write(&file, vec![1; 64 << 20]).expect("can be written");
+    for preset in narrows::load::preset::all() {
+        let mut arguments = vec!["bench", text(&file), "--preset", preset.name, "--read-only", "--json"];
+        arguments.extend(["--duration", "30ms", "--warm-up", "1ms"]);
+        if preset.name == "disks" {
+            arguments.extend(["--samples", "4", "--sample-size", "1MiB"]);
+        }
+        let output = run(&arguments);
+        let report = report(&output);
+        assert_eq!(report.preset.name, preset.name);
+        let fits = |test: &&Test| !test.writes() && test.least_size().get() <= 64 << 20;
+        let reading = preset.tests.iter().filter(fits).count();
+        assert_eq!((report.results.len(), report.complete), (reading, true), "{}", preset.name);
+        assert_eq!(report.left_out.len(), preset.tests.len() - reading, "{}", preset.name);
+    }
+    assert_eq!(fs::read(&file).expect("is there"), vec![1; 64 << 20]);
+    assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn samples_are_drawn_by_position() {
+    let dir = directory();
+    let mut arguments = vec!["bench", text(dir.path()), "--preset", "disks", "--size", "64MiB"];
+    arguments.extend(["--samples", "20", "--sample-size", "1MiB", "--plain"]);
+    let output = run(&arguments);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("position  0") && shown.contains("20 samples"), "{shown}");
+    assert!(shown.contains("GNOME Disks would show"), "{shown}");
+    assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
+}
+
+#[test]
+fn the_job_file_is_one_that_fio_accepts() {
+    let dir = directory();
+    for preset in narrows::load::preset::all() {
+        let job = dir.path().join(format!("{}.fio", preset.name));
+        let mut arguments =
+            vec!["bench", text(dir.path()), "--preset", preset.name, "--emit-fio", text(&job)];
+        arguments.extend(["--size", "128MiB", "--duration", "1ms", "--warm-up", "1ms", "--json"]);
+        run(&arguments);
+        let written = fs::read_to_string(&job).expect("was written");
+        assert!(written.contains("[global]") && written.contains("stonewall"), "{written}");
+        if let Ok(parsed) = Command::new("fio").arg("--parse-only").arg(&job).output() {
+            let said = String::from_utf8_lossy(&parsed.stderr);
+            assert!(parsed.status.success(), "{}: {said}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn fio_runs_the_same_tests_beside_ours() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        return;
+    }
+    let dir = directory();
+    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--engine", "fio", "--json"];
+    arguments.extend(["--size", "64MiB", "--duration", "100ms", "--warm-up", "1ms"]);
+    let report = report(&run(&arguments));
+    for result in &report.results {
+        let fio = result.fio.as_ref().expect("fio was asked for");
+        assert_eq!(fio.reason, None, "{}", result.name);
+        assert!(fio.version.as_ref().is_some_and(|version| version.starts_with("fio")));
+        assert_eq!(
+            (fio.read.is_some(), fio.write.is_some()),
+            (result.read.is_some(), result.write.is_some())
+        );
+    }
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+/// Starts a run that keeps its results in `saved`, and waits until it has kept one.
+fn begin(dir: &Path, saved: &Path) -> std::process::Child {
+    let mut arguments = vec!["bench", text(dir), "--save", text(saved), "--json"];
+    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms"]);
+    let child = narrows(&arguments).stdout(Stdio::piped()).spawn().expect("narrows starts");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while kept(saved).is_none_or(|report| report.results.is_empty()) {
+        assert!(Instant::now() < patience, "nothing was kept");
+        thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+fn kept(saved: &Path) -> Option<BenchReport> {
+    serde_json::from_str(&fs::read_to_string(saved).ok()?).ok()
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_where_it_was() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("run.json");
+    let mut child = begin(dir.path(), &saved);
+    child.kill().expect("can be killed");
+    child.wait().expect("ends");
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+    let before = kept(&saved).expect("was kept");
+    assert!(!before.complete && before.results.len() < 8, "{} results", before.results.len());
+
+    let output = run(&["bench", "--resume", text(&saved), "--json"]);
+    let after = report(&output);
+    assert!(after.complete);
+    assert_eq!(after.results.len(), 8);
+    assert_eq!(after.results[..before.results.len()], before.results[..]);
+    assert_eq!(kept(&saved), Some(after));
+    assert_eq!(names(results.path()), ["run.json"]);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_was_interrupted_shows_what_it_has() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("run.json");
+    let child = begin(dir.path(), &saved);
+    let pid = i32::try_from(child.id()).expect("a process id");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGINT)
+        .expect("is there");
+    let output = child.wait_with_output().expect("ends");
+    let shown = report(&output);
+    assert!(!shown.complete && !shown.results.is_empty());
+    assert!(shown.reason.as_ref().is_some_and(|reason| reason.contains("--resume")), "{:?}", shown.reason);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(kept(&saved), Some(shown));
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let dir = directory();
+    let mine = dir.path().join("mine");
+    fs::write(&mine, "mine").expect("can be written");
+    for option in ["--save", "--emit-fio", "--resume"] {
+        let output = run(&quick(&["bench", text(dir.path()), option, text(&mine)])
+            .into_iter()
+            .filter(|word| option != "--resume" || !["--size", "64MiB"].contains(word))
+            .collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"), "{option}");
+    }
+    assert_eq!(fs::read_to_string(&mine).expect("is there"), "mine");
+}
+
+#[test]
+fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("sweep.json");
+    let grid =
+        ["sweep", text(dir.path()), "--block-sizes", "4K,64K", "--depths", "1,4,16", "--mix", "100,50"];
+    let output = run(&quick(&[&grid[..], &["--json", "--save", text(&saved)]].concat()));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_follows(&schema::sweep(), &json);
+    let whole: SweepReport = serde_json::from_value(json).expect("is a report");
+    assert!(whole.complete);
+    assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
+    assert!(whole.points.iter().all(|point| point.errors == 0));
+    assert!(whole.points.iter().any(|point| point.bytes_per_second.get() > 0.0));
+
+    let part = SweepReport { points: whole.points[..5].to_vec(), complete: false, ..whole.clone() };
+    fs::write(&saved, serde_json::to_string(&part).expect("serialises")).expect("can be written");
+    let output =
+        run(&["sweep", "--resume", text(&saved), "--duration", "50ms", "--warm-up", "1ms", "--plain"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("4 KiB") && shown.contains("50:50"), "{shown}");
+    let after: SweepReport =
+        serde_json::from_str(&fs::read_to_string(&saved).expect("is there")).expect("is a report");
+    assert!(after.complete);
+    assert_eq!(after.points[..5], whole.points[..5]);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn streams_are_swept_by_doubling() {
+    let dir = directory();
+    let output = run(&quick(&["sweep", text(dir.path()), "--threads=16", "--plain"]));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for count in ["1", "2", "4", "8", "16"] {
+        assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
+    }
+}
+
+#[test]
+fn the_list_names_every_preset() {
+    let shown = String::from_utf8_lossy(&run(&["bench", "--list"]).stdout).into_owned();
+    for preset in narrows::load::preset::all() {
+        assert!(shown.contains(preset.name), "{}", preset.name);
+    }
+}
+
+#[test]
+fn the_schemas_in_the_repository_are_those_of_the_types() {
+    for (name, now) in [("bench-1.json", schema::bench()), ("sweep-1.json", schema::sweep())] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
+        let now = serde_json::to_string_pretty(&now).expect("serialises") + "\n";
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            fs::write(&path, &now).expect("schema/ is writable");
+        }
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            there == now,
+            "schema/{name} is out of date; run: UPDATE_SCHEMA=1 cargo test --test bench_cli"
+        );
+    }
+    assert_eq!(bench::SCHEMA, "narrows/bench/1");
+}
