@@ -203,10 +203,11 @@ fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<V
         None => Ok(regions),
         Some(small) => Err(LoadError::TooSmall {
             path: target.path().to_owned(),
-            // Where one block does not fit, say what there is rather than 0.
-            size: match small.count {
-                0 => target.region().length,
-                count => Bytes::new(count.saturating_mul(small.block_size)),
+            // What there is, rather than the whole blocks in it, of which there may be none.
+            size: if workload.regions.is_empty() && workload.working_set.is_none() {
+                target.region().length
+            } else {
+                Bytes::new(small.count.saturating_mul(small.block_size))
             },
             block_size: Bytes::new(workload.block_size.get().saturating_mul(slices)),
         }),
