@@ -1,33 +1,45 @@
 # Two commands do all the set-up on a fresh Debian or Ubuntu machine: `make run` and `make test`.
 CARGO ?= cargo
-NARROWS := target/release/narrows
+CARGO_TARGET_DIR ?= target
+NARROWS := $(CARGO_TARGET_DIR)/release/narrows
+# Where rustup puts cargo, for a shell that was there before it.
+export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: run test unit rig bench build toolchain help
+.PHONY: help run build toolchain test unit rig bench perf fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: build ## check every storage path of this machine, then measure the one under the current directory
-	$(NARROWS) check $(FINDINGS_ARE_FINE)
-	$(NARROWS) check . --measure=quick $(FINDINGS_ARE_FINE)
+	@echo '$$ narrows check'
+	@$(NARROWS) check $(FINDINGS_ARE_FINE)
+	@echo
+	@echo '$$ narrows check . --measure=quick'
+	@$(NARROWS) check . --measure=quick $(FINDINGS_ARE_FINE)
 
 build: toolchain ## build the release binary
-	$(CARGO) build --release --locked
+	@$(CARGO) build --release --locked
 
 toolchain:
 	@scripts/toolchain.sh
 
 test: toolchain ## install what the tests need and run all of them, the kernel VM rig included
-	scripts/test-tools.sh
+	@scripts/test-tools.sh
 	$(CARGO) test --locked
-	$(MAKE) rig
+	$(MAKE) --no-print-directory rig
 
 unit: toolchain ## only the tests that need no other program
 	$(CARGO) test --locked
 
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
 	$(CARGO) bench --locked --bench engine
+
+perf: build ## time and memory of check beside lstopo, in one run
+	@scripts/perf.sh
+
+fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
+	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"
 
 include rig/rig.mk

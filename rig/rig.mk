@@ -8,6 +8,6 @@
 rig-setup:
 	rig/setup.sh
 
-rig: rig-setup
+rig: rig-setup ## boot real kernels with known limits: SCENARIO=name (all of them)
 	cargo build --release
 	cargo test --quiet --test rig -- $(RIG_FLAGS) $(SCENARIO)

@@ -94,6 +94,26 @@ fn a_healthy_desktop_with_an_idle_gpu_and_an_x1_wifi_card_has_no_fault_and_no_li
 }
 
 #[test]
+fn hard_disks_and_a_network_that_do_what_they_can_are_no_limit() {
+    for machine in ["nas-raid6", "nfs-client", "nvme-tcp", "laptop-luks", "switch-card", "two-socket"] {
+        let (report, status) = json(machine, &[]);
+        assert_eq!(codes(&report, "fault"), Vec::<String>::new(), "{machine}");
+        assert_eq!(codes(&report, "limit"), Vec::<String>::new(), "{machine}");
+        assert_eq!(status, 0, "{machine}");
+    }
+}
+
+#[test]
+fn four_drives_on_a_switch_are_the_narrows_together_and_its_uplink_is_next() {
+    let (report, _) = json("switch-card", &["/mnt/flash"]);
+    let path = &report["paths"][0];
+    assert_eq!(path["limiting_hop"]["read"], "device:nvme0n1");
+    assert_eq!(path["next_hop"]["read"], "link:0000:04:00.0");
+    let sentence = path["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains("its four members (nvme0n1, nvme1n1, nvme2n1, nvme3n1)"), "{sentence}");
+}
+
+#[test]
 fn every_machine_looks_as_it_did() {
     let targets = [
         ("s3-x99-before", "/dev/nvme2n1"),

@@ -1,8 +1,6 @@
 //! The paths of whole machines, from files as the kernel shows them to the order of hops. What is expected was worked
 //! out by hand from the lane diagrams and manuals that `NOTES.md` beside each machine names.
 
-#![expect(clippy::disallowed_methods, reason = "a test reads its fixtures")]
-
 mod support;
 
 use narrows::machine::Machine;

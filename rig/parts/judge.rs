@@ -75,9 +75,23 @@ fn one_of_several_expectations_is_enough() {
 }
 
 #[test]
-fn when_none_holds_the_closest_one_complains() {
-    let two = format!("[[check.expect]]\nexit = [2]\nstderr = ['gone']\n{}", RIGHT.replace("[1]", "[0]"));
-    assert_eq!(complaints(&two, 40e6), ["exit status: expected [0], got 1"]);
+fn when_none_holds_each_complains() {
+    let two = format!("[[check.expect]]\nexit = [2]\n{}", RIGHT.replace("[1]", "[0]"));
+    assert_eq!(
+        complaints(&two, 40e6),
+        [
+            "expectation 1: exit status: expected [2], got 1",
+            "expectation 2: exit status: expected [0], got 1"
+        ]
+    );
+}
+
+#[test]
+fn an_injected_rate_is_shown_only_where_rates_are_compared() {
+    let rates = |expect: &str| judge(&check(expect), &said(40e6), &Names::default()).injected;
+    assert_eq!(rates("[[check.expect]]\nexit = [1]\nlimiting_kind = 'device'"), Some(40e6));
+    assert_eq!(rates("[[check.expect]]\nexit = [1]\nlimiting_kind = 'device'\nrate = false"), None);
+    assert_eq!(rates("[[check.expect]]\nexit = [1]"), None);
 }
 
 #[test]

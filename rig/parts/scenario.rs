@@ -40,3 +40,11 @@ fn an_expected_rate_needs_something_to_compare_with() {
     let text = MINIMAL.replace("exit = [0]", "exit = [0]\nrate = true");
     assert!(Scenario::parse("s", &text).expect_err("is wrong").contains("reference"));
 }
+
+#[test]
+fn counted_instructions_and_throttled_drives_do_not_go_together() {
+    let counted = MINIMAL.replace("[machine]", "[machine]\ncpus = 1\ninstruction_shift = 3");
+    assert!(Scenario::parse("s", &counted).is_ok());
+    assert!(Scenario::parse("s", &counted.replace("cpus = 1", "cpus = 2")).is_err());
+    assert!(Scenario::parse("s", &counted.replace("mib = 1", "mib = 1\nbytes_per_second = 1")).is_err());
+}

@@ -24,8 +24,18 @@ const TOOLS: &[&str] = &[
     "make-bcache",
     "mdadm",
     "mke2fs",
+    "mkfs.btrfs",
+    "mkfs.exfat",
+    "mkfs.f2fs",
+    "mkfs.nilfs2",
+    "mkfs.ntfs",
+    "mkfs.vfat",
+    "mkfs.xfs",
+    "mkudffs",
     "nvme",
     "perl",
+    "sfdisk",
+    "sgdisk",
     "tc",
 ];
 
@@ -112,7 +122,10 @@ impl Base {
         let tools = cached(target, "tools", with_libraries(&programs)?, &module_files, Some(kernel))?;
         let binary = match binary {
             Some(path) => {
-                let files = with_libraries(&[path.display().to_string()])?;
+                // A copy, so that it is called `narrows` in the guest whatever --binary names.
+                let copy = target.join("narrows");
+                fs::copy(path, &copy).map_err(RigError::file(path))?;
+                let files = with_libraries(&[copy.display().to_string()])?;
                 Some(cached(target, "narrows", files, &BTreeSet::new(), None)?)
             }
             None => None,

@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Judgement {
     /// The id of the hop that narrows named as limiting.
     pub(crate) named: Option<String>,
-    /// The injected rate.
+    /// The injected rate; `None` where the expectation compares no rates.
     pub(crate) injected: Option<f64>,
     /// The measured rate.
     pub(crate) measured: Option<f64>,
@@ -53,20 +53,13 @@ impl Names {
     }
 }
 
-/// Judges a check. Where several expectations are allowed and none holds, the complaints are those of the one that
-/// came closest.
+/// Judges a check. Where several expectations are allowed and none holds, each complains.
 pub(crate) fn judge(check: &Check, outcome: &Outcome, names: &Names) -> Judgement {
     let document = serde_json::from_str::<Value>(&outcome.stdout);
     let json = document.as_ref().unwrap_or(&Value::Null);
     let injected = check.injected_bytes_per_second.or(outcome.reference);
-    let mut closest: Option<Judgement> = None;
-    for expectation in &check.expectations {
-        let judgement = Comparison { check, outcome, names, json, injected }.make(expectation);
-        if closest.as_ref().is_none_or(|best| judgement.complaints.len() < best.complaints.len()) {
-            closest = Some(judgement);
-        }
-    }
-    let mut judgement = closest.unwrap_or_default();
+    let comparison = Comparison { check, outcome, names, json, injected };
+    let mut judgement = comparison.best_of(&check.expectations);
     if outcome.exit.is_none() {
         judgement.complaints = vec!["the command did not run to its end".to_owned()];
     }
@@ -92,6 +85,20 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
+    fn best_of(&self, expectations: &[Expectation]) -> Judgement {
+        let mut judgements: Vec<Judgement> = expectations.iter().map(|one| self.make(one)).collect();
+        if let Some(holds) = judgements.iter().position(|one| one.complaints.is_empty()) {
+            return judgements.swap_remove(holds);
+        }
+        let several = judgements.len() > 1;
+        let complaints = judgements.iter_mut().enumerate().flat_map(|(index, one)| {
+            let label = if several { format!("expectation {}: ", index + 1) } else { String::new() };
+            std::mem::take(&mut one.complaints).into_iter().map(move |complaint| label.clone() + &complaint)
+        });
+        let complaints = complaints.collect();
+        judgements.into_iter().next().map(|first| Judgement { complaints, ..first }).unwrap_or_default()
+    }
+
     fn make(&self, expectation: &Expectation) -> Judgement {
         let path = self.path(expectation);
         let direction = expectation.direction.key();
@@ -105,7 +112,8 @@ impl Comparison<'_> {
         self.stderr(expectation, &mut complaints);
         complaints.extend(expectation.places.iter().filter_map(|place| self.place(place)));
         let measured = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
-        Judgement { named, injected: self.injected, measured, complaints }
+        let injected = self.compares_rates(expectation).then_some(self.injected).flatten();
+        Judgement { named, injected, measured, complaints }
     }
 
     fn path(&self, expectation: &Expectation) -> String {
@@ -122,6 +130,11 @@ impl Comparison<'_> {
         pointer::find(self.json, &format!("{path}/hops/*/measured/{direction}"))
             .into_iter()
             .find(|measured| measured.get("bytes_per_second").is_some_and(Value::is_number))
+    }
+
+    fn compares_rates(&self, expectation: &Expectation) -> bool {
+        let named = expectation.limiting.is_some() || expectation.limiting_kind.is_some();
+        expectation.rate.unwrap_or(named && self.check.has_rate())
     }
 
     fn exit(&self, expectation: &Expectation, complaints: &mut Vec<String>) {
@@ -163,8 +176,7 @@ impl Comparison<'_> {
     ) {
         let place = format!("{path}/hops/*/measured/{}", expectation.direction.key());
         let rate = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
-        let named = expectation.limiting.is_some() || expectation.limiting_kind.is_some();
-        if expectation.rate.unwrap_or(named && self.check.has_rate()) {
+        if self.compares_rates(expectation) {
             complaints.extend(
                 rate_complaint(self.injected, rate, self.check.tolerance).map(|c| format!("{place}: {c}")),
             );

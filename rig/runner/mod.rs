@@ -164,7 +164,8 @@ impl Rig {
                     Mode::Prove => prove(check, &outcome, leavings, index),
                     Mode::Check | Mode::Shell => judge::judge(check, &outcome, &names),
                 };
-                let prefix = |complaint| format!("`{}`: {complaint}", check.run);
+                let command = check.run.lines().find(|line| line.contains("narrows")).unwrap_or(&check.run);
+                let prefix = |complaint| format!("`{command}`: {complaint}");
                 row.complaints.extend(judgement.complaints.into_iter().map(prefix));
                 if index == 0 {
                     row.named = judgement.named;

@@ -21,7 +21,7 @@ pub(crate) fn arguments(machine: &MachineSpec, directory: &Path) -> Result<Vec<S
         Some(shift) => {
             push(
                 &mut arguments,
-                &["-accel", "tcg,thread=single", "-icount", &format!("shift={shift},sleep=on")],
+                &["-accel", "tcg,thread=single", "-icount", &format!("shift={shift},sleep=off")],
             );
         }
         None => push(&mut arguments, &["-accel", "tcg,thread=multi"]),

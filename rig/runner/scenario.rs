@@ -42,8 +42,9 @@ pub(crate) struct MachineSpec {
     /// Memory, as QEMU's `-m` takes it.
     #[serde(default = "one_gib")]
     pub(crate) memory: String,
-    /// Nanoseconds of guest time for each instruction, as a power of two. Absent: guest time is host time. With it, what
-    /// a processor can do in a second does not depend on the host and its load; the guest's processors take turns.
+    /// Guest time counts instructions, each 2 to this power nanoseconds, and idle time is skipped. What a processor does
+    /// in a second then depends on neither the host nor its load. Needs `cpus = 1`, and drives without throttling,
+    /// which is timed by the host's clock. Absent: guest time is host time.
     pub(crate) instruction_shift: Option<u8>,
     /// Kernel modules to load before setup, each with its parameters, and so to put into the initramfs.
     #[serde(default)]
@@ -261,6 +262,12 @@ impl Scenario {
     }
 
     fn validate(&self) -> std::result::Result<(), String> {
+        let machine = &self.machine;
+        let throttled = |drive: &Drive| drive.bytes_per_second.is_some() || drive.ios_per_second.is_some();
+        if machine.instruction_shift.is_some() && (machine.cpus != 1 || machine.drives.iter().any(throttled))
+        {
+            return Err("`instruction_shift` needs `cpus = 1` and drives that are not throttled".to_owned());
+        }
         if self.checks.is_empty() {
             return Err("has no [[check]]".to_owned());
         }

@@ -13,7 +13,7 @@ use crate::units::BytesPerSec;
 /// The ceilings of a controller or adapter.
 pub fn of_controller(hop: &ControllerHop) -> Ceilings {
     if hop.is_virtual {
-        return Ceilings::unknown(format!("{} is virtual: the host decides", hop.name));
+        return Ceilings::unknown("what a virtual adapter carries is the host's");
     }
     if let Some(fabric) = &hop.fabric {
         return Ceilings::transparent(format!("NVMe over {fabric}: the network and the server decide"));
@@ -56,6 +56,6 @@ mod tests {
     #[test]
     fn what_a_host_decides_is_unknown() {
         let hop = ControllerHop { name: "virtio-blk".into(), is_virtual: true, ..ControllerHop::default() };
-        assert_eq!(of_controller(&hop), Ceilings::unknown("virtio-blk is virtual: the host decides"));
+        assert_eq!(of_controller(&hop), Ceilings::unknown("what a virtual adapter carries is the host's"));
     }
 }

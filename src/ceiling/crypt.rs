@@ -8,6 +8,7 @@
 //! 40 µs each way.
 
 use super::{Basis, Ceiling, Ceilings, FactRef, Limit};
+use crate::machine::fact::Fact;
 use crate::path::CryptHop;
 use crate::units::{BytesPerSec, human};
 
@@ -25,14 +26,24 @@ pub fn of_crypt(hop: &CryptHop) -> Ceilings {
 /// The ceilings of an encrypted mapping for `submitters` threads that read or write at the same time, on as many
 /// cores as there are.
 pub fn with_submitters(hop: &CryptHop, submitters: u32) -> Ceilings {
-    let Some(cipher) = hop.cipher.value() else {
-        let why = hop.cipher.missing().unwrap_or_default();
-        return Ceilings::unknown(format!("the rate of its cipher is not known: {why}"));
-    };
+    let Some(cipher) = hop.cipher.value() else { return Ceilings::unknown(why_unknown(hop)) };
     let cores = submitters.clamp(1, hop.cores.max(1));
     Ceilings {
         read: limit(hop, cipher.decrypt, READ_SHARE, cores, "decrypts"),
         write: limit(hop, cipher.encrypt, WRITE_SHARE, cores, "encrypts"),
+    }
+}
+
+/// Why the cipher has no rate: most often its table was not read, and then nobody could ask for a probe.
+fn why_unknown(hop: &CryptHop) -> String {
+    match (&hop.table, hop.cipher.missing()) {
+        (Fact::Denied { source, need }, _) => {
+            format!("which cipher it uses needs {need}; `{source}` says it")
+        }
+        (table, _) if table.value().is_none() => {
+            format!("which cipher it uses is not known; {}", table.missing().unwrap_or_default())
+        }
+        (_, why) => format!("the rate of its cipher is not known; {}", why.unwrap_or_default()),
     }
 }
 
@@ -66,7 +77,7 @@ fn limit(hop: &CryptHop, per_core: BytesPerSec, share: f64, cores: u32, verb: &s
 mod tests {
     use super::*;
     use crate::machine::cipher::CipherRate;
-    use crate::machine::fact::Fact;
+    use crate::machine::fact::Source;
     use crate::units::Bytes;
 
     fn hop(decrypt: f64, encrypt: f64, driver: Option<&str>) -> CryptHop {
@@ -121,5 +132,15 @@ mod tests {
     fn without_a_rate_it_is_unknown() {
         assert!(matches!(of_crypt(&CryptHop::default()).read, Ceiling::Unknown(_)));
         assert!(matches!(of_crypt(&hop(0.0, 1.0, None)).read, Ceiling::Unknown(_)));
+    }
+
+    #[test]
+    fn a_table_that_only_root_may_read_says_so_first() {
+        let table = Fact::Denied { source: Source::new("dm table of root"), need: "root".to_owned() };
+        let hop = CryptHop { table, ..CryptHop::default() };
+        assert_eq!(
+            of_crypt(&hop),
+            Ceilings::unknown("which cipher it uses needs root; `dm table of root` says it")
+        );
     }
 }

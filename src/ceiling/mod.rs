@@ -186,7 +186,7 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         }),
         HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
         HopSpec::Network(network) => network::of_network(network),
-        HopSpec::Remote(_) => Ceilings::unknown("what the server can deliver is not visible from here"),
+        HopSpec::Remote(_) => Ceilings::unknown("what the server can do is not visible here"),
     }
 }
 

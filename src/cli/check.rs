@@ -1,6 +1,7 @@
 //! `narrows check`: what limits a storage path?
 
 use super::args::{CheckArgs, ColorWhen, Measure};
+use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, measure, output, target};
 use crate::ceiling;
 use crate::machine::Machine;
@@ -15,23 +16,47 @@ use crate::verdict::{self, Subject};
 /// # Errors
 /// [`Failure`] when the target does not exist, or cannot be measured as asked.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
+    if args.measure.is_some() && args.target.is_none() {
+        return Err(Failure::new("--measure needs a target")
+            .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
+    }
     let root = facts::open(args.from.as_deref())?;
     let machine = facts::read(&root);
+    let unseen = facts::unseen(&root);
+    unseen.iter().for_each(output::failure);
+    check_node(&machine, args.cpu_node)?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =
         paths(&machine, asked.as_ref(), args)?.into_iter().map(with_ceilings).collect();
-    let complete = match args.measure {
-        None => true,
+    let completion = match args.measure {
+        None => Completion::Whole,
         Some(extent) => measure(args, extent, &root, &machine, &mut subjects)?,
     };
     let verdict = verdict::judge(&machine, &subjects);
     let report = view::build(&machine, &subjects, &verdict);
     output::data(&render(&report, args)?)?;
-    Ok(match (complete, verdict.has_faults_or_limits()) {
-        (false, _) => FAILED,
-        (true, true) => FINDINGS,
-        (true, false) => NOTHING_FOUND,
+    if let Completion::CutShort(why) = completion {
+        output::failure(&why);
+        return Ok(FAILED);
+    }
+    // A part of the path is no answer to what limits it.
+    Ok(match verdict.has_faults_or_limits() {
+        _ if !unseen.is_empty() => FAILED,
+        true => FINDINGS,
+        false => NOTHING_FOUND,
     })
+}
+
+/// Refuses a NUMA node that the machine does not have.
+fn check_node(machine: &Machine, asked: Option<u32>) -> Result<(), Failure> {
+    let Some(asked) = asked else { return Ok(()) };
+    let ids: Vec<u32> = machine.cpus.nodes.iter().map(|node| node.id).collect();
+    if ids.contains(&asked) {
+        return Ok(());
+    }
+    let known: Vec<String> = ids.iter().map(u32::to_string).collect();
+    Err(Failure::new(format!("this machine has no NUMA node `{asked}`"))
+        .maybe_hint((!known.is_empty()).then(|| format!("its nodes are: {}", known.join(", ")))))
 }
 
 fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<Vec<Path>, Failure> {
@@ -49,22 +74,21 @@ fn with_ceilings(path: Path) -> Subject {
     Subject { path, ceilings, runs: Vec::new() }
 }
 
-/// Measures the one path that was asked about; `false` when the run was interrupted.
+/// Measures the one path that was asked about.
 fn measure(
     args: &CheckArgs,
     extent: Measure,
     root: &Root,
     machine: &Machine,
     subjects: &mut [Subject],
-) -> Result<bool, Failure> {
+) -> Result<Completion, Failure> {
     if !root.is_live() {
-        return Err(Failure::new("a captured machine cannot be measured")
+        return Err(Failure::new("a recorded machine cannot be measured")
             .hint("leave out --measure, or leave out --from to measure this machine"));
     }
-    match (args.target.is_some(), subjects) {
-        (true, [subject]) => measure::run(extent, root, machine, subject, args),
-        _ => Err(Failure::new("--measure needs a target")
-            .hint("name a device, a mount or a directory: `narrows check . --measure`")),
+    match subjects {
+        [subject] => measure::run(extent, root, machine, subject, args),
+        _ => Err(Failure::new("one path is measured at a time").hint("name one device, mount or directory")),
     }
 }
 

@@ -24,13 +24,45 @@ pub(super) fn open(from: Option<&Path>) -> Result<Root, Failure> {
 
 #[expect(clippy::disallowed_methods, reason = "the snapshot is a file that was named on the command line")]
 fn read_snapshot(path: &Path) -> Result<Tree, Failure> {
-    let cannot = |error: &io::Error| Failure::new(format!("cannot read `{}`: {error}", path.display()));
+    let cannot = |error: &io::Error| {
+        Failure::new(format!("cannot read `{}`: {error}", path.display()))
+            .hint("name a file or directory that you may read, made with `narrows snapshot`")
+    };
+    let unusable = |error| Failure::new(format!("cannot use `{}`: {error}", path.display()));
+    if path.is_dir() {
+        return snapshot::read_directory(path).map_err(unusable);
+    }
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(path).map_err(|error| cannot(&error))?)
     };
-    snapshot::read(input).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", path.display())))
+    snapshot::read(input).map_err(unusable)
+}
+
+/// What of the machine cannot be seen at all, as in a container without `/sys`. The report is then a part of the truth.
+pub(super) fn unseen(root: &Root) -> Vec<Failure> {
+    let hint = |path: &str, kind: &str| {
+        if root.is_live() {
+            format!("in a container, give it `{path}` of the host; elsewhere: mount -t {kind} {kind} {path}")
+        } else {
+            "record the machine with `narrows snapshot`".to_owned()
+        }
+    };
+    let mut unseen = Vec::new();
+    if root.list("/sys").is_empty() {
+        unseen.push(
+            Failure::new("`/sys` is empty or missing: devices and their links cannot be seen")
+                .hint(hint("/sys", "sysfs")),
+        );
+    }
+    if !root.exists("/proc/self/mountinfo") {
+        unseen.push(
+            Failure::new("`/proc/self/mountinfo` is missing: mounted file systems cannot be seen")
+                .hint(hint("/proc", "proc")),
+        );
+    }
+    unseen
 }
 
 /// Reads the whole machine, the cipher rate of each encrypted mapping included.

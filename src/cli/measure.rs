@@ -2,7 +2,7 @@
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -89,6 +89,14 @@ impl Plan {
     }
 }
 
+/// Whether everything that was planned was measured.
+pub(super) enum Completion {
+    /// It was.
+    Whole,
+    /// It was not, for this reason; the runs so far are there.
+    CutShort(Failure),
+}
+
 /// Everything that stays the same from step to step.
 struct Bench<'a> {
     root: &'a Root,
@@ -98,8 +106,7 @@ struct Bench<'a> {
     online: u32,
 }
 
-/// Runs load on the path of `subject` and adds the runs to it. `false` when it was interrupted: the runs so far are
-/// there, the last one marked as cut short.
+/// Runs load on the path of `subject` and adds the runs to it, the last one marked when it was cut short.
 ///
 /// # Errors
 /// [`Failure`] when the path has nothing to read from, or it may not be read.
@@ -109,7 +116,7 @@ pub(super) fn run(
     machine: &Machine,
     subject: &mut Subject,
     args: &CheckArgs,
-) -> Result<bool, Failure> {
+) -> Result<Completion, Failure> {
     let plan = Plan::new(extent, args.duration);
     let bench = Bench {
         root,
@@ -118,17 +125,38 @@ pub(super) fn run(
         cpus: reader_cpus(machine, &subject.path, args.cpu_node),
         online: machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)),
     };
-    let target = bench.open(&place(&subject.path, args)?, &plan)?;
+    let target = match bench.open(&place(&subject.path, args)?, &plan) {
+        Ok(target) => target,
+        Err(LoadError::Interrupted) => return Ok(interrupted()),
+        Err(error) => return Err(failure(&error)),
+    };
     let idle = bench.watch_idle(plan.idle);
     for step in &plan.steps {
-        let run = bench.repeat(step, &target, &idle, plan.rounds)?;
-        let is_cut_short = run.measurement.cut_short.is_some();
-        subject.runs.push(run);
-        if is_cut_short {
-            return Ok(false);
+        if bench.is_stopped() {
+            return Ok(interrupted());
+        }
+        match bench.repeat(step, &target, &idle, plan.rounds) {
+            Ok(run) => subject.runs.push(run),
+            Err(failure) if !subject.runs.is_empty() => return Ok(Completion::CutShort(failure)),
+            Err(failure) => return Err(failure),
+        }
+        let last = subject.runs.last().map(|run| &run.measurement);
+        if let Some(why) = last.and_then(|measurement| measurement.cut_short.as_ref()) {
+            if bench.is_stopped() {
+                return Ok(interrupted());
+            }
+            let path = target.path().display();
+            return Ok(Completion::CutShort(
+                Failure::new(format!("the {} of `{path}` was cut short: {why}", step.name))
+                    .hint("look for the device in the kernel log (`dmesg`); the report holds what was read until then"),
+            ));
         }
     }
-    Ok(true)
+    Ok(Completion::Whole)
+}
+
+fn interrupted() -> Completion {
+    Completion::CutShort(Failure::new("interrupted; the report holds what was measured until then"))
 }
 
 /// Where the bytes are read from.
@@ -196,13 +224,16 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 impl Bench<'_> {
-    fn open(&self, place: &Place, plan: &Plan) -> Result<LoadTarget, Failure> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn open(&self, place: &Place, plan: &Plan) -> Result<LoadTarget, LoadError> {
         match place {
             Place::Device(path) => LoadTarget::open_device(path),
             Place::File(path) => LoadTarget::open_file_read(path),
             Place::Scratch(dir) => self.scratch(dir, plan),
         }
-        .map_err(|error| failure(&error))
     }
 
     fn scratch(&self, dir: &FilePath, plan: &Plan) -> Result<LoadTarget, LoadError> {
@@ -212,7 +243,7 @@ impl Bench<'_> {
         let begin = Instant::now();
         let file = ScratchFile::create(dir, plan.scratch, &options, &mut |written, _| {
             self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
-            if self.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            if self.is_stopped() {
                 std::ops::ControlFlow::Break(())
             } else {
                 std::ops::ControlFlow::Continue(())

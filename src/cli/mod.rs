@@ -1,6 +1,6 @@
 //! Parses what was typed, then wires facts, paths, ceilings, load and verdict to a report.
 //!
-//! The story of `narrows check` is in [`check::run`]: read the machine, find the paths, put a ceiling on every hop,
+//! The story of `narrows check` is in `check::run`: read the machine, find the paths, put a ceiling on every hop,
 //! measure if asked, judge, show.
 
 pub mod args;
@@ -8,6 +8,7 @@ mod check;
 pub mod compare;
 mod facts;
 mod failure;
+mod guard;
 mod measure;
 mod output;
 mod snapshot;
@@ -47,5 +48,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
+        Command::Guard(args) => guard::run(&args),
     }
 }

@@ -1,7 +1,7 @@
 //! `narrows snapshot`: records exactly what `check` reads.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use super::args::SnapshotArgs;
@@ -14,6 +14,10 @@ use crate::machine::snapshot;
 /// # Errors
 /// [`Failure`] when the file exists already or cannot be written.
 pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
+    if args.output == Path::new("-") && io::stdout().is_terminal() {
+        return Err(Failure::new("a snapshot is no text for a terminal")
+            .hint("name a file, or send it on: `narrows snapshot -o - | …`"));
+    }
     let root = Root::recording();
     facts::read(&root);
     let Some(tree) = root.into_record() else {
@@ -47,16 +51,25 @@ fn write(path: &Path, packed: &[u8]) -> Result<(), Failure> {
         let failure = Failure::new(format!("cannot write `{}`: {error}", path.display()));
         match error.kind() {
             io::ErrorKind::AlreadyExists => failure.hint("choose another name; narrows overwrites nothing"),
+            io::ErrorKind::NotFound => failure.hint("make the directory first"),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                failure.hint("name a place that you may write to, such as /tmp")
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                failure.hint("free some space, or name a place that has some")
+            }
             _ => failure,
         }
     };
     if path == Path::new("-") {
-        return io::stdout().lock().write_all(packed).map_err(|error| cannot(&error));
+        let mut out = io::stdout().lock();
+        return out.write_all(packed).and_then(|()| out.flush()).map_err(|error| cannot(&error));
     }
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(packed))
-        .map_err(|error| cannot(&error))
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| cannot(&error))?;
+    file.write_all(packed).map_err(|error| {
+        // Half a snapshot is of no use, and it is ours.
+        let _ = fs::remove_file(path);
+        cannot(&error)
+    })
 }

@@ -11,14 +11,32 @@ use crate::path::Target;
 /// # Errors
 /// [`Failure`] when nothing is there, or nothing that a storage path leads to.
 pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Target, Failure> {
-    let found = target::find(root, typed)
-        .map_err(|error| Failure::new(error.to_string()).maybe_hint(error.hint()))?;
+    if typed.is_empty() {
+        return Err(Failure::new("the target is empty").hint(SEE_ALL));
+    }
+    let found = target::find(root, typed).map_err(|error| {
+        let hint = error.hint().unwrap_or_else(|| what_to_type(root, typed).to_owned());
+        Failure::new(error.to_string()).hint(hint)
+    })?;
     match found {
         Found::Block(name) => Ok(Target::Block(name)),
         Found::Pci(address) => Ok(Target::Pci(address)),
         Found::Nic(name) => Ok(Target::Nic(name)),
         Found::File(path) => target::mount_of(&machine.mounts, &path)
             .map(|index| Target::Mount { index, path: path.clone() })
-            .ok_or_else(|| Failure::new(format!("`{path}` is on no mounted file system that we can see"))),
+            .ok_or_else(|| {
+                Failure::new(format!("`{path}` is on no file system that /proc/self/mountinfo lists"))
+                    .hint("name the block device instead, such as /dev/sda")
+            }),
     }
+}
+
+const SEE_ALL: &str = "`narrows` without a target shows every storage path of the machine";
+
+fn what_to_type(root: &Root, typed: &str) -> &'static str {
+    let is_relative = !typed.starts_with('/') && (typed.starts_with('.') || typed.contains('/'));
+    if is_relative && !root.is_live() {
+        return "in a recorded machine only a whole path such as /home or /dev/sda can be found";
+    }
+    SEE_ALL
 }

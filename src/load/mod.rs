@@ -12,6 +12,7 @@ mod clock;
 pub mod control;
 mod engine;
 pub mod error;
+pub mod guard;
 mod histogram;
 pub mod measurement;
 pub mod nop;

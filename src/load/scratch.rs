@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{OFlag, openat};
 use nix::libc;
 use nix::sys::stat::Mode;
-use nix::sys::statvfs::fstatvfs;
+use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::buffer::Buffer;
@@ -118,6 +118,10 @@ fn no_space(dir: &Path, parent: &File, options: &ScratchOptions) -> LoadError {
 
 /// The size that leaves the reserve free, in whole MiB where it had to shrink.
 fn fitting_size(dir: &Path, parent: &File, size: Bytes, options: &ScratchOptions) -> Result<u64, LoadError> {
+    // A full image (squashfs, ISO 9660) is read-only before it is full.
+    if fstatvfs(parent).is_ok_and(|statistics| statistics.flags().contains(FsFlags::ST_RDONLY)) {
+        return Err(LoadError::ReadOnly(dir.to_owned()));
+    }
     let (free, reserve) = space(parent, options)
         .map_err(|error| LoadError::io("look at the free space of", dir, error.into()))?;
     let usable = free.saturating_sub(reserve).get();

@@ -21,6 +21,7 @@ pub mod route;
 pub mod snapshot;
 pub mod target;
 pub mod tree;
+pub mod usage;
 
 use std::collections::BTreeMap;
 

@@ -107,7 +107,7 @@ fn parse_line(line: &str) -> Option<Mount> {
 }
 
 /// Undoes the kernel's `\040` for a blank, `\011`, `\012`, `\134` and `\043` (`mangle_path`, `fs/seq_file.c`).
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -136,7 +136,7 @@ fn octal(bytes: &[u8]) -> Option<u8> {
 
 /// The block devices below a mount. File systems with a device number of their own (btrfs, bcachefs) are found by
 /// their source; a number with a driver behind it says it itself, whatever the source is called (`/dev/root`).
-fn devices(root: &Root, mount: &Mount) -> Vec<String> {
+pub(super) fn devices(root: &Root, mount: &Mount) -> Vec<String> {
     if let Some(name) = by_number(root, mount.number) {
         return vec![name];
     }

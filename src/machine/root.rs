@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -58,6 +58,8 @@ enum Backing {
 struct Record {
     tree: Tree,
     seen: BTreeSet<String>,
+    /// What each file held when it was first read, and how much of it was asked for.
+    read: BTreeMap<String, (u64, Result<Vec<u8>, Miss>)>,
 }
 
 impl Root {
@@ -99,15 +101,7 @@ impl Root {
                 let most = usize::try_from(most).unwrap_or(usize::MAX);
                 content.get(..most).unwrap_or(content).to_vec()
             }),
-            Backing::Live => {
-                let read = read_live(path, most);
-                self.note(path, || match &read {
-                    Ok(content) => Some(Node::File(content.clone())),
-                    Err(Miss::Denied) => Some(Node::Denied),
-                    Err(Miss::Absent) => None,
-                });
-                read
-            }
+            Backing::Live => self.read_noted(path, most),
         };
         fact(read.and_then(|content| if content.is_empty() { Err(Miss::Absent) } else { Ok(content) }), path)
     }
@@ -220,6 +214,24 @@ impl Root {
             || Fact::absent(format!("probe {name}")),
             |answer| Fact::known(answer, format!("probe {name}")),
         )
+    }
+
+    /// Reads a file of the live machine. While recording, a file that was read before says what it said then: a counter
+    /// that moved in between would give a record that answers otherwise than the machine did.
+    fn read_noted(&self, path: &str, most: u64) -> Result<Vec<u8>, Miss> {
+        let Some(record) = &self.record else { return read_live(path, most) };
+        if let Some((_, read)) = record.borrow().read.get(path).filter(|(asked, _)| *asked >= most) {
+            let cut = usize::try_from(most).unwrap_or(usize::MAX);
+            return read.clone().map(|content| content.get(..cut).map_or(content.clone(), <[u8]>::to_vec));
+        }
+        let read = read_live(path, most);
+        self.note(path, || match &read {
+            Ok(content) => Some(Node::File(content.clone())),
+            Err(Miss::Denied) => Some(Node::Denied),
+            Err(Miss::Absent) => None,
+        });
+        record.borrow_mut().read.insert(path.to_owned(), (most, read.clone()));
+        read
     }
 
     /// Records `path` with what `node` says is there (`None`: nothing), and the links that lead to it.
@@ -387,6 +399,28 @@ mod tests {
         assert_eq!(Root::live().kind("/proc"), Some(FileKind::Directory));
         assert_eq!(Root::live().kind("/proc/version"), Some(FileKind::File));
         assert_eq!(Root::live().kind("/no/such/thing"), None);
+    }
+
+    #[test]
+    fn a_counter_that_moves_stands_still_while_it_is_recorded() {
+        let live = Root::recording();
+        let first = live.text("/proc/uptime");
+        // The clock of /proc/uptime ticks every 10 ms.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        assert_eq!(live.text("/proc/uptime"), first);
+        assert_eq!(live.head("/proc/uptime", 3).value().map(Vec::len), Some(3));
+        let again = Root::from_tree(live.into_record().expect("was recording"));
+        assert_eq!(again.text("/proc/uptime"), first);
+    }
+
+    #[test]
+    fn more_of_a_file_is_recorded_when_more_is_asked_for() {
+        let live = Root::recording();
+        assert_eq!(live.head("/proc/version", 5).get().as_deref(), Some(&b"Linux"[..]));
+        let whole = live.text("/proc/version");
+        assert_eq!(live.head("/proc/version", 5).get().as_deref(), Some(&b"Linux"[..]));
+        let again = Root::from_tree(live.into_record().expect("was recording"));
+        assert_eq!(again.text("/proc/version"), whole);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From what was typed to what it is: `/dev/sda`, `/home`, `./file`, `0000:02:00.0`, `eth0`.
 
+use super::fact::Fact;
 use super::mount::{self, Mount};
 use super::pci::PciAddress;
 use super::root::{FileKind, Root};
@@ -29,6 +30,9 @@ pub enum NotATarget {
         /// At most three targets of this machine whose names are close to it, closest first.
         similar: Vec<String>,
     },
+    /// It may be there, but a directory on the way is closed to this user.
+    #[error("`{0}` cannot be looked at: permission denied")]
+    Denied(String),
     /// It is there, but is nothing that stores data.
     #[error("`{0}` is {1}, not a block device, directory, file, PCI address or network interface")]
     Unsuitable(String, String),
@@ -37,7 +41,11 @@ pub enum NotATarget {
 impl NotATarget {
     /// What to type instead, if there is anything close.
     pub fn hint(&self) -> Option<String> {
-        let Self::Absent { similar, .. } = self else { return None };
+        let similar = match self {
+            Self::Absent { similar, .. } => similar,
+            Self::Denied(_) => return Some("run as root, or name a directory that you may enter".to_owned()),
+            Self::Unsuitable(..) => return None,
+        };
         let names: Vec<String> = similar.iter().map(|name| format!("`{name}`")).collect();
         match names.as_slice() {
             [] => None,
@@ -70,6 +78,9 @@ pub fn find(root: &Root, typed: &str) -> Result<Found, NotATarget> {
     }
     if is_plain_name(typed) && root.exists(&format!("/sys/class/block/{typed}")) {
         return Ok(Found::Block(typed.to_owned()));
+    }
+    if let Fact::Denied { .. } = root.resolve(typed) {
+        return Err(NotATarget::Denied(typed.to_owned()));
     }
     let mounts = mount::read(root);
     match mounts.iter().find(|mount| mount.source == typed && !typed.is_empty()) {

@@ -18,8 +18,12 @@ const LPC: PciAddress = PciAddress { domain: 0, bus: 0, device: 0x1f, function: 
 /// 17, USB 14, network 19, ports 1a to 1d; chipset datasheets, and slot records of the boards in `data/boards`).
 const FIRST_OF_CHIPSET: u8 = 0x10;
 
-/// The chipset's uplink, when the function `root` on a root bus hangs on a chipset that is known.
+/// The chipset's uplink, when the function `root` on a root bus hangs on a chipset that is known. A virtual machine has
+/// none: its bridge imitates one (QEMU's `q35` an ICH9, `pc` a PIIX3), and nothing goes through what is not there.
 pub(super) fn uplink(machine: &Machine, published: Published<'_>, root: PciAddress) -> Option<UplinkHop> {
+    if machine.cpus.hypervisor.value().is_some() {
+        return None;
+    }
     let chipset = published.chipset(machine, LPC)?;
     is_behind(machine, root).then(|| UplinkHop {
         name: format!("{} chipset, {}", chipset.name, chipset.uplink),

@@ -5,6 +5,7 @@ use super::graph::{Node, Spread};
 use super::{ControllerHop, DeviceHop, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use crate::machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use crate::machine::pci::PciAddress;
+use crate::units::BitsPerSec;
 
 /// The PCI function that carries a disk's data.
 pub(super) fn function(transport: &Transport) -> Option<PciAddress> {
@@ -23,7 +24,7 @@ impl Builder<'_> {
     pub(super) fn disk(&mut self, above: Node, disk: &BlockDevice, fraction: Traffic, through: Option<&str>) {
         let Some(queue) = self.queue(above, disk, fraction, through) else { return };
         if let Some(kind) = synthetic(&disk.kind) {
-            self.chain(queue, [device(disk, Some(kind))]);
+            self.medium(queue, disk, Some(kind));
             return;
         }
         match (&disk.kind, &disk.transport) {
@@ -43,7 +44,36 @@ impl Builder<'_> {
         fraction: Traffic,
     ) -> Option<Node> {
         let queue = self.queue(above, disk, fraction, None)?;
-        self.chain(queue, [device(disk, Some(kind))])
+        self.medium(queue, disk, Some(kind))
+    }
+
+    fn medium(&mut self, queue: Node, disk: &BlockDevice, synthetic: Option<&str>) -> Option<Node> {
+        let name = match (disk.model.value(), synthetic) {
+            (Some(model), _) if !model.is_empty() => format!("{model} ({})", disk.name),
+            (_, Some(kind)) => format!("{kind} device {}", disk.name),
+            _ => disk.name.clone(),
+        };
+        let hop = DeviceHop {
+            block: disk.name.clone(),
+            model: disk.model.clone(),
+            size: disk.size.clone(),
+            rotational: disk.queue.rotational.clone(),
+            is_hard_disk: synthetic.is_none() && self.is_hard_disk(disk),
+            synthetic: synthetic.map(str::to_owned),
+        };
+        self.chain(queue, [(HopId::new(HopKind::Device, &disk.name), name, HopSpec::Device(hop))])
+    }
+
+    /// The kernel takes a SCSI disk that does not say otherwise for one that turns (`drivers/scsi/sd.c`), and USB
+    /// bridges, RAID controllers and hypervisors seldom say.
+    fn is_hard_disk(&self, disk: &BlockDevice) -> bool {
+        let is_direct = match &disk.transport {
+            Transport::Sata(_) => true,
+            Transport::Sas(sas) => !sas.hidden,
+            _ => false,
+        };
+        let is_bare = self.machine.cpus.hypervisor.value().is_none();
+        is_direct && is_bare && disk.queue.rotational.value() == Some(&true)
     }
 
     fn queue(
@@ -68,7 +98,7 @@ impl Builder<'_> {
     /// The medium, and what carries its data to the bus and on to memory.
     fn local(&mut self, queue: Node, disk: &BlockDevice) {
         let is_virtio = matches!(disk.transport, Transport::Virtio { .. });
-        let Some(medium) = self.chain(queue, [device(disk, is_virtio.then_some("virtio"))]) else { return };
+        let Some(medium) = self.medium(queue, disk, is_virtio.then_some("virtio")) else { return };
         self.carrier(medium, &disk.name, &disk.transport);
     }
 
@@ -79,7 +109,7 @@ impl Builder<'_> {
         // The medium of a remote namespace is the server's.
         let above = match !paths.is_empty() && paths.iter().all(is_remote) {
             true => Some(queue),
-            false => self.chain(queue, [device(disk, None)]),
+            false => self.medium(queue, disk, None),
         };
         let Some(above) = above else { return };
         // The kernel may send everything through one of them (`iopolicy`).
@@ -93,14 +123,14 @@ impl Builder<'_> {
     }
 
     fn carrier(&mut self, medium: Node, block: &str, transport: &Transport) {
-        let interface = match transport {
-            Transport::Sata(sata) => Some(sata_link(block, sata)),
-            Transport::Sas(sas) => Some(sas_link(block, sas)),
-            Transport::Usb(usb) => Some(usb_link(block, usb)),
-            _ => None,
+        let interfaces = match transport {
+            Transport::Sata(sata) => vec![sata_link(block, sata)],
+            Transport::Sas(sas) => std::iter::once(sas_link(block, sas)).chain(expander(sas)).collect(),
+            Transport::Usb(usb) => vec![usb_link(block, usb)],
+            _ => Vec::new(),
         };
         let controller = self.controller_of(block, transport);
-        let Some(end) = self.chain(medium, interface.into_iter().chain(controller)) else { return };
+        let Some(end) = self.chain(medium, interfaces.into_iter().chain(controller)) else { return };
         if let Some(address) = function(transport) {
             self.climb(end, address);
         }
@@ -179,22 +209,6 @@ fn synthetic(kind: &BlockKind) -> Option<&'static str> {
     }
 }
 
-fn device(disk: &BlockDevice, synthetic: Option<&str>) -> (HopId, String, HopSpec) {
-    let name = match (disk.model.value(), synthetic) {
-        (Some(model), _) if !model.is_empty() => format!("{model} ({})", disk.name),
-        (_, Some(kind)) => format!("{kind} device {}", disk.name),
-        _ => disk.name.clone(),
-    };
-    let hop = DeviceHop {
-        block: disk.name.clone(),
-        model: disk.model.clone(),
-        size: disk.size.clone(),
-        rotational: disk.queue.rotational.clone(),
-        synthetic: synthetic.map(str::to_owned),
-    };
-    (HopId::new(HopKind::Device, &disk.name), name, HopSpec::Device(hop))
-}
-
 fn sata_link(block: &str, sata: &Sata) -> (HopId, String, HopSpec) {
     let port = if sata.port.is_empty() { block } else { &sata.port };
     let speed = sata.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
@@ -202,12 +216,29 @@ fn sata_link(block: &str, sata: &Sata) -> (HopId, String, HopSpec) {
 }
 
 fn sas_link(block: &str, sas: &Sas) -> (HopId, String, HopSpec) {
-    let lanes = match sas.phy_speeds.as_slice() {
+    let name = format!("SAS port of {block}{}", lanes(&sas.phy_speeds));
+    (HopId::new(HopKind::Sas, block), name, HopSpec::Sas(sas.clone()))
+}
+
+/// The port of the adapter that everything behind an expander shares.
+fn expander(sas: &Sas) -> Option<(HopId, String, HopSpec)> {
+    let expander = sas.expander.as_ref()?;
+    let name = format!("SAS port to {expander}{}", lanes(&sas.uplink_phy_speeds));
+    let port = Sas {
+        phy_speeds: sas.uplink_phy_speeds.clone(),
+        uplink_phy_speeds: Vec::new(),
+        expander: None,
+        ..sas.clone()
+    };
+    Some((HopId::new(HopKind::Sas, expander), name, HopSpec::Sas(port)))
+}
+
+fn lanes(phys: &[BitsPerSec]) -> String {
+    match phys {
         [] => String::new(),
         [speed] => format!(" at {speed}"),
-        [speed, ..] => format!(", {} lanes at {speed}", sas.phy_speeds.len()),
-    };
-    (HopId::new(HopKind::Sas, block), format!("SAS port of {block}{lanes}"), HopSpec::Sas(sas.clone()))
+        [speed, ..] => format!(", {} lanes at {speed}", phys.len()),
+    }
 }
 
 fn usb_link(block: &str, usb: &Usb) -> (HopId, String, HopSpec) {

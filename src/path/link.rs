@@ -103,6 +103,8 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
         Some("tunnelled through Thunderbolt or USB4, whose ports always say 2.5 GT/s".to_owned())
     } else if ends().any(|end| listed(end, AMD_INTERNAL)) {
         Some("inside the processor".to_owned())
+    } else if listed(device, INTEL_INTERNAL) {
+        Some("inside the chip, whose functions say 2.5 GT/s x1 whatever they move".to_owned())
     } else if port.is_none() && machine.cpus.hypervisor.value().is_none() {
         Some("on the root bus, inside the processor or chipset".to_owned())
     } else {
@@ -167,6 +169,17 @@ const AMD_INTERNAL: &[(u16, &[u16])] = &[(
     &[
         0x1110, 0x1111, 0x1112, 0x13e5, 0x13e6, 0x1454, 0x1484, 0x14a7, 0x14b9, 0x14dd, 0x14eb, 0x150c,
         0x1555, 0x15db, 0x15dc, 0x15fd, 0x15fe, 0x162a, 0x1635, 0x1648,
+    ],
+)];
+
+/// Network functions inside Intel's chipsets and systems on a chip: X722, X552, X553 (kernel
+/// `drivers/net/ethernet/intel/i40e/i40e_main.c`, "Devices on the IOSF bus do not have this information and will report
+/// PCI Gen 1 x 1 by default"; `ixgbe/ixgbe_x550.c`, `ixgbe_get_bus_info_X550em`).
+const INTEL_INTERNAL: &[(u16, &[u16])] = &[(
+    0x8086,
+    &[
+        0x15aa, 0x15ab, 0x15ac, 0x15ad, 0x15ae, 0x15c2, 0x15c3, 0x15c4, 0x15c6, 0x15c7, 0x15c8, 0x15ce,
+        0x15e4, 0x15e5, 0x37cc, 0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3, 0x37d4,
     ],
 )];
 

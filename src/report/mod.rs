@@ -3,6 +3,7 @@
 //! [`view::build`] joins facts, paths, ceilings and verdict to a [`view::CheckReport`], which is the JSON contract.
 //! Everything else here takes that report: [`text`] for a person, [`why`] for one hop, [`schema`] for other programs.
 
+pub mod guard;
 pub mod progress;
 pub mod sanitize;
 pub mod schema;

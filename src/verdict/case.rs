@@ -1,6 +1,6 @@
 //! One path in one direction with the run that speaks for it, and the questions that deciders and rules ask of both.
 
-use crate::ceiling::{Ceiling, Direction};
+use crate::ceiling::{Ceiling, Direction, pcie};
 use crate::load::measurement::{Access, Measurement, Pattern};
 use crate::machine::Machine;
 use crate::machine::activity::DiskActivity;
@@ -8,6 +8,9 @@ use crate::path::{DeviceHop, Hop, HopKind, HopSpec, Path};
 use crate::units::BytesPerSec;
 
 use super::{Run, Subject};
+
+/// A rate this far above a ceiling is above physics: link ceilings calibrate to within 3 % of real drives.
+const LAW_ERROR: f64 = 1.05;
 
 /// One path in one direction.
 #[derive(Clone, Copy)]
@@ -73,6 +76,18 @@ impl<'a> Case<'a> {
         let traffic = self.traffic(self.subject.path.hops.get(index)?);
         let rate = self.ceiling(index)?.rate()?;
         (traffic > 0.0).then(|| rate / traffic)
+    }
+
+    /// What no rate through the hop at this place can exceed: the path rate with the error of its law or, for a link
+    /// whose payload size was only assumed, the rate before packets.
+    pub(super) fn bound(&self, index: usize) -> Option<BytesPerSec> {
+        let hop = self.subject.path.hops.get(index)?;
+        let raw = match &hop.spec {
+            HopSpec::Link(link) if pcie::payload_is_assumed(link) => self.ceiling(index)?.limit()?.raw,
+            _ => None,
+        };
+        let allowed = self.path_rate(index)? * LAW_ERROR;
+        Some(raw.map_or(allowed, |raw| (raw / self.traffic(hop)).max(allowed)))
     }
 
     /// What the run achieved.

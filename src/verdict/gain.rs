@@ -15,9 +15,11 @@ pub(super) fn of_better(judged: &Judged<'_>, index: usize, better: &Limit) -> Op
     most(judged, index, Some(better.rate))
 }
 
-/// How much faster the path becomes without the hop at `index`; see [`of_better`].
+/// How much faster the path becomes without the hop at `index`; see [`of_better`]. `None` too when a hop that is not
+/// known would then be all that limits.
 pub(super) fn of_removing(judged: &Judged<'_>, index: usize) -> Option<BytesPerSec> {
-    most(judged, index, None)
+    let is_known = judged.limited_by(index).all(|(_, limit)| limit.unknown.is_empty());
+    if is_known { most(judged, index, None) } else { None }
 }
 
 fn most(judged: &Judged<'_>, index: usize, better: Option<BytesPerSec>) -> Option<BytesPerSec> {

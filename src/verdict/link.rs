@@ -1,6 +1,7 @@
 //! The state of a PCIe link as the rules see it: both ends, idle and under load.
 
 use crate::machine::fact::{Fact, Source};
+use crate::machine::pci::PciId;
 use crate::path::{Hop, HopSpec, LinkHop, LinkPort};
 use crate::units::{GtPerSec, Lanes};
 
@@ -59,13 +60,19 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// Whether the device end is the chipset: its uplink is wired as the platform wants, whatever both ends claim.
+    /// Whether the device end is the chipset: its uplink is wired as the platform wants, whatever both ends claim. That
+    /// of the network and cryptography functions inside Intel's C62x is a PCIe link beside the DMI, made for x16 and
+    /// often wired x8 (Intel C620 Series datasheet, PCIe uplink).
     pub(super) fn is_chipset_uplink(&self, judged: &Judged<'_>) -> bool {
-        judged.subject.path.hops.iter().any(|hop| match &hop.spec {
-            HopSpec::Chipset(uplink) => uplink.address == self.link.device.address,
-            HopSpec::Switch(uplink) => uplink.address == self.link.device.address && uplink.chipset.is_some(),
-            _ => false,
-        })
+        const C62X_UPLINK: PciId = PciId { vendor: 0x8086, device: 0x37c0 };
+        self.link.device.id.value() == Some(&C62X_UPLINK)
+            || judged.subject.path.hops.iter().any(|hop| match &hop.spec {
+                HopSpec::Chipset(uplink) => uplink.address == self.link.device.address,
+                HopSpec::Switch(uplink) => {
+                    uplink.address == self.link.device.address && uplink.chipset.is_some()
+                }
+                _ => false,
+            })
     }
 
     /// The negotiated width.

@@ -1,16 +1,18 @@
 //! One sentence for a person: which hop limits the path, what it carries, and what comes next.
 
-use crate::ceiling::{Basis, Ceiling, Direction, pcie};
+use crate::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use crate::path::{Hop, HopKind, HopSpec};
 use crate::units::BytesPerSec;
 
-use super::attribution::{Attribution, Cause, unknown_hops};
+use super::attribution::{Attribution, Cause, peers, unknown_hops};
 use super::case::Case;
 use super::measured;
 use super::rules::Judged;
 
 /// Rates of both directions closer than this are one number for a person.
 const ALIKE: f64 = 0.005;
+/// Rates that differ by more than this are worth a sentence each.
+const WORTH_A_WORD: f64 = 0.05;
 
 /// The sentence of a path: reads first; writes where another hop limits them, unless only reads were measured (then
 /// arithmetic has nothing to add to what was seen).
@@ -25,14 +27,22 @@ pub(super) fn of(judged: &Judged<'_>) -> String {
         (None, Some(write)) => of_direction(judged, Direction::Write, write, &format!("Writes to {target}")),
         (None, None) => return nothing_known(judged),
     };
-    if let (Some(read), Some(write)) = (read, write)
-        && read.hop != write.hop
-        && (judged.audits.is_empty() || judged.audits.contains_key(&Direction::Write))
-    {
+    let Some((read, write)) = read.zip(write) else { return text };
+    let is_told = judged.audits.is_empty() || judged.audits.contains_key(&Direction::Write);
+    if read.hop != write.hop && is_told {
         text.push(' ');
         text.push_str(&of_direction(judged, Direction::Write, write, &format!("Writes to {target}")));
+    } else if judged.audits.is_empty()
+        && let Some(rate) = write.rate.filter(|rate| differ(read.rate, *rate))
+    {
+        text.push_str(&format!(" Writes get {rate} at most."));
     }
     text
+}
+
+/// Whether writes get so much more or less than reads that a person wants to know.
+fn differ(read: Option<BytesPerSec>, write: BytesPerSec) -> bool {
+    read.is_none_or(|read| (read.get() - write.get()).abs() > WORTH_A_WORD * read.get())
 }
 
 /// Whether both directions have one limit, found in the same way, at nearly the same rate.
@@ -78,7 +88,7 @@ fn of_direction(judged: &Judged<'_>, direction: Direction, limit: &Attribution, 
 fn by_ceiling(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str) -> String {
     let at_most = if limit.unknown.is_empty() { "" } else { ", as far as is known," };
     let mut text =
-        format!("{who} are limited{at_most} by {}: {}.", described(hop), carries(case, limit, hop));
+        format!("{who} are limited{at_most} by {}: {}.", named(case, limit.hop), carries(case, limit, hop));
     let names: Vec<&str> =
         limit.unknown.iter().filter_map(|index| Some(case.path().hops.get(*index)?.name.as_str())).collect();
     match names.as_slice() {
@@ -86,17 +96,15 @@ fn by_ceiling(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str) -> Str
         [one] => text.push_str(&format!(" What {one} can do is not known, so it may be less.")),
         [first, rest @ ..] => text.push_str(&format!(
             " What {first} and {} more can do is not known, so it may be less.",
-            match rest.len() {
-                1 => "one".to_owned(),
-                count => count.to_string(),
-            }
+            counted(rest.len())
         )),
     }
     text
 }
 
-/// What a hop carries, and for a link what its device could use.
+/// What a hop carries, or each of several that only together are the narrows, and for a link what its device could use.
 fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
+    let who = if peers(case, limit.hop).len() > 1 { "each" } else { "it" };
     let own = case.ceiling(limit.hop).and_then(Ceiling::limit);
     let Some(own) = own else { return "its ceiling is not known".to_owned() };
     let mut text = match &hop.spec {
@@ -104,7 +112,7 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
             let width = link.device.link.current_width.value();
             let speed = link.device.link.current_speed.value();
             let state = match (width, speed) {
-                (Some(width), Some(speed)) => format!("it runs {width} at {speed}, "),
+                (Some(width), Some(speed)) => format!("{who} runs {width} at {speed}, "),
                 _ => String::new(),
             };
             let wants = match (link.device.link.max_width.value(), link.device.link.max_speed.value()) {
@@ -116,12 +124,14 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
             format!("{state}{} usable{}", own.rate, wants.unwrap_or_default())
         }
         _ => {
+            let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
             let how = match own.basis {
+                Basis::Guess if is_class => " at most, by estimate",
                 Basis::Guess => ", by estimate",
                 Basis::Spec => ", as published",
                 Basis::Formula | Basis::Measured => "",
             };
-            format!("it carries {}{how}", own.rate)
+            format!("{who} carries {}{how}", own.rate)
         }
     };
     if let Some(rate) = limit.rate.filter(|rate| (rate.get() - own.rate.get()).abs() > 0.01 * own.rate.get())
@@ -136,8 +146,8 @@ fn from_cache(case: &Case<'_>, limit: &Attribution, who: &str) -> String {
     let mut text = format!(
         "{who} came from memory{rate}, not from the device: the devices moved fewer bytes than were asked for."
     );
-    if let Some((name, rate)) = next_name(case, limit) {
-        text.push_str(&format!(" The narrowest known hop is {name}, {rate}."));
+    if let Some(next) = limit.next {
+        text.push_str(&format!(" The narrowest known hop is {}, {}.", named(case, next.hop), next.rate));
     }
     text
 }
@@ -190,7 +200,9 @@ fn explained(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str, rate: &
         _ => "all".to_owned(),
     };
     let inner = Attribution { rate: case.path_rate(limit.hop), ..limit.clone() };
-    format!("{who} reached{rate}, {part} of what {} allows: {}.", described(hop), carries(case, &inner, hop))
+    let verb = if peers(case, limit.hop).len() > 1 { "allow" } else { "allows" };
+    let name = named(case, limit.hop);
+    format!("{who} reached{rate}, {part} of what {name} {verb}: {}.", carries(case, &inner, hop))
 }
 
 /// The medium, or the members of an array that did the same.
@@ -204,20 +216,71 @@ fn media(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     };
     match alike {
         0 | 1 => format!("{}{sure}", described(hop)),
-        count => format!("its {count} members, {} first{sure}", described(hop)),
+        count => format!("its {} members, {} first{sure}", counted(count), described(hop)),
     }
 }
 
 fn behind(case: &Case<'_>, limit: &Attribution) -> String {
-    match next_name(case, limit) {
-        Some((name, rate)) => format!(" Behind it comes {name}, {rate}."),
-        None => String::new(),
+    let Some(next) = limit.next else { return String::new() };
+    let are_several = |index: usize| peers(case, index).len() > 1;
+    let it = if limit.cause == Cause::Smallest && are_several(limit.hop) { "them" } else { "it" };
+    let comes = if are_several(next.hop) { "come" } else { "comes" };
+    format!(" Behind {it} {comes} {}, {}.", named(case, next.hop), next.rate)
+}
+
+/// The hop at `index` as it stands in a sentence; of several that do the same, all of them: they are the narrows only
+/// together.
+fn named(case: &Case<'_>, index: usize) -> String {
+    let peers = peers(case, index);
+    match (peers.as_slice(), case.path().hops.get(index)) {
+        ([] | [_], hop) => hop.map(described).unwrap_or_default(),
+        (all, hop) => together(all, hop.map(Hop::kind)),
     }
 }
 
-fn next_name(case: &Case<'_>, limit: &Attribution) -> Option<(String, BytesPerSec)> {
-    let next = limit.next?;
-    Some((described(case.path().hops.get(next.hop)?), next.rate))
+/// `its four members (nvme0n1, nvme1n1, nvme2n1, nvme3n1)`.
+fn together(hops: &[&Hop], kind: Option<HopKind>) -> String {
+    /// More names than this say no more.
+    const MOST: usize = 4;
+    let names: Vec<String> = hops.iter().take(MOST).map(|hop| short_name(hop)).collect();
+    let more = match hops.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {} more", counted(more)),
+    };
+    let count = counted(hops.len());
+    let what = match kind {
+        Some(HopKind::Device) => format!("its {count} members"),
+        Some(HopKind::Link) => format!("the {count} PCIe links of its members"),
+        Some(HopKind::Sata) => format!("the {count} SATA links of its members"),
+        Some(HopKind::Sas) => format!("the {count} SAS ports of its members"),
+        Some(HopKind::Network) => format!("{count} network interfaces"),
+        _ => format!("{count} hops alike"),
+    };
+    format!("{what} ({}{more})", names.join(", "))
+}
+
+/// The part of a hop's name that tells it from its peers.
+fn short_name(hop: &Hop) -> String {
+    match &hop.spec {
+        HopSpec::Device(device) => device.block.clone(),
+        HopSpec::Link(link) => {
+            link.slot.as_ref().map_or_else(|| link.device.address.to_string(), |slot| format!("slot {slot}"))
+        }
+        HopSpec::Network(network) => network.interface.clone(),
+        _ => hop.id.as_str().split_once(':').map_or(hop.id.as_str(), |(_, name)| name).to_owned(),
+    }
+}
+
+/// The sentence with a capital letter.
+pub(super) fn capitalised(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Small numbers as words.
+fn counted(count: usize) -> String {
+    const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
 /// A hop as it stands in a sentence.
@@ -228,6 +291,9 @@ fn described(hop: &Hop) -> String {
             None => format!("the PCIe link of {}", link.device.address),
         },
         (HopSpec::Chipset(_), _) => format!("the uplink of the {}", hop.name),
+        (HopSpec::Device(device), _) if medium::is_virtual(device) => {
+            format!("the virtual disk {}, whose host decides", device.block)
+        }
         (_, HopKind::Memory) => "main memory".to_owned(),
         _ => hop.name.clone(),
     }
@@ -235,7 +301,8 @@ fn described(hop: &Hop) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::verdict::testing::{Sketch, link, run};
+    use crate::path::{HopKind, RaidLevel};
+    use crate::verdict::testing::{Sketch, link, on_bus, run};
 
     fn drive() -> Sketch {
         Sketch::drive(link((3, 4), (3, 4), (3, 4)))
@@ -255,6 +322,36 @@ mod tests {
             slow,
             "Reads of /dev/nvme0n1 reached 80 MB/s, limited by nvme0n1. Behind it comes the PCIe link of 0000:02:00.0, \
              3.59 GB/s."
+        );
+    }
+
+    /// A stripe of four drives, each behind a link of its own and all behind one more link.
+    fn stripe(drive: f64, uplink: (u8, u8)) -> Sketch {
+        let members = ["nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1"];
+        let mut sketch = Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid0, &members);
+        for (bus, member) in (5..).zip(members) {
+            sketch = sketch.below(HopKind::Raid, "md0", 0.25).device(member, Some(drive));
+            sketch = sketch.link(on_bus(bus, link((3, 4), (3, 4), (3, 4))));
+        }
+        sketch.below(HopKind::Raid, "md0", 1.0).link(on_bus(4, link(uplink, uplink, uplink)))
+    }
+
+    #[test]
+    fn equal_members_are_named_together_and_of_equal_next_ones_the_uplink() {
+        // Four links of 3591.5 MB/s are 14 366 MB/s, and so is the uplink of sixteen lanes.
+        assert_eq!(
+            stripe(3000.0, (3, 16)).path().sentence,
+            "Reads and writes of /dev/md0 are limited by its four members (nvme0n1, nvme1n1, nvme2n1, nvme3n1): each \
+             carries 3 GB/s, as published, which is 12 GB/s for this path. Behind them comes the PCIe link of \
+             0000:04:00.0, 14.4 GB/s."
+        );
+        let sentence = stripe(3000.0, (4, 16)).path().sentence;
+        assert!(
+            sentence.ends_with(
+                "Behind them come the four PCIe links of its members (0000:05:00.0, 0000:06:00.0, 0000:07:00.0, \
+                 0000:08:00.0), 14.4 GB/s."
+            ),
+            "{sentence}"
         );
     }
 

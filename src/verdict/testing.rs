@@ -29,6 +29,7 @@ pub(super) const BRIDGE: u32 = 0x06_0400;
 pub(super) struct Sketch {
     pub(super) machine: Machine,
     pub(super) subject: Subject,
+    others: Vec<Subject>,
     above: Option<HopId>,
     traffic: Traffic,
 }
@@ -40,6 +41,7 @@ impl Sketch {
         let sketch = Self {
             machine: Machine::default(),
             subject: Subject { path, ceilings: Vec::new(), runs: Vec::new() },
+            others: Vec::new(),
             above: None,
             traffic: Traffic::ONE,
         };
@@ -57,6 +59,12 @@ impl Sketch {
             Some(rate) => Ceiling::Known(limit(rate, Basis::Formula)),
             None => Ceiling::Transparent("it passes on what others allow".to_owned()),
         };
+        self.with_ceilings(name, spec, Ceilings { read: ceiling.clone(), write: ceiling })
+    }
+
+    /// Adds a hop whose ceiling in MB/s is a guess.
+    pub(super) fn guess(self, name: &str, spec: HopSpec, megabytes: f64) -> Self {
+        let ceiling = Ceiling::Known(limit(megabytes, Basis::Guess));
         self.with_ceilings(name, spec, Ceilings { read: ceiling.clone(), write: ceiling })
     }
 
@@ -135,6 +143,12 @@ impl Sketch {
         self
     }
 
+    /// Adds another path to the machine.
+    pub(super) fn beside(mut self, other: Self) -> Self {
+        self.others.push(other.subject);
+        self
+    }
+
     /// Changes the machine.
     pub(super) fn on(mut self, change: impl FnOnce(&mut Machine)) -> Self {
         change(&mut self.machine);
@@ -149,7 +163,8 @@ impl Sketch {
 
     /// Judges the path.
     pub(super) fn judge(&self) -> Verdict {
-        judge(&self.machine, std::slice::from_ref(&self.subject))
+        let subjects: Vec<Subject> = std::iter::once(&self.subject).chain(&self.others).cloned().collect();
+        judge(&self.machine, &subjects)
     }
 
     /// The verdict on the path.

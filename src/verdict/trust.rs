@@ -19,8 +19,6 @@ const FEWEST: u64 = 20;
 /// Devices below this part of the bytes asked for did not deliver them. The rest allows for the edges of the two
 /// observation windows.
 const SEEN_BY_DEVICE: f64 = 0.9;
-/// A rate this far above a ceiling is above physics: link ceilings calibrate to within 3 % of real drives.
-pub(super) const ABOVE_CEILING: f64 = 1.05;
 /// Reads that complete faster than this did not leave memory: the fastest media need 3.4 µs for 512 bytes, NAND 50 µs.
 const MEMORY_LATENCY: Nanos = Nanos::new(3_000);
 
@@ -122,7 +120,7 @@ fn above_ceiling(case: &Case<'_>) -> Option<(usize, BytesPerSec)> {
         .filter(|(_, hop)| is_physical(hop))
         .filter(|(index, _)| case.ceiling(*index).and_then(|ceiling| ceiling.limit()).is_some_and(is_formula))
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
-        .filter(|(_, rate)| measured.get() > rate.get() * ABOVE_CEILING)
+        .filter(|(index, _)| case.bound(*index).is_some_and(|bound| measured > bound))
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
 }
 

@@ -144,6 +144,12 @@ fn max_payload(link: &LinkHop, speed: GtPerSec) -> Payload {
     )
 }
 
+/// Whether the payload size of a link is assumed, since config space was not read. If it is larger in truth, the link
+/// carries more than its ceiling says, though never its raw rate.
+pub fn payload_is_assumed(link: &LinkHop) -> bool {
+    lowest(link, |port| in_force(&port.express, |express| express.max_payload)).is_none()
+}
+
 /// The size of completions: no longer than Max_Payload_Size, nor than what the device asks for at a time.
 fn completion(link: &LinkHop, speed: GtPerSec) -> Payload {
     let payload = max_payload(link, speed);

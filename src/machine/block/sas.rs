@@ -19,6 +19,8 @@ pub struct Sas {
     /// The same for the adapter's own port, when the device hangs on an expander: its rate is shared by everything
     /// behind that expander. Empty without one.
     pub uplink_phy_speeds: Vec<BitsPerSec>,
+    /// The expander that the adapter's own port leads to, `expander-0:0`; `None` for a device on the adapter itself.
+    pub expander: Option<String>,
     /// The host controller.
     pub pci: Option<PciAddress>,
 }
@@ -62,6 +64,7 @@ pub(super) fn read(root: &Root, path: DevicePath<'_>, driver: Fact<String>, devi
         hidden: driver.value().is_some_and(|driver| hides_disks(driver, path, raid_level.value())),
         phy_speeds: speeds(last.or(first)),
         uplink_phy_speeds: if last.is_some() { speeds(first) } else { Vec::new() },
+        expander: path.components().find(|part| part.starts_with("expander-")).map(str::to_owned),
         driver,
         pci: path.pci(),
     }

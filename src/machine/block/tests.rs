@@ -149,6 +149,7 @@ fn a_disk_behind_a_sas_expander_has_its_own_link_and_a_shared_wide_port() {
     let Transport::Sas(sas) = &read_tree(tree)["sdf"].transport else { panic!("not SAS") };
     assert_eq!(sas.phy_speeds, [gbit(6.0)]);
     assert_eq!(sas.uplink_phy_speeds, [gbit(12.0); 4]);
+    assert_eq!(sas.expander.as_deref(), Some("expander-0:0"));
     assert_eq!(sas.driver.value().map(String::as_str), Some("mpt3sas"));
     assert!(!sas.hidden);
     assert_eq!(sas.pci, pci("0000:03:00.0"));

@@ -1,15 +1,17 @@
 //! A recorded machine as a file: a tar archive of what was read, compressed with zstd.
 //!
-//! [`write`] is deterministic (entries sorted, times zero), so that equal trees give equal files. [`read`] takes files
+//! [`write()`] is deterministic (entries sorted, times zero), so that equal trees give equal files. [`read()`] takes files
 //! of strangers: whatever they hold, it ends in bounded memory with a [`Tree`] or a [`SnapshotError`].
 //!
 //! The first entry is [`MANIFEST`]; every other is a path of the machine without its leading slash. A symbolic link is
 //! a link entry, and an entry without any permission (mode 0) stands for something that could not be read.
 
+mod directory;
 mod read;
 pub mod redact;
 mod write;
 
+pub use directory::read_directory;
 pub use read::read;
 pub use write::write;
 
@@ -56,6 +58,16 @@ pub enum SnapshotError {
         "this is no snapshot: it is neither a tar archive nor zstd data\nhint: make one with `narrows snapshot -o FILE`"
     )]
     NotASnapshot,
+    /// The directory has no part of a machine in it.
+    #[error(
+        "this directory is no record: it has no sys, proc or dev in it\nhint: name the directory that they are in"
+    )]
+    EmptyDirectory,
+    /// The directory is the root of a running machine.
+    #[error(
+        "this directory is a running machine, not a record\nhint: leave out --from to look at this machine"
+    )]
+    LiveDirectory,
     /// The file is damaged or cut off.
     #[error("the snapshot is damaged or cut off: {0}\nhint: copy it again; it may have been cut on the way")]
     Damaged(String),

@@ -82,19 +82,27 @@ fn damaged(error: io::Error) -> SnapshotError {
 }
 
 /// What may still be unpacked.
-struct Budget {
+pub(super) struct Budget {
     bytes: u64,
     entries: usize,
 }
 
 impl Budget {
-    fn entry(&mut self) -> Result<(), SnapshotError> {
+    pub(super) const fn whole() -> Self {
+        Self { bytes: MOST_BYTES, entries: MOST_ENTRIES }
+    }
+
+    pub(super) const fn bytes_left(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn entry(&mut self) -> Result<(), SnapshotError> {
         self.entries =
             self.entries.checked_sub(1).ok_or(SnapshotError::TooLarge { limit: "200 000 entries" })?;
         Ok(())
     }
 
-    fn bytes(&mut self, count: usize) -> Result<(), SnapshotError> {
+    pub(super) fn bytes(&mut self, count: usize) -> Result<(), SnapshotError> {
         let left = u64::try_from(count).ok().and_then(|count| self.bytes.checked_sub(count));
         self.bytes = left.ok_or(TOO_MANY_BYTES)?;
         Ok(())
@@ -112,7 +120,7 @@ fn unpack(plain: &mut impl Read) -> Result<Tree, SnapshotError> {
 }
 
 fn entries(mut archive: Archive<impl Read>) -> Result<Tree, SnapshotError> {
-    let mut budget = Budget { bytes: MOST_BYTES, entries: MOST_ENTRIES };
+    let mut budget = Budget::whole();
     let mut tree = Tree::new();
     let mut before = String::new();
     for entry in archive.entries().map_err(damaged)? {
@@ -174,7 +182,7 @@ fn link_target(entry: &Entry<'_, impl Read>, budget: &mut Budget) -> Result<Stri
 fn content(entry: &mut Entry<'_, impl Read>, budget: &mut Budget) -> Result<Vec<u8>, SnapshotError> {
     let mut content = Vec::new();
     let stated = entry.header().entry_size().map_err(damaged)?;
-    let most = budget.bytes.saturating_add(1);
+    let most = budget.bytes_left().saturating_add(1);
     let got = entry.take(most).read_to_end(&mut content).map_err(damaged)?;
     budget.bytes(got)?;
     if u64::try_from(got).is_ok_and(|got| got < stated) {
@@ -183,7 +191,7 @@ fn content(entry: &mut Entry<'_, impl Read>, budget: &mut Budget) -> Result<Vec<
     Ok(content)
 }
 
-fn check_manifest(json: &[u8]) -> Result<(), SnapshotError> {
+pub(super) fn check_manifest(json: &[u8]) -> Result<(), SnapshotError> {
     let manifest: Manifest = serde_json::from_slice(json)
         .map_err(|error| SnapshotError::Damaged(format!("its manifest cannot be read: {error}")))?;
     if manifest.schema != SCHEMA {

@@ -2,6 +2,7 @@
 
 use super::Style;
 use super::ink::{Tone, paragraph, width};
+use super::ladder::some_of;
 use crate::report::view::{AdviceView, FindingView};
 use crate::units::human;
 use crate::verdict::{Confidence, Severity};
@@ -34,14 +35,36 @@ pub(super) fn put_full(out: &mut String, style: &Style, findings: &[FindingView]
     }
 }
 
-/// Puts findings with their best advice only.
+/// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,
+/// the first stands for all.
 pub(super) fn put_short(out: &mut String, style: &Style, findings: &[FindingView]) {
-    for finding in findings {
+    for (number, finding) in findings.iter().enumerate() {
+        let before = findings.get(..number).unwrap_or_default();
+        if before.iter().any(|other| are_alike(other, finding)) {
+            continue;
+        }
         put_head(out, style, finding);
+        let more = findings.get(number + 1..).unwrap_or_default();
+        let more: Vec<String> = more
+            .iter()
+            .filter(|other| are_alike(finding, other))
+            .map(|other| other.subject.clone())
+            .collect();
+        if !more.is_empty() {
+            let text = format!("The same is so of {}.", some_of(&more, 6));
+            paragraph(out, style, (Tone::Faint, "       "), Tone::Faint, &text);
+        }
         if let Some(advice) = finding.advice.first() {
             put_advice(out, style, advice);
         }
     }
+}
+
+/// Whether two findings say the same of two devices. Each fault is told by itself.
+fn are_alike(a: &FindingView, b: &FindingView) -> bool {
+    a.severity != Severity::Fault
+        && (a.code, a.severity, a.confidence) == (b.code, b.severity, b.confidence)
+        && a.advice.first().map(|advice| &advice.action) == b.advice.first().map(|advice| &advice.action)
 }
 
 fn put_head(out: &mut String, style: &Style, finding: &FindingView) {

@@ -5,6 +5,7 @@ use super::ink::{Line, Tone, fit, paragraph, width, wrap};
 use super::rate::{self, Scale};
 use super::tree::{self, Branch};
 use crate::ceiling::Direction;
+use crate::path::HopKind;
 use crate::report::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use crate::units::human;
 
@@ -48,7 +49,7 @@ pub(super) fn put(out: &mut String, style: &Style, path: &PathView) {
     let scale = Scale::of(path.hops.iter().filter_map(bar_rate));
     heading(out, style, &columns);
     for row in &rows {
-        put_row(out, style, row, &columns, scale);
+        put_row(out, style, path, row, &columns, scale);
     }
     notes(out, style, path, scale.is_some());
 }
@@ -79,12 +80,21 @@ fn known(ceiling: &CeilingView, with_raw: bool) -> String {
     }
 }
 
-/// Why a hop has no ceiling.
-fn reason(hop: &HopView) -> Option<String> {
-    let view =
-        [&hop.ceiling.read, &hop.ceiling.write].into_iter().find(|view| view.bytes_per_second.is_none())?;
-    let text = view.reason.as_deref().unwrap_or("no reason is known");
-    Some(if view.transparent { text.to_owned() } else { format!("unknown: {text}") })
+/// What stands in place of the bar of a hop without a ceiling, in the `room` that there is. A ceiling that is not known
+/// says why, in its first clause. A hop that has none of its own is silent, except where it joins several branches and
+/// the words on how it does so fit: they are about this layout. `--why` has the full text of all.
+fn remark(style: &Style, path: &PathView, hop: &HopView, room: usize) -> String {
+    let views = [&hop.ceiling.read, &hop.ceiling.write];
+    let text = |view: &CeilingView| view.reason.clone().unwrap_or_else(|| "no reason is known".to_owned());
+    let unknown = views.iter().find(|view| view.bytes_per_second.is_none() && !view.transparent);
+    if let Some(view) = unknown {
+        let text = text(view);
+        return fit(style, &format!("unknown: {}", text.split("; ").next().unwrap_or_default()), room);
+    }
+    let branches = path.hops.iter().filter(|other| other.above.as_ref() == Some(&hop.id)).count();
+    let joins = matches!(hop.kind, HopKind::Raid | HopKind::LogicalVolume | HopKind::Cache) && branches > 1;
+    let words = views.iter().find(|view| view.transparent).map(|view| text(view)).unwrap_or_default();
+    if joins && width(style, &words) <= room { words } else { String::new() }
 }
 
 /// `95 %` of a ceiling; two of them when both directions were measured.
@@ -189,7 +199,14 @@ fn heading(out: &mut String, style: &Style, columns: &Columns) {
     line.end(out);
 }
 
-fn put_row(out: &mut String, style: &Style, row: &Row<'_>, columns: &Columns, scale: Option<Scale>) {
+fn put_row(
+    out: &mut String,
+    style: &Style,
+    path: &PathView,
+    row: &Row<'_>,
+    columns: &Columns,
+    scale: Option<Scale>,
+) {
     let tone = row.mark.as_ref().map_or(Tone::Normal, |(tone, _)| *tone);
     let room = columns.name.saturating_sub(width(style, &row.branch.first));
     let mut names = wrap(style, &row.hop.name, room).into_iter();
@@ -207,10 +224,11 @@ fn put_row(out: &mut String, style: &Style, row: &Row<'_>, columns: &Columns, sc
             }
         }
         _ => {
-            line.pad_to(GAP + columns.name + GAP);
-            let reason = reason(row.hop).unwrap_or_default();
-            let text = fit(style, &reason, line.room());
-            line.put(Tone::Faint, &text);
+            let start = GAP + columns.name + GAP;
+            let text = remark(style, path, row.hop, style.width.saturating_sub(start));
+            if !text.is_empty() {
+                line.pad_to(start).put(Tone::Faint, &text);
+            }
         }
     }
     line.end(out);

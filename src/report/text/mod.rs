@@ -19,7 +19,8 @@ pub use style::{Colour, Style, Surroundings};
 use ink::Line;
 pub(super) use ink::{Tone, paragraph};
 
-use super::view::{CheckReport, MachineView, PathView};
+use super::view::{CheckReport, HopView, MachineView, PathView};
+use crate::path::HopKind;
 use crate::units::human;
 
 /// The report as text. It ends with a newline.
@@ -107,7 +108,8 @@ fn single_hints(path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
     let target = quoted(&path.target);
     let mut hints = Vec::new();
-    if path.runs.is_empty() {
+    let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
+    if path.runs.is_empty() && path.hops.iter().any(has_bytes) {
         hints.push(("Prove it", format!("narrows {target} --measure")));
     }
     if let Some(hop) = hop {

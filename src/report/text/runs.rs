@@ -109,6 +109,10 @@ fn course(style: &Style, series: &[BytesPerSec]) -> String {
 
 fn troubles(measurement: &MeasurementView) -> Vec<(Tone, String)> {
     let mut troubles = Vec::new();
+    let engine = &measurement.generator.engine;
+    if engine.starts_with("psync") {
+        troubles.push((Tone::Warn, format!("engine: {engine}")));
+    }
     if measurement.errors > 0 {
         let first = measurement.first_error.as_deref().unwrap_or("no text");
         troubles.push((Tone::Bad, format!("{} I/Os failed, the first: {first}", measurement.errors)));

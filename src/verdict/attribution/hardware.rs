@@ -10,9 +10,9 @@ use super::super::finding::{Confidence, Evidence};
 use super::super::trust::{Audit, is_physical};
 use super::{Cause, Decision};
 
-/// A rate between these parts of a ceiling is that ceiling: healthy links reach 0.93 to 1.03 of theirs with deep
-/// queues, network cards from 0.85.
-const REACHED: std::ops::RangeInclusive<f64> = 0.85..=1.05;
+/// A rate from this part of a ceiling on is that ceiling: healthy links reach 0.93 to 1.03 of theirs with deep queues,
+/// network cards from 0.85.
+const REACHED: f64 = 0.85;
 /// A member is slow when it holds this many times what its siblings hold …
 const SLOW_QUEUE: f64 = 2.0;
 /// … or takes this many times as long, which is the same where all serve the same rate.
@@ -36,7 +36,10 @@ pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
                 && (is_physical(hop) || hop.kind() == HopKind::Device)
         })
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
-        .filter(|(_, rate)| REACHED.contains(&measured.fraction_of(*rate)))
+        .filter(|(index, rate)| {
+            let at_most = case.bound(*index).unwrap_or(*rate);
+            measured >= *rate * REACHED && measured <= at_most
+        })
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     let formula = case.ceiling(hop)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
     let part = human::percent(measured.fraction_of(ceiling));
@@ -130,7 +133,7 @@ fn wire_is_full(case: &Case<'_>, hop: usize) -> Option<Vec<Evidence>> {
     let (interface, moved) = case.interface_rate()?;
     let ceiling = case.ceiling(hop)?.rate()?;
     let part = moved.fraction_of(ceiling);
-    (part >= *REACHED.start()).then(|| {
+    (part >= REACHED).then(|| {
         let source = format!("/sys/class/net/{interface}/statistics");
         vec![
             Evidence::new(format!("rate on {interface}"), moved, source),
@@ -223,7 +226,8 @@ pub(super) fn medium(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
 }
 
 /// The narrowest branch of an array whose members' known ceilings differ, with the narrowest hop of the branch, its
-/// rate and the rate of the next slowest branch. Only hops that one member has for itself count.
+/// rate and the rate of the next slowest branch. Only hops that one member has for itself count; `None` when a branch
+/// is only estimated, for two estimates do not compare.
 pub(in crate::verdict) fn unequal_members(
     case: &Case<'_>,
     array: &Hop,
@@ -239,8 +243,10 @@ pub(in crate::verdict) fn unequal_members(
                     *index == device
                         || case.is_above(top, hop) && case.traffic(hop) <= case.traffic(top) * 1.001
                 })
-                .filter_map(|(index, _)| case.ceiling(index)?.rate().map(|rate| (index, rate)))
-                .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+                .filter_map(|(index, _)| case.ceiling(index)?.limit().map(|limit| (index, limit)))
+                .min_by(|a, b| a.1.rate.get().total_cmp(&b.1.rate.get()))
+                .filter(|(_, limit)| limit.basis != Basis::Guess)
+                .map(|(index, limit)| (index, limit.rate))
         })
         .collect::<Option<_>>()?;
     branches.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()));

@@ -30,11 +30,11 @@ use crate::ceiling::narrow::Narrow;
 use crate::units::BytesPerSec;
 
 use super::case::Case;
-use super::finding::{Confidence, Evidence};
+use super::finding::{Confidence, Evidence, Severity};
 use super::trust::Audit;
 
 pub(super) use hardware::unequal_members;
-pub(super) use ranking::{are_one_part, rank, unknown_hops};
+pub(super) use ranking::{are_one_part, peers, rank, unknown_hops};
 pub(super) use software::is_syncing;
 
 /// How a limiting hop was found.
@@ -81,8 +81,26 @@ pub(super) struct Attribution {
     pub(super) evidence: Vec<Evidence>,
     /// The narrowest hop behind it that is another bottleneck.
     pub(super) next: Option<Narrow>,
-    /// Hops whose ceilings are not known and that may therefore be narrower; empty when the limit was measured.
+    /// Hops that may be narrower because their ceilings are not known, or are those of a hard disk of unknown model;
+    /// empty when the limit was measured.
     pub(super) unknown: Vec<usize>,
+}
+
+impl Attribution {
+    /// How bad it is that this hop is the narrows: a limit by design, when that is known. Where a hop that is not known
+    /// may be narrower still, arithmetic has only shown what the path can do at most, and that is no reason for alarm.
+    pub(super) const fn severity(&self) -> Severity {
+        if self.unknown.is_empty() { Severity::Limit } else { Severity::Info }
+    }
+
+    /// The same in words, to stand after the name of the hop.
+    pub(super) const fn is_the_narrows(&self) -> &'static str {
+        if self.unknown.is_empty() {
+            "is the narrows of this path"
+        } else {
+            "is the narrowest hop of this path that is known"
+        }
+    }
 }
 
 /// What a decider found.

@@ -1,8 +1,9 @@
 //! The narrowest hop by arithmetic: the smallest ceiling divided by its traffic.
 
-use crate::ceiling::Ceiling;
 use crate::ceiling::narrow::{self, Narrow};
+use crate::ceiling::{Basis, Ceiling};
 use crate::path::{Hop, HopKind, HopSpec};
+use crate::units::BytesPerSec;
 
 use super::super::case::Case;
 use super::super::finding::{Confidence, Evidence};
@@ -36,15 +37,37 @@ pub(in crate::verdict) fn unknown_hops(case: &Case<'_>) -> Vec<usize> {
         .collect()
 }
 
+/// A hard disk of unknown model has the ceiling of the fastest ones; the slowest carry this part of it.
+const SLOW_DISK: f64 = 0.5;
+
+/// The hard disks of unknown model that may be narrower than `first`.
+fn slower_disks(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
+    let is_guess = |index| {
+        let limit = case.ceiling(index).and_then(Ceiling::limit);
+        limit.is_some_and(|limit| limit.basis == Basis::Guess)
+    };
+    case.hops()
+        .filter(|(index, hop)| match &hop.spec {
+            HopSpec::Device(device) => *index != first.hop && device.is_hard_disk && is_guess(*index),
+            _ => false,
+        })
+        .filter(|(index, _)| case.path_rate(*index).is_some_and(|rate| rate * SLOW_DISK < first.rate))
+        .map(|(index, _)| index)
+        .collect()
+}
+
 /// The hop with the smallest ceiling.
 pub(super) fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution, String> {
-    let unknown = unknown_hops(case);
+    let mut unknown = unknown_hops(case);
     let hop = |index: usize| case.path().hops.get(index);
     let first = ranked.first().filter(|first| {
         // Memory is the narrows of a path only when everything before it is known to be wider.
         unknown.is_empty() || hop(first.hop).map(Hop::kind) != Some(HopKind::Memory)
     });
     let Some(first) = first else { return Err(why_nothing_is_known(case, &unknown)) };
+    if hop(first.hop).map(Hop::kind) != Some(HopKind::Device) {
+        unknown.extend(slower_disks(case, first));
+    }
     let limit = case.ceiling(first.hop).and_then(Ceiling::limit);
     let evidence = limit
         .map(|limit| {
@@ -52,7 +75,7 @@ pub(super) fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution
             std::iter::once(Evidence::new("ceiling", limit.rate, &limit.formula)).chain(facts).collect()
         })
         .unwrap_or_default();
-    let guessed = limit.is_some_and(|limit| limit.basis == crate::ceiling::Basis::Guess);
+    let guessed = limit.is_some_and(|limit| limit.basis == Basis::Guess);
     let confidence = match (unknown.is_empty(), guessed) {
         (true, false) => Confidence::High,
         (false, false) => Confidence::Medium,
@@ -84,21 +107,42 @@ fn why_nothing_is_known(case: &Case<'_>, unknown: &[usize]) -> String {
     }
 }
 
-/// The narrowest hop that is another bottleneck than the one at `limiting`.
+/// The narrowest hop that is another bottleneck than the one at `limiting`. Of equally narrow ones it is the one that
+/// more of the traffic crosses: an uplink before the links that it feeds.
 pub(super) fn behind(case: &Case<'_>, ranked: &[Narrow], limiting: usize) -> Option<Narrow> {
     let first = case.path().hops.get(limiting)?;
     let first_rate = ranked.iter().find(|narrow| narrow.hop == limiting).map(|narrow| narrow.rate);
-    ranked
-        .iter()
-        .find(|narrow| {
-            let Some(other) = case.path().hops.get(narrow.hop) else { return false };
-            let same_rate = first_rate
-                .is_some_and(|rate| (rate.get() - narrow.rate.get()).abs() <= rate.get() * SAME_RATE);
-            narrow.hop != limiting
-                && !are_one_part(first, other)
-                && !(same_rate && are_parallel(case, first, other))
-        })
+    let is_another = |narrow: &&Narrow| {
+        let Some(other) = case.path().hops.get(narrow.hop) else { return false };
+        let same_rate = first_rate.is_some_and(|rate| is_same(rate, narrow.rate));
+        narrow.hop != limiting
+            && !are_one_part(first, other)
+            && !(same_rate && (are_parallel(case, first, other) || is_bond(case, first, other)))
+    };
+    let others: Vec<&Narrow> = ranked.iter().filter(is_another).collect();
+    let narrowest = others.first()?.rate;
+    let traffic = |narrow: &Narrow| case.path().hops.get(narrow.hop).map_or(0.0, |hop| case.traffic(hop));
+    others
+        .into_iter()
+        .take_while(|narrow| is_same(narrowest, narrow.rate))
+        .reduce(|best, other| if traffic(other) > traffic(best) { other } else { best })
         .copied()
+}
+
+fn is_same(a: BytesPerSec, b: BytesPerSec) -> bool {
+    (a.get() - b.get()).abs() <= a.get() * SAME_RATE
+}
+
+/// The hop at `index` and those that do the same at the same rate on branches beside it, in path order: the four drives
+/// of an array. Only together are they the narrows.
+pub(in crate::verdict) fn peers<'a>(case: &Case<'a>, index: usize) -> Vec<&'a Hop> {
+    let Some(first) = case.path().hops.get(index) else { return Vec::new() };
+    let rate = case.path_rate(index);
+    let is_peer = |other: usize, hop: &Hop| {
+        let same = rate.zip(case.path_rate(other)).is_some_and(|(a, b)| is_same(a, b));
+        other == index || same && are_parallel(case, first, hop)
+    };
+    case.hops().filter(|(other, hop)| is_peer(*other, hop)).map(|(_, hop)| hop).collect()
 }
 
 /// Whether two hops are the same wire seen twice: a switch or chipset, and the link of its upstream port.
@@ -113,8 +157,20 @@ pub(in crate::verdict) fn are_one_part(a: &Hop, b: &Hop) -> bool {
     }
 }
 
+/// Whether two hops are a bond of network interfaces and one of them.
+fn is_bond(case: &Case<'_>, a: &Hop, b: &Hop) -> bool {
+    let are_interfaces = a.kind() == HopKind::Network && b.kind() == HopKind::Network;
+    are_interfaces && (case.is_above(a, b) || case.is_above(b, a))
+}
+
 /// Whether two hops do the same on parallel branches: the links of two members of an array. Widening one of them
-/// alone changes nothing.
+/// alone changes nothing. What the branches share lies less deep, and carries more than each of them.
 fn are_parallel(case: &Case<'_>, a: &Hop, b: &Hop) -> bool {
-    a.kind() == b.kind() && a.id != b.id && !case.is_above(a, b) && !case.is_above(b, a)
+    let (one, other) = (case.traffic(a), case.traffic(b));
+    a.kind() == b.kind()
+        && a.id != b.id
+        && a.depth == b.depth
+        && (one - other).abs() <= SAME_RATE * one.max(other)
+        && !case.is_above(a, b)
+        && !case.is_above(b, a)
 }

@@ -92,7 +92,7 @@ fn the_slow_member_of_a_stripe_is_named_by_the_queue_that_it_holds() {
     let even = stripe().run(even);
     assert_eq!(even.limiting(), "device:nvme0n1");
     assert_eq!(even.finding(Code::RaidSlowMember), None);
-    assert!(even.path().sentence.contains("its 2 members"), "{}", even.path().sentence);
+    assert!(even.path().sentence.contains("its two members"), "{}", even.path().sentence);
 }
 
 #[test]

@@ -35,7 +35,8 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::testing::{Sketch, link, run};
+    use crate::machine::fact::Fact;
+    use crate::verdict::testing::{Sketch, express, link, run};
 
     /// A Gen3 x4 link carries 3592 MB/s in payloads of 256 bytes; the drive's counters saw all bytes.
     fn path(megabytes: f64) -> Sketch {
@@ -49,6 +50,22 @@ mod tests {
         let finding = path_above.finding(Code::AboveCeiling).expect("twice the link");
         assert_eq!(finding.hop.map(|hop| hop.to_string()).as_deref(), Some("link:0000:02:00.0"));
         assert!(path_above.path().measured.values().all(|measured| !measured.trusted));
+    }
+
+    #[test]
+    fn a_payload_that_was_assumed_leaves_room_up_to_the_raw_rate() {
+        // Nobody read the payload size of this link: with 512 bytes it carries 3752 MB/s, and raw it carries 3938.
+        let of = |megabytes| path(megabytes).finding(Code::AboveCeiling);
+        assert_eq!(of(3900.0), None);
+        assert!(of(3950.0).is_some());
+        let mut read = link((3, 4), (3, 4), (3, 4));
+        read.device.express = Fact::known(express(256, 256), "config");
+        let run = |megabytes: f64| {
+            let load = run(megabytes).disk("nvme0n1", megabytes, 31.0);
+            Sketch::drive(read.clone()).run(load).finding(Code::AboveCeiling)
+        };
+        assert_eq!(run(3750.0), None);
+        assert!(run(3800.0).is_some(), "5 % above 3592 MB/s is 3771");
     }
 
     #[test]

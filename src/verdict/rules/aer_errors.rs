@@ -10,7 +10,7 @@ use crate::path::LinkPort;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Link, wires};
-use super::link_width_degraded::capitalised;
+use super::super::sentence::capitalised;
 use super::{Context, Judged};
 
 /// Correctable errors since boot below this are those of training.

@@ -1,13 +1,15 @@
 //! `chipset_shared`: the path goes through the chipset's uplink, which everything behind the chipset shares.
 //!
-//! A `limit` when the uplink is the narrows of this path; `info` when devices behind it could together exceed it. A
-//! single disk behind a chipset with room is not worth a word.
+//! A `limit` when the uplink is known to be the narrows of this path; `info` when a hop that is not known may be
+//! narrower, or when the links behind it carry together more than it. A single disk behind a chipset with room is not
+//! worth a word.
 
 use crate::ceiling::pcie::rate;
 use crate::machine::Machine;
 use crate::path::{Hop, HopSpec, UplinkHop};
 use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
+use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::switch_oversubscribed::{Shared, raw_of};
 use super::{Context, Judged};
@@ -32,27 +34,29 @@ fn check_uplink(
     hop: &Hop,
     uplink: &UplinkHop,
 ) -> Option<Finding> {
-    let limits = judged.is_limit(index) || its_link(judged, uplink).is_some_and(|link| judged.is_limit(link));
+    let limit = std::iter::once(index)
+        .chain(its_link(judged, uplink))
+        .flat_map(|index| judged.limited_by(index))
+        .map(|(_, limit)| limit)
+        .min_by_key(|limit| limit.severity());
     let shared =
         raw(context.machine, uplink).and_then(|carries| Shared::of(context.machine, uplink, carries));
-    if !limits && shared.is_none() {
+    if limit.is_none() && shared.is_none() {
         return None;
     }
     let name = &uplink.name;
     let sharing = shared.as_ref().map(|shared| {
         let (devices, wanted, uplink) = (shared.devices, shared.wanted, shared.uplink);
         format!(
-            "{devices} devices share it and can move {wanted} together, it carries {uplink} (before packets)"
+            "the links of the {devices} devices behind it carry {wanted} together, it carries {uplink} (before packets)"
         )
     });
-    let summary = match (limits, sharing) {
-        (true, Some(sharing)) => format!("The uplink of the {name} is the narrows of this path; {sharing}."),
-        (true, None) => format!("The uplink of the {name} is the narrows of this path."),
-        (false, sharing) => {
-            format!("The path goes through the uplink of the {name}; {}.", sharing.unwrap_or_default())
-        }
+    let sharing = sharing.map(|sharing| format!("; {sharing}")).unwrap_or_default();
+    let summary = match limit {
+        Some(limit) => format!("The uplink of the {name} {}{sharing}.", limit.is_the_narrows()),
+        None => format!("The path goes through the uplink of the {name}{sharing}."),
     };
-    let severity = if limits { Severity::Limit } else { Severity::Info };
+    let severity = limit.map_or(Severity::Info, Attribution::severity);
     let advice = "Move what needs the rate to a slot or M.2 socket that the processor feeds.";
     Some(
         Finding::about(Code::ChipsetShared, severity, hop, summary)
@@ -98,9 +102,13 @@ mod tests {
     }
 
     fn path(behind: &[u8], uplink: f64) -> Sketch {
+        path_to(None, behind, uplink)
+    }
+
+    fn path_to(disk: Option<f64>, behind: &[u8], uplink: f64) -> Sketch {
         let hop = HopSpec::Chipset(x99(behind));
         Sketch::of("/dev/nvme0n1")
-            .device("nvme0n1", None)
+            .device("nvme0n1", disk)
             .link(link((2, 4), (2, 4), (2, 4)))
             .hop("Intel X99 chipset, DMI 2.0", hop, Some(uplink))
             .on(|machine| {
@@ -112,8 +120,12 @@ mod tests {
 
     #[test]
     fn an_uplink_that_is_the_narrows_is_a_limit() {
-        let finding = path(&[2], 1000.0).finding(Code::ChipsetShared).expect("narrower than the link");
-        assert_eq!(finding.severity, Severity::Limit);
+        let of = |disk: Option<f64>| {
+            let narrow = path_to(disk, &[2], 1000.0).finding(Code::ChipsetShared);
+            narrow.expect("narrower than the link").severity
+        };
+        assert_eq!(of(Some(3000.0)), Severity::Limit);
+        assert_eq!(of(None), Severity::Info, "the drive may be slower");
     }
 
     #[test]

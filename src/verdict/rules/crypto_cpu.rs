@@ -4,7 +4,7 @@ use crate::machine::fact::Fact;
 use crate::path::{CryptHop, HopKind, HopSpec};
 use crate::units::{Bytes, human};
 
-use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
+use super::super::finding::{Advice, Code, Evidence, Finding};
 use super::super::gain;
 use super::{Context, Judged};
 
@@ -18,10 +18,10 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         .filter_map(|(index, hop, _, limit)| {
             let HopSpec::Crypt(crypt) = &hop.spec else { return None };
             let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-            let summary = format!("Encryption is the narrows of this path{rate}: {}.", described(crypt));
+            let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
             let gain = gain::of_removing(judged, index);
             Some(
-                Finding::about(Code::CryptoCpu, Severity::Limit, hop, summary)
+                Finding::about(Code::CryptoCpu, limit.severity(), hop, summary)
                     .with_confidence(limit.confidence)
                     .with_evidence(limit.evidence.clone())
                     .with_evidence(cipher_evidence(crypt))

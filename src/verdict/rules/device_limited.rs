@@ -1,9 +1,13 @@
-//! `device_limited`: the device itself is the narrows, as it should be.
+//! `device_limited`: the device itself is the narrows, as it should be. Of a virtual disk it can only be said what it
+//! delivers: what carries it is the host's.
 
-use crate::path::HopKind;
+use crate::ceiling::medium;
+use crate::path::{Hop, HopKind, HopSpec};
 
-use super::super::attribution::Cause;
-use super::super::finding::{Code, Finding, Severity};
+use super::super::attribution::{Attribution, Cause, peers};
+use super::super::case::Case;
+use super::super::finding::{Code, Confidence, Finding, Severity};
+use super::super::trust::Audit;
 use super::{Context, Judged};
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -12,14 +16,39 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .into_iter()
         // A slow member is a fault of its array, and has a finding of its own.
         .filter(|(_, _, _, limit)| limit.cause != Cause::SlowMember)
-        .map(|(_, hop, _, limit)| {
-            let rate = limit.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
-            let summary = format!("The device itself is the narrows, as it should be: {}{rate}.", hop.name);
-            Finding::about(Code::DeviceLimited, Severity::Info, hop, summary)
-                .with_confidence(limit.confidence)
-                .with_evidence(limit.evidence.clone())
+        // A run that failed or was cut short says nothing of what the device can do.
+        .filter(|(_, _, direction, _)| judged.audits.get(direction).is_none_or(Audit::is_clean))
+        .map(|(_, hop, direction, limit)| {
+            Finding::about(
+                Code::DeviceLimited,
+                Severity::Info,
+                hop,
+                summary(&judged.case(direction), hop, limit),
+            )
+            .with_confidence(limit.confidence)
+            .with_evidence(limit.evidence.clone())
         })
         .collect()
+}
+
+fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
+    // The class of a hard disk of unknown model says what it does at most.
+    let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
+    let at_most = if is_class && limit.confidence == Confidence::Low { "at most " } else { "" };
+    let rate = limit.rate.map(|rate| format!(", {at_most}{rate}")).unwrap_or_default();
+    match &hop.spec {
+        HopSpec::Device(device) if medium::is_virtual(device) => {
+            let rate = limit.rate.map_or_else(|| "what it does".to_owned(), |rate| rate.to_string());
+            format!("The virtual disk {} delivers {rate}; what carries it is the host's.", device.block)
+        }
+        _ => {
+            let more = match peers(case, limit.hop).len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more like it", count - 1),
+            };
+            format!("The device itself is the narrows, as it should be: {}{more}{rate}.", hop.name)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -33,6 +62,19 @@ mod tests {
         assert_eq!(path.finding(Code::DeviceLimited).map(|f| f.severity), Some(Severity::Info));
         assert!(path.alarms().is_empty());
         assert!(!path.judge().has_faults_or_limits());
+    }
+
+    #[test]
+    fn of_a_virtual_disk_it_is_said_what_it_delivers() {
+        let disk = |hop: &mut crate::path::Hop| {
+            if let crate::path::HopSpec::Device(device) = &mut hop.spec {
+                device.synthetic = Some("virtio".to_owned());
+            }
+        };
+        let path = Sketch::of("/dev/vda").device("vda", None).change(disk);
+        let path = path.run(run(2000.0).disk("vda", 2000.0, 31.0));
+        let finding = path.finding(Code::DeviceLimited).expect("the disk holds the queue");
+        assert_eq!(finding.summary, "The virtual disk vda delivers 2 GB/s; what carries it is the host's.");
     }
 
     #[test]

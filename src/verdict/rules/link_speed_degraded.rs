@@ -2,15 +2,15 @@
 //!
 //! Speed changes with power state, so an idle reading proves nothing for a device that saves power. Three readings
 //! are proof, in this order: a speed that was read while load ran; a Target Link Speed below what both ends can do
-//! (software or firmware holds the link down); and, for a device that is awake and of a kind that keeps its speed
-//! (drives, adapters, wired network, switches), the idle reading, with less confidence.
+//! (software or firmware holds the link down); and, for a device of a kind that keeps its speed (drives, adapters, wired
+//! network, switches), the idle reading, with less confidence, when no saving of power explains it.
 
 use crate::units::GtPerSec;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::{Link, wires};
-use super::link_width_degraded::capitalised;
+use super::super::sentence::capitalised;
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -31,10 +31,13 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let forced = link.forced_below(common).filter(|(_, target, _)| *target >= speed);
     let confidence = match (loaded.is_some(), forced.is_some()) {
         (true, _) | (false, true) => Confidence::High,
-        (false, false) if is_asleep(link) => return None,
+        (false, false) if saves_power(link).is_some() => return None,
         (false, false) => Confidence::Medium,
     };
-    let when = if loaded.is_some() { "under load" } else { "while idle" };
+    let runs = match loaded {
+        Some(speed) => format!("runs at {speed} under load"),
+        None => format!("is idle now at {speed}"),
+    };
     let place = link.place();
     let why = match &forced {
         Some((port, target, _)) => {
@@ -42,7 +45,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         }
         None => String::new(),
     };
-    let summary = format!("{place} runs at {speed} {when}, although both its ends can do {common}{why}.");
+    let summary = format!("{place} {runs}, although both its ends can do {common}{why}.");
     let mut evidence = link.speed_evidence();
     evidence.extend(loaded.map(|speed| {
         let source = format!("/sys/bus/pci/devices/{}/current_link_speed", link.link.device.address);
@@ -61,9 +64,19 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     )
 }
 
-/// Whether the device sleeps, so that its speed says nothing.
-pub(super) fn is_asleep(link: &Link<'_>) -> bool {
-    link.link.device.power_state.value().is_some_and(|state| state != "D0" && state != "unknown")
+/// What explains that the link of an idle device is slow, so that its speed says nothing: the device sleeps, or it is a
+/// drive whose link may go to L1 between requests (PCIe Base Specification, Active State Power Management).
+pub(super) fn saves_power(link: &Link<'_>) -> Option<Evidence> {
+    let device = &link.link.device;
+    let asleep = device.power_state.value().is_some_and(|state| state != "D0" && state != "unknown");
+    let aspm = link.is_storage() && device.express.value().is_some_and(|express| express.aspm_l1);
+    match (asleep, aspm) {
+        (true, _) => Some(Evidence::from_fact("power state", &device.power_state)),
+        (false, true) => {
+            Some(Evidence::new("power saving of the link", "L1 is on", device.express.source().as_str()))
+        }
+        (false, false) => None,
+    }
 }
 
 fn advice(
@@ -105,6 +118,7 @@ fn advice(
 mod tests {
     use super::*;
     use crate::machine::fact::Fact;
+    use crate::machine::pci::Express;
     use crate::path::LinkHop;
     use crate::verdict::testing::{BRIDGE, DISPLAY, Sketch, WIFI, at, express, link, link_of, run};
 
@@ -116,7 +130,7 @@ mod tests {
     fn an_awake_drive_below_both_ends_is_a_fault_with_medium_confidence_while_idle() {
         let finding = found(link((1, 4), (5, 4), (5, 4))).expect("Gen1 of Gen5");
         assert_eq!((finding.severity, finding.confidence), (Severity::Fault, Confidence::Medium));
-        assert!(finding.summary.contains("2.5 GT/s while idle"), "{}", finding.summary);
+        assert!(finding.summary.contains("is idle now at 2.5 GT/s"), "{}", finding.summary);
     }
 
     #[test]
@@ -152,6 +166,9 @@ mod tests {
     fn healthy_idle_and_foreign_links_are_silent() {
         let mut asleep = link((1, 4), (4, 4), (4, 4));
         asleep.device.power_state = Fact::known("D3hot".to_owned(), "power_state");
+        let mut resting = link((1, 4), (4, 4), (4, 4));
+        resting.device.express =
+            Fact::known(Express { aspm_l1: true, ..express(512, 256) }, "/sys/bus/pci/devices/…/config");
         let tunnel = LinkHop { not_a_wire: Some("tunnel".into()), ..link((1, 4), (4, 4), (4, 4)) };
         let cases = [
             ("a Gen4 drive in a Gen3 slot", link((3, 4), (4, 4), (3, 4))),
@@ -159,6 +176,7 @@ mod tests {
             ("an idle graphics card", link_of(DISPLAY, (1, 16), (4, 16), (4, 16))),
             ("a Wi-Fi card", link_of(WIFI, (1, 1), (2, 1), (3, 1))),
             ("a sleeping drive", asleep),
+            ("a drive whose link saves power", resting),
             ("a tunnel", tunnel),
             ("one end only", LinkHop { port: None, ..link((1, 4), (4, 4), (4, 4)) }),
         ];

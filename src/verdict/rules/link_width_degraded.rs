@@ -13,6 +13,7 @@ use crate::units::Lanes;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::{Link, wires};
+use super::super::sentence::capitalised;
 use super::{Context, Judged};
 
 /// What holds lanes back.
@@ -131,18 +132,14 @@ fn advice(cause: &Cause<'_>, gain: Option<crate::units::BytesPerSec>) -> Vec<Adv
     }
 }
 
-/// The sentence with a capital letter.
-pub(super) fn capitalised(sentence: &str) -> String {
-    let mut chars = sentence.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::machine::fact::Fact;
+    use crate::machine::pci::PciId;
     use crate::path::{HopSpec, LinkHop, UplinkHop};
     use crate::units::human;
+    use crate::verdict::judge;
     use crate::verdict::testing::{BRIDGE, DISPLAY, Sketch, WIFI, at, link, link_of};
 
     fn x99_slot() -> BoardSlot {
@@ -243,6 +240,12 @@ mod tests {
         assert_eq!(chipset.finding(Code::LinkWidthDegraded), None);
         let card =
             Sketch::of("/dev/sda").device("sda", None).hop("PEX", HopSpec::Switch(hop), None).link(uplink);
+        let mut c62x = card.subject.clone();
+        if let Some(HopSpec::Link(link)) = c62x.path.hops.last_mut().map(|hop| &mut hop.spec) {
+            link.device.id = Fact::known(PciId { vendor: 0x8086, device: 0x37c0 }, "device");
+        }
+        let verdict = judge(&card.machine, &[c62x]);
+        assert!(verdict.findings.iter().all(|finding| finding.code != Code::LinkWidthDegraded));
         let finding = card.finding(Code::LinkWidthDegraded).expect("a switch above storage");
         assert_eq!(finding.confidence, Confidence::Medium);
     }

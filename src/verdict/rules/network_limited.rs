@@ -1,10 +1,12 @@
 //! `network_limited`: the network is the narrows of a path to a server.
+//!
+//! A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
 
 use crate::path::{Hop, HopKind, HopSpec};
 use crate::units::Bytes;
 
 use super::super::attribution::{Attribution, Cause};
-use super::super::finding::{Advice, Code, Finding, Severity};
+use super::super::finding::{Advice, Code, Finding};
 use super::super::gain;
 use super::{Context, Judged};
 
@@ -16,7 +18,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .limits_of_kind(HopKind::Network)
         .into_iter()
         .map(|(index, hop, _, limit)| {
-            Finding::about(Code::NetworkLimited, Severity::Limit, hop, summary(hop, limit))
+            Finding::about(Code::NetworkLimited, limit.severity(), hop, summary(hop, limit))
                 .with_confidence(limit.confidence)
                 .with_evidence(limit.evidence.clone())
                 .with_advice(advice(judged, index, hop))
@@ -25,10 +27,10 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 }
 
 fn summary(hop: &Hop, limit: &Attribution) -> String {
-    let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+    let rate = limit.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
     match limit.cause {
         Cause::Network => format!("The network behind {} is the narrows of this path{rate}.", hop.name),
-        _ => format!("The network is the narrows of this path: {}{rate}.", hop.name),
+        _ => format!("The network {}: {}{rate}.", limit.is_the_narrows(), hop.name),
     }
 }
 
@@ -52,8 +54,10 @@ fn advice(judged: &Judged<'_>, index: usize, hop: &Hop) -> Vec<Advice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::block::Remote;
     use crate::machine::fact::Fact;
     use crate::path::NetworkHop;
+    use crate::verdict::Severity;
     use crate::verdict::testing::{Sketch, link};
 
     fn path(megabytes: f64, mtu: u64) -> Sketch {
@@ -72,6 +76,14 @@ mod tests {
         assert_eq!(finding.advice.len(), 2);
         assert!(finding.advice[0].gain_bytes_per_second.is_some());
         assert_eq!(path(1238.0, 9000).finding(Code::NetworkLimited).map(|f| f.advice.len()), Some(1));
+    }
+
+    #[test]
+    fn a_healthy_network_before_a_server_that_nobody_measured_is_no_limit() {
+        let path = path(118.0, 1500).unknown("server", HopSpec::Remote(Remote::default()));
+        let finding = path.finding(Code::NetworkLimited).expect("the narrowest that is known");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(!path.judge().has_faults_or_limits());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::path::HopSpec;
 
+use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::{Context, Judged};
@@ -16,15 +17,15 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         if socket.device_node == socket.reader_node {
             return None;
         }
-        let limits = judged.is_limit(index);
+        let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
         let (device, reader) = (socket.device_node, socket.reader_node);
         let summary = format!(
             "The device is on NUMA node {device} and is used from node {reader}: every byte crosses {}{}.",
             hop.name,
-            if limits { ", which is the narrows of this path" } else { "" },
+            limit.map(|limit| format!(", which {}", limit.is_the_narrows())).unwrap_or_default(),
         );
-        let gain = gain::of_removing(judged, index).filter(|_| limits);
-        let severity = if limits { Severity::Limit } else { Severity::Info };
+        let gain = limit.and_then(|_| gain::of_removing(judged, index));
+        let severity = limit.map_or(Severity::Info, Attribution::severity);
         let cpus = context
             .machine
             .cpus
@@ -40,7 +41,7 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         });
         Some(
             Finding::about(Code::NumaRemote, severity, hop, summary)
-                .with_confidence(if limits { Confidence::High } else { Confidence::Medium })
+                .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
                 .with_evidence([
                     Evidence::new("node of the device", device, "/sys/bus/pci/devices/*/numa_node"),
                     Evidence::new("node of the processors", reader, "/sys/devices/system/node"),

@@ -2,8 +2,8 @@
 
 use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Link, wires};
-use super::link_speed_degraded::is_asleep;
-use super::link_width_degraded::capitalised;
+use super::super::sentence::capitalised;
+use super::link_speed_degraded::saves_power;
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -18,15 +18,16 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     }
     let loaded = link.speed_under_load(judged);
     let sped_up = loaded.is_some_and(|loaded| loaded >= common);
-    // Without load only a device that sleeps, or a kind that is known to idle, explains itself.
-    let explains_itself = loaded.is_none() && (is_asleep(link) || link.is_display());
+    // Without load only a device that saves power, or a kind that is known to idle, explains itself.
+    let explanation = saves_power(link);
+    let explains_itself = loaded.is_none() && (explanation.is_some() || link.is_display());
     if !sped_up && !explains_itself {
         return None;
     }
     let proof = if sped_up { " and sped up under load" } else { "" };
     let summary = format!("{} idles at {speed}{proof}; it can do {common}.", link.place());
     let mut evidence = link.speed_evidence();
-    evidence.push(Evidence::from_fact("power state", &link.link.device.power_state));
+    evidence.extend(explanation);
     evidence.extend(loaded.map(|loaded| Evidence::new("speed under load", loaded, "current_link_speed")));
     Some(
         Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary))

@@ -3,12 +3,14 @@
 //! A hard disk never fills SATA, whatever the generation, and a solid-state drive at 6 Gbit/s is as fast as SATA gets.
 //! Neither deserves a finding unless a run shows that SATA is full.
 
+use crate::ceiling::sata;
 use crate::machine::block::Sata;
 use crate::path::{Hop, HopSpec};
 use crate::units::BitsPerSec;
 
-use super::super::attribution::Cause;
+use super::super::attribution::{Attribution, Cause};
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::gain;
 use super::{Context, Judged};
 
 /// The fastest SATA generation in Gbit/s.
@@ -20,14 +22,12 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         let HopSpec::Sata(sata) = &hop.spec else { return None };
         let speed = *sata.speed.value()?;
         let slower = sata.port_speed.value().is_some_and(|port| port.get() > speed.get());
-        let proven = judged.limited_by(index).any(|(_, limit)| limit.cause == Cause::Explained);
+        let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
+        let proven = limit.filter(|limit| limit.cause == Cause::Explained);
         match (is_solid_state(judged, hop), slower) {
-            (true, true) => Some(degraded(hop, sata, speed)),
-            (true, false) if speed.get() < FASTEST && judged.is_limit(index) => {
-                Some(narrows(hop, sata, speed))
-            }
-            _ if proven => Some(narrows(hop, sata, speed)),
-            _ => None,
+            (true, true) => Some(degraded(judged, index, hop, sata)),
+            (true, false) if speed.get() < FASTEST => limit.map(|limit| narrows(hop, sata, speed, limit)),
+            _ => proven.map(|limit| narrows(hop, sata, speed, limit)),
         }
     })
     .collect()
@@ -49,7 +49,10 @@ fn evidence(sata: &Sata) -> [Evidence; 2] {
     ]
 }
 
-fn degraded(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
+fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Finding {
+    let speed = sata.speed.value().map(ToString::to_string).unwrap_or_default();
+    let better = sata::of_sata(&Sata { speed: sata.port_speed.clone(), ..sata.clone() });
+    let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
     let port = sata.port_speed.value().map(ToString::to_string).unwrap_or_default();
     let summary = format!(
         "The solid-state drive on {} runs at {speed}, and the port can do {port}: a bad cable, or an old drive.",
@@ -59,18 +62,21 @@ fn degraded(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
         .with_confidence(Confidence::Medium)
         .with_evidence(evidence(sata))
         .with_advice([
-            Advice::new("Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`."),
+            Advice::with_gain(
+                "Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`.",
+                gain,
+            ),
             Advice::new("Check in the drive's data sheet that it is made for the port's speed."),
         ])
 }
 
-fn narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec) -> Finding {
-    let summary = format!("SATA is the narrows of this path: {} runs at {speed}.", sata.port);
+fn narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec, limit: &Attribution) -> Finding {
+    let summary = format!("SATA {}: {} runs at {speed}.", limit.is_the_narrows(), sata.port);
     let advice = match speed.get() < FASTEST {
         true => "Move the drive to a 6 Gbit/s port.",
         false => "SATA gets no faster; an NVMe drive does.",
     };
-    Finding::about(Code::SataLimited, Severity::Limit, hop, summary)
+    Finding::about(Code::SataLimited, limit.severity(), hop, summary)
         .with_evidence(evidence(sata))
         .with_advice([Advice::new(advice)])
 }
@@ -96,10 +102,11 @@ mod tests {
 
     #[test]
     fn a_solid_state_drive_below_its_port_is_a_fault() {
-        assert_eq!(
-            path(3.0, 6.0, false).finding(Code::SataLimited).map(|f| f.severity),
-            Some(Severity::Fault)
-        );
+        let finding = path(3.0, 6.0, false).finding(Code::SataLimited).expect("half of what the port can");
+        assert_eq!(finding.severity, Severity::Fault);
+        // 600 MB/s × 0.933 less the 276 MB/s of this path.
+        let gain = finding.advice[0].gain_bytes_per_second.map(|gain| (gain.get() / 1e6).round());
+        assert_eq!(gain, Some(284.0));
     }
 
     #[test]

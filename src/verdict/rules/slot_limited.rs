@@ -12,7 +12,8 @@ use super::super::case::Case;
 use super::super::finding::{Advice, Code, Confidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::{Link, wires};
-use super::link_width_degraded::{self, capitalised};
+use super::super::sentence::capitalised;
+use super::link_width_degraded;
 use super::{Context, Judged};
 use crate::ceiling::{Direction, pcie};
 

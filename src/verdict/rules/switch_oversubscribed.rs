@@ -1,11 +1,15 @@
 //! `switch_oversubscribed`: the devices behind a switch can together do more than its uplink.
+//!
+//! A `limit` where the uplink is the narrows of the path, or where the drives and wires behind it are known to deliver
+//! more than it carries. Where only their links do, `info`: the drives may be slower than their links.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ceiling::pcie::rate;
+use crate::ceiling::{Basis, Ceiling, Direction};
 use crate::machine::Machine;
 use crate::machine::pci::{PciAddress, PciDevice};
-use crate::path::{HopSpec, UplinkHop};
+use crate::path::{Hop, HopId, HopSpec, UplinkHop};
 use crate::units::BytesPerSec;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -28,11 +32,12 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         .filter_map(|(hop, switch)| {
             let shared = Shared::of(context.machine, switch, raw_of(context.machine, switch.address)?)?;
             let summary = format!(
-                "{} devices behind the switch {} can move {} together, and its uplink carries {} (before packets).",
+                "The links of {} devices behind the switch {} carry {} together, and its uplink {} (before packets).",
                 shared.devices, switch.address, shared.wanted, shared.uplink
             );
+            let severity = severity(context, judged, switch, &shared);
             Some(
-                Finding::about(Code::SwitchOversubscribed, Severity::Limit, hop, summary)
+                Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
                     .with_confidence(Confidence::High)
                     .with_evidence(shared.evidence(switch))
                     .with_advice([Advice::new(
@@ -41,6 +46,48 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
             )
         })
         .collect()
+}
+
+fn severity(context: &Context<'_>, judged: &Judged<'_>, switch: &UplinkHop, shared: &Shared) -> Severity {
+    let is_uplink = |hop: &Hop| match &hop.spec {
+        HopSpec::Link(link) => link.device.address == switch.address,
+        HopSpec::Switch(other) => other.address == switch.address,
+        _ => false,
+    };
+    let hops = judged.subject.path.hops.iter().enumerate().filter(|(_, hop)| is_uplink(hop));
+    let limits = hops.flat_map(|(index, _)| judged.limited_by(index));
+    let proven = limits.map(|(_, limit)| limit.severity()).min();
+    let delivered: Option<BytesPerSec> = shared
+        .rates
+        .iter()
+        .map(|(address, link)| delivers(context, *address).map(|rate| rate.min(*link)))
+        .sum();
+    let exceeds = delivered.is_some_and(|rate| rate.get() > shared.uplink.get() * FITS);
+    proven.unwrap_or(if exceeds { Severity::Limit } else { Severity::Info })
+}
+
+/// What the media behind a function are known to deliver; all of what its link carries for a network card, whose
+/// wires were counted. `None` where that is not known.
+fn delivers(context: &Context<'_>, address: PciAddress) -> Option<BytesPerSec> {
+    let device = context.machine.pci.get(&address)?;
+    if device.is_network() {
+        return Some(BytesPerSec::new(f64::INFINITY));
+    }
+    let is_link = |hop: &Hop| match &hop.spec {
+        HopSpec::Link(link) => link.device.address == address,
+        _ => false,
+    };
+    let mut media: BTreeMap<HopId, Option<BytesPerSec>> = BTreeMap::new();
+    for judged in context.judged {
+        let case = judged.case(Direction::Read);
+        let Some((_, link)) = case.hops().find(|(_, hop)| is_link(hop)) else { continue };
+        for (index, hop, _) in case.leaves().into_iter().filter(|(_, hop, _)| case.is_above(hop, link)) {
+            let known = case.ceiling(index).and_then(Ceiling::limit);
+            let known = known.filter(|limit| limit.basis != Basis::Guess).map(|limit| limit.rate);
+            media.insert(hop.id.clone(), known);
+        }
+    }
+    if media.is_empty() { None } else { media.into_values().sum() }
 }
 
 /// What shares an uplink.
@@ -121,7 +168,7 @@ mod tests {
     use crate::machine::fact::Fact;
     use crate::machine::nic::Nic;
     use crate::units::BitsPerSec;
-    use crate::verdict::testing::{BRIDGE, ETHERNET, NVME, Sketch, at, function};
+    use crate::verdict::testing::{BRIDGE, ETHERNET, NVME, Sketch, at, function, link, on_bus};
 
     /// Devices with these links (class, generation, width) behind a Gen3 switch with this width of uplink.
     fn behind(uplink: u8, devices: &[(u32, (u8, u8))]) -> Sketch {
@@ -146,13 +193,30 @@ mod tests {
     fn four_drives_behind_x8_are_too_many_and_behind_x16_they_fit() {
         let drives = [(NVME, (3, 4)); 4];
         let finding = behind(8, &drives).finding(Code::SwitchOversubscribed).expect("2:1");
-        assert_eq!(finding.severity, Severity::Limit);
+        assert_eq!(finding.severity, Severity::Info, "the drives may be slower than their links");
         assert!(
             finding.summary.contains("15.8 GB/s") && finding.summary.contains("7.88 GB/s"),
             "{}",
             finding.summary
         );
         assert_eq!(behind(16, &drives).finding(Code::SwitchOversubscribed), None);
+    }
+
+    #[test]
+    fn drives_that_are_known_to_deliver_more_than_the_uplink_make_it_a_limit() {
+        let of = |drive: f64| {
+            let devices = [(NVME, (3, 4)); 4];
+            let mut sketch = behind(8, &devices);
+            for (bus, name) in (10..).zip(["a", "b", "c", "d"]) {
+                let path = Sketch::of(name).device(name, Some(drive));
+                let path = path.link(on_bus(bus, link((3, 4), (3, 4), (3, 4))));
+                sketch = sketch.beside(path);
+            }
+            sketch.finding(Code::SwitchOversubscribed).map(|finding| finding.severity)
+        };
+        // Four times 3.5 GB/s are more than the 7.88 GB/s of eight lanes, and four times 1.5 are not.
+        assert_eq!(of(3500.0), Some(Severity::Limit));
+        assert_eq!(of(1500.0), Some(Severity::Info));
     }
 
     #[test]

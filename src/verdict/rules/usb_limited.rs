@@ -2,17 +2,24 @@
 //!
 //! A device that knows USB 3 and is connected at 480 Mbit/s announces version 2.10 or later (USB 3.2 specification,
 //! section 9.2.6.6): a cable without the fast pairs, or a USB 2 port. That can be changed. At a fast speed below the
-//! port's nobody but the maker can tell device from cable, so it is a `limit` and only where USB is the narrows.
+//! port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the narrows, and
+//! `info` where the drive behind it may be slower.
 
+use crate::ceiling::usb;
 use crate::machine::block::Usb;
+use crate::machine::fact::Fact;
 use crate::path::{Hop, HopSpec};
 use crate::units::BitsPerSec;
 
+use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::gain;
 use super::{Context, Judged};
 
 /// High Speed of USB 2.0 in Mbit/s.
 const HIGH_SPEED: f64 = 480.0;
+/// The slowest rate of USB 3 in Mbit/s.
+const SUPER_SPEED: f64 = 5000.0;
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let hops = judged.subject.path.hops.iter().enumerate();
@@ -20,9 +27,9 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         let HopSpec::Usb(usb) = &hop.spec else { return None };
         let speed = *usb.speed.value()?;
         if speed.get() <= HIGH_SPEED * 1e6 && announces_usb3(usb) {
-            return Some(slow_cable(hop, usb, speed));
+            return Some(slow_cable(judged, index, hop, usb));
         }
-        judged.is_limit(index).then(|| narrows(hop, usb, speed))
+        judged.limited_by(index).next().map(|(_, limit)| narrows(hop, usb, speed, limit))
     })
     .collect()
 }
@@ -47,33 +54,39 @@ fn evidence(usb: &Usb) -> Vec<Evidence> {
     ]
 }
 
-fn slow_cable(hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
+fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb) -> Finding {
+    let speed = usb.speed.value().map(ToString::to_string).unwrap_or_default();
     let version = usb.version.value().map(String::as_str).unwrap_or_default().trim();
     let summary = format!(
         "USB device {} runs at {speed} and announces USB {version}, which only devices with USB 3 do: cable or port \
          lack the fast pairs.",
         usb.device
     );
+    // What every USB 3 device can do; whether this one can do more is not known.
+    let fast = Usb { speed: Fact::known(BitsPerSec::from_mbit(SUPER_SPEED), "USB 3.0"), ..usb.clone() };
+    let better = usb::of_usb(&fast);
+    let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
     Finding::about(Code::UsbLimited, Severity::Fault, hop, summary)
         .with_confidence(Confidence::Medium)
         .with_evidence(evidence(usb))
         .with_advice([
-            Advice::new("Use a cable that is made for USB 3, pushed all the way in."),
-            Advice::new("Use a USB 3 port, directly and not through a hub."),
+            Advice::with_gain("Use a cable that is made for USB 3, pushed all the way in.", gain),
+            Advice::with_gain("Use a USB 3 port, directly and not through a hub.", gain),
         ])
 }
 
-fn narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
+fn narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec, limit: &Attribution) -> Finding {
     let below = usb.root_hub_speed.value().is_some_and(|hub| hub.get() > speed.get());
     let why = if below { "; the port can do more, so device or cable set it" } else { "" };
-    let summary = format!("USB is the narrows of this path: device {} runs at {speed}{why}.", usb.device);
+    let is = limit.is_the_narrows();
+    let summary = format!("USB {is}: device {} runs at {speed}{why}.", usb.device);
     let one_at_a_time = usb.driver.value().is_some_and(|driver| driver == "usb-storage");
     let advice = one_at_a_time.then(|| {
         Advice::new(
             "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.",
         )
     });
-    Finding::about(Code::UsbLimited, Severity::Limit, hop, summary)
+    Finding::about(Code::UsbLimited, limit.severity(), hop, summary)
         .with_confidence(Confidence::Medium)
         .with_evidence(evidence(usb))
         .with_advice(advice)
@@ -85,7 +98,6 @@ fn narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::fact::Fact;
     use crate::verdict::testing::Sketch;
 
     fn path(speed: f64, version: &str, port: f64, disk: Option<f64>) -> Sketch {
@@ -106,13 +118,18 @@ mod tests {
         let finding = path(480.0, " 2.10", 480.0, None).finding(Code::UsbLimited).expect("a slow cable");
         assert_eq!(finding.severity, Severity::Fault);
         assert!(finding.summary.contains("480 Mbit/s"), "{}", finding.summary);
+        // 5 Gbit/s through usb-storage carry 414 MB/s, and the path had 48.
+        let gain = finding.advice[0].gain_bytes_per_second.map(|gain| (gain.get() / 1e6).round());
+        assert_eq!(gain, Some(366.0));
     }
 
     #[test]
     fn a_usb_2_device_is_a_limit_and_the_driver_is_advised_on() {
-        let finding = path(480.0, " 2.00", 480.0, None).finding(Code::UsbLimited).expect("USB 2");
+        let finding = path(480.0, " 2.00", 480.0, Some(500.0)).finding(Code::UsbLimited).expect("USB 2");
         assert_eq!(finding.severity, Severity::Limit);
         assert!(finding.advice[0].action.contains("UAS"));
+        let unknown = path(480.0, " 2.00", 480.0, None).finding(Code::UsbLimited).expect("USB 2");
+        assert_eq!(unknown.severity, Severity::Info, "the stick may be slower");
     }
 
     #[test]

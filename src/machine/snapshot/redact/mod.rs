@@ -4,10 +4,10 @@
 //! link. Tokens are numbered in the order in which secrets are met, not derived from them, so nothing can be guessed
 //! back. What is taken out:
 //!
-//! - serial numbers, WWNs, UUIDs, NQNs and IQNs, keys ([`vault`], [`patterns`], [`files`], [`binary`], [`smbios`]);
-//! - MAC addresses, and IP addresses, which become documentation addresses that are routed alike ([`address`]);
-//! - the host name and the names of servers ([`words`]);
-//! - mount points and file names outside well-known places, exported paths, user names ([`places`], [`mounts`]).
+//! - serial numbers, WWNs, UUIDs, NQNs and IQNs, keys (`vault`, `patterns`, `files`, `binary`, `smbios`);
+//! - MAC addresses, and IP addresses, which become documentation addresses that are routed alike (`address`);
+//! - the host name and the names of servers (`words`);
+//! - mount points and file names outside well-known places, exported paths, user names (`places`, `mounts`).
 //!
 //! Names that people give to volume groups, pools and arrays stay, but for the host name in them.
 

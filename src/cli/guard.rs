@@ -1,0 +1,118 @@
+//! `narrows guard`: may narrows write to this device? Writes nothing.
+
+use std::path::Path;
+
+use super::args::GuardArgs;
+use super::{FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::load::guard::{self, Device, Examined, Identity, Medium, Usage, Use, UseKind};
+use crate::machine::root::Root;
+use crate::machine::target::{self, Found};
+use crate::machine::usage::{self, DeviceUsage, DeviceUse, How};
+use crate::report;
+
+/// Opens the device, reads who uses it, examines it and all that belongs to it, and decides.
+///
+/// # Errors
+/// [`Failure`] when there is no such device, or it cannot be opened.
+pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
+    let root = Root::live();
+    let name = block_device(&root, &args.device)?;
+    // The handle comes first: while it is open, the number belongs to this device.
+    let device = open(&name)
+        .map_err(|error| Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned)))?;
+    let usage = plain(usage::read(&root, &name));
+    let examined: Vec<Examined> =
+        usage.family.iter().map(|member| examine(&root, member, &name, &device)).collect();
+    let size = device.size();
+    let reasons = match guard::decide(device, &usage, &examined, args.i_own.as_deref()) {
+        Ok(_) => Vec::new(),
+        Err(refusal) => refusal.reasons,
+    };
+    let names = examined.into_iter().map(|examined| examined.device).collect();
+    let shown = report::guard::build(&name, size, names, &reasons);
+    output::data(&render(&shown, args.json)?)?;
+    Ok(if shown.may_write { NOTHING_FOUND } else { FINDINGS })
+}
+
+fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Failure> {
+    if !json {
+        return Ok(report::guard::render(shown));
+    }
+    let json = serde_json::to_string_pretty(shown)
+        .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
+    Ok(json + "\n")
+}
+
+/// The kernel name of what was typed.
+fn block_device(root: &Root, typed: &str) -> Result<String, Failure> {
+    match target::find(root, typed) {
+        Ok(Found::Block(name)) => Ok(name),
+        Ok(_) => Err(Failure::new(format!("`{typed}` is not a block device"))
+            .hint("name a block device such as /dev/nvme1n1; scratch files need no permission")),
+        Err(error) => Err(Failure::new(error.to_string()).maybe_hint(error.hint())),
+    }
+}
+
+/// Opens a device by its kernel name, in which `!` stands for a slash.
+fn open(name: &str) -> Result<Device, crate::load::LoadError> {
+    Device::open(Path::new(&format!("/dev/{}", name.replace('!', "/"))))
+}
+
+/// Examines one member of the family; `device` is the one that was asked about and is open already.
+fn examine(root: &Root, member: &str, name: &str, device: &Device) -> Examined {
+    if member == name {
+        return guard::examine(member, device);
+    }
+    let failed = |error: String| Examined {
+        device: member.to_owned(),
+        signatures: Vec::new(),
+        unreadable: Some(error),
+    };
+    match open(member) {
+        Ok(opened) if usage::number(root, member).get() == Some(opened.number()) => {
+            guard::examine(member, &opened)
+        }
+        Ok(opened) => failed(format!("`{}` is another device", opened.path().display())),
+        Err(error) => failed(error.to_string()),
+    }
+}
+
+/// The facts of the machine as the guard takes them.
+fn plain(usage: DeviceUsage) -> Usage {
+    Usage {
+        number: usage.number.get(),
+        size: usage.size.get(),
+        read_only: usage.read_only.get(),
+        identity: identity(usage.identity),
+        family: usage.family,
+        uses: usage.uses.into_iter().map(plain_use).collect(),
+        unseen: usage.unseen,
+        device: usage.name,
+    }
+}
+
+fn identity(identity: usage::Identity) -> Option<Identity> {
+    let (what, text) = match identity {
+        usage::Identity::Serial(text) => ("serial number", text),
+        usage::Identity::WorldWideName(text) => ("worldwide name", text),
+        usage::Identity::BackingFile(text) => ("backing file", text),
+        usage::Identity::KernelName(text) => ("kernel name", text),
+        usage::Identity::None => return None,
+    };
+    Some(Identity { what, text })
+}
+
+fn plain_use(used: DeviceUse) -> Use {
+    let (kind, by) = match used.how {
+        How::Mounted { point, process } => (UseKind::Mount, format!("{point} (seen by process {process})")),
+        How::Swap(path) => (UseKind::Swap, path),
+        How::Holder(holder) => (UseKind::Holder, holder),
+        How::Bcache => (UseKind::Holder, "bcache".to_owned()),
+        How::BuiltOn(component) => (UseKind::Component, component),
+        How::Partition(partition) => (UseKind::Partitioned, partition),
+        How::PartitionOf(disk) => (UseKind::PartitionOf, disk),
+        How::Open { process, program } => (UseKind::OpenFile, format!("process {process} ({program})")),
+        How::Loop(device) => (UseKind::Loop, device),
+    };
+    Use { device: used.device, kind, by }
+}

@@ -1,0 +1,58 @@
+//! `docs/findings.md` explains every finding code, and only those.
+
+#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a test reads the repository")]
+
+use std::collections::BTreeMap;
+
+use narrows::verdict::Code;
+use serde_json::Value;
+
+/// Every code, from the schema of the type.
+fn codes() -> Vec<String> {
+    fn collect(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                into.extend(fields.get("const").and_then(Value::as_str).map(str::to_owned));
+                let listed = fields.get("enum").and_then(Value::as_array);
+                into.extend(listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|value| collect(value, into));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+            _ => {}
+        }
+    }
+    let mut codes = Vec::new();
+    collect(schemars::schema_for!(Code).as_value(), &mut codes);
+    codes.sort();
+    codes
+}
+
+/// The text of each section by its title.
+fn sections() -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/findings.md"))
+        .expect("docs/findings.md is readable");
+    let sections = text.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
+    sections.map(|(title, text)| (title.trim().to_owned(), text.trim().to_owned())).collect()
+}
+
+#[test]
+fn every_code_has_a_section_and_every_section_a_code() {
+    let codes = codes();
+    assert!(codes.contains(&"link_width_degraded".to_owned()), "{codes:?}");
+    assert_eq!(sections().into_keys().collect::<Vec<_>>(), codes);
+}
+
+#[test]
+fn every_section_says_how_it_is_found_what_disproves_it_and_what_to_do() {
+    for (code, text) in sections() {
+        for label in ["*Found:*", "*Not so when:*", "*Do:*"] {
+            assert_eq!(
+                text.split_whitespace().collect::<Vec<_>>().join(" ").matches(label).count(),
+                1,
+                "{code} {label}"
+            );
+        }
+        let severity = ["Fault", "Limit", "Info"].iter().any(|word| text.starts_with(word));
+        assert!(severity && !text.contains("\n\n"), "{code}: one paragraph that begins with its severity");
+    }
+}
