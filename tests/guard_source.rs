@@ -1,4 +1,4 @@
-//! Only four files open anything for writing: those of the scratch file, the guard, `narrows snapshot` and the
+//! Only five files open anything for writing: those of the scratch file, the guard, saved results, `narrows snapshot` and the
 //! device-mapper's control node.
 
 #![expect(
