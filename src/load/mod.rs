@@ -14,6 +14,7 @@ mod engine;
 pub mod error;
 mod histogram;
 mod ledger;
+mod leftover;
 pub mod measurement;
 mod memory;
 pub mod nop;
