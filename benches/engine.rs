@@ -1,13 +1,15 @@
 //! What the engine costs, beside fio in the same run: `cargo bench --bench engine`.
 //!
-//! 1. NOPs through the ring, every latency recorded.
-//! 2. 4 KiB random reads of a cached file at depth 128 in batches of 32, on one CPU: ours with every latency recorded,
-//!    and fio's io_uring engine at its best (registered file and buffers, the same batches, no random map) with its
-//!    usual latency recording.
-//! 3. 1 MiB sequential reads of a scratch file in `target/bench` past the page cache for 2 s, and the bytes that the
+//! 1. NOPs through the ring, every latency recorded, alone and beside fio's null engine.
+//! 2. Random reads of a cached file in blocks of 4 KiB and of 512 bytes at depth 128 in batches of 32, on one CPU: ours
+//!    with every latency recorded, and fio's io_uring engine at its best (registered file and buffers, the same batches,
+//!    no random map) with its usual latency recording. When `NARROWS_T_IO_URING` names a build of fio's `t/io_uring`, it
+//!    runs as well, without latency recording.
+//! 3. 1 MiB sequential reads of a scratch file in `target/bench` past the page cache for 1 s, and the bytes that the
 //!    counters of the disk below saw meanwhile. `NARROWS_BENCH_DEVICE=/dev/…` reads that device, read-only, instead.
 //!
-//! Rounds of ours and theirs alternate; the table gives medians. Everything is written to `target/bench/summary.json`.
+//! Rounds of ours and theirs alternate. A ratio is the median of the ratios of the rounds. Everything is written to
+//! `target/bench/summary.json`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -35,8 +37,10 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const ROUNDS: usize = 5;
-const SECONDS: u64 = 2;
+const ROUNDS: usize = 7;
+const SECONDS: u64 = 1;
+/// Where all of them run.
+const CPU: u32 = 0;
 /// Small enough to stay in the page cache.
 const FILE: Bytes = Bytes::from_mib(256);
 const SCRATCH: Bytes = Bytes::from_mib(2048);
@@ -53,7 +57,8 @@ fn main() -> Outcome<()> {
     fs::create_dir_all(&directory)?;
     let summary = json!({
         "nop": nop()?,
-        "cached_4k_random_read": cached_reads(&directory)?,
+        "nop_against_fio_null": nop_beside_null()?,
+        "cached_random_read": cached_reads(&directory)?,
         "device_bytes": device_bytes(&directory)?,
     });
     let path = directory.join("summary.json");
@@ -82,6 +87,56 @@ fn nop() -> Outcome<Value> {
     Ok(json!({ "engine": engine, "ns_per_io": median, "ns_per_io_best": best, "rounds": ROUNDS }))
 }
 
+/// Our NOPs beside fio's null engine, which does nothing without asking the kernel.
+fn nop_beside_null() -> Outcome<Value> {
+    let mut pairs = Pairs::default();
+    for _ in 0..ROUNDS {
+        let ours = nop_ceiling(Nanos::from_millis(SECONDS * 1000))?;
+        pairs.push(1e9 / ours.ns_per_io, fio(&["--ioengine=null", "--size=1g", "--bs=4k"], CPU));
+    }
+    println!("\nNOP through the ring against fio's null engine, one CPU      IOPS   ratio");
+    pairs.print("narrows, every latency recorded", "fio null");
+    Ok(pairs.json())
+}
+
+/// Rounds of ours and theirs in turn.
+#[derive(Default)]
+struct Pairs {
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+    /// The ratio of each round, in which the machine was in the same mood for both.
+    ratios: Vec<f64>,
+}
+
+impl Pairs {
+    fn push(&mut self, ours: f64, theirs: Outcome<f64>) {
+        self.ours.push(ours);
+        match theirs {
+            Ok(theirs) => {
+                self.theirs.push(theirs);
+                self.ratios.push(ours / theirs);
+            }
+            Err(error) => println!("the other one did not run: {error}"),
+        }
+    }
+
+    fn print(&self, ours: &str, theirs: &str) {
+        let (a, b) = (median(self.ours.clone()), median(self.theirs.clone()));
+        println!("  {ours:<44} {a:>12.0}    {:.2}", median(self.ratios.clone()));
+        println!("  {theirs:<44} {b:>12.0}    1.00");
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "narrows_iops": median(self.ours.clone()),
+            "their_iops": median(self.theirs.clone()),
+            "ratio": median(self.ratios.clone()),
+            "ratios": self.ratios,
+            "rounds": ROUNDS,
+        })
+    }
+}
+
 fn cached_reads(directory: &Path) -> Outcome<Value> {
     let path = directory.join("cached.data");
     let mut file = File::create(&path)?;
@@ -89,82 +144,87 @@ fn cached_reads(directory: &Path) -> Outcome<Value> {
         file.write_all(&[0x5a; 1 << 20])?;
     }
     file.sync_all()?;
-    let outcome = compare(&path);
+    // The file was just written, so it is in the page cache as a whole.
+    let outcome =
+        compare(&path, 4096).and_then(|large| Ok(json!({ "4096": large, "512": compare(&path, 512)? })));
     fs::remove_file(&path)?;
     outcome
 }
 
-fn compare(path: &Path) -> Outcome<Value> {
-    // The file was just written, so it is in the page cache as a whole.
-    let cpu = 0;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+/// Random reads of one size: ours beside fio, and beside `t/io_uring` where it is at hand.
+fn compare(path: &Path, size: u64) -> Outcome<Value> {
+    let file = format!("--filename={}", path.display());
+    let block = format!("--bs={size}");
+    let uring = std::env::var_os("NARROWS_T_IO_URING").map(PathBuf::from);
+    let (mut fios, mut urings) = (Pairs::default(), Pairs::default());
     for _ in 0..ROUNDS {
-        ours.push(narrows_iops(path, cpu)?);
-        match fio_iops(path, cpu) {
-            Ok(iops) => theirs.push(iops),
-            Err(error) => println!("fio did not run: {error}"),
+        let fixed = ["--ioengine=io_uring", "--fixedbufs", "--registerfiles", &block, &file];
+        fios.push(narrows_iops(path, size)?, fio(&fixed, CPU));
+        if let Some(program) = &uring {
+            urings.push(narrows_iops(path, size)?, t_io_uring(program, path, size));
         }
     }
-    let (narrows, fio) = (median(ours), median(theirs));
-    println!("\n4 KiB random read, cached, depth {DEPTH}, batch {BATCH}, one CPU   IOPS      ratio to fio");
-    println!(
-        "  narrows, every latency recorded                    {narrows:>12.0}      {:.2}",
-        narrows / fio
-    );
-    println!("  fio io_uring, fixed buffers and file               {fio:>12.0}      1.00");
-    Ok(json!({ "narrows_iops": narrows, "fio_iops": fio, "ratio": narrows / fio, "rounds": ROUNDS }))
+    println!("\n{size} B random read, cached, depth {DEPTH}, batch {BATCH}, one CPU   IOPS   ratio");
+    fios.print("narrows, every latency recorded", "fio io_uring, fixed buffers and file");
+    if uring.is_some() {
+        urings.print("narrows, every latency recorded", "t/io_uring, no latency recorded");
+    }
+    Ok(json!({ "fio_io_uring": fios.json(), "t_io_uring": uring.map(|_| urings.json()) }))
 }
 
-fn narrows_iops(path: &Path, cpu: u32) -> Outcome<f64> {
+fn narrows_iops(path: &Path, size: u64) -> Outcome<f64> {
     let target = Target::open_file_cached(path)?;
-    let workload =
-        Workload::read(Pattern::Random, Bytes::from_kib(4), DEPTH, Nanos::from_millis(SECONDS * 1000));
+    let duration = Nanos::from_millis(SECONDS * 1000);
+    let workload = Workload::read(Pattern::Random, Bytes::new(size), DEPTH, duration);
     let options = RunOptions {
-        cpus: vec![cpu],
+        cpus: vec![CPU],
         engine: EngineChoice::IoUring,
         reap: Reap::Batch(BATCH),
         warm_up: Nanos::from_millis(200),
         ..RunOptions::default()
     };
     let measurement = run(&target, &workload, &options, &Control::default())?;
-    assert_eq!(measurement.latency.count * 4096, measurement.bytes.get(), "every read is recorded");
+    assert_eq!(measurement.checks.recorded, measurement.checks.completed, "every read is recorded");
     Ok(measurement.iops.get())
 }
 
-fn fio_iops(path: &Path, cpu: u32) -> Outcome<f64> {
+/// The IOPS of fio for random reads at its best: the same depth and batches, and no map of what was read.
+fn fio(special: &[&str], cpu: u32) -> Outcome<f64> {
     let output = Command::new("fio")
-        .args([
-            "--name=cached",
-            "--ioengine=io_uring",
-            "--fixedbufs",
-            "--registerfiles",
-            "--rw=randread",
-            "--bs=4k",
-        ])
-        .args([
-            "--norandommap",
-            "--direct=0",
-            "--invalidate=0",
-            "--time_based",
-            "--ramp_time=200ms",
-            "--thread",
-        ])
+        .args(["--name=peer", "--rw=randread", "--norandommap", "--direct=0", "--invalidate=0"])
+        .args(["--time_based", "--ramp_time=200ms", "--thread", "--output-format=json"])
         .args([format!("--iodepth={DEPTH}"), format!("--iodepth_batch_submit={BATCH}")])
         .args([
             format!("--iodepth_batch_complete_min={BATCH}"),
             format!("--iodepth_batch_complete_max={BATCH}"),
         ])
-        .args([
-            format!("--runtime={SECONDS}"),
-            format!("--cpus_allowed={cpu}"),
-            "--output-format=json".to_owned(),
-        ])
-        .arg(format!("--filename={}", path.display()))
+        .args([format!("--runtime={SECONDS}"), format!("--cpus_allowed={cpu}")])
+        .args(special)
         .output()?;
     let text = String::from_utf8(output.stdout)?;
     let start = text.find('{').ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
     let result: Value = serde_json::from_str(&text[start..])?;
     result["jobs"][0]["read"]["iops"].as_f64().ok_or_else(|| "no IOPS in fio's output".into())
+}
+
+/// The IOPS of fio's `t/io_uring`, the best second of the run, as it prints it itself: `Maximum IOPS=1.20M`.
+fn t_io_uring(program: &Path, path: &Path, size: u64) -> Outcome<f64> {
+    let output = Command::new("taskset")
+        .args(["-c", &CPU.to_string()])
+        .arg(program)
+        .args([format!("-b{size}"), format!("-d{DEPTH}"), format!("-s{BATCH}"), format!("-c{BATCH}")])
+        .args(["-p0", "-O0", "-B1", "-F1", "-n1"])
+        .arg(format!("-r{}", SECONDS + 1))
+        .arg(path)
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let figure = text.lines().find_map(|line| line.strip_prefix("Maximum IOPS="));
+    let figure = figure.ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?.trim();
+    let (number, scale) = match figure.strip_suffix('M') {
+        Some(number) => (number, 1e6),
+        None => figure.strip_suffix('K').map_or((figure, 1.0), |number| (number, 1e3)),
+    };
+    Ok(number.parse::<f64>()? * scale)
 }
 
 /// What to read for the comparison with the disk's counters, and the disk's number.

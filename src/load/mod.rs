@@ -15,6 +15,7 @@ pub mod error;
 pub mod guard;
 mod histogram;
 mod ledger;
+mod leftover;
 pub mod measurement;
 mod memory;
 pub mod nop;

@@ -1,7 +1,8 @@
 //! The scratch file: the only thing that narrows ever writes to.
 //!
 //! The file has no name (`O_TMPFILE`), or loses it right after it was made, so nothing is left behind however the
-//! process ends. It is made by us, so no data of anybody can be in it.
+//! process ends; a process that is killed between the two leaves an empty file, which the next run removes. It is made by
+//! us, so no data of anybody can be in it.
 
 #![expect(clippy::disallowed_methods, reason = "making the scratch file is this file's job")]
 
@@ -20,6 +21,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::buffer::Buffer;
 use super::error::LoadError;
+use super::leftover::{scratch_name, sweep};
 use super::random::Random;
 use super::target::{Target, drop_direct};
 use crate::units::Bytes;
@@ -142,6 +144,7 @@ fn open_nameless(parent: &File) -> io::Result<(File, bool)> {
             opened => return Ok((opened?, !direct.is_empty())),
         }
     }
+    sweep(parent);
     for direct in [OFlag::O_DIRECT, OFlag::empty()] {
         match open_and_unlink(parent, direct) {
             Err(nix::Error::EINVAL) => {}
@@ -160,7 +163,7 @@ fn open_tmpfile(parent: &File, direct: OFlag) -> nix::Result<File> {
 /// Makes a file under a name that cannot be there before, and takes the name away at once.
 fn open_and_unlink(parent: &File, direct: OFlag) -> nix::Result<File> {
     let random = getrandom::u64().map_err(|_| nix::Error::EAGAIN)?;
-    let name = format!(".narrows-scratch-{}-{random:016x}", std::process::id());
+    let name = scratch_name(random);
     let flags =
         OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_RDWR | OFlag::O_CLOEXEC | direct;
     let opened = openat(parent, name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR);

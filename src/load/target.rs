@@ -84,8 +84,9 @@ impl Target {
     /// As for [`open_file_read`](Self::open_file_read).
     pub fn open_file_cached(path: &Path) -> Result<Self, LoadError> {
         check_regular(path)?;
-        let file = File::open(path).map_err(|error| LoadError::io("open", path, error))?;
-        let target = Self::probed(path, file, Kind::File, false)?;
+        let opened =
+            open_flagged(path, libc::O_NOATIME).map_err(|error| LoadError::io("open", path, error))?;
+        let target = Self::probed(path, opened.file, Kind::File, false)?;
         Ok(Self { keep_cache: true, ..target })
     }
 
@@ -204,7 +205,10 @@ struct Opened {
 /// refused: `O_EXCL` when the device is in use, `O_NOATIME` when the file is not ours, `O_DIRECT` when the file system
 /// has none. The standard library adds `O_CLOEXEC`.
 fn open_reading(path: &Path, extra: i32) -> io::Result<Opened> {
-    let mut flags = libc::O_DIRECT | libc::O_NOATIME | extra;
+    open_flagged(path, libc::O_DIRECT | libc::O_NOATIME | extra)
+}
+
+fn open_flagged(path: &Path, mut flags: i32) -> io::Result<Opened> {
     loop {
         let error = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
             Ok(file) => {
