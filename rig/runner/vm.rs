@@ -17,7 +17,7 @@ use super::qemu;
 use super::scenario::{Check, Scenario};
 
 /// How long a scenario may take from power-on to power-off.
-const TIME_LIMIT: Duration = Duration::from_secs(180);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// What the guest runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
