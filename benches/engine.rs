@@ -1,6 +1,6 @@
 //! What the engine costs, beside fio in the same run: `cargo bench --bench engine`.
 //!
-//! 1. NOPs through the ring, every latency recorded, alone and beside fio's null engine.
+//! 1. NOPs through the ring, every latency recorded, alone and beside fio's null engine, plain and in batches.
 //! 2. Random reads of a cached file in blocks of 4 KiB and of 512 bytes at depth 128 in batches of 32, on one CPU: ours
 //!    with every latency recorded, and fio's io_uring engine at its best (registered file and buffers, the same batches,
 //!    no random map) with its usual latency recording. When `NARROWS_T_IO_URING` names a build of fio's `t/io_uring`, it
@@ -89,14 +89,22 @@ fn nop() -> Outcome<Value> {
 
 /// Our NOPs beside fio's null engine, which does nothing without asking the kernel.
 fn nop_beside_null() -> Outcome<Value> {
-    let mut pairs = Pairs::default();
+    let null = ["--ioengine=null", "--size=1g", "--bs=4k"];
+    let (mut plain, mut batched) = (Pairs::default(), Pairs::default());
     for _ in 0..ROUNDS {
-        let ours = nop_ceiling(Nanos::from_millis(SECONDS * 1000))?;
-        pairs.push(1e9 / ours.ns_per_io, fio(&["--ioengine=null", "--size=1g", "--bs=4k"], CPU));
+        let ours = || nop_ceiling(Nanos::from_millis(SECONDS * 1000)).map(|nop| 1e9 / nop.ns_per_io);
+        plain.push(ours()?, fio(&null));
+        batched.push(ours()?, fio(&[&null[..], &batches()].concat()));
     }
-    println!("\nNOP through the ring against fio's null engine, one CPU      IOPS   ratio");
-    pairs.print("narrows, every latency recorded", "fio null");
-    Ok(pairs.json())
+    println!("\nNOP through the ring against fio's null engine, depth {DEPTH}, one CPU   IOPS   ratio");
+    plain.print("narrows, every latency recorded", "fio null");
+    batched.print("narrows, every latency recorded", "fio null, in batches");
+    Ok(json!({ "plain": plain.json(), "in_batches": batched.json() }))
+}
+
+/// What makes fio submit and reap in batches.
+fn batches() -> [&'static str; 3] {
+    ["--iodepth_batch_submit=32", "--iodepth_batch_complete_min=32", "--iodepth_batch_complete_max=32"]
 }
 
 /// Rounds of ours and theirs in turn.
@@ -159,7 +167,7 @@ fn compare(path: &Path, size: u64) -> Outcome<Value> {
     let (mut fios, mut urings) = (Pairs::default(), Pairs::default());
     for _ in 0..ROUNDS {
         let fixed = ["--ioengine=io_uring", "--fixedbufs", "--registerfiles", &block, &file];
-        fios.push(narrows_iops(path, size)?, fio(&fixed, CPU));
+        fios.push(narrows_iops(path, size)?, fio(&[&fixed[..], &batches()].concat()));
         if let Some(program) = &uring {
             urings.push(narrows_iops(path, size)?, t_io_uring(program, path, size));
         }
@@ -188,17 +196,12 @@ fn narrows_iops(path: &Path, size: u64) -> Outcome<f64> {
     Ok(measurement.iops.get())
 }
 
-/// The IOPS of fio for random reads at its best: the same depth and batches, and no map of what was read.
-fn fio(special: &[&str], cpu: u32) -> Outcome<f64> {
+/// The IOPS of fio for random reads at the same depth, with no map of what was read.
+fn fio(special: &[&str]) -> Outcome<f64> {
     let output = Command::new("fio")
         .args(["--name=peer", "--rw=randread", "--norandommap", "--direct=0", "--invalidate=0"])
         .args(["--time_based", "--ramp_time=200ms", "--thread", "--output-format=json"])
-        .args([format!("--iodepth={DEPTH}"), format!("--iodepth_batch_submit={BATCH}")])
-        .args([
-            format!("--iodepth_batch_complete_min={BATCH}"),
-            format!("--iodepth_batch_complete_max={BATCH}"),
-        ])
-        .args([format!("--runtime={SECONDS}"), format!("--cpus_allowed={cpu}")])
+        .args([format!("--iodepth={DEPTH}"), format!("--runtime={SECONDS}"), format!("--cpus_allowed={CPU}")])
         .args(special)
         .output()?;
     let text = String::from_utf8(output.stdout)?;
@@ -207,7 +210,7 @@ fn fio(special: &[&str], cpu: u32) -> Outcome<f64> {
     result["jobs"][0]["read"]["iops"].as_f64().ok_or_else(|| "no IOPS in fio's output".into())
 }
 
-/// The IOPS of fio's `t/io_uring`, the best second of the run, as it prints it itself: `Maximum IOPS=1.20M`.
+/// The IOPS of fio's `t/io_uring`: the mean of what it prints for each second (`IOPS=1.20M, BW=…`), as ours is a mean.
 fn t_io_uring(program: &Path, path: &Path, size: u64) -> Outcome<f64> {
     let output = Command::new("taskset")
         .args(["-c", &CPU.to_string()])
@@ -218,13 +221,21 @@ fn t_io_uring(program: &Path, path: &Path, size: u64) -> Outcome<f64> {
         .arg(path)
         .output()?;
     let text = String::from_utf8(output.stdout)?;
-    let figure = text.lines().find_map(|line| line.strip_prefix("Maximum IOPS="));
-    let figure = figure.ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?.trim();
+    let figures = text.lines().filter_map(|line| line.strip_prefix("IOPS=")?.split(',').next());
+    let seconds: Vec<f64> = figures.filter_map(scaled).collect();
+    if seconds.is_empty() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(seconds.iter().sum::<f64>() / seconds.len() as f64)
+}
+
+/// A number with K or M behind it.
+fn scaled(figure: &str) -> Option<f64> {
     let (number, scale) = match figure.strip_suffix('M') {
         Some(number) => (number, 1e6),
         None => figure.strip_suffix('K').map_or((figure, 1.0), |number| (number, 1e3)),
     };
-    Ok(number.parse::<f64>()? * scale)
+    Some(number.parse::<f64>().ok()? * scale)
 }
 
 /// What to read for the comparison with the disk's counters, and the disk's number.

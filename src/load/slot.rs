@@ -91,6 +91,18 @@ impl Slots {
         self.slots.get(slot as usize).filter(|entry| entry.busy).map(|entry| entry.flight.request)
     }
 
+    /// Ends an I/O that moved `moved` bytes if those are all of it, and frees its slot. Otherwise it stays in flight.
+    #[inline]
+    pub(super) fn finish_whole(&mut self, slot: u32, moved: i32) -> Option<Flight> {
+        let entry = self.slots.get_mut(slot as usize)?;
+        if !entry.busy || i64::from(moved) != i64::from(entry.flight.request.length) {
+            return None;
+        }
+        entry.busy = false;
+        self.free.push(slot);
+        Some(entry.flight)
+    }
+
     /// Ends an I/O and frees its slot; `None` when the slot was not in flight, so that no completion can be counted
     /// twice.
     #[inline]
@@ -119,6 +131,16 @@ mod tests {
         slots.finish(1);
         slots.finish(3);
         assert_eq!((slots.take(at(9)), slots.take(at(9)), slots.take(at(9))), (Some(3), Some(1), None));
+    }
+
+    #[test]
+    fn only_a_whole_io_is_finished_as_one() {
+        let mut slots = Slots::new(1);
+        let slot = slots.take(at(0)).unwrap();
+        assert_eq!((slots.finish_whole(slot, 512), slots.finish_whole(slot, -5)), (None, None));
+        assert_eq!(slots.in_flight(), 1);
+        assert!(slots.finish_whole(slot, 4096).is_some());
+        assert_eq!(slots.finish_whole(slot, 4096), None);
     }
 
     #[test]

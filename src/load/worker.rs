@@ -211,7 +211,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         let mut left = batch;
         let mut wait = None;
         while left > 0 && !self.slots.is_full() {
-            let due = self.pace.map(|pace| pace.schedule.due());
+            let due = self.pace.as_ref().map(|pace| pace.schedule.due());
             if let Some(due) = due.filter(|due| *due > self.now) {
                 wait = Some(due - self.now);
                 break;
@@ -292,17 +292,16 @@ impl<'a, E: Engine> Worker<'a, E> {
         let mut moved = 0;
         let done = std::mem::take(&mut self.done);
         for completion in &done {
-            let Some(request) = self.slots.request(completion.slot) else { continue };
-            if i64::from(completion.result) != i64::from(request.length) {
-                self.not_good(*completion, request, now)?;
-            } else if let Some(flight) = self.slots.finish(completion.slot) {
-                self.end_write(request, true);
-                self.consecutive_errors = 0;
-                moved += u64::from(request.length);
-                if inside {
-                    self.tally.completed += 1;
-                    self.tally.record(flight, now);
-                }
+            let Some(flight) = self.slots.finish_whole(completion.slot, completion.result) else {
+                self.not_good(*completion, now)?;
+                continue;
+            };
+            self.end_write(flight.request, true);
+            self.consecutive_errors = 0;
+            moved += u64::from(flight.request.length);
+            if inside {
+                self.tally.completed += 1;
+                self.tally.record(flight, now);
             }
         }
         self.done = done;
@@ -316,7 +315,8 @@ impl<'a, E: Engine> Worker<'a, E> {
 
     /// An I/O that did not move all its bytes: sent again if the kernel asks for that, else a failure.
     #[cold]
-    fn not_good(&mut self, completion: Completion, request: Request, now: u64) -> io::Result<()> {
+    fn not_good(&mut self, completion: Completion, now: u64) -> io::Result<()> {
+        let Some(request) = self.slots.request(completion.slot) else { return Ok(()) };
         if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
             return self.engine.prepare(completion.slot, request);
         }
