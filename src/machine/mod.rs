@@ -7,6 +7,7 @@
 
 pub mod activity;
 pub mod block;
+pub mod capture;
 pub mod cipher;
 pub mod cpu;
 mod dm_ioctl;

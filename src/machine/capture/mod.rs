@@ -1,0 +1,61 @@
+//! The facts of a machine out of what its owner pasted: `lspci`, `dmesg`, `dmidecode`, `lsblk` and the like, alone or
+//! in any mixture.
+//!
+//! Every reader is shown every text and takes the lines whose shape it knows, because people paste several outputs
+//! into one file, quote them, and name files as they like. What a reader found is a [`Part`]; [`merge`](merge::merge)
+//! puts the parts together, the better source before the worse.
+
+pub mod merge;
+pub mod text;
+
+pub use text::Text;
+
+use super::Machine;
+
+/// How far a kind of source is believed where two of them speak of the same fact. Ascending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Rank {
+    /// What the kernel said at some time in the past (`dmesg`): links are trained again later.
+    #[default]
+    Log,
+    /// What the firmware or another tool's summary claims (`dmidecode`, `lsblk`, hwloc).
+    Summary,
+    /// What was read from the device and written out in words (`lspci -vv`).
+    Decoded,
+    /// The registers or kernel attributes themselves (`lspci -xxx`, files of `/sys` and `/proc`).
+    Raw,
+}
+
+/// What is missing in a text, and how its owner gets it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gap {
+    /// What could not be known: `the link registers of 0000:01:00.0`.
+    pub what: String,
+    /// What to run to get it: `sudo lspci -vvv`.
+    pub run: String,
+}
+
+/// What one reader found in one text.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// What it was, as a person calls it: `lspci -vv`, `dmesg`. `None` when the reader knew no line of it.
+    pub kind: Option<&'static str>,
+    /// How far it is believed.
+    pub rank: Rank,
+    /// The facts. Sources name the text and line: `lspci.txt:12`.
+    pub machine: Machine,
+    /// What it could have told but does not.
+    pub gaps: Vec<Gap>,
+}
+
+/// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.
+pub type Reader = fn(&Text) -> Part;
+
+/// Every reader.
+const READERS: &[Reader] = &[];
+
+/// Shows every text to every reader; the parts that found something, in the order of the texts.
+pub fn parts(texts: &[Text]) -> Vec<Part> {
+    let shown = texts.iter().flat_map(|text| READERS.iter().map(move |reader| reader(text)));
+    shown.filter(|part| part.kind.is_some()).collect()
+}
