@@ -59,6 +59,9 @@ pub struct Machine {
     pub nics: BTreeMap<String, Nic>,
     /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
+    /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
+    /// where the cipher of each mapping is measured.
+    pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
 }
 
 impl Machine {
@@ -75,6 +78,7 @@ impl Machine {
             mounts: mount::read(root),
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
+            cipher_benchmarks: Vec::new(),
         }
     }
 }

@@ -7,5 +7,7 @@ use crate::machine::Machine;
 pub fn merge(parts: Vec<Part>) -> Machine {
     let mut parts = parts;
     parts.sort_by(|a, b| b.rank.cmp(&a.rank));
-    parts.into_iter().map(|part| part.machine).next().unwrap_or_default()
+    let mut machine = parts.into_iter().map(|part| part.machine).next().unwrap_or_default();
+    super::join::join(&mut machine);
+    machine
 }

@@ -5,7 +5,16 @@
 //! into one file, quote them, and name files as they like. What a reader found is a [`Part`]; [`merge`](merge::merge)
 //! puts the parts together, the better source before the worse.
 
+mod device;
+mod dm;
+mod join;
+mod json;
+mod lsblk;
+mod md;
 pub mod merge;
+mod mounts;
+mod size;
+mod table;
 pub mod text;
 
 pub use text::Text;
@@ -52,7 +61,7 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[];
+const READERS: &[Reader] = &[lsblk::read, md::read, dm::read];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {
