@@ -142,11 +142,17 @@ fn device_name(device: &BlockDevice) -> String {
 
 /// Whether two targets are the same thing, whatever file of a file system was named.
 fn is_same(machine: &Machine, a: &Target, b: &Target) -> bool {
-    let number = |index: &usize| machine.mounts.get(*index).map(|mount| mount.number);
+    let number = |index: &usize| machine.mounts.get(*index).map(file_system);
     match (a, b) {
         (Target::Mount { index: a, .. }, Target::Mount { index: b, .. }) => a == b || number(a) == number(b),
         _ => a == b,
     }
+}
+
+/// What tells file systems apart: their numbers, or their sources where a capture does not tell the number.
+fn file_system(mount: &Mount) -> ((u32, u32), &str) {
+    let source = if mount.number == (0, 0) { mount.source.as_str() } else { "" };
+    (mount.number, source)
 }
 
 fn targets(machine: &Machine) -> Vec<Target> {
@@ -162,7 +168,7 @@ fn targets(machine: &Machine) -> Vec<Target> {
     let mounts = machine.mounts.iter().enumerate();
     let mounts = mounts
         .filter(|(_, mount)| holds_data(mount) && !is_image_type(&mount.fstype))
-        .filter(|(_, mount)| seen.insert(mount.number))
+        .filter(|(_, mount)| seen.insert(file_system(mount)))
         .map(|(index, mount)| Target::Mount { index, path: mount.point.clone() });
     blocks.chain(mounts).collect()
 }

@@ -13,7 +13,9 @@ mod lsblk;
 mod md;
 pub mod merge;
 mod mounts;
+mod nvme;
 mod size;
+mod smart;
 mod table;
 pub mod text;
 
@@ -61,7 +63,7 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[lsblk::read, md::read, dm::read];
+const READERS: &[Reader] = &[lsblk::read, md::read, dm::read, nvme::read, smart::read, mounts::read];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {

@@ -169,6 +169,7 @@ const PATH_RULES: &[PathRule] = &[
 ];
 
 const MACHINE_RULES: &[MachineRule] = &[
+    crypto_cpu::check_benchmark,
     numa_unbalanced::check,
     smbios_contradiction::check,
     missing_device_bifurcation::check,
