@@ -23,6 +23,7 @@ pub mod snapshot;
 pub mod target;
 pub mod tree;
 pub mod usage;
+pub mod zfs;
 
 use std::collections::BTreeMap;
 
@@ -62,6 +63,8 @@ pub struct Machine {
     /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
     /// where the cipher of each mapping is measured.
     pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
+    /// Every ZFS pool that a capture tells of; empty on a live machine, whose kernel does not show their layers.
+    pub zfs: Vec<zfs::ZfsPool>,
 }
 
 impl Machine {
@@ -79,6 +82,7 @@ impl Machine {
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
             cipher_benchmarks: Vec::new(),
+            zfs: Vec::new(),
         }
     }
 }

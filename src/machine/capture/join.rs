@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::device::{device, is_number};
+use super::device::{device, is_number, stack, volume_name};
 use super::mounts;
 use crate::machine::Machine;
 use crate::machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
@@ -28,6 +28,7 @@ pub(super) fn join(machine: &mut Machine) {
     join_mounts(machine);
     take_luks_headers(machine);
     take_smart(machine);
+    take_groups(machine);
     place_disks(machine);
     inherit(machine);
     rate_ciphers(machine);
@@ -225,6 +226,29 @@ fn take_smart(machine: &mut Machine) {
                 let name = format!("unnamed-{}", count + 1);
                 machine.block.insert(name.clone(), BlockDevice { name, ..drive });
             }
+        }
+    }
+}
+
+/// Puts volumes whose devices no text told onto the device of their group, where it has only one.
+fn take_groups(machine: &mut Machine) {
+    let keys: Vec<String> = machine.block.keys().filter(|key| key.starts_with("vg/")).cloned().collect();
+    for key in keys {
+        let Some(group) = machine.block.remove(&key) else { continue };
+        let ([physical], Some(name)) = (group.slaves.as_slice(), key.strip_prefix("vg/")) else { continue };
+        let prefix = volume_name(name, "");
+        let is_of_group = |device: &BlockDevice| match &device.kind {
+            BlockKind::Dm(dm) => dm.name.value().is_some_and(|mapped| {
+                mapped
+                    .strip_prefix(&prefix)
+                    .is_some_and(|volume| !volume.starts_with('-') && !volume.is_empty())
+            }),
+            _ => false,
+        };
+        let bare = machine.block.iter().filter(|(_, device)| device.slaves.is_empty() && is_of_group(device));
+        let volumes: Vec<String> = bare.map(|(key, _)| key.clone()).collect();
+        for volume in volumes {
+            stack(machine, &volume, physical);
         }
     }
 }

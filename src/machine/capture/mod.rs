@@ -10,6 +10,7 @@ mod dm;
 mod join;
 mod json;
 mod lsblk;
+mod lvm;
 mod md;
 pub mod merge;
 mod mounts;
@@ -18,6 +19,7 @@ mod size;
 mod smart;
 mod table;
 pub mod text;
+mod zfs;
 
 pub use text::Text;
 
@@ -63,7 +65,8 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[lsblk::read, md::read, dm::read, nvme::read, smart::read, mounts::read];
+const READERS: &[Reader] =
+    &[lsblk::read, md::read, dm::read, nvme::read, smart::read, mounts::read, lvm::read, zfs::read];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {
