@@ -14,6 +14,7 @@ mod lvm;
 mod md;
 pub mod merge;
 mod mounts;
+mod net;
 mod nvme;
 mod size;
 mod smart;
@@ -65,8 +66,17 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] =
-    &[lsblk::read, md::read, dm::read, nvme::read, smart::read, mounts::read, lvm::read, zfs::read];
+const READERS: &[Reader] = &[
+    lsblk::read,
+    md::read,
+    dm::read,
+    nvme::read,
+    smart::read,
+    mounts::read,
+    lvm::read,
+    zfs::read,
+    net::read,
+];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {

@@ -170,6 +170,8 @@ const PATH_RULES: &[PathRule] = &[
 
 const MACHINE_RULES: &[MachineRule] = &[
     crypto_cpu::check_benchmark,
+    raid_resync::check_pools,
+    raid_degraded::check_pools,
     numa_unbalanced::check,
     smbios_contradiction::check,
     missing_device_bifurcation::check,
