@@ -10,7 +10,7 @@ use crate::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use crate::load::measurement::Measurement;
 use crate::machine::Machine;
 use crate::machine::fact::Fact;
-use crate::path::{Hop, HopId};
+use crate::path::{Hop, HopId, HopSpec};
 use crate::report::sanitize::inert;
 use crate::units::BytesPerSec;
 use crate::verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict};
@@ -127,12 +127,18 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
         name: inert(&hop.name),
         depth: hop.depth,
         above: hop.above.as_ref().map(|id| inert(id.as_str())),
+        port: port(hop),
         traffic: TrafficView { read: hop.traffic.read, write: hop.traffic.write },
         shared_with: hop.shared_with.iter().map(|target| inert(target)).collect(),
         ceiling,
         measured,
         reason: hop.above.is_none().then(|| "the path begins here".to_owned()),
     }
+}
+
+fn port(hop: &Hop) -> Option<String> {
+    let HopSpec::Link(link) = &hop.spec else { return None };
+    link.port.as_ref().map(|port| port.address.to_string())
 }
 
 fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingView {

@@ -135,6 +135,9 @@ pub struct HopView {
     pub depth: usize,
     /// The hop next to it towards the application.
     pub above: Option<String>,
+    /// The PCI address of a link's other end, the port towards the processor; a link's own id has that of its device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
     /// Bytes that cross it for one byte that the application moves.
     pub traffic: TrafficView,
     /// Other targets of this machine whose data crosses it too.
