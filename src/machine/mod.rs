@@ -59,6 +59,8 @@ pub struct Machine {
     pub nics: BTreeMap<String, Nic>,
     /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
+    /// From which texts it was put together; `None` for a machine that answered itself, live or recorded.
+    pub captured: Option<capture::Captured>,
 }
 
 impl Machine {
@@ -75,6 +77,7 @@ impl Machine {
             mounts: mount::read(root),
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
+            captured: None,
         }
     }
 }

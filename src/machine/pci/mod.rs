@@ -16,7 +16,7 @@ pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
 pub use role::role;
 
-use crate::machine::fact::Fact;
+use crate::machine::fact::{Fact, Source};
 use crate::units::{Bytes, GtPerSec, Lanes};
 
 /// A vendor and device number pair, such as `8086:8d10`.
@@ -68,6 +68,31 @@ pub struct PciDevice {
     pub aer: Fact<Aer>,
     /// The name of the physical slot it sits in, `/sys/bus/pci/slots/*/address`.
     pub slot: Fact<String>,
+    /// The buses behind a bridge, as a capture says (`Bus: primary=00, secondary=01, subordinate=03`). Not read on a
+    /// machine whose `/sys` is there, which names the bridge above each function itself.
+    pub buses: Fact<Buses>,
+    /// The best state of the link that was seen, where captures of one machine differ; better than [`PciDevice::link`].
+    pub best_link: Option<LinkState>,
+}
+
+/// The buses behind a bridge (PCI-to-PCI Bridge Architecture Specification 1.2, section 3.2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buses {
+    /// The bus right behind it.
+    pub secondary: u8,
+    /// The highest bus behind it.
+    pub subordinate: u8,
+}
+
+/// What a link ran at when it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkState {
+    /// Its speed.
+    pub speed: GtPerSec,
+    /// Its width.
+    pub width: Lanes,
+    /// Where it was seen.
+    pub source: Source,
 }
 
 /// One end's view of a link: what it runs at, and the most that this end can do.

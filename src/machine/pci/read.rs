@@ -47,6 +47,8 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         power_state,
         aer: aer::read(root, &dir),
         slot: slot(slots, address),
+        buses: Fact::default(),
+        best_link: None,
     }
 }
 
