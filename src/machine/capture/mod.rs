@@ -7,6 +7,7 @@
 //! archives.
 
 pub mod input;
+pub mod lspci;
 pub mod merge;
 mod sysfs;
 pub mod target;
@@ -76,7 +77,7 @@ pub struct Captured {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[sysfs::read];
+const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \

@@ -41,6 +41,8 @@ pub struct PciDevice {
     pub address: PciAddress,
     /// Vendor and device, `…/vendor` and `…/device`.
     pub id: Fact<PciId>,
+    /// What it is called in words, vendor and device. sysfs has numbers only; `lspci` prints the name, often alone.
+    pub name: Fact<String>,
     /// Base class, sub-class and programming interface in 24 bits, `…/class` (`0x010802` is NVMe).
     pub class: Fact<u32>,
     /// The bridge above, from the resolved sysfs path; `None` on a root bus.
@@ -54,6 +56,8 @@ pub struct PciDevice {
     pub link: LinkEnd,
     /// What config space says beyond sysfs; needs root past the first 64 bytes.
     pub express: Fact<Express>,
+    /// Its role, where a text tells it and not the rest of [`PciDevice::express`] (`lspci -v`).
+    pub port: Fact<PortType>,
     /// The NUMA node, `…/numa_node`; absent when the firmware does not say (`-1`).
     pub numa_node: Fact<u32>,
     /// The processors next to it, `…/local_cpulist`.
