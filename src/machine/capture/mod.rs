@@ -5,6 +5,7 @@
 //! into one file, quote them, and name files as they like. What a reader found is a [`Part`]; [`merge`](merge::merge)
 //! puts the parts together, the better source before the worse.
 
+mod dmesg;
 pub mod merge;
 pub mod text;
 
@@ -52,7 +53,7 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[];
+const READERS: &[Reader] = &[dmesg::read];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {
