@@ -14,6 +14,7 @@ mod dm_ioctl;
 pub mod dmi;
 pub mod fact;
 pub mod irq;
+pub mod log;
 pub mod mount;
 pub mod nic;
 pub mod pci;
@@ -23,6 +24,7 @@ pub mod snapshot;
 pub mod target;
 pub mod tree;
 pub mod usage;
+pub mod usb;
 
 use std::collections::BTreeMap;
 
@@ -31,10 +33,12 @@ use cpu::Cpus;
 use dmi::{Dmi, Slot};
 use fact::Fact;
 use irq::IrqLine;
+use log::LogEvent;
 use mount::Mount;
 use nic::Nic;
 use pci::{PciAddress, PciDevice};
 use root::Root;
+use usb::UsbDevices;
 
 /// Everything that narrows knows of one machine.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +65,10 @@ pub struct Machine {
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
     /// From which texts it was put together; `None` for a machine that answered itself, live or recorded.
     pub captured: Option<capture::Captured>,
+    /// USB devices by bus and number, from a capture; the live machine's are known by their block devices.
+    pub usb: UsbDevices,
+    /// What a captured log of the kernel tells of the past.
+    pub log: Vec<LogEvent>,
 }
 
 impl Machine {
@@ -78,6 +86,8 @@ impl Machine {
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
             captured: None,
+            usb: UsbDevices::new(),
+            log: Vec::new(),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod input;
 pub mod lspci;
+mod dmesg;
 pub mod merge;
 mod sysfs;
 pub mod target;
@@ -77,7 +78,7 @@ pub struct Captured {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary];
+const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \

@@ -47,6 +47,8 @@ pub struct PciDevice {
     pub class: Fact<u32>,
     /// The bridge above, from the resolved sysfs path; `None` on a root bus.
     pub parent: Option<PciAddress>,
+    /// Its role, where something tells it in words rather than by config space: a log of the kernel, from Linux 6.7 on.
+    pub port: Fact<PortType>,
     /// The function that makes this function's PCI domain, such as Intel VMD above the domain `10000`; `None` for an
     /// ordinary domain. It is no bridge of the same tree, so that it is never [`PciDevice::parent`].
     pub domain_owner: Option<PciAddress>,

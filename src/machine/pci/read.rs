@@ -38,6 +38,7 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         class: root.number(&file("class")).map(|class| u32::try_from(class & 0xff_ffff).unwrap_or_default()),
         parent: place.parent,
         domain_owner: place.domain_owner,
+        port: Fact::default(),
         driver: root.link_name(&file("driver")),
         express: if is_awake { express(root, &file("config"), &link) } else { asleep(file("config")) },
         link,
