@@ -69,6 +69,9 @@ pub struct Machine {
     pub usb: UsbDevices,
     /// What a captured log of the kernel tells of the past.
     pub log: Vec<LogEvent>,
+    /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
+    /// where the cipher of each mapping is measured.
+    pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
 }
 
 impl Machine {
@@ -88,6 +91,7 @@ impl Machine {
             captured: None,
             usb: UsbDevices::new(),
             log: Vec::new(),
+            cipher_benchmarks: Vec::new(),
         }
     }
 }

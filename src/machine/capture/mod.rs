@@ -12,6 +12,16 @@ mod dmesg;
 pub mod merge;
 mod sysfs;
 pub mod target;
+mod device;
+mod dm;
+mod join;
+mod json;
+mod lsblk;
+mod md;
+pub mod merge;
+mod mounts;
+mod size;
+mod table;
 pub mod text;
 
 pub use input::{Gathered, gather};
@@ -78,7 +88,7 @@ pub struct Captured {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read];
+const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read, lsblk::read, md::read, dm::read];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \
