@@ -26,13 +26,6 @@ pub struct Merger {
     ranks: [Machine; 4],
     texts: Vec<Recognised>,
     gaps: BTreeSet<Gap>,
-/// Puts parts together: of two known facts that of the higher rank stays; a known fact stays before a missing one.
-pub fn merge(parts: Vec<Part>) -> Machine {
-    let mut parts = parts;
-    parts.sort_by(|a, b| b.rank.cmp(&a.rank));
-    let mut machine = parts.into_iter().map(|part| part.machine).next().unwrap_or_default();
-    super::join::join(&mut machine);
-    machine
 }
 
 impl Merger {
@@ -61,6 +54,7 @@ impl Merger {
         }
         resolve::parents(&mut machine.pci);
         resolve::only_nvme(&mut machine);
+        super::join::join(&mut machine);
         let gaps = self.gaps.into_iter().filter(|gap| !is_closed(&machine, gap)).collect();
         machine.captured = Some(Captured { texts: self.texts, gaps });
         machine

@@ -18,7 +18,6 @@ mod join;
 mod json;
 mod lsblk;
 mod md;
-pub mod merge;
 mod mounts;
 mod size;
 mod table;

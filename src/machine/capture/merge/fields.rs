@@ -16,10 +16,26 @@ use crate::machine::irq::IrqLine;
 use crate::machine::mount::Mount;
 use crate::machine::nic::Nic;
 use crate::machine::pci::{Aer, PciDevice};
+use crate::machine::usb::UsbDevice;
 
 impl Fill for Machine {
     fn fill(&mut self, other: Self, than: Than) {
-        let Self { kernel, cpus, dmi, slots, pci, interrupts, block, mounts, nics, ciphers, captured: _ } = other;
+        let Self {
+            kernel,
+            cpus,
+            dmi,
+            slots,
+            pci,
+            interrupts,
+            block,
+            mounts,
+            nics,
+            ciphers,
+            cipher_benchmarks,
+            usb,
+            log,
+            captured: _,
+        } = other;
         self.kernel.fill(kernel, than);
         self.cpus.fill(cpus, than);
         self.dmi.fill(dmi, than);
@@ -30,6 +46,9 @@ impl Fill for Machine {
         fill_by(&mut self.mounts, mounts, than, |mount| mount.point.clone());
         self.nics.fill(nics, than);
         self.ciphers.fill(ciphers, than);
+        self.cipher_benchmarks.extend(cipher_benchmarks);
+        self.usb.fill(usb, than);
+        self.log.extend(log);
     }
 }
 
@@ -111,8 +130,12 @@ impl Fill for PciDevice {
             slot,
             buses,
             best_link,
+            name,
+            port,
         } = other;
         self.id.fill(id, than);
+        self.name.fill(name, than);
+        self.port.fill(port, than);
         self.class.fill(class, than);
         self.parent.fill(parent, than);
         self.domain_owner.fill(domain_owner, than);
@@ -131,6 +154,21 @@ impl Fill for PciDevice {
         self.slot.fill(slot, than);
         self.buses.fill(buses, than);
         self.best_link.fill(best_link, than);
+    }
+}
+
+impl Fill for UsbDevice {
+    fn fill(&mut self, other: Self, than: Than) {
+        let Self { address: _, name, id, product, speed, version, most_speed, class, driver, pci } = other;
+        self.name.fill(name, than);
+        self.id.fill(id, than);
+        self.product.fill(product, than);
+        self.speed.fill(speed, than);
+        self.version.fill(version, than);
+        self.most_speed.fill(most_speed, than);
+        self.class.fill(class, than);
+        self.driver.fill(driver, than);
+        self.pci.fill(pci, than);
     }
 }
 
