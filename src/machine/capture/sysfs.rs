@@ -29,13 +29,10 @@ pub(super) fn read(text: &Text) -> Part {
         return Part::default();
     }
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
-    let mut tree = Tree::new();
-    let entries = body.lines().filter_map(parse_line).take(MOST_LINES);
-    let mut count = 0usize;
-    for (path, entry) in entries {
-        count += 1;
+    let mut links: BTreeMap<&str, &str> = BTreeMap::new();
+    for (path, entry) in body.lines().filter_map(parse_line).take(MOST_LINES) {
         match entry {
-            Entry::Link(target) => tree.insert(path, Node::Link(target.to_owned())),
+            Entry::Link(target) => _ = links.insert(path, target),
             Entry::Line(content) => {
                 let file = files.entry(path).or_default();
                 if !file.is_empty() {
@@ -45,18 +42,38 @@ pub(super) fn read(text: &Text) -> Part {
             }
         }
     }
-    for (path, content) in files {
-        tree.insert(path, Node::File(content.into_bytes()));
-    }
-    if count == 0 {
+    if links.is_empty() && files.is_empty() {
         return Part::default();
     }
+    let mut tree = tree(links, files);
     add_names(&mut tree);
     let machine = Machine::read(&Root::from_tree(tree));
     if is_empty(&machine) {
         return Part::default();
     }
     Part { kind: Some("files of /sys and /proc"), rank: Rank::Raw, machine, gaps: Vec::new() }
+}
+
+/// A tree of the links and files. A listing may name a file by a path through a link: it is put where that leads to.
+fn tree(links: BTreeMap<&str, &str>, files: BTreeMap<&str, String>) -> Tree {
+    let mut tree = Tree::new();
+    let place = |tree: &Tree, path: &str| {
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        (tree.resolve(dir).unwrap_or_else(|_| dir.to_owned()), name.to_owned())
+    };
+    let mut links: Vec<(&str, &str)> = links.into_iter().collect();
+    links.sort_by_key(|(path, _)| path.len());
+    for (path, target) in links.into_iter().filter(|(_, target)| target.len() <= LONGEST) {
+        let (dir, name) = place(&tree, path);
+        let to = if target.starts_with('/') { target.to_owned() } else { format!("{dir}/{target}") };
+        tree.insert(&format!("{dir}/{name}"), Node::Link(target.to_owned()));
+        tree.insert(&to, Node::Dir);
+    }
+    for (path, content) in files {
+        let (dir, name) = place(&tree, path);
+        tree.insert(&format!("{dir}/{name}"), Node::File(content.into_bytes()));
+    }
+    tree
 }
 
 /// Whether nothing of use was listed, such as the paths that a kernel log names in passing.

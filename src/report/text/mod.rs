@@ -18,7 +18,7 @@ pub use style::{Colour, Style, Surroundings};
 
 pub(super) use ink::{Line, Tone, fit, paragraph};
 
-use super::view::{CheckReport, HopView, MachineView, PathView};
+use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::path::HopKind;
 use crate::units::human;
 
@@ -44,8 +44,26 @@ fn header(out: &mut String, style: &Style, report: &CheckReport) {
     if style.plain {
         paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &format!("narrows {}", report.tool.version));
     }
-    paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &machine_line(&report.machine));
+    let machine = machine_line(&report.machine);
+    if !machine.is_empty() || report.machine.inputs.is_empty() {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &machine);
+    }
+    if let Some(inputs) = inputs_line(&report.machine.inputs) {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &inputs);
+    }
     out.push('\n');
+}
+
+/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg)`; `None` for a machine that answered itself.
+fn inputs_line(inputs: &[InputView]) -> Option<String> {
+    const MOST: usize = 6;
+    let named = inputs.iter().take(MOST).map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match inputs.len().checked_sub(MOST) {
+        _ if inputs.is_empty() => None,
+        Some(more @ 1..) => Some(format!("From {named} and {more} more")),
+        _ => Some(format!("From {named}")),
+    }
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.

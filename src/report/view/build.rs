@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AdviceView, CeilingPair, CeilingView, CheckReport, FindingView, HopPair, HopView, MachineView,
+    AdviceView, CeilingPair, CeilingView, CheckReport, FindingView, HopPair, HopView, InputView, MachineView,
     MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool, TrafficView,
 };
 use crate::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use crate::load::measurement::Measurement;
 use crate::machine::Machine;
+use crate::machine::capture::Recognised;
 use crate::machine::fact::Fact;
 use crate::path::{Hop, HopId, HopSpec};
 use crate::report::sanitize::inert;
@@ -73,8 +74,13 @@ pub(in crate::report) fn machine_view(machine: &Machine) -> MachineView {
         numa_nodes: machine.cpus.nodes.len(),
         memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
         hypervisor: why.text("hypervisor", &machine.cpus.hypervisor),
+        inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
         reason: why.join(),
     }
+}
+
+fn input_view(text: &Recognised) -> InputView {
+    InputView { name: inert(&text.name), kinds: text.kinds.iter().map(|kind| inert(kind)).collect() }
 }
 
 fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {

@@ -71,9 +71,21 @@ pub struct MachineView {
     pub memory_bytes: Option<Bytes>,
     /// What runs this machine when it is virtual.
     pub hypervisor: Option<String>,
+    /// The texts that it was put together from, when it did not answer itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputView>,
     /// Why the fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A text that facts are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InputView {
+    /// Its name: a file, or a path in a directory or archive.
+    pub name: String,
+    /// What is in it: `lspci -vv`, `dmesg`.
+    pub kinds: Vec<String>,
 }
 
 /// The path to one target.

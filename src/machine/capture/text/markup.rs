@@ -114,7 +114,10 @@ pub(super) fn strip_fences(lines: &mut [Cow<'_, str>]) {
 
 fn is_fence(line: &str) -> bool {
     let behind = |mark: &str| line.strip_prefix(mark).map(|rest| rest.trim_start_matches(['`', '~']));
-    let is_language = |name: &str| name.len() <= 20 && name.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_language = |name: &str| {
+        let name = name.trim();
+        name.len() <= 20 && name.chars().all(|c| c.is_ascii_alphanumeric())
+    };
     let is_markdown = behind("```").or_else(|| behind("~~~")).is_some_and(is_language);
     is_markdown || line == "{code}" || (line.starts_with("{code:") && line.ends_with('}'))
 }
