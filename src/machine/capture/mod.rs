@@ -5,9 +5,12 @@
 //! into one file, quote them, and name files as they like. What a reader found is a [`Part`]; [`merge`](merge::merge)
 //! puts the parts together, the better source before the worse.
 
+mod cpu;
 mod dmesg;
+pub mod dmidecode;
 pub mod merge;
 pub mod text;
+mod usb;
 
 pub use text::Text;
 
@@ -53,7 +56,15 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[dmesg::read];
+const READERS: &[Reader] = &[
+    dmesg::read,
+    dmidecode::read,
+    usb::read,
+    cpu::read_lscpu,
+    cpu::read_cpuinfo,
+    cpu::read_memory,
+    cpu::read_numactl,
+];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {

@@ -45,8 +45,6 @@ pub struct PciDevice {
     pub class: Fact<u32>,
     /// The bridge above, from the resolved sysfs path; `None` on a root bus.
     pub parent: Option<PciAddress>,
-    /// Its role, where something tells it in words rather than by config space: a log of the kernel, from Linux 6.7 on.
-    pub port: Fact<PortType>,
     /// The function that makes this function's PCI domain, such as Intel VMD above the domain `10000`; `None` for an
     /// ordinary domain. It is no bridge of the same tree, so that it is never [`PciDevice::parent`].
     pub domain_owner: Option<PciAddress>,
@@ -56,6 +54,8 @@ pub struct PciDevice {
     pub link: LinkEnd,
     /// What config space says beyond sysfs; needs root past the first 64 bytes.
     pub express: Fact<Express>,
+    /// Its role, where a text tells it and not the rest of [`PciDevice::express`] (`lspci -v`).
+    pub port: Fact<PortType>,
     /// The NUMA node, `…/numa_node`; absent when the firmware does not say (`-1`).
     pub numa_node: Fact<u32>,
     /// The processors next to it, `…/local_cpulist`.
