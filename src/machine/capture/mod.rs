@@ -8,7 +8,9 @@
 
 pub mod input;
 pub mod lspci;
+mod cpu;
 mod dmesg;
+pub mod dmidecode;
 pub mod merge;
 mod sysfs;
 pub mod target;
@@ -22,6 +24,7 @@ mod mounts;
 mod size;
 mod table;
 pub mod text;
+mod usb;
 
 pub use input::{Gathered, gather};
 pub use text::Text;
@@ -87,7 +90,7 @@ pub struct Captured {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read, lsblk::read, md::read, dm::read];
+const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read, lsblk::read, md::read, dm::read, dmidecode::read, usb::read, cpu::read_lscpu, cpu::read_cpuinfo, cpu::read_memory, cpu::read_numactl];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \

@@ -5,6 +5,7 @@
 mod slot;
 mod smbios;
 
+pub(in crate::machine) use slot::plausible;
 pub use slot::{Slot, is_template, parse_slots};
 
 use crate::machine::fact::{Fact, Source};

@@ -21,6 +21,8 @@ pub(super) struct Disks {
     nvme: BTreeMap<String, PciAddress>,
     /// The libata controller that spoke last.
     controller: Option<PciAddress>,
+    /// The fastest rate of the ports of an AHCI controller.
+    port_speeds: BTreeMap<PciAddress, Fact<BitsPerSec>>,
     /// SCSI hosts whose ports were not named yet, with their controller.
     waiting: VecDeque<(u32, Option<PciAddress>)>,
     /// Ports, by number.
@@ -63,12 +65,23 @@ impl Disks {
 }
 
 /// A controller of libata speaks: its hosts come next.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
     let is_libata = ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
     if is_libata {
         boot.disks.controller = Some(device.address);
+        if let Some(rate) = parse_ahci(device.rest) {
+            boot.disks.port_speeds.insert(device.address, line.known(rate));
+        }
     }
     is_libata
+}
+
+/// Reads `AHCI 0001.0301 32 slots 8 ports 6 Gbps 0xff impl SATA mode`, from Linux 6.8 on `AHCI vers 0001.0301, 32
+/// command slots, 6 Gbps, SATA mode`.
+fn parse_ahci(rest: &str) -> Option<BitsPerSec> {
+    let (before, _) = rest.strip_prefix("AHCI ")?.split_once(" Gbps")?;
+    let rate: f64 = before.rsplit(' ').next()?.parse().ok()?;
+    (rate > 0.0 && rate < 1000.0).then(|| BitsPerSec::from_mbit(rate * 1000.0))
 }
 
 /// A message of a port, a SCSI host or a disk.
@@ -106,8 +119,8 @@ fn take_host(boot: &mut Boot, host: u32, driver: &str) -> bool {
 fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool {
     if what.starts_with("SATA max") || what.starts_with("PATA max") || what.starts_with("DUMMY") {
         let (host, pci) = boot.disks.waiting.pop_front().map_or((None, None), |(host, pci)| (Some(host), pci));
-        let is_ahci_6g = Fact::absent(line.source().as_str());
-        boot.disks.ports.insert(number, Port { host, pci, most: is_ahci_6g, ..Port::default() });
+        let most = pci.and_then(|pci| boot.disks.port_speeds.get(&pci).cloned()).unwrap_or_default();
+        boot.disks.ports.insert(number, Port { host, pci, most, ..Port::default() });
         return true;
     }
     if let Some(rate) = what.strip_prefix("SATA link up ").and_then(parse_rate) {
@@ -197,8 +210,8 @@ pub(super) fn finish(boot: &mut Boot) {
             (None, Some(device)) => Transport::Usb(usb::transport(&boot.machine.usb, device)),
             (None, None) => Transport::None,
         };
-        // What carries it is not known: a disk that hangs on nothing would only mislead.
-        if matches!(transport, Transport::None) {
+        // What carries it is not known, or it is a reader without a card: a disk that is none would only mislead.
+        if matches!(transport, Transport::None) || disk.size.value().is_none() {
             continue;
         }
         let model = port.and_then(|(_, port)| port.model.clone()).unwrap_or_else(|| disk.model.clone());

@@ -74,7 +74,7 @@ impl Boot {
             link::take(self, device, line),
             aer::take(self, device, line),
             usb::take_controller(self, device, line),
-            ata::take_controller(self, device),
+            ata::take_controller(self, device, line),
             nic::take(self, device, line),
         ];
         known.contains(&true)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Boot, Device, Line};
 use crate::machine::fact::Fact;
-use crate::machine::pci::{PciAddress, PciDevice, PciId, PortType};
+use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
 use crate::units::{GtPerSec, Lanes};
 
 /// Class of a bridge to another PCI bus; `pcieport` drives nothing else.
@@ -231,6 +231,10 @@ pub(super) fn finish(boot: &mut Boot) {
         let above = || buses.above.get(address).filter(|above| above.domain == bus.0 && above.bus != bus.1);
         device.parent = bridge.or_else(|| above().filter(|_| !is_root)).copied();
         device.domain_owner = buses.owners.get(&address.domain).filter(|owner| owner.domain != bus.0).copied();
+        // A function of the root complex has no link, although some drivers make one up (`e1000_get_bus_info_ich8lan`).
+        if device.parent.is_none() && (is_root || address.bus == 0) && !device.is_bridge() {
+            device.link = LinkEnd::default();
+        }
         if let Some(slot) = bridge.and_then(|bridge| buses.slots.get(bridge)) {
             device.slot = slot.clone();
         }

@@ -92,7 +92,10 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
         let device = entry(boot, address);
         device.name = line.known(name.to_owned());
         device.speed = line.known(speed);
-        boot.usb.devices.insert(name.to_owned(), address);
+        // A device that failed to answer is given a new number.
+        if let Some(before) = boot.usb.devices.insert(name.to_owned(), address).filter(|before| *before != address) {
+            boot.machine.usb.remove(&before);
+        }
         boot.usb.last = Some(address);
         return true;
     }
