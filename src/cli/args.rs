@@ -182,8 +182,16 @@ pub enum ColorWhen {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct SnapshotArgs {
     /// The file to write (a tar archive compressed with zstd), or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "script")]
+    pub output: Option<PathBuf>,
+
+    /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
+    ///
+    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh`, then here
+    /// `narrows --from narrows-capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
+    /// tell is added where they are installed.
+    #[arg(long, conflicts_with_all = ["output", "no_redact"])]
+    pub script: bool,
 
     /// Keep serial numbers, addresses, names and mount points as they are
     #[arg(long)]
@@ -316,8 +324,20 @@ mod tests {
         let parsed =
             Cli::try_parse_from(["narrows", "snapshot", "-o", "-", "--no-redact"]).map(Cli::into_command);
         let Ok(Command::Snapshot(args)) = parsed else { panic!("{parsed:?}") };
-        assert_eq!(args, SnapshotArgs { output: PathBuf::from("-"), no_redact: true });
+        assert_eq!(args, SnapshotArgs { output: Some(PathBuf::from("-")), no_redact: true, script: false });
         assert!(refused(&["snapshot"]).contains("--output"));
+        assert!(refused(&["snapshot", "--script", "-o", "x"]).contains("--output"));
+    }
+
+    #[test]
+    fn several_inputs_are_one_machine_and_a_target_may_follow_them() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(check(&["--from", "Cargo.toml", "src"]).from, paths(&["Cargo.toml", "src"]));
+        assert_eq!(check(&["--from", "Cargo.toml", "--from", "-"]).from, paths(&["Cargo.toml", "-"]));
+        let last = check(&["--from", "Cargo.toml", "/dev/no-such-disk"]);
+        assert_eq!((last.from, last.target.as_deref()), (paths(&["Cargo.toml"]), Some("/dev/no-such-disk")));
+        let first = check(&["sda", "--from", "a.txt", "b.txt"]);
+        assert_eq!((first.from, first.target.as_deref()), (paths(&["a.txt", "b.txt"]), Some("sda")));
     }
 
     #[test]

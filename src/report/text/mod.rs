@@ -35,7 +35,7 @@ pub fn render(report: &CheckReport, style: &Style) -> String {
     header(&mut out, style, report);
     match report.paths.as_slice() {
         [path] => single(&mut out, style, report, path),
-        paths => overview::put(&mut out, style, paths, &report.findings),
+        _ => overview::put(&mut out, style, report),
     }
     out
 }
@@ -118,21 +118,27 @@ fn single(out: &mut String, style: &Style, report: &CheckReport, path: &PathView
         findings::put_full(out, style, &report.findings);
     }
     out.push('\n');
-    hints(out, style, &single_hints(path));
+    hints(out, style, &single_hints(&report.machine, path));
 }
 
-fn single_hints(path: &PathView) -> Vec<(&'static str, String)> {
+fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
     let target = quoted(&path.target);
     let mut hints = Vec::new();
     let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
-    if path.runs.is_empty() && path.hops.iter().any(has_bytes) {
+    let from = from(machine);
+    if path.runs.is_empty() && path.hops.iter().any(has_bytes) && from.is_empty() {
         hints.push(("Prove it", format!("narrows {target} --measure")));
     }
     if let Some(hop) = hop {
-        hints.push(("Explain it", format!("narrows {target} --why {}", quoted(hop))));
+        hints.push(("Explain it", format!("narrows {target} --why {}{from}", quoted(hop))));
     }
     hints
+}
+
+/// What a command needs to look at the same machine: nothing for one that answers itself.
+fn from(machine: &MachineView) -> &'static str {
+    if machine.inputs.is_empty() { "" } else { " --from …" }
 }
 
 /// A word as a shell takes it.
