@@ -14,6 +14,7 @@ mod dm_ioctl;
 pub mod dmi;
 pub mod fact;
 pub mod irq;
+pub mod log;
 pub mod mount;
 pub mod nic;
 pub mod pci;
@@ -23,6 +24,7 @@ pub mod snapshot;
 pub mod target;
 pub mod tree;
 pub mod usage;
+pub mod usb;
 pub mod zfs;
 
 use std::collections::BTreeMap;
@@ -32,10 +34,12 @@ use cpu::Cpus;
 use dmi::{Dmi, Slot};
 use fact::Fact;
 use irq::IrqLine;
+use log::LogEvent;
 use mount::Mount;
 use nic::Nic;
 use pci::{PciAddress, PciDevice};
 use root::Root;
+use usb::UsbDevices;
 
 /// Everything that narrows knows of one machine.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +64,12 @@ pub struct Machine {
     pub nics: BTreeMap<String, Nic>,
     /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
+    /// From which texts it was put together; `None` for a machine that answered itself, live or recorded.
+    pub captured: Option<capture::Captured>,
+    /// USB devices by bus and number, from a capture; the live machine's are known by their block devices.
+    pub usb: UsbDevices,
+    /// What a captured log of the kernel tells of the past.
+    pub log: Vec<LogEvent>,
     /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
     /// where the cipher of each mapping is measured.
     pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
@@ -81,6 +91,9 @@ impl Machine {
             mounts: mount::read(root),
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
+            captured: None,
+            usb: UsbDevices::new(),
+            log: Vec::new(),
             cipher_benchmarks: Vec::new(),
             zfs: Vec::new(),
         }

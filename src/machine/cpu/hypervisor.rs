@@ -76,6 +76,11 @@ fn by_device_tree(root: &Root) -> Option<Fact<String>> {
     is_virtual.then(|| Fact::known("KVM or QEMU".to_owned(), DEVICE_TREE))
 }
 
+/// The hypervisor that a vendor or product name of the firmware stands for.
+pub(in crate::machine) fn named_by_firmware(text: &str) -> Option<String> {
+    named(text, NAMES)
+}
+
 fn named(text: &str, names: &[(&str, &str)]) -> Option<String> {
     names.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| (*name).to_owned())
 }

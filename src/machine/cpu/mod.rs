@@ -6,6 +6,7 @@ mod node;
 
 use std::collections::BTreeSet;
 
+pub(in crate::machine) use hypervisor::named_by_firmware as hypervisor_named;
 pub use info::{CpuInfo, parse_cpuinfo};
 pub use node::NumaNode;
 
@@ -100,7 +101,7 @@ fn count(found: usize, source: String) -> Fact<u32> {
 
 /// Finds `MemTotal:  10315988 kB` in `/proc/meminfo`, or the same behind `Node 0 ` in a node's. The kernel's kB are
 /// KiB.
-fn parse_memory(text: &str, name: &str) -> Option<Bytes> {
+pub(in crate::machine) fn parse_memory(text: &str, name: &str) -> Option<Bytes> {
     let (_, rest) =
         text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.ends_with(name)))?;
     let kib: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -131,13 +131,14 @@ const fn express_width(place: u8) -> Option<Lanes> {
 /// function of all ones (`1f.7`), or `00:00.0`.
 fn address(record: &Structure<'_>) -> Option<PciAddress> {
     let (segment, bus, function) = (record.word(0x0d)?, record.byte(0x0f)?, record.byte(0x10)?);
-    let is_placeholder = bus == 0xff || function == 0xff || (bus, function) == (0, 0);
-    (!is_placeholder).then_some(PciAddress {
-        domain: segment.into(),
-        bus,
-        device: function >> 3,
-        function: function & 7,
-    })
+    plausible(PciAddress { domain: segment.into(), bus, device: function >> 3, function: function & 7 })
+}
+
+/// The address of a slot, unless it is a placeholder.
+pub(in crate::machine) fn plausible(address: PciAddress) -> Option<PciAddress> {
+    let PciAddress { bus, device, function, .. } = address;
+    let is_placeholder = bus == 0xff || (device, function) == (31, 7) || (bus, device, function) == (0, 0, 0);
+    (!is_placeholder).then_some(address)
 }
 
 /// The names of slots on the reference boards of Intel, which many makers left in their firmware.

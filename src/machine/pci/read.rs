@@ -34,12 +34,14 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
     PciDevice {
         address,
         id: id(root, &dir),
+        name: Fact::default(),
         class: root.number(&file("class")).map(|class| u32::try_from(class & 0xff_ffff).unwrap_or_default()),
         parent: place.parent,
         domain_owner: place.domain_owner,
         driver: root.link_name(&file("driver")),
         express: if is_awake { express(root, &file("config"), &link) } else { asleep(file("config")) },
         link,
+        port: Fact::default(),
         numa_node: numa_node(root, file("numa_node")),
         local_cpus: root.parse(&file("local_cpulist"), parse_list),
         iommu_group: root.link_name(&file("iommu_group")).parse(|group| group.parse().ok()),
@@ -47,6 +49,8 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         power_state,
         aer: aer::read(root, &dir),
         slot: slot(slots, address),
+        buses: Fact::default(),
+        best_link: None,
     }
 }
 

@@ -26,6 +26,9 @@ fn role_within(
     if let Some(express) = device.express.value() {
         return Some(express.port);
     }
+    if let Some(port) = device.port.value() {
+        return Some(*port);
+    }
     if device.is_conventional() {
         return None;
     }
