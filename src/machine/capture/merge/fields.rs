@@ -19,7 +19,8 @@ use crate::machine::pci::{Aer, PciDevice};
 
 impl Fill for Machine {
     fn fill(&mut self, other: Self, than: Than) {
-        let Self { kernel, cpus, dmi, slots, pci, interrupts, block, mounts, nics, ciphers, captured: _ } = other;
+        let Self { kernel, cpus, dmi, slots, pci, interrupts, block, mounts, nics, ciphers, captured: _ } =
+            other;
         self.kernel.fill(kernel, than);
         self.cpus.fill(cpus, than);
         self.dmi.fill(dmi, than);
