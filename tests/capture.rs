@@ -131,8 +131,10 @@ fn mail_markdown_html_and_colours_around_a_text_change_nothing() {
 #[test]
 fn several_inputs_are_one_machine_and_each_is_named() {
     let listing = listing("16.0 GT/s PCIe", 2);
-    let (port, drive) = listing.split_at(listing.find("/sys/devices/pci0000:00/0000:00:01.0/0000").expect("has both"));
-    let dir = directory(&[("port.txt", port.as_bytes()), ("in/drive.txt", drive.as_bytes()), ("hello", b"hi\n")]);
+    let (port, drive) =
+        listing.split_at(listing.find("/sys/devices/pci0000:00/0000:00:01.0/0000").expect("has both"));
+    let dir =
+        directory(&[("port.txt", port.as_bytes()), ("in/drive.txt", drive.as_bytes()), ("hello", b"hi\n")]);
     let said = from(dir.path(), &["--json"]);
     assert_eq!(said.err, "narrows: nothing was recognised in `hello`\n");
     assert!(said.codes().contains(&"link_width_degraded".to_owned()), "{}", said.out);
@@ -160,7 +162,11 @@ fn a_link_that_ran_better_in_another_text_is_named_as_proof() {
 fn a_text_of_which_nothing_is_understood_is_refused_with_what_is() {
     let said = narrows(&["--from", "-"], b"Dear all,\nmy disk is slow.\n");
     assert_eq!((said.out.as_str(), said.status), ("", Some(2)));
-    assert!(said.err.starts_with("narrows: nothing in `-` was recognised\nhint: narrows understands lspci"), "{}", said.err);
+    assert!(
+        said.err.starts_with("narrows: nothing in `-` was recognised\nhint: narrows understands lspci"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

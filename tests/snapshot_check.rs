@@ -268,7 +268,8 @@ fn what_is_no_record_is_refused_with_a_hint() {
     let empty = path_text(dir.path());
     let (missing, damaged) = (format!("{empty}/missing"), format!("{empty}/damaged"));
     std::fs::write(&damaged, "not a snapshot").expect("is ours");
-    let live = "this directory is a running machine, not a record\nhint: leave out --from to look at this machine\n";
+    let live =
+        "this directory is a running machine, not a record\nhint: leave out --from to look at this machine\n";
     let want = (String::new(), format!("narrows: cannot use `/`: {live}"), Some(2));
     assert_eq!(narrows(&["--from", "/"]), want);
     for from in [empty, &damaged] {

@@ -45,6 +45,8 @@ fn is_half(hop: &Hop) -> bool {
     let Some(port) = &link.port else { return link.not_a_wire.is_none() };
     let ends = [&link.device, port];
     let runs = |end: &LinkEnd| end.current_speed.value().is_some() && end.current_width.value().is_some();
-    let is_known = |end: &LinkPort| end.link.max_speed.value().is_some() && end.link.max_width.value().is_some();
-    link.not_a_wire.is_none() && !(ends.iter().any(|end| runs(&end.link)) && ends.iter().all(|end| is_known(end)))
+    let is_known =
+        |end: &LinkPort| end.link.max_speed.value().is_some() && end.link.max_width.value().is_some();
+    link.not_a_wire.is_none()
+        && !(ends.iter().any(|end| runs(&end.link)) && ends.iter().all(|end| is_known(end)))
 }

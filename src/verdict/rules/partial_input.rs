@@ -37,13 +37,20 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
         summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
     }
     if !gaps.is_empty() {
-        summary.push("The verdict rests on part of the facts: the texts lack some that would make it surer.".to_owned());
+        summary.push(
+            "The verdict rests on part of the facts: the texts lack some that would make it surer."
+                .to_owned(),
+        );
     }
-    let root = (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
-    let runs = gaps.keys().map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
+    let root =
+        (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
+    let runs =
+        gaps.keys().map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
     let advice: Vec<String> = root.into_iter().chain(runs).collect();
     let advice = match advice.is_empty() {
-        true => vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()],
+        true => {
+            vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()]
+        }
         false => advice,
     };
     vec![
