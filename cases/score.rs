@@ -114,12 +114,18 @@ fn about(report: &Value, finding: &Value) -> String {
     let empty = Vec::new();
     for path in report["paths"].as_array().unwrap_or(&empty) {
         let hops = path["hops"].as_array().unwrap_or(&empty);
-        for hop in hops.iter().filter(|hop| !id.is_empty() && text(&hop["id"]) == id) {
+        for hop in hops.iter().filter(|hop| !id.is_empty() && is_same_part(text(&hop["id"]), id)) {
             words.push(text(&hop["port"]).to_owned());
             words.push(text(&hop["name"]).to_owned());
         }
     }
     words.join(" ")
+}
+
+/// Whether two hops are one part: the same, or a switch and its own uplink.
+fn is_same_part(a: &str, b: &str) -> bool {
+    let place = |id: &str| id.split_once(':').map(|(_, place)| place.to_owned());
+    a == b || place(a) == place(b)
 }
 
 fn text(value: &Value) -> &str {

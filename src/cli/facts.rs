@@ -97,7 +97,10 @@ fn notes(gathered: &Gathered) -> Vec<String> {
         _ if names.is_empty() => {}
         0 => notes.push(format!("narrows: nothing was recognised in {}", names.join(", "))),
         more => {
-            notes.push(format!("narrows: nothing was recognised in {} and {more} more files", names.join(", ")));
+            notes.push(format!(
+                "narrows: nothing was recognised in {} and {more} more files",
+                names.join(", ")
+            ));
         }
     }
     notes

@@ -41,7 +41,8 @@ fn used(machine: &Machine) -> BTreeSet<PciAddress> {
 /// Whether a function has a link, be it one whose state could not be read.
 fn has_link(device: &PciDevice) -> bool {
     let port = device.express.value().map(|express| express.port);
-    port != Some(PortType::RootComplexIntegrated) && (port == Some(PortType::Endpoint) || device.link.is_present())
+    port != Some(PortType::RootComplexIntegrated)
+        && (port == Some(PortType::Endpoint) || device.link.is_present())
 }
 
 /// What the functions of one card share: the bus and device that they are on, and the kind that they are of. The ports

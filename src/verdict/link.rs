@@ -1,7 +1,9 @@
 //! The state of a PCIe link as the rules see it: both ends, idle and under load.
 
+use crate::machine::Machine;
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::{LinkState, PciId};
+use crate::machine::log::{LogEvent, LogKind, StatedLink};
+use crate::machine::pci::{LinkState, PciAddress, PciId};
 use crate::path::{Hop, HopSpec, LinkHop, LinkPort};
 use crate::units::{GtPerSec, Lanes};
 
@@ -38,7 +40,65 @@ pub(super) fn wires<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Li
     .collect()
 }
 
+/// What a log of the kernel says of a link at the time when a device behind it was found: no driver had put the device
+/// to sleep yet, so that the speed counts as the width does. Graphics cards are the exception: they start slow.
+#[derive(Clone, Copy)]
+pub(super) struct Claim<'a> {
+    /// The device that was found.
+    pub(super) device: PciAddress,
+    /// What the link ran at.
+    pub(super) by: StatedLink,
+    /// What the device could use.
+    pub(super) capable: StatedLink,
+    /// The line.
+    pub(super) source: &'a Source,
+}
+
+impl Claim<'_> {
+    /// Whether the link was as wide as the device and only slower, as that of a graphics card which is not busy.
+    pub(super) fn may_save_power(&self, machine: &Machine) -> bool {
+        const DISPLAY: u32 = 0x03;
+        let class = machine.pci.get(&self.device).and_then(|device| device.class.get());
+        self.by.speed == GtPerSec::GEN1
+            && self.by.width == self.capable.width
+            && class.is_none_or(|class| class >> 16 == DISPLAY)
+    }
+
+    /// The line as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        let (by, capable) = (self.by, self.capable);
+        let said = format!(
+            "{} at {}, of {} at {} that {} could use",
+            by.width, by.speed, capable.width, capable.speed, self.device
+        );
+        Evidence::new("the kernel's log", said, self.source.as_str())
+    }
+}
+
 impl<'a> Link<'a> {
+    /// The addresses of both ends.
+    fn addresses(&self) -> impl Iterator<Item = PciAddress> + use<'a> {
+        std::iter::once(self.link.device.address).chain(self.link.port.as_ref().map(|port| port.address))
+    }
+
+    /// The events of a captured log that are about either end.
+    pub(super) fn events(&self, machine: &'a Machine) -> impl Iterator<Item = &'a LogEvent> + use<'a> {
+        let ends: Vec<PciAddress> = self.addresses().collect();
+        machine.log.iter().filter(move |event| event.pci.is_some_and(|address| ends.contains(&address)))
+    }
+
+    /// The claim of a captured log that this link limited a device; of several that of the device that could use most.
+    pub(super) fn claim(&self, machine: &'a Machine) -> Option<Claim<'a>> {
+        let claims = machine.log.iter().filter_map(|event| {
+            let LogKind::BandwidthLimited { by, at, capable } = &event.kind else { return None };
+            let device = event.pci?;
+            let at = at.unwrap_or(device);
+            let claim = Claim { device, by: *by, capable: (*capable)?, source: &event.source };
+            self.addresses().any(|end| end == at).then_some(claim)
+        });
+        claims.max_by_key(|claim| (claim.capable.width, claim.capable.speed))
+    }
+
     /// The base class of the device end (PCI Code and ID Assignment Specification).
     pub(super) fn base_class(&self) -> Option<u32> {
         self.link.device.class.value().map(|class| class >> 16)

@@ -35,6 +35,7 @@ pub use input::{Gathered, gather};
 pub use text::Text;
 
 use super::Machine;
+use super::fact::Source;
 
 /// How far a kind of source is believed where two of them speak of the same fact. Ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -89,6 +90,14 @@ pub struct Captured {
     pub texts: Vec<Recognised>,
     /// What the texts could have told but do not, sorted.
     pub gaps: Vec<Gap>,
+}
+
+impl Captured {
+    /// Whether a fact is from a log: it was so when the line was written.
+    pub fn is_past(&self, source: &Source) -> bool {
+        let name = source.as_str().rsplit_once(':').map_or(source.as_str(), |(name, _)| name);
+        self.texts.iter().any(|text| text.name == name && text.kinds == ["dmesg"])
+    }
 }
 
 /// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.

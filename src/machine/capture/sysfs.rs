@@ -141,7 +141,8 @@ fn is_bus_name(name: &str) -> bool {
     let Some((head, tail)) = name.split_once(':') else { return false };
     let is_domain = head.strip_prefix("pci").is_some_and(is_hex) && is_hex(tail);
     let is_scsi = is_number(head) && tail.split(':').all(is_number);
-    let is_usb = head.contains('-') && head.split(['-', '.']).all(is_number) && tail.split('.').all(is_number);
+    let is_usb =
+        head.contains('-') && head.split(['-', '.']).all(is_number) && tail.split('.').all(is_number);
     let is_acpi = head.len() >= 7
         && head.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && tail.len() == 2
@@ -172,7 +173,9 @@ fn add_names(tree: &mut Tree) {
         }
     }
     let blocks = tree.list("/sys/block").unwrap_or_default();
-    links.extend(blocks.into_iter().map(|name| (format!("/sys/class/block/{name}"), format!("/sys/block/{name}"))));
+    links.extend(
+        blocks.into_iter().map(|name| (format!("/sys/class/block/{name}"), format!("/sys/block/{name}"))),
+    );
     for (at, to) in links {
         if tree.resolve(&at).is_err() && tree.read_link(&at).is_err() {
             tree.insert(&at, Node::Link(to));

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::machine::log::{AerSeverity, LogKind};
 use crate::path::LinkPort;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -23,10 +24,27 @@ const MANY: u64 = 100;
 const OF_THE_WIRE: [&str; 5] = ["RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"];
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged).iter().filter_map(check_link).collect()
+    wires(context, judged).iter().filter_map(|link| check_link(context, link)).collect()
 }
 
-fn check_link(link: &Link<'_>) -> Option<Finding> {
+/// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
+fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
+    link.events(context.machine)
+        .any(|event| matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout))
+}
+
+/// Corrected errors of which a captured log tells. The kernel prints few of many, so that each counts for more than one
+/// of a counter.
+fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
+    let is_corrected = |kind: &LogKind| match kind {
+        LogKind::AerMessage(severity) | LogKind::AerError { severity, .. } => *severity == AerSeverity::Corrected,
+        _ => false,
+    };
+    let messages = link.events(context.machine).filter(|event| is_corrected(&event.kind));
+    messages.map(|event| event.count).fold(0, u64::saturating_add)
+}
+
+fn check_link(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     let ends: Vec<&LinkPort> = std::iter::once(&link.link.device).chain(link.port).collect();
     let of = |count: &dyn Fn(&crate::machine::pci::Aer) -> u64| {
         ends.iter().filter_map(|end| end.aer.value()).map(count).fold(0, u64::saturating_add)
@@ -34,7 +52,13 @@ fn check_link(link: &Link<'_>) -> Option<Finding> {
     let wire = of(&|aer| sum(&aer.correctable, |name| OF_THE_WIRE.contains(&name)));
     let nonfatal = of(&|aer| sum(&aer.nonfatal, |name| name != "UnsupReq" && !name.starts_with("TOTAL")));
     let fatal = of(&|aer| sum(&aer.fatal, |name| !name.starts_with("TOTAL")));
+    let logged = logged(context, link);
+    let wire = wire.max(logged);
     let (severity, confidence) = match (fatal, nonfatal, wire) {
+        (0, 0, 1..) if logged > 0 && (logged >= FEW || failed(context, link)) => {
+            (Severity::Fault, Confidence::Medium)
+        }
+        (0, 0, 1..FEW) if logged > 0 => (Severity::Info, Confidence::Medium),
         (1.., _, _) => (Severity::Fault, Confidence::High),
         (0, 1.., _) => (Severity::Fault, Confidence::Medium),
         (0, 0, MANY..) => (Severity::Fault, Confidence::High),
@@ -76,7 +100,11 @@ fn evidence(end: &LinkPort) -> Vec<Evidence> {
                 .filter(|(_, count)| **count > 0)
                 .map(|(name, count)| format!("{name} {count}"))
                 .collect();
-            let source = format!("/sys/bus/pci/devices/{}/aer_dev_{kind}", end.address);
+            let source = end.aer.source().as_str();
+            let source = match source.starts_with('/') {
+                true => format!("/sys/bus/pci/devices/{}/aer_dev_{kind}", end.address),
+                false => source.to_owned(),
+            };
             (!named.is_empty())
                 .then(|| Evidence::new(format!("{kind} errors of {}", end.address), named.join(", "), source))
         })

@@ -5,6 +5,7 @@
 //! (software or firmware holds the link down); and, for a device of a kind that keeps its speed (drives, adapters, wired
 //! network, switches), the idle reading, with less confidence, when no saving of power explains it.
 
+use crate::machine::log::LogKind;
 use crate::units::GtPerSec;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -17,8 +18,44 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     wires(context, judged)
         .iter()
         .filter(|link| link.moves_data() && !link.is_display())
-        .filter_map(|link| check_link(judged, link))
+        .filter_map(|link| retrained(context, judged, link).or_else(|| check_link(judged, link)))
         .collect()
+}
+
+/// A link that the kernel trained again at a lower rate, because it did not come up, and that is still slow: a port
+/// that was held down stays so (kernel `drivers/pci/quirks.c`, `pcie_failed_link_retrain`).
+fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let event = link.events(context.machine).find_map(|event| match event.kind {
+        LogKind::LinkRetrainedAt(speed) => Some((speed, event)),
+        _ => None,
+    });
+    let (held, event) = event?;
+    let (speed, most) = (link.speed()?, link.common_speed().or_else(|| link.device_speed())?);
+    if speed > held || speed >= most {
+        return None;
+    }
+    let summary = format!(
+        "{} runs at {speed} and could run at {most}: it did not come up, and the kernel trained it again at {held}.",
+        link.place()
+    );
+    let gain = link.width().and_then(|width| {
+        let (now, better) = (gain::at(link.link, speed, width)?, gain::at(link.link, most, width)?);
+        judged.is_limit(link.index).then(|| better.rate - now.rate)
+    });
+    let advice = [
+        Advice::with_gain(
+            "Reboot with the device in place, or update the kernel: later ones lift the limit again.",
+            gain,
+        ),
+        Advice::new("If it comes back, reseat the device, and power it off before you pull it."),
+    ];
+    Some(
+        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
+            .with_confidence(Confidence::High)
+            .with_evidence(link.speed_evidence())
+            .with_evidence([Evidence::new("the kernel's log", format!("retrained at {held}"), event.source.as_str())])
+            .with_advice(advice),
+    )
 }
 
 fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {

@@ -1,10 +1,11 @@
 //! `mps_mrrs`: payload or read-request sizes are wrong or cost rate.
 //!
-//! Two cases. A port that may send longer payloads than its device accepts is a fault (PCIe Base Specification: a
-//! longer one is malformed); the kernel warns of it with "can't set Max Payload Size". And where a link is the narrows,
+//! Two cases. A switch port that may send longer payloads than its device accepts is a fault (PCIe Base Specification: a
+//! longer one is malformed), and so is one of which the kernel warns with "can't set Max Payload Size". And where a link is the narrows,
 //! payloads of half the size that both ends support cost 4 to 9 % of it: `info`, for whoever wants the last bit.
 
-use crate::machine::pci::Express;
+use crate::machine::log::LogKind;
+use crate::machine::pci::{Express, PortType};
 use crate::path::LinkPort;
 use crate::units::{Bytes, human};
 
@@ -22,8 +23,31 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     wires(context, judged)
         .iter()
         .filter(|link| link.moves_data())
-        .filter_map(|link| mismatch(link).or_else(|| inefficient(judged, link)))
+        .filter_map(|link| refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link)))
         .collect()
+}
+
+/// The kernel said that it could not make the payloads of both ends alike.
+fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
+    let (size, event) = link.events(context.machine).find_map(|event| match event.kind {
+        LogKind::MpsRefused(size) => Some((size, event)),
+        _ => None,
+    })?;
+    let summary = format!(
+        "The port above {} sends payloads of {}, and the device cannot be set to accept them.",
+        link.link.device.address,
+        human::block_size(size)
+    );
+    Some(
+        Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
+            .with_confidence(Confidence::High)
+            .with_evidence([Evidence::new("the kernel's log", "can't set Max Payload Size", event.source.as_str())])
+            .with_advice([alike()]),
+    )
+}
+
+fn alike() -> Advice {
+    Advice::new("Boot with pci=pcie_bus_safe, so that the kernel sets both ends alike.")
 }
 
 fn ends<'a>(link: &Link<'a>) -> Option<(&'a Express, &'a Express)> {
@@ -46,17 +70,19 @@ fn mismatch(link: &Link<'_>) -> Option<Finding> {
         human::block_size(port.max_payload),
         human::block_size(device.max_payload),
     );
+    // A root port answers reads in pieces of 64 or 128 bytes (PCIe Base Specification, Read Completion Boundary), and a
+    // processor writes no more at once; a switch passes on what its other side sends.
+    let is_root = port.port == PortType::RootPort;
+    let severity = if is_root { Severity::Info } else { Severity::Fault };
     Some(
-        Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
+        Finding::about(Code::MpsMrrs, severity, link.hop, summary)
             .with_confidence(Confidence::Medium)
             .with_evidence([
                 size_evidence(&link.link.device, device.max_payload, "payload size in force"),
                 size_evidence(&link.link.device, device.max_payload_supported, "payload size supported"),
             ])
             .with_evidence(link.port.map(|end| size_evidence(end, port.max_payload, "payload size in force")))
-            .with_advice([Advice::new(
-                "Boot with pci=pcie_bus_safe, so that the kernel sets both ends alike.",
-            )]),
+            .with_advice([alike()]),
     )
 }
 

@@ -7,12 +7,34 @@ use super::link_speed_degraded::saves_power;
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged).iter().filter_map(|link| check_link(judged, link)).collect()
+    let links = wires(context, judged);
+    links.iter().filter_map(|link| check_link(judged, link).or_else(|| claimed(context, link))).collect()
+}
+
+/// A card that started slow when a captured log was written, as graphics cards do, and whose state now nothing tells.
+fn claimed(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
+    let claim = link.claim(context.machine).filter(|claim| claim.may_save_power(context.machine))?;
+    if link.speed().is_some_and(|speed| speed > claim.by.speed) {
+        return None;
+    }
+    let summary = format!(
+        "{} ran at {} when the log was written, at full width; a card of this kind starts slow and speeds up when it is busy ({} can do {}).",
+        link.place(),
+        claim.by.speed,
+        claim.device,
+        claim.capable.speed
+    );
+    Some(
+        Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary))
+            .with_confidence(Confidence::Medium)
+            .with_evidence([claim.evidence()]),
+    )
 }
 
 fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let speed = link.speed()?;
-    let common = link.common_speed()?;
+    // Where nothing is known of the port, the card alone must explain itself.
+    let common = link.common_speed().or_else(|| link.device_speed().filter(|_| link.is_display()))?;
     if speed >= common {
         return None;
     }

@@ -6,7 +6,7 @@ use crate::path::{HopSpec, RaidHop, RaidLevel};
 use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
 use super::{Context, Judged};
 
-pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let hops = judged.subject.path.hops.iter();
     hops.filter_map(|hop| {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
@@ -20,8 +20,11 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
             let said = state.value().is_some_and(|state| state.contains("faulty"));
             said.then(|| Evidence::from_fact(format!("state of {name}"), state))
         });
+        // A log tells how it was at the last start.
+        let past = context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
+        let severity = if past { Severity::Info } else { Severity::Fault };
         Some(
-            Finding::about(Code::RaidDegraded, Severity::Fault, hop, summary)
+            Finding::about(Code::RaidDegraded, severity, hop, summary)
                 .with_evidence([Evidence::from_fact("missing members", &raid.md.degraded)])
                 .with_evidence(faulty)
                 .with_advice([Advice::new(format!(

@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::path::HopId;
+use crate::machine::fact::Fact;
+use crate::path::{HopId, LinkPort};
 use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
 use super::super::case::Case;
 use super::super::finding::{Advice, Code, Confidence, Finding, Severity};
 use super::super::gain;
-use super::super::link::{Link, wires};
+use super::super::link::{Claim, Link, wires};
 use super::super::sentence::capitalised;
 use super::link_width_degraded;
 use super::{Context, Judged};
-use crate::ceiling::{Direction, pcie};
+use crate::ceiling::Direction;
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     wires(context, judged)
@@ -43,21 +44,44 @@ fn offer(link: &Link<'_>) -> Option<Offer> {
             Some(Offer { width, speed, is_known: true })
         }
         // A port that says half (a width of zero, as some SoCs do) says nothing that can be relied on.
-        _ if link.port.is_some() => None,
+        _ if link.port.is_some_and(says_its_most) => None,
         // Without the other end only the width tells: it does not change with power state.
         _ => Some(Offer { width: link.width()?, speed: link.device_speed()?, is_known: false }),
     }
 }
 
+/// What the port offers, as far as a log tells what the link ran at when the device was found.
+fn claimed(claim: &Claim<'_>) -> Offer {
+    Offer { width: claim.by.width, speed: claim.by.speed, is_known: false }
+}
+
+/// Whether a port says anything, be it garbled, of the most that it can do.
+fn says_its_most(port: &LinkPort) -> bool {
+    let absent = matches!(
+        (&port.link.max_speed, &port.link.max_width, &port.express),
+        (Fact::Absent { .. }, Fact::Absent { .. }, Fact::Absent { .. })
+    );
+    !absent
+}
+
 fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
-    let (device_width, device_speed) = (link.device_width()?, link.device_speed()?);
-    let offer = offer(link)?;
+    let claim = link.claim(context.machine).filter(|claim| !claim.may_save_power(context.machine));
+    let claim = claim.filter(|_| !link.port.is_some_and(says_its_most));
+    let (device_width, device_speed) = match (link.device_width(), link.device_speed(), &claim) {
+        (Some(width), Some(speed), _) => (width, speed),
+        (_, _, Some(claim)) => (claim.capable.width, claim.capable.speed),
+        _ => return None,
+    };
+    let offer = match &claim {
+        Some(claim) => claimed(claim),
+        None => offer(link)?,
+    };
     if offer.width >= device_width && offer.speed >= device_speed {
         return None;
     }
     let (width, speed) = (offer.width.min(device_width), offer.speed.min(device_speed));
     let offered = gain::at(link.link, speed, width)?;
-    let wanted = pcie::device_wants(link.link)?;
+    let wanted = gain::at(link.link, device_speed, device_width)?;
     // Fewer lanes of a newer generation can carry as much as many of an older one; the device runs one of its own.
     if offered.rate.get() >= wanted.rate.get() * 0.99 {
         return None;
@@ -83,6 +107,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
             .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
             .with_evidence(link.width_evidence())
             .with_evidence(link.speed_evidence())
+            .with_evidence(claim.iter().map(Claim::evidence))
             .with_advice(advice),
     )
 }
@@ -126,7 +151,6 @@ fn demand(case: &Case<'_>, link: &crate::path::Hop) -> Option<(HopId, BytesPerSe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::fact::Fact;
     use crate::path::{HopSpec, LinkHop};
     use crate::units::human;
     use crate::verdict::testing::{DISPLAY, Sketch, WIFI, link, link_of};

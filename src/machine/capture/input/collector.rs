@@ -102,7 +102,13 @@ impl Collector {
         }
     }
 
-    fn record(&mut self, place: &str, inside: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
+    fn record(
+        &mut self,
+        place: &str,
+        inside: &str,
+        found: Found<'_>,
+        depth: Depth,
+    ) -> Result<(), SnapshotError> {
         let node = match found {
             Found::Node(node) => node,
             Found::File(mut content) => {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Write, empty};
 
 use super::*;
-use crate::machine::tree::{Miss, Tree};
+use crate::machine::tree::Miss;
 
 /// A listing that the readers know.
 const LISTING: &str = "/sys/bus/pci/devices/0000:01:00.0/class:0x010802\n";
@@ -102,7 +102,7 @@ fn no_path_and_no_link_leads_out() {
     let archive = tar(&[("../../etc/passwd", LISTING.as_bytes()), ("/sys/../../x", b"y")]);
     fs::write(dir.path().join("t.tar"), archive).expect("is ours");
     let found = gather(&[dir.path().to_owned()], empty()).expect("is readable");
-    assert_eq!(found.trees, [("".to_owned(), Tree::new()); 0]);
+    assert!(found.trees.is_empty(), "{:?}", found.trees);
     assert_eq!(found.unrecognised, ["x"]);
     assert_eq!(recognised(found), ["etc/passwd"]);
 }

@@ -189,12 +189,14 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         } else if let Some((offset, row)) = line::hex_row(line) {
             self.open = Open::Nothing;
             if let Some(block) = &mut self.block {
-                block.add_row(number, offset, &row);
+                block.add_row(number, offset, row.bytes());
             }
         } else if line::is_tree(line) || line::is_log(line) {
             self.open = Open::Nothing;
         } else if let Some(rest) = line.strip_prefix(SILENT) {
             self.record(SILENT, number, rest);
+        } else if let Some(address) = line::lone(line) {
+            self.start(Some(Block::new(Some(Place { address, above: None }), number, Head::Missing)));
         } else if !line::keyed(line).is_some_and(|(key, rest)| self.named(number, key, rest)) {
             self.other(number, line);
         }

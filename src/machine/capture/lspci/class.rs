@@ -149,7 +149,11 @@ fn named(text: &str) -> Option<u16> {
 pub(super) fn at_the_end_of(text: &str) -> Option<u16> {
     let text = text.trim().to_ascii_lowercase();
     let of_interest = NAMES.iter().filter(|(code, _)| (0x0100..0x0400).contains(code));
-    of_interest.filter(|(_, name)| text.ends_with(&name.to_ascii_lowercase())).map(|(code, _)| *code).next()
+    let ends_in = |name: &str| {
+        let before = text.strip_suffix(&name.to_ascii_lowercase());
+        before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
+    };
+    of_interest.filter(|(_, name)| ends_in(name)).map(|(code, _)| *code).next()
 }
 
 /// All 24 bits. Without `-v` the programming interface is not printed; of a non-volatile memory controller it is taken

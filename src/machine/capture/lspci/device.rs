@@ -21,6 +21,8 @@ pub(super) struct Found {
     pub(super) buses: Option<(u8, u8)>,
     /// How much of it was printed.
     pub(super) detail: Detail,
+    /// How many bytes of config space stand beside the words; [`super::read_hex`] reads them.
+    pub(super) dumped: usize,
 }
 
 /// How much `lspci` was asked for, as far as a block shows. Ascending.
@@ -66,7 +68,7 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
         device.aer = Fact::known(aer, text.source(line));
     }
     fill_words(text, block, &mut device);
-    Some(Found { device, buses, detail: detail(block) })
+    Some(Found { device, buses, detail: detail(block), dumped: block.bytes.len() })
 }
 
 fn parse_head(block: &Block) -> head::Head {
@@ -100,8 +102,12 @@ fn buses(block: &Block) -> Option<(u8, u8)> {
     (first > 0).then_some((first, last.max(first)))
 }
 
+/// The two digits after `name`. Mail that was not decoded writes `=3D` for the sign before them (RFC 2045, section
+/// 6.7); a comma follows where `3D` is the bus.
 fn bus_number(text: &str, name: &str) -> Option<u8> {
-    u8::from_str_radix(text.split_once(name)?.1.get(..2)?, 16).ok()
+    let rest = text.split_once(name)?.1;
+    let number = |text: &str| u8::from_str_radix(text.get(..2)?, 16).ok();
+    rest.strip_prefix("3D").and_then(number).or_else(|| number(rest))
 }
 
 /// The place of a root port whose first line is missing: its Error Source Identification names the function that an
@@ -159,7 +165,9 @@ fn detail(block: &Block) -> Detail {
 fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     let line = |keys: [&str; 2]| keys.into_iter().find_map(|key| block.get(key));
     let word = |keys| match line(keys) {
-        Some(record) => Fact::known(record.text.chars().take(LONGEST_WORD).collect(), text.source(record.line)),
+        Some(record) => {
+            Fact::known(record.text.chars().take(LONGEST_WORD).collect(), text.source(record.line))
+        }
         None => Fact::default(),
     };
     let number = |keys: [&str; 2], name: &str| match line(keys) {
@@ -169,7 +177,8 @@ fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     device.driver = word(["Kernel driver in use", "Driver"]);
     device.slot = word(["Physical Slot", "PhySlot"]);
     device.numa_node = number(["NUMA node", "NUMANode"], "NUMA node ").parse(|node| node.parse().ok());
-    device.iommu_group = number(["IOMMU group", "IOMMUGroup"], "IOMMU group ").parse(|group| group.parse().ok());
+    device.iommu_group =
+        number(["IOMMU group", "IOMMUGroup"], "IOMMU group ").parse(|group| group.parse().ok());
     let state = block.all("Status").find_map(|record| Some((record, power_state(&record.text)?)));
     if let Some((record, state)) = state {
         device.power_state = Fact::known(state.to_owned(), text.source(record.line));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::device::{Detail, Found};
 use super::NEED;
+use super::device::{Detail, Found};
 use crate::machine::capture::Gap;
 use crate::machine::fact::{Fact, Source};
 use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PortType};
@@ -18,6 +18,7 @@ const MOST_NAMED: usize = 8;
 pub(super) struct Functions {
     devices: BTreeMap<PciAddress, PciDevice>,
     buses: BTreeMap<PciAddress, (u8, u8)>,
+    dumped: BTreeMap<PciAddress, usize>,
     detail: Option<Detail>,
     unnamed: u8,
     left_out: bool,
@@ -39,6 +40,9 @@ impl Functions {
         self.detail = self.detail.max(Some(found.detail));
         if let Some(buses) = found.buses {
             self.buses.entry(address).or_insert(buses);
+        }
+        if found.dumped > 0 {
+            self.dumped.insert(address, found.dumped);
         }
         match self.devices.get_mut(&address) {
             Some(device) => complete(device, found.device),
@@ -113,21 +117,11 @@ impl Functions {
     }
 
     fn gaps(&self) -> Vec<Gap> {
-        let mut gaps = Vec::new();
-        let total = self.devices.len();
-        let mut missing = |count: usize, what: &str, run: &str| {
-            if count > 0 {
-                gaps.push(Gap { what: format!("{what} of {count} of {total} PCI functions"), run: run.to_owned() });
-            }
-        };
-        let count = |is: &dyn Fn(&PciDevice) -> bool| self.devices.values().filter(|device| is(device)).count();
-        missing(count(&is_closed), "the link registers", "sudo lspci -vvv");
-        missing(count(&|device| device.id.value().is_none()), "the numbers", "sudo lspci -nnvvv");
-        let alone = self.devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
-        gaps.extend(alone.map(|device| Gap {
-            what: format!("the port above {}", device.address),
-            run: "sudo lspci -vvv".to_owned(),
-        }));
+        let dumped = |device: &PciDevice| self.dumped.get(&device.address).copied().unwrap_or_default();
+        let mut gaps = gaps(&self.devices, |device| Dump {
+            registers: dumped(device) >= 256,
+            header: dumped(device) >= 64,
+        });
         if self.left_out {
             gaps.push(Gap {
                 what: format!("PCI functions past the first {MOST}"),
@@ -138,11 +132,42 @@ impl Functions {
     }
 }
 
-/// Whether its link, if it has one, is not known.
+/// What a hex dump beside the words tells of a function.
+#[derive(Debug, Clone, Copy)]
+struct Dump {
+    registers: bool,
+    header: bool,
+}
+
+fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> Dump) -> Vec<Gap> {
+    let total = devices.len();
+    let count = |is: &dyn Fn(&PciDevice) -> bool| devices.values().filter(|device| is(device)).count();
+    let closed = count(&|device| is_closed(device) && !dump(device).registers);
+    let unnumbered = count(&|device| device.id.value().is_none() && !dump(device).header);
+    let missing = [
+        (closed, "the link registers", "sudo lspci -vvv"),
+        (unnumbered, "vendor and device numbers", "sudo lspci -nnvvv"),
+    ];
+    let missing = missing.into_iter().filter(|(count, _, _)| *count > 0);
+    let missing = missing.map(|(count, what, run)| Gap {
+        what: format!("{what} of {count} of {total} PCI functions"),
+        run: run.to_owned(),
+    });
+    let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
+    let alone = alone.map(|device| Gap {
+        what: format!("the port above {}", device.address),
+        run: "sudo lspci -vvv".to_owned(),
+    });
+    missing.chain(alone).collect()
+}
+
+/// Whether it may have a link, and that is not known. Functions on a root bus that are no ports have none.
 fn is_closed(device: &PciDevice) -> bool {
     let has_none = matches!(&device.express, Fact::Absent { source } if !source.as_str().is_empty())
         || device.port.value() == Some(&PortType::RootComplexIntegrated);
-    !has_none && device.express.value().is_none() && device.link.current_speed.value().is_none()
+    let is_off_the_root = device.address.bus != 0 || device.parent.is_some() || device.is_bridge();
+    let is_unknown = device.express.value().is_none() && device.link.current_speed.value().is_none();
+    is_off_the_root && is_unknown && !has_none
 }
 
 /// Whether it has a link to a port that the text does not show.
@@ -192,7 +217,10 @@ fn better<T>(into: &mut Fact<T>, from: Fact<T>) {
 
 /// The two ends of a link are read at one time, so that they are taken together.
 fn link_weight(link: &LinkEnd) -> u8 {
-    weight(&link.current_speed) + weight(&link.current_width) + weight(&link.max_speed) + weight(&link.max_width)
+    weight(&link.current_speed)
+        + weight(&link.current_width)
+        + weight(&link.max_speed)
+        + weight(&link.max_width)
 }
 
 fn weight<T>(fact: &Fact<T>) -> u8 {

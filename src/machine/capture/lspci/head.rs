@@ -138,7 +138,9 @@ mod tests {
         let name = Some("Silicon Motion, Inc. Device".to_owned());
         let id = Some("126f:2263".to_owned());
         assert_eq!(
-            summary("Non-Volatile memory controller [0108]: Silicon Motion, Inc. Device [126f:2263] (rev 03) (prog-if 02 [NVM Express])"),
+            summary(
+                "Non-Volatile memory controller [0108]: Silicon Motion, Inc. Device [126f:2263] (rev 03) (prog-if 02 [NVM Express])"
+            ),
             (Some(0x01_0802), id.clone(), name.clone())
         );
         assert_eq!(summary("0108: 126f:2263 (rev 03)"), (Some(0x01_0802), id.clone(), None));
@@ -156,19 +158,22 @@ mod tests {
 
     #[test]
     fn a_function_that_answers_all_ones_is_silent() {
-        let head = parse("Ethernet controller: Intel Corporation I226-V (rev ff) (prog-if ff)").expect("a head");
+        let head =
+            parse("Ethernet controller: Intel Corporation I226-V (rev ff) (prog-if ff)").expect("a head");
         assert!(head.is_silent);
         assert_eq!(head.class, Some(0x02_0000));
     }
 
     #[test]
     fn machine_readable_fields_are_read() {
-        let head = parse_machine(r#""Non-Volatile memory controller" "A \"B\"" "SSD" -r01 -p02 "x" "y""#).expect("a head");
+        let head = parse_machine(r#""Non-Volatile memory controller" "A \"B\"" "SSD" -r01 -p02 "x" "y""#)
+            .expect("a head");
         assert_eq!((head.class, head.id, head.name.as_deref()), (Some(0x01_0802), None, Some("A \"B\" SSD")));
         let head = parse_machine(r#""0106" "8086" "8d02" -r05 -p01 "" """#).expect("a head");
         assert_eq!(head.class, Some(0x01_0601));
         assert_eq!(head.id.map(|id| id.to_string()).as_deref(), Some("8086:8d02"));
-        let head = parse_machine(r#""PCI bridge [0604]" "Intel [8086]" "Port [1234]" -r05 "" """#).expect("a head");
+        let head =
+            parse_machine(r#""PCI bridge [0604]" "Intel [8086]" "Port [1234]" -r05 "" """#).expect("a head");
         assert_eq!((head.class, head.name.as_deref()), (Some(0x06_0400), Some("Intel Port")));
         assert_eq!(parse_machine(r#""a" "b""#), None);
     }

@@ -99,7 +99,7 @@ fn device(text: &Text, block: &Block) -> Option<Found> {
         device.aer = Fact::known(aer, source);
     }
     let buses = buses(config).filter(|_| vendor != u16::MAX);
-    Some(Found { device, buses, detail: Detail::Full })
+    Some(Found { device, buses, detail: Detail::Full, dumped: 0 })
 }
 
 /// The ends that sysfs would show of these registers.

@@ -44,6 +44,11 @@ pub(super) fn address(text: &str) -> Option<PciAddress> {
     has_its_digits.then(|| text.parse().ok()).flatten()
 }
 
+/// The function of a line that has nothing else: `== 0000:c1:00.0`, as a loop over functions prints between.
+pub(super) fn lone(line: &str) -> Option<PciAddress> {
+    address(line.trim_matches(|c: char| c.is_whitespace() || "=-#*+[]():".contains(c)))
+}
+
 /// Splits `LnkSta: Speed 8GT/s` into its name and the rest; `None` when the line does not start with a name.
 pub(super) fn keyed(line: &str) -> Option<(&str, &str)> {
     let at = line.bytes().take(LONGEST_KEY).position(|byte| byte == b':')?;
@@ -53,15 +58,33 @@ pub(super) fn keyed(line: &str) -> Option<(&str, &str)> {
     (is_name && starts).then(|| (key, rest.trim_start_matches(':').trim_start()))
 }
 
-/// A row of a hex dump, `40: 01 50 03 00 …`: where it starts, and its bytes (at most 16).
-pub(super) fn hex_row(line: &str) -> Option<(usize, Vec<u8>)> {
+/// A row of a hex dump, `40: 01 50 03 00 …`: where it starts, and its bytes.
+pub(super) fn hex_row(line: &str) -> Option<(usize, HexRow)> {
     let (offset, rest) = line.split_once(": ")?;
     if !(2..=3).contains(&offset.len()) || !offset.ends_with('0') {
         return None;
     }
     let offset = usize::from_str_radix(offset, 16).ok()?;
-    let bytes: Option<Vec<u8>> = rest.split_whitespace().take(16).map(hex_byte).collect();
-    bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| (offset, bytes))
+    let mut row = HexRow::default();
+    for (word, place) in rest.split(' ').zip(&mut row.bytes) {
+        *place = hex_byte(word)?;
+        row.length += 1;
+    }
+    Some((offset, row))
+}
+
+/// The bytes of a row, at most 16.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct HexRow {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl HexRow {
+    /// Those that are there.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
 }
 
 fn hex_byte(text: &str) -> Option<u8> {
@@ -142,6 +165,13 @@ mod tests {
     }
 
     #[test]
+    fn an_address_may_stand_alone() {
+        assert_eq!(lone("== 0000:c1:00.0"), Some(at("c1:00.0")));
+        assert_eq!(lone("### [01:00.0] ###"), Some(at("01:00.0")));
+        assert_eq!(lone("0000:c1:00.0 eth0"), None);
+    }
+
+    #[test]
     fn a_name_ends_at_the_first_colon() {
         assert_eq!(keyed("LnkSta:\tSpeed 8GT/s"), Some(("LnkSta", "Speed 8GT/s")));
         assert_eq!(keyed("Kernel driver in use: nvme"), Some(("Kernel driver in use", "nvme")));
@@ -152,8 +182,9 @@ mod tests {
 
     #[test]
     fn rows_of_a_dump_are_read_as_far_as_they_go() {
-        assert_eq!(hex_row("00: 57 19 70"), Some((0, vec![0x57, 0x19, 0x70])));
-        assert_eq!(hex_row("ff0: 01"), Some((0xff0, vec![1])));
+        let read = |line| hex_row(line).map(|(at, row)| (at, row.bytes().to_vec()));
+        assert_eq!(read("00: 57 19 70"), Some((0, vec![0x57, 0x19, 0x70])));
+        assert_eq!(read("ff0: 01"), Some((0xff0, vec![1])));
         for line in ["00: 5", "00:57", "08: 11", "0000: 00", "00: xx", "00: "] {
             assert_eq!(hex_row(line), None, "{line}");
         }
@@ -170,7 +201,9 @@ mod tests {
         ] {
             assert_eq!(call(line).and_then(selected), Some(at("01:00.0")), "{line}");
         }
-        for line in ["$ lspci -vvv", "the output of lspci:", "lspci: Unable to load", "$ lspci -s 01: -v", "x"] {
+        for line in
+            ["$ lspci -vvv", "the output of lspci:", "lspci: Unable to load", "$ lspci -s 01: -v", "x"]
+        {
             assert_eq!(call(line).and_then(selected), None, "{line}");
         }
     }

@@ -69,8 +69,12 @@ fn speed(text: &Text, record: &Record) -> Fact<GtPerSec> {
     let Some(value) = value(&record.text, "Speed ") else { return missing(text, record) };
     match speed_of(value) {
         Some(speed) => Fact::known(speed, text.source(record.line)),
-        None => garbled(text, record, value),
+        None => garbled(text, record, first_word(value)),
     }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
 }
 
 /// Reads `8GT/s`, and `2.5Gb/s` as `lspci` wrote before version 3.
@@ -87,7 +91,7 @@ fn width(text: &Text, record: &Record) -> Fact<Lanes> {
     let Some(value) = value(&record.text, "Width ") else { return missing(text, record) };
     match lanes_of(value) {
         Some(lanes) => Fact::known(lanes, text.source(record.line)),
-        None => garbled(text, record, value),
+        None => garbled(text, record, first_word(value)),
     }
 }
 
@@ -127,9 +131,11 @@ fn implied<T: Clone>(text: &Text, record: &Record, note: Option<&str>, current: 
 fn is_cut(record: &Record, end: &LinkEnd) -> bool {
     let ends_in_digits = record.text.ends_with(|c: char| c.is_ascii_digit());
     let is_less = end.current_width.value() < end.max_width.value();
-    let starts_another = end.max_width.value().zip(end.current_width.value()).is_some_and(|(most, now)| {
-        most.get().to_string().starts_with(&now.get().to_string())
-    });
+    let starts_another = end
+        .max_width
+        .value()
+        .zip(end.current_width.value())
+        .is_some_and(|(most, now)| most.get().to_string().starts_with(&now.get().to_string()));
     ends_in_digits && is_less && starts_another
 }
 

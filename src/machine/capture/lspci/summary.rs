@@ -1,7 +1,7 @@
 //! One line for each device, as `sbc-bench` prints its links: `* Vendor Device: Speed 5GT/s (downgraded), Width x2`.
 
-use super::functions::Functions;
 use super::device::{Detail, Found};
+use super::functions::Functions;
 use super::head::kept;
 use super::line;
 use super::link::{self, lanes_of, speed_of, value};
@@ -45,23 +45,28 @@ pub fn read_summary(text: &Text) -> Part {
     let mut functions = Functions::default();
     for (number, line) in text.lines() {
         device(text, number, line::bare(line)).into_iter().for_each(|device| {
-            functions.add(Found { device, buses: None, detail: Detail::Full });
+            functions.add(Found { device, buses: None, detail: Detail::Full, dumped: 0 });
         });
     }
     if functions.detail().is_none() {
         return Part::default();
     }
     let (pci, gaps) = functions.finish();
-    Part { kind: Some("sbc-bench"), rank: Rank::Summary, machine: Machine { pci, ..Machine::default() }, gaps }
+    Part {
+        kind: Some("sbc-bench"),
+        rank: Rank::Summary,
+        machine: Machine { pci, ..Machine::default() },
+        gaps,
+    }
 }
 
 fn device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
     let (name, link) = line.split_once(": Speed ")?;
     let name = name.trim_start_matches(['*', '-', ' ']);
     let link = format!("Speed {link}");
-    let (speed, width) = (value(&link, "Speed ")?, value(&link, "Width ")?);
-    let is_lspci = matches!(name, "LnkSta" | "LnkCap" | "Link");
-    if is_lspci || speed_of(speed).is_none() {
+    let (speed, width) = (value(&link, "Speed ")?, value(&link, ", Width ")?);
+    let is_lspci = matches!(name, "LnkSta" | "LnkCap" | "Link") || line::is_log(name);
+    if is_lspci || speed_of(speed).is_none() || lanes_of(width).is_none() {
         return None;
     }
     let source = || text.source(number);

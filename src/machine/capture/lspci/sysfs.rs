@@ -44,7 +44,12 @@ pub fn read_sysfs(text: &Text) -> Part {
         return Part::default();
     }
     let (pci, gaps) = functions.finish();
-    Part { kind: Some("sysfs listing"), rank: Rank::Raw, machine: Machine { pci, ..Machine::default() }, gaps }
+    Part {
+        kind: Some("sysfs listing"),
+        rank: Rank::Raw,
+        machine: Machine { pci, ..Machine::default() },
+        gaps,
+    }
 }
 
 /// The path of `==> PATH <==`, without the first two signs.
@@ -55,7 +60,8 @@ fn heading(rest: &str) -> Option<&str> {
 /// Splits `…/0000:00:1c.0/0000:06:00.0/class:0x010802` into function, file and value. A file of another kind is `None`.
 fn file(line: &str) -> Option<(Place, &str, &str)> {
     let (dir, rest) = NAMES.iter().find_map(|name| split_at_name(line, name))?;
-    let end = rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(rest.len());
+    let end =
+        rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(rest.len());
     let (name, value) = rest.split_at_checked(end)?;
     let value = value.trim_start().trim_start_matches([':', '=']).trim();
     let mut parts = dir.rsplit('/');
@@ -128,7 +134,8 @@ impl Device {
 
     /// One line of an error count: `RxErr 3`.
     fn count(&mut self, name: &str, value: &str, source: &str) {
-        let Some((error, count)) = value.rsplit_once(' ').filter(|(error, _)| !error.starts_with("TOTAL_")) else {
+        let Some((error, count)) = value.rsplit_once(' ').filter(|(error, _)| !error.starts_with("TOTAL_"))
+        else {
             return;
         };
         let Ok(count) = count.parse::<u64>() else { return };
@@ -147,7 +154,7 @@ impl Device {
 
     fn found(self) -> Found {
         let id = self.vendor.and_then(|vendor| self.model.map(|device| PciId { vendor, device }));
-        Found { device: PciDevice { id, ..self.device }, buses: None, detail: Detail::Full }
+        Found { device: PciDevice { id, ..self.device }, buses: None, detail: Detail::Full, dumped: 0 }
     }
 }
 

@@ -124,7 +124,7 @@ fn found(
         class: below.map_or_else(Fact::default, |_| Fact::known(PCI_BRIDGE, source())),
         ..PciDevice::default()
     };
-    Found { device, buses: below, detail: Detail::Listed }
+    Found { device, buses: below, detail: Detail::Listed, dumped: 0 }
 }
 
 /// One piece of a line.
@@ -158,7 +158,7 @@ impl<'t> Cursor<'t> {
         loop {
             let rest = self.rest();
             match rest.bytes().next()? {
-                b'-' => self.at += 1,
+                b'-' | b' ' => self.at += 1,
                 b'+' | b'\\' => {
                     let column = self.at;
                     self.at += 1;
@@ -192,7 +192,8 @@ impl<'t> Cursor<'t> {
         }
         self.at += 4;
         let after = self.rest();
-        if let Some(inside) = after.strip_prefix("-[").and_then(|after| after.split_once(']')).map(|(inside, _)| inside)
+        if let Some(inside) =
+            after.strip_prefix("-[").and_then(|after| after.split_once(']')).map(|(inside, _)| inside)
         {
             self.at += inside.len() + 3;
             let below = buses(inside).map(|(_, first, last)| (first, last));

@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn a_known_fact_beats_a_missing_one_and_a_reason_beats_none() {
-        let denied = || Fact::Denied { source: crate::machine::fact::Source::new("a:1"), need: "root".to_owned() };
+        let denied =
+            || Fact::Denied { source: crate::machine::fact::Source::new("a:1"), need: "root".to_owned() };
         let mut fact = Fact::<u32>::default();
         fact.fill(Fact::absent("b:1"), Than::Less);
         assert_eq!(fact, Fact::absent("b:1"));

@@ -14,7 +14,8 @@ pub(super) fn parents(pci: &mut BTreeMap<PciAddress, PciDevice>) {
         .filter_map(|bridge| {
             let buses = bridge.buses.value()?;
             // Buses are numbered downwards: one that leads to its own bus or back up was never set up.
-            (buses.secondary > bridge.address.bus).then_some(((bridge.address.domain, buses.secondary), bridge.address))
+            (buses.secondary > bridge.address.bus)
+                .then_some(((bridge.address.domain, buses.secondary), bridge.address))
         })
         .collect();
     for device in pci.values_mut().filter(|device| device.parent.is_none()) {
@@ -26,7 +27,8 @@ pub(super) fn parents(pci: &mut BTreeMap<PciAddress, PciDevice>) {
 pub(super) fn only_nvme(machine: &mut Machine) {
     let mut functions = machine.pci.values().filter(|device| device.is_nvme()).map(|device| device.address);
     let (Some(pci), None) = (functions.next(), functions.next()) else { return };
-    let is_open = |transport: &Transport| matches!(transport, Transport::None | Transport::Other { pci: None, .. });
+    let is_open =
+        |transport: &Transport| matches!(transport, Transport::None | Transport::Other { pci: None, .. });
     let controller = |name: &str| {
         let rest = name.strip_prefix("nvme")?;
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();

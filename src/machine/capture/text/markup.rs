@@ -4,8 +4,22 @@ use std::borrow::Cow;
 
 /// Tags that stand around or in preformatted text. No output of a tool has words like these in angle brackets;
 /// `<access denied>`, `<64ns` and the like are not among them.
-const TAGS: &[&str] =
-    &["pre", "code", "span", "div", "p", "br", "font", "tt", "blockquote", "html", "body", "table", "tr", "td"];
+const TAGS: &[&str] = &[
+    "pre",
+    "code",
+    "span",
+    "div",
+    "p",
+    "br",
+    "font",
+    "tt",
+    "blockquote",
+    "html",
+    "body",
+    "table",
+    "tr",
+    "td",
+];
 
 /// Entities of HTML that stand for what a tool prints.
 const ENTITIES: &[(&str, char)] = &[
@@ -128,7 +142,7 @@ pub(super) fn strip_indent(lines: &mut [Cow<'_, str>]) {
     let is_open = |line: &Cow<'_, str>| line.trim().is_empty() || indent(line) > 0;
     for block in lines.chunk_by_mut(|a, b| is_open(a) == is_open(b)) {
         let filled = || block.iter().filter(|line| !line.trim().is_empty());
-        let Some(least) = filled().map(indent).min().filter(|least| *least > 0) else { continue };
+        let Some(least) = filled().map(|line| indent(line)).min().filter(|least| *least > 0) else { continue };
         let is_record = |line: &&Cow<'_, str>| indent(line) == least && is_pci_line(line.trim_start());
         if filled().any(|line| is_record(&line)) {
             for line in block {
@@ -139,7 +153,7 @@ pub(super) fn strip_indent(lines: &mut [Cow<'_, str>]) {
 }
 
 /// Blanks and tabs at the beginning of a line, in bytes.
-fn indent(line: &Cow<'_, str>) -> usize {
+fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '\t']).len()
 }
 
@@ -181,7 +195,12 @@ mod tests {
 
     #[test]
     fn an_indent_that_means_something_stays() {
-        for text in ["/dev/md0:\n     Version : 1.2", "01:00.0 NVMe\n\tLnkSta: x4", "\tNAME\n\t  tank", "a\n    |__ Port 1"] {
+        for text in [
+            "/dev/md0:\n     Version : 1.2",
+            "01:00.0 NVMe\n\tLnkSta: x4",
+            "\tNAME\n\t  tank",
+            "a\n    |__ Port 1",
+        ] {
             assert_eq!(with(strip_indent, text), text);
         }
     }

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn lines_that_a_mail_program_broke_do_not_end_a_quotation() {
-        let text = "> 01:00.0 Non-Volatile memory controller: Maker\nModel\n> \tLnkSta: x4\n> \tKernel\nfoo\n> bar";
+        let text =
+            "> 01:00.0 Non-Volatile memory controller: Maker\nModel\n> \tLnkSta: x4\n> \tKernel\nfoo\n> bar";
         let want = "01:00.0 Non-Volatile memory controller: Maker\nModel\n\tLnkSta: x4\n\tKernel\nfoo\nbar";
         assert_eq!(stripped(text), want);
     }
@@ -108,6 +109,9 @@ mod tests {
         ] {
             assert_eq!(stripped(text), text);
         }
-        assert_eq!(stripped("| 01:00.0 NVMe\n| \tLnkSta: x4\n| \tKernel"), "01:00.0 NVMe\n\tLnkSta: x4\n\tKernel");
+        assert_eq!(
+            stripped("| 01:00.0 NVMe\n| \tLnkSta: x4\n| \tKernel"),
+            "01:00.0 NVMe\n\tLnkSta: x4\n\tKernel"
+        );
     }
 }

@@ -14,7 +14,8 @@ const OSC: char = '\u{9d}';
 /// A line as it looked on the terminal: without control sequences and control characters (but tabs), with blanks for
 /// those that do not break, and after a carriage return only what was written over it.
 pub(super) fn plain(line: &str) -> Cow<'_, str> {
-    let is_odd = |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f || matches!(byte, 0xc2 | 0xe2 | 0xef);
+    let is_odd =
+        |byte: u8| (byte < 0x20 && byte != b'\t') || byte == 0x7f || matches!(byte, 0xc2 | 0xe2 | 0xef);
     if !line.bytes().any(is_odd) {
         return Cow::Borrowed(line);
     }

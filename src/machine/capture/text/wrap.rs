@@ -52,7 +52,8 @@ mod tests {
     #[test]
     fn a_line_that_was_broken_is_whole_again() {
         let text = "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe\nSSD Controller SM981\n\tLnkSta: x4";
-        let want = "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller SM981";
+        let want =
+            "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller SM981";
         assert_eq!(joined(text), [(1, want.to_owned()), (3, "\tLnkSta: x4".to_owned())]);
     }
 
