@@ -25,6 +25,7 @@ pub mod target;
 pub mod tree;
 pub mod usage;
 pub mod usb;
+pub mod zfs;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,8 @@ pub struct Machine {
     /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
     /// where the cipher of each mapping is measured.
     pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
+    /// Every ZFS pool that a capture tells of; empty on a live machine, whose kernel does not show their layers.
+    pub zfs: Vec<zfs::ZfsPool>,
 }
 
 impl Machine {
@@ -92,6 +95,7 @@ impl Machine {
             usb: UsbDevices::new(),
             log: Vec::new(),
             cipher_benchmarks: Vec::new(),
+            zfs: Vec::new(),
         }
     }
 }

@@ -74,7 +74,8 @@ impl Mount {
         }
     }
 
-    fn is_network(&self) -> bool {
+    /// Whether it is a file system of a server that narrows knows the protocol of.
+    pub(in crate::machine) fn is_network(&self) -> bool {
         matches!(self.fstype.as_str(), "nfs" | "nfs4" | "cifs" | "smb3")
     }
 }
@@ -201,7 +202,7 @@ fn remote(root: &Root, mount: &Mount) -> Remote {
 }
 
 /// The kernel shows `nconnect` only when it was asked for; without it there is one connection (`nfs(5)`).
-fn connections(mount: &Mount) -> Fact<u32> {
+pub(in crate::machine) fn connections(mount: &Mount) -> Fact<u32> {
     match mount.option("nconnect").map(str::parse) {
         _ if !mount.fstype.starts_with("nfs") => Fact::absent(MOUNTINFO),
         None => Fact::known(1, MOUNTINFO),

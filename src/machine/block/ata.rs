@@ -15,6 +15,9 @@ pub struct Sata {
     pub speed: Fact<BitsPerSec>,
     /// The fastest line rate of the port, `…/hw_sata_spd_limit`.
     pub port_speed: Fact<BitsPerSec>,
+    /// The fastest line rate of the drive, from word 76 of its IDENTIFY data (ATA8-ACS, section 7.16.7.36), as smartctl
+    /// prints it; absent on a live machine, where the kernel does not show it.
+    pub drive_speed: Fact<BitsPerSec>,
     /// The host controller.
     pub pci: Option<PciAddress>,
 }
@@ -30,6 +33,7 @@ pub(super) fn read(root: &Root, port: &str, path: DevicePath<'_>) -> Sata {
         port: port.to_owned(),
         speed: rate("sata_spd"),
         port_speed: rate("hw_sata_spd_limit"),
+        drive_speed: Fact::absent(link.as_str()),
         pci: path.pci(),
     }
 }

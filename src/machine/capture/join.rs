@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::device::{device, is_number};
+use super::device::{device, is_number, stack, volume_name};
+use super::mounts;
 use crate::machine::Machine;
 use crate::machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
 use crate::machine::cipher;
@@ -24,7 +25,10 @@ pub(super) fn join(machine: &mut Machine) {
         let aliases = aliases(machine);
         rename(machine, &aliases);
     }
+    join_mounts(machine);
     take_luks_headers(machine);
+    take_smart(machine);
+    take_groups(machine);
     place_disks(machine);
     inherit(machine);
     rate_ciphers(machine);
@@ -109,6 +113,22 @@ fn absorb(into: &mut BlockDevice, from: BlockDevice) {
     fill(&mut into.size, from.size);
     fill(&mut into.model, from.model);
     fill(&mut into.serial, from.serial);
+    fill(&mut into.firmware, from.firmware);
+    fill(&mut into.queue.rotational, from.queue.rotational);
+    fill(&mut into.queue.logical_block, from.queue.logical_block);
+    fill(&mut into.queue.physical_block, from.queue.physical_block);
+    match (&mut into.transport, from.transport) {
+        (into @ (Transport::None | Transport::Other { pci: None, .. }), from) if from != Transport::None => {
+            *into = from
+        }
+        (Transport::Sata(into), Transport::Sata(from)) => {
+            fill(&mut into.speed, from.speed);
+            fill(&mut into.port_speed, from.port_speed);
+            fill(&mut into.drive_speed, from.drive_speed);
+            into.pci = into.pci.or(from.pci);
+        }
+        _ => {}
+    }
     for slave in from.slaves {
         if !into.slaves.contains(&slave) {
             into.slaves.push(slave);
@@ -157,6 +177,20 @@ fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
     }
 }
 
+/// Makes one mount of what several texts said of it.
+fn join_mounts(machine: &mut Machine) {
+    for mount in std::mem::take(&mut machine.mounts) {
+        mounts::add(machine, mount);
+    }
+    for mount in &mut machine.mounts {
+        let [device] = mount.devices.as_slice() else { continue };
+        let number = machine.block.get(device).and_then(|device| device.number.get());
+        if let Some(number) = number.filter(|_| mount.number == (0, 0)) {
+            mount.number = number;
+        }
+    }
+}
+
 /// Gives every header that `luksDump` printed to the mapping that is open on its device.
 fn take_luks_headers(machine: &mut Machine) {
     let headers: Vec<String> = machine.block.keys().filter(|key| key.starts_with("luks/")).cloned().collect();
@@ -167,6 +201,54 @@ fn take_luks_headers(machine: &mut Machine) {
         };
         if let Some(open) = machine.block.values_mut().find(is_open_on) {
             absorb(open, header);
+        }
+    }
+}
+
+/// Gives what smartctl said of a drive that it did not name to the drive with that serial number, or else to the only one
+/// of that model. A drive that no other text knows is one that has no name.
+fn take_smart(machine: &mut Machine) {
+    let keys: Vec<String> = machine.block.keys().filter(|key| key.starts_with("smart/")).cloned().collect();
+    for (count, key) in keys.into_iter().enumerate() {
+        let Some(drive) = machine.block.remove(&key) else { continue };
+        let named =
+            machine.block.iter().filter(|(key, device)| !is_alias(key) && device.partition_of.is_none());
+        let by = |same: fn(&BlockDevice) -> &Fact<String>| {
+            let mut found = named.clone().filter(|(_, device)| {
+                same(&drive).value().is_some() && same(device).value() == same(&drive).value()
+            });
+            found.next().filter(|_| found.next().is_none()).map(|(name, _)| name.clone())
+        };
+        let name = by(|device| &device.serial).or_else(|| by(|device| &device.model));
+        match name.and_then(|name| machine.block.get_mut(&name)) {
+            Some(known) => absorb(known, drive),
+            None => {
+                let name = format!("unnamed-{}", count + 1);
+                machine.block.insert(name.clone(), BlockDevice { name, ..drive });
+            }
+        }
+    }
+}
+
+/// Puts volumes whose devices no text told onto the device of their group, where it has only one.
+fn take_groups(machine: &mut Machine) {
+    let keys: Vec<String> = machine.block.keys().filter(|key| key.starts_with("vg/")).cloned().collect();
+    for key in keys {
+        let Some(group) = machine.block.remove(&key) else { continue };
+        let ([physical], Some(name)) = (group.slaves.as_slice(), key.strip_prefix("vg/")) else { continue };
+        let prefix = volume_name(name, "");
+        let is_of_group = |device: &BlockDevice| match &device.kind {
+            BlockKind::Dm(dm) => dm.name.value().is_some_and(|mapped| {
+                mapped
+                    .strip_prefix(&prefix)
+                    .is_some_and(|volume| !volume.starts_with('-') && !volume.is_empty())
+            }),
+            _ => false,
+        };
+        let bare = machine.block.iter().filter(|(_, device)| device.slaves.is_empty() && is_of_group(device));
+        let volumes: Vec<String> = bare.map(|(key, _)| key.clone()).collect();
+        for volume in volumes {
+            stack(machine, &volume, physical);
         }
     }
 }

@@ -1,12 +1,22 @@
 //! `crypto_cpu`: the cipher is the narrows.
 
+use crate::ceiling::crypt::READ_SHARE;
+use crate::machine::cipher::CipherRate;
 use crate::machine::fact::Fact;
 use crate::path::{CryptHop, HopKind, HopSpec};
 use crate::units::{Bytes, human};
 
-use super::super::finding::{Advice, Code, Evidence, Finding};
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::{Context, Judged};
+
+/// What the slowest hard disks of today read and write on their outer tracks, MB/s (`ceiling/medium.rs` names the data
+/// sheets). Every solid-state drive does more.
+const SLOWEST_DISK: f64 = 150.0;
+
+/// What `cryptsetup luksFormat` takes when it is not told otherwise: AES in XTS mode with two keys of 256 bits
+/// (cryptsetup(8), `--cipher`, `--key-size`).
+const USUAL: (&str, u32) = ("xts(aes)", 512);
 
 /// The largest sector of LUKS2; one key schedule and one tweak for each.
 const LARGE_SECTOR: Bytes = Bytes::new(4096);
@@ -29,6 +39,43 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
             )
         })
         .collect()
+}
+
+/// A benchmark of the ciphers without a mapping that uses one: where even the slowest disk outruns the usual cipher, any
+/// encrypted path of the machine is limited by it.
+pub(super) fn check_benchmark(context: &Context<'_>) -> Vec<Finding> {
+    let machine = context.machine;
+    let rates: Vec<&Fact<CipherRate>> = machine.cipher_benchmarks.iter().collect();
+    let of = |cipher: &str, bits: Option<u32>| {
+        rates.iter().copied().find(|rate| {
+            rate.value()
+                .is_some_and(|rate| rate.cipher == cipher && bits.is_none_or(|bits| rate.key_bits == bits))
+        })
+    };
+    let usual = of(USUAL.0, Some(USUAL.1)).or_else(|| of(USUAL.0, None));
+    let Some((fact, rate)) = usual.and_then(|fact| Some((fact, fact.value()?))) else { return Vec::new() };
+    let best = rate.decrypt * READ_SHARE;
+    if !machine.ciphers.is_empty() || best.get() >= SLOWEST_DISK * 1e6 {
+        return Vec::new();
+    }
+    let summary = format!(
+        "Encryption would limit any disk: one core decrypts {} with {} and a key of {} bits, of which dm-crypt leaves \
+         {best} to one reader; the slowest hard disk reads {SLOWEST_DISK} MB/s.",
+        rate.decrypt, rate.cipher, rate.key_bits
+    );
+    let source = fact.source().as_str();
+    vec![
+        Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence([
+                Evidence::new("decryption on one core", rate.decrypt, source),
+                Evidence::new("encryption on one core", rate.encrypt, source),
+            ])
+            .with_advice([Advice::new(
+                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
+                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
+            )]),
+    ]
 }
 
 fn described(crypt: &CryptHop) -> String {
@@ -89,6 +136,7 @@ fn advice(context: &Context<'_>, crypt: &CryptHop, gain: Option<crate::units::By
 mod tests {
     use super::*;
     use crate::machine::block::CryptTable;
+    use crate::units::BytesPerSec;
     use crate::verdict::testing::Sketch;
 
     fn path(cipher: f64, disk: f64, sector: u64, vaes: bool) -> Sketch {
@@ -113,5 +161,28 @@ mod tests {
         let finding = path(2000.0, 3500.0, 4096, false).finding(Code::CryptoCpu).expect("2 of 3.5 GB/s");
         assert!(finding.advice.iter().all(|advice| !advice.action.contains("4 KiB")));
         assert_eq!(path(5000.0, 3500.0, 512, true).finding(Code::CryptoCpu), None);
+    }
+
+    /// A machine of which only a benchmark is known, decrypting at so many MB/s.
+    fn benchmark(decrypt: f64) -> Option<Finding> {
+        let rate = CipherRate {
+            cipher: "xts(aes)".to_owned(),
+            key_bits: 512,
+            decrypt: BytesPerSec::from_mb(decrypt),
+            encrypt: BytesPerSec::from_mb(decrypt),
+            ..CipherRate::default()
+        };
+        let sketch = Sketch::of("/home").on(|machine| {
+            machine.cipher_benchmarks = vec![Fact::known(rate, "benchmark.txt:12")];
+        });
+        sketch.finding(Code::CryptoCpu)
+    }
+
+    #[test]
+    fn a_benchmark_below_any_disk_is_a_limit_and_one_above_is_silent() {
+        let finding = benchmark(8.9).expect("8.9 MB/s is below any disk");
+        assert_eq!(finding.evidence[0].source, "benchmark.txt:12");
+        assert!(finding.summary.contains("8.01 MB/s"), "{}", finding.summary);
+        assert_eq!(benchmark(170.0), None);
     }
 }

@@ -1,5 +1,6 @@
 //! `raid_degraded`: an array lacks members.
 
+use crate::machine::zfs::ZfsPool;
 use crate::path::{HopSpec, RaidHop, RaidLevel};
 
 use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -35,6 +36,38 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     .collect()
 }
 
+/// Pools of ZFS, of which captures tell.
+pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
+    let lacks = |pool: &&ZfsPool| {
+        pool.state.value().is_some_and(|state| matches!(state.as_str(), "DEGRADED" | "FAULTED" | "UNAVAIL"))
+    };
+    let pools = context.machine.zfs.iter().filter(lacks);
+    pools
+        .map(|pool| {
+            let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
+            let broken: Vec<Evidence> = devices
+                .filter(|device| !matches!(device.state.as_str(), "ONLINE" | "AVAIL" | "INUSE"))
+                .map(|device| {
+                    Evidence::new(
+                        format!("state of {}", device.name),
+                        &device.state,
+                        pool.state.source().as_str(),
+                    )
+                })
+                .collect();
+            let state = pool.state.value().map_or("", String::as_str);
+            let summary = format!("The ZFS pool {} is {state}.", pool.name);
+            Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
+                .with_evidence([Evidence::from_fact("state of the pool", &pool.state)])
+                .with_evidence(broken)
+                .with_advice([Advice::new(format!(
+                    "Replace what failed: zpool replace {} DEVICE. Until then another failure may lose data.",
+                    pool.name
+                ))])
+        })
+        .collect()
+}
+
 /// What that costs besides safety.
 const fn effect(raid: &RaidHop) -> &'static str {
     match raid.level {
@@ -49,6 +82,7 @@ const fn effect(raid: &RaidHop) -> &'static str {
 #[cfg(test)]
 mod tests {
     use crate::machine::fact::Fact;
+    use crate::machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
     use crate::path::{HopSpec, RaidLevel};
     use crate::verdict::Code;
     use crate::verdict::testing::Sketch;
@@ -68,5 +102,23 @@ mod tests {
         assert!(finding.summary.contains("lacks 1 of 2 members"), "{}", finding.summary);
         assert_eq!(path(Fact::known(0, "degraded")).finding(Code::RaidDegraded), None);
         assert_eq!(path(Fact::absent("degraded")).finding(Code::RaidDegraded), None);
+    }
+
+    #[test]
+    fn a_degraded_pool_is_a_fault_and_a_complete_one_is_silent() {
+        let pool = |state: &str| {
+            let vdev = ZfsVdev {
+                devices: vec![ZfsDevice { name: "sdb".to_owned(), state: "FAULTED".to_owned() }],
+                ..ZfsVdev::default()
+            };
+            let state = Fact::known(state.to_owned(), "zpool.txt:2");
+            ZfsPool { name: "tank".to_owned(), state, vdevs: vec![vdev], ..ZfsPool::default() }
+        };
+        let judged = |state: &str| {
+            Sketch::of("/tank").on(|machine| machine.zfs = vec![pool(state)]).finding(Code::RaidDegraded)
+        };
+        let finding = judged("DEGRADED").expect("lacks a device");
+        assert_eq!(finding.evidence[1].fact, "state of sdb");
+        assert_eq!(judged("ONLINE"), None);
     }
 }

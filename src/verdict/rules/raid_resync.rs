@@ -44,6 +44,23 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
     .collect()
 }
 
+/// Pools of ZFS, of which captures tell, scrub and resilver as arrays check and recover.
+pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
+    let running = context.machine.zfs.iter().filter_map(|pool| Some((pool, pool.scan.value()?)));
+    running
+        .map(|(pool, scan)| {
+            let done = scan.done.map(|done| format!(", {} done", human::percent(done))).unwrap_or_default();
+            let rate = scan.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+            let severity = if scan.action == "scrub" { Severity::Info } else { Severity::Fault };
+            let summary = format!("The ZFS pool {} is busy with a {}{rate}{done}.", pool.name, scan.action);
+            Finding::on(Code::RaidResync, severity, pool.name.clone(), summary)
+                .with_confidence(Confidence::High)
+                .with_evidence([Evidence::new("scan", &scan.action, pool.scan.source().as_str())])
+                .with_advice([Advice::new("Wait until it is done, and measure again.")])
+        })
+        .collect()
+}
+
 fn speed_evidence(speed: &Fact<crate::units::BytesPerSec>) -> Option<Evidence> {
     speed.value().map(|_| Evidence::from_fact("sync speed", speed))
 }
@@ -58,6 +75,7 @@ fn running(judged: &Judged<'_>, raid: &RaidHop) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::zfs::{ZfsPool, ZfsScan};
     use crate::path::RaidLevel;
     use crate::verdict::testing::Sketch;
 
@@ -77,5 +95,18 @@ mod tests {
         for quiet in ["idle", "frozen", "none", "garbage"] {
             assert_eq!(severity(quiet), None, "{quiet}");
         }
+    }
+
+    #[test]
+    fn a_resilver_is_a_fault_and_a_scrub_is_mentioned() {
+        for (action, severity) in [("resilver", Severity::Fault), ("scrub", Severity::Info)] {
+            let scan = ZfsScan { action: action.to_owned(), done: Some(0.25), rate: None };
+            let pool = ZfsPool { scan: Fact::known(scan, "zpool.txt:3"), ..ZfsPool::default() };
+            let finding =
+                Sketch::of("/tank").on(|machine| machine.zfs = vec![pool]).finding(Code::RaidResync);
+            assert_eq!(finding.map(|finding| finding.severity), Some(severity), "{action}");
+        }
+        let idle = Sketch::of("/tank").on(|machine| machine.zfs = vec![ZfsPool::default()]);
+        assert_eq!(idle.finding(Code::RaidResync), None);
     }
 }

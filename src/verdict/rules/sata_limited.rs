@@ -21,7 +21,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
     hops.filter_map(|(index, hop)| {
         let HopSpec::Sata(sata) = &hop.spec else { return None };
         let speed = *sata.speed.value()?;
-        let slower = sata.port_speed.value().is_some_and(|port| port.get() > speed.get());
+        let slower = better_speed(sata).is_some_and(|better| better.get() > speed.get());
         let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
         let proven = limit.filter(|limit| limit.cause == Cause::Explained);
         match (is_solid_state(judged, hop), slower) {
@@ -33,6 +33,11 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
     .collect()
 }
 
+/// The rate that the link could run at: that of its port, or where that is not known that of the drive.
+fn better_speed(sata: &Sata) -> Option<BitsPerSec> {
+    sata.port_speed.get().or(sata.drive_speed.get())
+}
+
 /// Whether the drive on this link is known to have no moving parts.
 fn is_solid_state(judged: &Judged<'_>, sata: &Hop) -> bool {
     let case = judged.case(crate::ceiling::Direction::Read);
@@ -42,22 +47,42 @@ fn is_solid_state(judged: &Judged<'_>, sata: &Hop) -> bool {
     })
 }
 
-fn evidence(sata: &Sata) -> [Evidence; 2] {
-    [
+fn evidence(sata: &Sata) -> Vec<Evidence> {
+    let mut evidence = vec![
         Evidence::from_fact("negotiated speed", &sata.speed),
         Evidence::from_fact("fastest speed of the port", &sata.port_speed),
-    ]
+    ];
+    if sata.drive_speed.value().is_some() {
+        evidence.push(Evidence::from_fact("fastest speed of the drive", &sata.drive_speed));
+    }
+    evidence
 }
 
 fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Finding {
     let speed = sata.speed.value().map(ToString::to_string).unwrap_or_default();
-    let better = sata::of_sata(&Sata { speed: sata.port_speed.clone(), ..sata.clone() });
+    let faster = if sata.port_speed.value().is_some() { &sata.port_speed } else { &sata.drive_speed };
+    let better = sata::of_sata(&Sata { speed: faster.clone(), ..sata.clone() });
     let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
-    let port = sata.port_speed.value().map(ToString::to_string).unwrap_or_default();
-    let summary = format!(
-        "The solid-state drive on {} runs at {speed}, and the port can do {port}: a bad cable, or an old drive.",
-        sata.port
-    );
+    let can = faster.value().map(ToString::to_string).unwrap_or_default();
+    let port = if sata.port.is_empty() { &hop.name } else { &sata.port };
+    let summary = match sata.port_speed.value() {
+        Some(_) => {
+            format!(
+                "The solid-state drive on {port} runs at {speed}, and the port can do {can}: a bad cable, or an old drive."
+            )
+        }
+        None => {
+            format!(
+                "The solid-state drive on {port} runs at {speed}, and can do {can} itself: an old port, or a bad cable."
+            )
+        }
+    };
+    let check = match sata.port_speed.value() {
+        Some(_) => "Check in the drive's data sheet that it is made for the port's speed.",
+        None => {
+            "Check in the board's manual that the port is made for the drive's speed, and use one that is."
+        }
+    };
     Finding::about(Code::SataLimited, Severity::Fault, hop, summary)
         .with_confidence(Confidence::Medium)
         .with_evidence(evidence(sata))
@@ -66,7 +91,7 @@ fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Findin
                 "Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`.",
                 gain,
             ),
-            Advice::new("Check in the drive's data sheet that it is made for the port's speed."),
+            Advice::new(check),
         ])
 }
 
@@ -89,7 +114,12 @@ mod tests {
 
     fn path(speed: f64, port: f64, rotational: bool) -> Sketch {
         let rate = |gbit: f64| Fact::known(BitsPerSec::new(gbit * 1e9), "sata_spd");
-        let sata = Sata { port: "ata3".to_owned(), speed: rate(speed), port_speed: rate(port), pci: None };
+        let sata =
+            Sata { port: "ata3".to_owned(), speed: rate(speed), port_speed: rate(port), ..Sata::default() };
+        on(sata, speed, rotational)
+    }
+
+    fn on(sata: Sata, speed: f64, rotational: bool) -> Sketch {
         Sketch::of("/dev/sda")
             .device("sda", None)
             .change(|hop| {
@@ -107,6 +137,17 @@ mod tests {
         // 600 MB/s × 0.933 less the 276 MB/s of this path.
         let gain = finding.advice[0].gain_bytes_per_second.map(|gain| (gain.get() / 1e6).round());
         assert_eq!(gain, Some(284.0));
+    }
+
+    #[test]
+    fn a_drive_that_says_it_could_do_more_is_a_fault_where_the_port_is_not_known() {
+        let rate = |gbit: f64| Fact::known(BitsPerSec::new(gbit * 1e9), "smartctl.txt:18");
+        let sata = |drive: f64| Sata { speed: rate(3.0), drive_speed: rate(drive), ..Sata::default() };
+        let finding =
+            on(sata(6.0), 3.0, false).finding(Code::SataLimited).expect("half of what the drive can");
+        assert!(finding.summary.contains("old port"), "{}", finding.summary);
+        let old = on(sata(3.0), 3.0, false).finding(Code::SataLimited);
+        assert!(old.is_none_or(|finding| finding.severity != Severity::Fault));
     }
 
     #[test]

@@ -206,6 +206,7 @@ pub(super) fn finish(boot: &mut Boot) {
                 speed: port.speed.clone(),
                 port_speed: port.most.clone(),
                 pci: port.pci,
+                ..Sata::default()
             }),
             (None, Some(device)) => Transport::Usb(usb::transport(&boot.machine.usb, device)),
             (None, None) => Transport::None,

@@ -34,6 +34,7 @@ impl Fill for Machine {
             cipher_benchmarks,
             usb,
             log,
+            zfs,
             captured: _,
         } = other;
         self.kernel.fill(kernel, than);
@@ -49,6 +50,7 @@ impl Fill for Machine {
         self.cipher_benchmarks.extend(cipher_benchmarks);
         self.usb.fill(usb, than);
         self.log.extend(log);
+        self.zfs.fill(zfs, than);
     }
 }
 
@@ -242,7 +244,7 @@ fill_by_field!(MdArray
 fill_by_field!(DmDevice fills { name, owner, table } unites {} keeps {});
 fill_by_field!(Bcache fills { mode, state, sequential_cutoff, hit_ratio, backing } unites { caches } keeps {});
 fill_by_field!(LoopDevice fills { file, direct } unites {} keeps {});
-fill_by_field!(Sata fills { port, speed, port_speed, pci } unites {} keeps {});
+fill_by_field!(Sata fills { port, speed, port_speed, drive_speed, pci } unites {} keeps {});
 fill_by_field!(Sas fills { phy_speeds, driver, hidden, uplink_phy_speeds, expander, pci } unites {} keeps {});
 fill_by_field!(Usb fills { device, speed, version, root_hub_speed, driver, pci } unites {} keeps {});
 fill_by_field!(NvmeFabric fills { controller, transport, remote, queues } unites {} keeps {});

@@ -1,0 +1,82 @@
+//! `nvidia-smi -q`: the PCIe link of each GPU. What it calls maximum is what GPU and slot can do together on old
+//! versions, and what the device can do (`Device Max`) on new ones; only the latter is a fact of the device.
+//!
+//! `nvidia-smi topo -m` names no bus address, so that nothing of it can be tied to a function.
+
+use std::collections::BTreeMap;
+
+use crate::machine::Machine;
+use crate::machine::capture::Text;
+use crate::machine::capture::device::learn;
+use crate::machine::pci::{PciAddress, PciDevice};
+use crate::units::{GtPerSec, Lanes};
+
+/// Which of the two properties of a link is being listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Property {
+    Generation,
+    Width,
+}
+
+/// Reads every GPU; whether there was one.
+pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut open: Option<PciAddress> = None;
+    let mut property: Option<Property> = None;
+    for (number, line) in text.lines() {
+        let trimmed = line.trim();
+        if let Some(address) = trimmed.strip_prefix("GPU ").and_then(address) {
+            open = Some(address);
+            property = None;
+            continue;
+        }
+        match trimmed {
+            "PCIe Generation" => property = Some(Property::Generation),
+            "Link Width" => property = Some(Property::Width),
+            _ => {
+                let Some((key, value)) = trimmed.split_once(':') else {
+                    property = None;
+                    continue;
+                };
+                let (key, value) = (key.trim(), value.trim());
+                if key == "Bus Id" {
+                    open = address(value).or(open);
+                }
+                let (Some(gpu), Some(listed)) = (open, property) else { continue };
+                found |= put(&mut machine.pci, gpu, listed, (key, value), &text.source(number));
+            }
+        }
+    }
+    found
+}
+
+/// `00000000:01:00.0`.
+fn address(text: &str) -> Option<PciAddress> {
+    text.contains(':').then(|| text.trim().parse().ok()).flatten()
+}
+
+fn put(
+    functions: &mut BTreeMap<PciAddress, PciDevice>,
+    address: PciAddress,
+    property: Property,
+    (key, value): (&str, &str),
+    source: &str,
+) -> bool {
+    let new = || PciDevice { address, ..PciDevice::default() };
+    let speed = || value.parse().ok().and_then(GtPerSec::from_pcie_generation);
+    let width = || Lanes::parse(value.strip_suffix('x')?);
+    let is_known = matches!(key, "Current" | "Device Current" | "Device Max");
+    if !is_known || (speed().is_none() && width().is_none()) {
+        return false;
+    }
+    let function = functions.entry(address).or_insert_with(new);
+    learn(&mut function.driver, Some("nvidia".to_owned()), source);
+    let link = &mut function.link;
+    match (property, key) {
+        (Property::Generation, "Device Max") => learn(&mut link.max_speed, speed(), source),
+        (Property::Generation, _) => learn(&mut link.current_speed, speed(), source),
+        (Property::Width, "Device Max") => learn(&mut link.max_width, width(), source),
+        (Property::Width, _) => learn(&mut link.current_width, width(), source),
+    }
+    true
+}

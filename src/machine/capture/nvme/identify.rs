@@ -1,0 +1,56 @@
+//! `nvme id-ctrl`: `mn : Samsung SSD 980 PRO 1TB`. The output does not name its device: that is in the command above it,
+//! or in the name of the file as sosreport makes it (`nvme_id-ctrl_-H_.dev.nvme0`).
+
+use super::{identify, is_namespace};
+use crate::machine::Machine;
+use crate::machine::capture::Text;
+
+/// What one output says.
+#[derive(Debug, Default)]
+struct Identity<'a> {
+    line: usize,
+    name: Option<String>,
+    model: Option<&'a str>,
+    serial: Option<&'a str>,
+    firmware: Option<&'a str>,
+}
+
+/// Reads every output whose device is known; whether there was one.
+pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut open: Option<Identity<'_>> = None;
+    let mut named = text.name().rsplit_once("id-ctrl").and_then(|(_, rest)| namespace_in(rest));
+    for (number, line) in text.lines() {
+        if let Some((_, rest)) = line.split_once("id-ctrl ") {
+            named = namespace_in(rest);
+        }
+        let Some((key, value)) = line.split_once(':') else { continue };
+        match key.trim_end() {
+            "vid" => {
+                found |= finish(machine, text, open.take());
+                open = Some(Identity { line: number, name: named.take(), ..Identity::default() });
+            }
+            "sn" => open.iter_mut().for_each(|open| open.serial = Some(value)),
+            "mn" => open.iter_mut().for_each(|open| open.model = Some(value)),
+            "fr" => open.iter_mut().for_each(|open| open.firmware = Some(value)),
+            _ => {}
+        }
+    }
+    found | finish(machine, text, open)
+}
+
+/// The first namespace of the controller that a command or file name holds: `/dev/nvme0`, `.dev.nvme0n1`.
+fn namespace_in(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("nvme")?;
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == 'n')).unwrap_or(rest.len());
+    let name = format!("nvme{}", rest.get(..end)?);
+    if is_namespace(&name) { Some(name) } else { Some(format!("{name}n1")).filter(|name| is_namespace(name)) }
+}
+
+fn finish(machine: &mut Machine, text: &Text, open: Option<Identity<'_>>) -> bool {
+    let Some(identity) = open else { return false };
+    let Some(name) = identity.name.filter(|_| identity.model.is_some()) else { return false };
+    let facts = [identity.model, identity.serial, identity.firmware];
+    identify(machine, &name, facts, &text.source(identity.line));
+    true
+}

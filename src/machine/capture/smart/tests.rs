@@ -1,0 +1,132 @@
+use super::read;
+use crate::machine::Machine;
+use crate::machine::block::{Sata, Transport};
+use crate::machine::capture::{Text, join};
+use crate::units::{BitsPerSec, Bytes};
+use proptest::prelude::*;
+
+fn machine(text: &str) -> Machine {
+    named("smart.txt", text)
+}
+
+fn named(name: &str, text: &str) -> Machine {
+    read(&Text::new(name, text.as_bytes())).machine
+}
+
+fn sata<'m>(machine: &'m Machine, name: &str) -> &'m Sata {
+    match &machine.block[name].transport {
+        Transport::Sata(sata) => sata,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+/// A drive on a port of half its speed (smartmontools 7.2), shortened.
+const SATA: &str = "\
+smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.15.0] (local build)
+
+=== START OF INFORMATION SECTION ===
+Model Family:     WD Blue / Red / Green SSDs
+Device Model:     WDC  WDS200T1R0A-68A4W0
+Serial Number:    20001A
+Firmware Version: 411010WR
+User Capacity:    2,000,398,934,016 bytes [2.00 TB]
+Sector Sizes:     512 bytes logical, 4096 bytes physical
+Rotation Rate:    Solid State Device
+SATA Version is:  SATA 3.3, 6.0 Gb/s (current: 3.0 Gb/s)
+
+=== START OF READ SMART DATA SECTION ===
+Serial Number:    no longer of the drive
+";
+
+#[test]
+fn a_sata_drive_tells_both_its_rates() {
+    for machine in [
+        machine(&format!("# smartctl -a /dev/sdb\n{SATA}")),
+        named("sos_commands/ata/smartctl_-a_.dev.sdb", SATA),
+    ] {
+        let sata = sata(&machine, "sdb");
+        assert_eq!(sata.speed.get(), Some(BitsPerSec::from_mbit(3000.0)));
+        assert_eq!(sata.drive_speed.get(), Some(BitsPerSec::from_mbit(6000.0)));
+        let drive = &machine.block["sdb"];
+        assert_eq!(drive.model.value().map(String::as_str), Some("WDC  WDS200T1R0A-68A4W0"));
+        assert_eq!(drive.serial.value().map(String::as_str), Some("20001A"));
+        assert_eq!(drive.size.get(), Some(Bytes::new(2_000_398_934_016)));
+        assert_eq!(drive.queue.rotational.get(), Some(false));
+        assert_eq!(drive.queue.physical_block.get(), Some(Bytes::new(4096)));
+    }
+}
+
+#[test]
+fn a_drive_without_a_name_is_found_by_its_serial_number_or_stands_alone() {
+    let mut known = machine(SATA);
+    let mut sdc = crate::machine::block::BlockDevice { name: "sdc".to_owned(), ..Default::default() };
+    sdc.serial = crate::machine::fact::Fact::known("20001A".to_owned(), "lsblk");
+    known.block.insert("sdc".to_owned(), sdc);
+    join::join(&mut known);
+    assert_eq!(sata(&known, "sdc").speed.get(), Some(BitsPerSec::from_mbit(3000.0)));
+    assert_eq!(known.block.len(), 1);
+    let mut alone = machine(SATA);
+    join::join(&mut alone);
+    assert_eq!(alone.block.keys().collect::<Vec<_>>(), ["unnamed-1"]);
+}
+
+#[test]
+fn languages_separate_thousands_differently() {
+    for capacity in ["1.000.204.886.016 bytes [1,00 TB]", "1 000 204 886 016 bytes [1,00 TB]"] {
+        let machine = machine(&format!(
+            "=== START OF INFORMATION SECTION ===\nSerial Number: X\nUser Capacity: {capacity}\n"
+        ));
+        assert_eq!(machine.block["smart/X"].size.get(), Some(Bytes::new(1_000_204_886_016)));
+    }
+}
+
+#[test]
+fn nvme_and_sas_drives_are_told_apart() {
+    let nvme = machine(
+        "$ sudo smartctl -x /dev/nvme1\n=== START OF INFORMATION SECTION ===\nModel Number:  KINGSTON SKC3000S1024G\n\
+         Serial Number: 5002\nNamespace 1 Size/Capacity:          1,024,209,543,168 [1.02 TB]\n",
+    );
+    assert!(matches!(&nvme.block["nvme1n1"].transport, Transport::Other { name, .. } if name == "nvme"));
+    assert_eq!(nvme.block["nvme1n1"].size.get(), Some(Bytes::new(1_024_209_543_168)));
+    let sas = machine(
+        "# smartctl -i /dev/sdd\n=== START OF INFORMATION SECTION ===\nVendor: HGST\nProduct: HUH721212AL5200\nRevision: A3D0\n\
+         Logical block size:   4096 bytes\nRotation Rate: 7200 rpm\nSerial number: 8C\nTransport protocol:   SAS (SPL-4)\n",
+    );
+    assert!(matches!(sas.block["sdd"].transport, Transport::Sas(_)));
+    assert_eq!(sas.block["sdd"].queue.rotational.get(), Some(true));
+}
+
+#[test]
+fn a_drive_behind_a_volume_is_not_the_volume() {
+    let machine = machine(&format!("# smartctl -d megaraid,4 -a /dev/sda\n{SATA}"));
+    assert!(!machine.block.contains_key("sda"));
+}
+
+#[test]
+fn json_tells_the_same() {
+    let machine = machine(
+        r#"{"json_format_version": [1, 0], "smartctl": {"version": [7, 2]}, "device": {"name": "/dev/sdb", "type": "sat",
+        "protocol": "ATA"}, "model_name": "WDC  WDS200T1R0A-68A4W0", "serial_number": "20001A",
+        "user_capacity": {"blocks": 1, "bytes": 2000398934016}, "logical_block_size": 512, "physical_block_size": 4096,
+        "rotation_rate": 0, "interface_speed": {"max": {"string": "6.0 Gb/s"}, "current": {"string": "3.0 Gb/s"}}}"#,
+    );
+    assert_eq!(sata(&machine, "sdb").speed.get(), Some(BitsPerSec::from_mbit(3000.0)));
+    assert_eq!(sata(&machine, "sdb").drive_speed.get(), Some(BitsPerSec::from_mbit(6000.0)));
+    assert_eq!(machine.block["sdb"].queue.rotational.get(), Some(false));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = read(&Text::new("x", &bytes));
+    }
+
+    #[test]
+    fn no_near_text_panics(
+        field in "(User Capacity|Sector Size|SATA Version is|Rotation Rate|Serial Number|Device Model):[ -~]{0,40}",
+        device in "/dev/[a-z0-9/]{0,12}",
+    ) {
+        let mut machine = machine(&format!("smartctl -a {device}\n=== START OF INFORMATION SECTION ===\n{field}\nSerial Number: x\n"));
+        join::join(&mut machine);
+    }
+}
