@@ -99,6 +99,8 @@ fn is_hop(case: &Case, report: &Value, finding: &Value) -> bool {
     }
     let about = about(report, finding);
     let found = addresses(&about);
+    // A bus is named `usb5`, a device on it `5-1`.
+    let about = about.replace("usb:", "usb");
     let is_named = |name: &String| about.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
     known.iter().any(|known| found.iter().any(|found| is_same(known, found))) || names.iter().any(is_named)
 }

@@ -175,10 +175,10 @@ fn targets(machine: &Machine) -> Vec<Target> {
     blocks.chain(mounts).chain(endpoint::lone(machine).into_iter().map(Target::Pci)).collect()
 }
 
-/// What tells a file system from others: its number, or where a text gives none, where it is mounted.
+/// What tells a file system from others: its number, or its source where a text does not tell the number.
 fn identity(mount: &Mount) -> ((u32, u32), Option<&str>) {
-    let point = (mount.number == (0, 0)).then_some(mount.point.as_str());
-    (mount.number, point)
+    let source = (mount.number == (0, 0)).then_some(mount.source.as_str());
+    (mount.number, source)
 }
 
 fn is_empty(device: &BlockDevice) -> bool {

@@ -12,7 +12,7 @@ use crate::machine::pci::{PciAddress, PciDevice, PortType};
 
 /// The endpoints of a captured machine that get a path of their own, one for each link and kind of function: every
 /// endpoint with a PCI Express link where no text tells of block devices, else those storage and network controllers
-/// that no known disk or interface hangs on.
+/// that no known disk or interface hangs on, and what a log of the kernel speaks of.
 pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
     if machine.captured.is_none() {
         return Vec::new();
@@ -20,13 +20,14 @@ pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
     let has_disks = machine.block.values().any(|device| disk::function(&device.transport).is_some());
     let used = used(machine);
     let bridges: BTreeSet<PciAddress> = machine.pci.values().filter_map(|device| device.parent).collect();
+    let logged: BTreeSet<PciAddress> = machine.log.iter().filter_map(|event| event.pci).collect();
     let mut seen = BTreeSet::new();
     let is_lone = |device: &&PciDevice| {
         !device.is_bridge()
             && !bridges.contains(&device.address)
             && !used.contains(&device.address)
             && (has_link(device) || device.is_nvme())
-            && (!has_disks || device.is_storage() || device.is_network())
+            && (!has_disks || device.is_storage() || device.is_network() || logged.contains(&device.address))
     };
     let lone = machine.pci.values().filter(is_lone);
     lone.filter(|device| seen.insert(group(device))).map(|device| device.address).collect()

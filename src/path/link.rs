@@ -21,7 +21,7 @@ pub(super) fn step(
         first.express.value().is_some_and(|express| express.port == PortType::RootComplexIntegrated);
     let is_shown = match machine.cpus.hypervisor.value() {
         Some(_) => runs(&first.link) || port.is_some_and(|port| runs(&port.link)),
-        None => says_anything(&first.link) || port.is_some_and(|port| says_anything(&port.link)),
+        None => says_anything(first) || port.is_some_and(says_anything),
     };
     if is_integrated || !is_shown {
         return None;
@@ -65,12 +65,13 @@ fn runs(end: &LinkEnd) -> bool {
     end.current_speed.value().is_some() && end.current_width.value().is_some()
 }
 
-/// Whether this end says anything of a link, be it garbled.
-fn says_anything(end: &LinkEnd) -> bool {
+/// Whether this end says anything of a link, be it garbled, or be it only that it had errors.
+fn says_anything(device: &PciDevice) -> bool {
     fn is_there<T>(fact: &Fact<T>) -> bool {
         !matches!(fact, Fact::Absent { .. })
     }
-    is_there(&end.current_speed) || is_there(&end.current_width)
+    let end = &device.link;
+    is_there(&end.current_speed) || is_there(&end.current_width) || device.aer.value().is_some()
 }
 
 /// `PCIe 2.0 x1 link of 0000:02:00.0, slot PCIEX16_2`.

@@ -12,6 +12,7 @@ use crate::units::{BytesPerSec, GtPerSec, Lanes};
 use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::switch_oversubscribed::{Shared, raw_of};
+use super::super::link::{Claim, wires};
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -41,7 +42,11 @@ fn check_uplink(
         .min_by_key(|limit| limit.severity());
     let shared =
         raw(context.machine, uplink).and_then(|carries| Shared::of(context.machine, uplink, carries));
-    if limit.is_none() && shared.is_none() {
+    let claim = wires(context, judged)
+        .into_iter()
+        .find(|link| link.link.device.address == uplink.address)
+        .and_then(|link| link.claim(context.machine));
+    if limit.is_none() && shared.is_none() && claim.is_none() {
         return None;
     }
     let name = &uplink.name;
@@ -65,6 +70,7 @@ fn check_uplink(
                 Evidence::new("chipset", format!("{}, {}", chipset.name, chipset.uplink), &chipset.source)
             }))
             .with_evidence(shared.iter().flat_map(|shared| shared.evidence(uplink)))
+            .with_evidence(claim.iter().map(Claim::evidence))
             .with_advice([Advice::new(advice)]),
     )
 }

@@ -39,11 +39,12 @@ mod too_short;
 mod unsteady;
 mod usb_limited;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ceiling::Direction;
 use crate::machine::Machine;
-use crate::path::{Hop, HopKind};
+use crate::machine::pci::PciDevice;
+use crate::path::{Hop, HopId, HopKind, Target};
 
 use super::Subject;
 use super::attribution::{self, Attribution, Cause};
@@ -178,7 +179,7 @@ const MACHINE_RULES: &[MachineRule] = &[
     partial_input::check,
 ];
 
-/// All findings, each once, worst first; of equally bad ones those that bring most come first.
+/// All findings, each once, worst first; of equally bad ones those of storage, and of these those that bring most.
 pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
     let of_paths = context
         .judged
@@ -198,8 +199,25 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let mut findings: Vec<Finding> = findings.into_values().collect();
-    findings.sort_by(order);
+    let storage = of_storage(context);
+    let is_aside = |finding: &Finding| finding.hop.as_ref().is_some_and(|hop| !storage.contains(hop));
+    findings.sort_by(|a, b| {
+        a.severity.cmp(&b.severity).then(is_aside(a).cmp(&is_aside(b))).then_with(|| order(a, b))
+    });
     findings
+}
+
+/// The hops that data of a disk, a file system or a storage controller crosses. Those of a network or graphics card
+/// alone come after them.
+fn of_storage(context: &Context<'_>) -> BTreeSet<HopId> {
+    let is_storage = |target: &Target| match target {
+        Target::Block(_) | Target::Mount { .. } => true,
+        Target::Pci(address) => context.machine.pci.get(address).is_some_and(PciDevice::is_storage),
+        Target::Nic(_) => false,
+    };
+    let paths = context.judged.iter().map(|judged| &judged.subject.path);
+    let paths = paths.filter(|path| is_storage(&path.asked));
+    paths.flat_map(|path| path.hops.iter().map(|hop| hop.id.clone())).collect()
 }
 
 /// Worse first, then the greater gain, then the surer; code and subject make the order total.

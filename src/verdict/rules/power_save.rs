@@ -1,5 +1,7 @@
 //! `power_save`: a link is slow because its device is idle. Not a fault: it speeds up under load.
 
+use crate::units::GtPerSec;
+
 use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Link, wires};
 use super::super::sentence::capitalised;
@@ -31,10 +33,20 @@ fn claimed(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     )
 }
 
+/// Whether all that is known of a card is its link: at full width and at the lowest speed, as one that is idle.
+fn is_unknown(link: &Link<'_>) -> bool {
+    link.base_class().is_none()
+        && link.port.is_none()
+        && link.speed() == Some(GtPerSec::GEN1)
+        && link.width().is_some()
+        && link.width() == link.device_width()
+}
+
 fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let speed = link.speed()?;
     // Where nothing is known of the port, the card alone must explain itself.
-    let common = link.common_speed().or_else(|| link.device_speed().filter(|_| link.is_display()))?;
+    let may_idle = link.is_display() || is_unknown(link);
+    let common = link.common_speed().or_else(|| link.device_speed().filter(|_| may_idle))?;
     if speed >= common {
         return None;
     }
@@ -42,7 +54,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let sped_up = loaded.is_some_and(|loaded| loaded >= common);
     // Without load only a device that saves power, or a kind that is known to idle, explains itself.
     let explanation = saves_power(link);
-    let explains_itself = loaded.is_none() && (explanation.is_some() || link.is_display());
+    let explains_itself = loaded.is_none() && (explanation.is_some() || may_idle);
     if !sped_up && !explains_itself {
         return None;
     }
@@ -53,7 +65,11 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     evidence.extend(loaded.map(|loaded| Evidence::new("speed under load", loaded, "current_link_speed")));
     Some(
         Finding::about(Code::PowerSave, Severity::Info, link.hop, capitalised(&summary))
-            .with_confidence(if sped_up { Confidence::High } else { Confidence::Medium })
+            .with_confidence(match (sped_up, is_unknown(link)) {
+                (true, _) => Confidence::High,
+                (false, false) => Confidence::Medium,
+                (false, true) => Confidence::Low,
+            })
             .with_evidence(evidence),
     )
 }

@@ -36,6 +36,7 @@ impl Fill for Machine {
             zfs,
             usb,
             log,
+            zfs,
             captured: _,
         } = other;
         self.kernel.fill(kernel, than);
@@ -52,6 +53,7 @@ impl Fill for Machine {
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
         self.log.extend(log);
+        self.zfs.fill(zfs, than);
     }
 }
 
