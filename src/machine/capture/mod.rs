@@ -53,8 +53,14 @@ pub struct Part {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] =
-    &[lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary];
+const READERS: &[Reader] = &[
+    lspci::read,
+    lspci::read_hex,
+    lspci::read_tree,
+    lspci::read_sysfs,
+    lspci::read_summary,
+    lspci::read_inxi,
+];
 
 /// Shows every text to every reader; the parts that found something, in the order of the texts.
 pub fn parts(texts: &[Text]) -> Vec<Part> {
