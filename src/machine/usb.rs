@@ -86,7 +86,8 @@ fn share_controller(slow: &UsbDevice, fast: &UsbDevice) -> bool {
         return slow == fast;
     }
     let is_xhci = |hub: &UsbDevice| hub.driver.value().is_some_and(|driver| driver.starts_with("xhci"));
-    let is = |hub: &UsbDevice, test: fn(f64) -> bool| hub.speed.value().is_some_and(|speed| test(speed.get()));
+    let is =
+        |hub: &UsbDevice, test: fn(f64) -> bool| hub.speed.value().is_some_and(|speed| test(speed.get()));
     is_xhci(slow) && is_xhci(fast) && is(slow, |rate| rate <= 480e6) && is(fast, |rate| rate > 480e6)
 }
 
@@ -141,6 +142,9 @@ mod tests {
         }
         assert_eq!(port_speed(&devices, &on(3)).get(), Some(BitsPerSec::from_mbit(480.0)));
         let usb = transport(&devices, &on(3));
-        assert_eq!((usb.device.as_str(), usb.pci.map(|pci| pci.to_string()).as_deref()), ("bus 3 device 6", Some("0000:00:14.0")));
+        assert_eq!(
+            (usb.device.as_str(), usb.pci.map(|pci| pci.to_string()).as_deref()),
+            ("bus 3 device 6", Some("0000:00:14.0"))
+        );
     }
 }

@@ -5,12 +5,12 @@
 //! into one file, quote them, and name files as they like. What a reader found is a [`Part`]; [`merge`](merge::merge)
 //! puts the parts together, the better source before the worse.
 
-mod cpu;
-mod dmesg;
+pub mod cpu;
+pub mod dmesg;
 pub mod dmidecode;
 pub mod merge;
 pub mod text;
-mod usb;
+pub mod usb;
 
 pub use text::Text;
 

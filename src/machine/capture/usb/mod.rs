@@ -41,7 +41,7 @@ impl Found {
 }
 
 /// Reads what `lsusb` printed in `text`.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     if !["Bus ", "/sys/bus/usb/devices/usb"].iter().any(|mark| text.body().contains(mark)) {
         return Part::default();
     }
