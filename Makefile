@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit rig bench perf fuzz
+.PHONY: help run build toolchain test unit cases rig bench perf fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ test: toolchain ## install what the tests need and run all of them, the kernel V
 
 unit: toolchain ## only the tests that need no other program
 	$(CARGO) test --locked
+
+cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (tests/cases); writes target/cases/summary.json
+	@$(CARGO) test --locked --quiet --test cases -- $(CASES)
 
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
 	$(CARGO) bench --locked --bench engine

@@ -26,6 +26,7 @@ Examples:
   narrows --plain                     text to paste into a forum
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
   narrows --from machine.tar.zst      the same verdict, anywhere
+  narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
@@ -130,9 +131,14 @@ pub struct CheckArgs {
     #[arg(long, value_name = "HOP")]
     pub why: Option<String>,
 
-    /// Look at a recorded machine: a file of `narrows snapshot`, or its sys, proc and dev in a directory or tar archive; - is standard input
-    #[arg(long, value_name = "PATH")]
-    pub from: Option<PathBuf>,
+    /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
+    ///
+    /// Each PATH is a file, a directory or a tar archive, compressed (gz, xz, zst, bz2) or not. What is in it is told by
+    /// the content, not by the name: outputs of lspci, dmesg, dmidecode, lsblk, mdadm and others, alone or mixed,
+    /// quoted or not, and directories sys and proc as a support bundle has them. All that is given is one machine. Put
+    /// TARGET first: `narrows /dev/sda --from lspci.txt dmesg.txt`.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub from: Vec<PathBuf>,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
@@ -176,8 +182,16 @@ pub enum ColorWhen {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct SnapshotArgs {
     /// The file to write (a tar archive compressed with zstd), or - for standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "script")]
+    pub output: Option<PathBuf>,
+
+    /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
+    ///
+    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh`, then here
+    /// `narrows --from narrows-capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
+    /// tell is added where they are installed.
+    #[arg(long, conflicts_with_all = ["output", "no_redact"])]
+    pub script: bool,
 
     /// Keep serial numbers, addresses, names and mount points as they are
     #[arg(long)]
@@ -205,7 +219,23 @@ pub struct GuardArgs {
 impl Cli {
     /// What to do: the command that was typed, or `check`.
     pub fn into_command(self) -> Command {
-        self.command.unwrap_or(Command::Check(self.check))
+        match self.command.unwrap_or(Command::Check(self.check)) {
+            Command::Check(args) => Command::Check(args.settled()),
+            other => other,
+        }
+    }
+}
+
+impl CheckArgs {
+    /// Takes the last of several words behind `--from` for the target, when no other is there and it names no file or
+    /// directory of this machine: `--from machine.tar.zst /dev/nvme0n1`.
+    fn settled(mut self) -> Self {
+        let is_input = |path: &PathBuf| path.as_os_str() == "-" || path.is_dir() || path.is_file();
+        let is_target = self.target.is_none() && self.from.len() > 1;
+        if is_target && self.from.last().is_some_and(|last| !is_input(last) && last.to_str().is_some()) {
+            self.target = self.from.pop().map(|last| last.to_string_lossy().into_owned());
+        }
+        self
     }
 }
 
@@ -294,8 +324,20 @@ mod tests {
         let parsed =
             Cli::try_parse_from(["narrows", "snapshot", "-o", "-", "--no-redact"]).map(Cli::into_command);
         let Ok(Command::Snapshot(args)) = parsed else { panic!("{parsed:?}") };
-        assert_eq!(args, SnapshotArgs { output: PathBuf::from("-"), no_redact: true });
+        assert_eq!(args, SnapshotArgs { output: Some(PathBuf::from("-")), no_redact: true, script: false });
         assert!(refused(&["snapshot"]).contains("--output"));
+        assert!(refused(&["snapshot", "--script", "-o", "x"]).contains("--output"));
+    }
+
+    #[test]
+    fn several_inputs_are_one_machine_and_a_target_may_follow_them() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(check(&["--from", "Cargo.toml", "src"]).from, paths(&["Cargo.toml", "src"]));
+        assert_eq!(check(&["--from", "Cargo.toml", "--from", "-"]).from, paths(&["Cargo.toml", "-"]));
+        let last = check(&["--from", "Cargo.toml", "/dev/no-such-disk"]);
+        assert_eq!((last.from, last.target.as_deref()), (paths(&["Cargo.toml"]), Some("/dev/no-such-disk")));
+        let first = check(&["sda", "--from", "a.txt", "b.txt"]);
+        assert_eq!((first.from, first.target.as_deref()), (paths(&["a.txt", "b.txt"]), Some("sda")));
     }
 
     #[test]

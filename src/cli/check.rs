@@ -1,12 +1,14 @@
 //! `narrows check`: what limits a storage path?
 
 use super::args::{CheckArgs, ColorWhen, Measure};
+use super::facts::Facts;
 use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, measure, output, target};
 use crate::ceiling;
 use crate::machine::Machine;
 use crate::machine::root::Root;
 use crate::path::{Path, Target, build};
+use crate::report::sanitize::inert;
 use crate::report::text::{Colour, Style};
 use crate::report::{text, view, why};
 use crate::verdict::{self, Subject};
@@ -20,10 +22,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
     }
-    let root = facts::open(args.from.as_deref())?;
-    let machine = facts::read(&root);
-    let unseen = facts::unseen(&root);
+    let facts = facts::open(&args.from)?;
+    facts.notes.iter().for_each(|note| output::note(&inert(note)));
+    let unseen = facts::unseen(&facts);
     unseen.iter().for_each(output::failure);
+    let Facts { root, machine, .. } = facts;
     check_node(&machine, args.cpu_node)?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =

@@ -1,47 +1,115 @@
 //! Opens the machine that was asked about and reads it once.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
+use std::path::PathBuf;
 
 use super::failure::Failure;
 use crate::machine::Machine;
 use crate::machine::block::{BlockKind, DmKind};
+use crate::machine::capture::input::InputError;
+use crate::machine::capture::{self, Gathered, Part, Rank, UNDERSTOOD};
+use crate::machine::cipher;
 use crate::machine::root::Root;
-use crate::machine::snapshot;
-use crate::machine::{cipher, tree::Tree};
+use crate::machine::tree::Tree;
 
-/// The machine we run on, or the one that a snapshot holds.
+/// The machine that was asked about.
+pub(super) struct Facts {
+    /// Where it was read: the live machine, the tree of a record, or an empty tree for a machine of texts alone.
+    pub(super) root: Root,
+    /// What was read.
+    pub(super) machine: Machine,
+    /// What its owner should know of the reading, beside the report.
+    pub(super) notes: Vec<String>,
+}
+
+/// The machine we run on, or the one that `from` holds: a record, texts, or both.
 ///
 /// # Errors
-/// [`Failure`] when the snapshot cannot be opened or understood.
-pub(super) fn open(from: Option<&Path>) -> Result<Root, Failure> {
-    match from {
-        None => Ok(Root::live()),
-        Some(path) => Ok(Root::from_tree(read_snapshot(path)?)),
+/// [`Failure`] when something of `from` cannot be opened or used, or nothing in it is understood.
+pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
+    if from.is_empty() {
+        let root = Root::live();
+        return Ok(Facts { machine: read(&root), root, notes: Vec::new() });
+    }
+    let gathered = capture::gather(from, io::stdin().lock()).map_err(|error| refused(&error))?;
+    if gathered.trees.is_empty() && gathered.merger.is_empty() {
+        return Err(nothing(from, &gathered));
+    }
+    Ok(put_together(gathered))
+}
+
+/// The machine of a single record is what it answers; anything more is merged.
+fn put_together(gathered: Gathered) -> Facts {
+    let notes = notes(&gathered);
+    let Gathered { mut trees, mut merger, .. } = gathered;
+    if trees.len() == 1
+        && merger.is_empty()
+        && let Some((_, tree)) = trees.pop()
+    {
+        let root = Root::from_tree(tree);
+        return Facts { machine: read(&root), root, notes };
+    }
+    let mut first = None;
+    for (name, tree) in trees {
+        let root = Root::from_tree(tree);
+        let name = if name.is_empty() { "sys, proc".to_owned() } else { name };
+        let part = Part {
+            kind: Some("files of /sys and /proc"),
+            rank: Rank::Raw,
+            machine: read(&root),
+            gaps: Vec::new(),
+        };
+        merger.add(&name, part);
+        first.get_or_insert(root);
+    }
+    let root = first.unwrap_or_else(|| Root::from_tree(Tree::new()));
+    Facts { root, machine: merger.finish(), notes }
+}
+
+fn refused(error: &InputError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        InputError::Unreadable { .. } => {
+            failure.hint("name a file or directory that you may read, made with `narrows snapshot`")
+        }
+        // It comes with a hint of its own.
+        InputError::Unusable { .. } => failure,
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the snapshot is a file that was named on the command line")]
-fn read_snapshot(path: &Path) -> Result<Tree, Failure> {
-    let cannot = |error: &io::Error| {
-        Failure::new(format!("cannot read `{}`: {error}", path.display()))
-            .hint("name a file or directory that you may read, made with `narrows snapshot`")
-    };
-    let unusable = |error| Failure::new(format!("cannot use `{}`: {error}", path.display()));
-    if path.is_dir() {
-        return snapshot::read_directory(path).map_err(unusable);
+fn nothing(from: &[PathBuf], gathered: &Gathered) -> Failure {
+    let names: Vec<String> = from.iter().map(|path| format!("`{}`", path.display())).collect();
+    let why = gathered.notes.first().map(|note| format!(" ({note})")).unwrap_or_default();
+    Failure::new(format!("nothing in {} was recognised{why}", names.join(", ")))
+        .hint(format!("narrows understands {UNDERSTOOD}; `narrows snapshot --script` prints a collector"))
+}
+
+/// What was left out or not recognised, in a few lines.
+fn notes(gathered: &Gathered) -> Vec<String> {
+    const MOST: usize = 5;
+    let mut notes: Vec<String> =
+        gathered.notes.iter().take(MOST).map(|note| format!("narrows: {note}")).collect();
+    if let Some(more @ 1..) = gathered.notes.len().checked_sub(MOST) {
+        notes.push(format!("narrows: {more} more things could not be read"));
     }
-    let input: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).map_err(|error| cannot(&error))?)
-    };
-    snapshot::read(input).map_err(unusable)
+    let names: Vec<String> = gathered.unrecognised.iter().take(3).map(|name| format!("`{name}`")).collect();
+    match gathered.unrecognised_count.saturating_sub(names.len()) {
+        _ if names.is_empty() => {}
+        0 => notes.push(format!("narrows: nothing was recognised in {}", names.join(", "))),
+        more => {
+            notes.push(format!("narrows: nothing was recognised in {} and {more} more files", names.join(", ")));
+        }
+    }
+    notes
 }
 
 /// What of the machine cannot be seen at all, as in a container without `/sys`. The report is then a part of the truth.
-pub(super) fn unseen(root: &Root) -> Vec<Failure> {
+/// Of a machine that was put together from texts a part is all there is.
+pub(super) fn unseen(facts: &Facts) -> Vec<Failure> {
+    let root = &facts.root;
+    if facts.machine.captured.is_some() {
+        return Vec::new();
+    }
     let hint = |path: &str, kind: &str| {
         if root.is_live() {
             format!("in a container, give it `{path}` of the host; elsewhere: mount -t {kind} {kind} {path}")

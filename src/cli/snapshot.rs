@@ -9,12 +9,20 @@ use super::{Failure, NOTHING_FOUND, facts, output};
 use crate::machine::root::Root;
 use crate::machine::snapshot;
 
+/// The collector for machines on which narrows cannot run.
+const COLLECTOR: &str = include_str!("collect.sh");
+
 /// Reads the machine as `check` does and writes the record.
 ///
 /// # Errors
 /// [`Failure`] when the file exists already or cannot be written.
 pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
-    if args.output == Path::new("-") && io::stdout().is_terminal() {
+    // One of the two is there: clap sees to it.
+    let Some(to) = args.output.as_deref() else {
+        output::data(COLLECTOR)?;
+        return Ok(NOTHING_FOUND);
+    };
+    if to == Path::new("-") && io::stdout().is_terminal() {
         return Err(Failure::new("a snapshot is no text for a terminal")
             .hint("name a file, or send it on: `narrows snapshot -o - | …`"));
     }
@@ -26,22 +34,22 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     let mut packed = Vec::new();
     snapshot::write(&tree, &mut packed, !args.no_redact)
         .map_err(|error| Failure::new(format!("cannot pack the snapshot: {error}")))?;
-    write(&args.output, &packed)?;
-    if args.output != Path::new("-") {
-        output::note(&describe(args, packed.len()));
+    write(to, &packed)?;
+    if to != Path::new("-") {
+        output::note(&describe(to, args.no_redact, packed.len()));
     }
     Ok(NOTHING_FOUND)
 }
 
-fn describe(args: &SnapshotArgs, length: usize) -> String {
-    let what = if args.no_redact {
+fn describe(path: &Path, is_whole: bool, length: usize) -> String {
+    let what = if is_whole {
         "with serial numbers, addresses and names: keep it to yourself"
     } else {
         "serial numbers, hardware and network addresses, host name and private paths are replaced"
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = args.output.display()
+        path = path.display()
     )
 }
 

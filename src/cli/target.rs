@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::machine::Machine;
+use crate::machine::capture;
 use crate::machine::root::Root;
 use crate::machine::target::{self, Found};
 use crate::path::Target;
@@ -14,7 +15,11 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
     if typed.is_empty() {
         return Err(Failure::new("the target is empty").hint(SEE_ALL));
     }
-    let found = target::find(root, typed).map_err(|error| {
+    let found = match &machine.captured {
+        None => target::find(root, typed),
+        Some(_) => capture::target::find(machine, typed),
+    };
+    let found = found.map_err(|error| {
         let hint = error.hint().unwrap_or_else(|| what_to_type(root, typed).to_owned());
         Failure::new(error.to_string()).hint(hint)
     })?;

@@ -63,10 +63,15 @@ pub struct Machine {
     pub nics: BTreeMap<String, Nic>,
     /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
+    /// From which texts it was put together; `None` for a machine that answered itself, live or recorded.
+    pub captured: Option<capture::Captured>,
     /// USB devices by bus and number, from a capture; the live machine's are known by their block devices.
     pub usb: UsbDevices,
     /// What a captured log of the kernel tells of the past.
     pub log: Vec<LogEvent>,
+    /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
+    /// where the cipher of each mapping is measured.
+    pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
 }
 
 impl Machine {
@@ -83,8 +88,10 @@ impl Machine {
             mounts: mount::read(root),
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
+            captured: None,
             usb: UsbDevices::new(),
             log: Vec::new(),
+            cipher_benchmarks: Vec::new(),
         }
     }
 }

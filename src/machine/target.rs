@@ -109,7 +109,7 @@ fn pci_function(root: &Root, typed: &str) -> Option<PciAddress> {
     root.exists(&format!("/sys/bus/pci/devices/{address}")).then_some(address)
 }
 
-fn is_plain_name(typed: &str) -> bool {
+pub(super) fn is_plain_name(typed: &str) -> bool {
     !typed.is_empty() && !typed.contains('/') && typed != "." && typed != ".."
 }
 
@@ -157,7 +157,8 @@ fn similar(root: &Root, mounts: &[Mount], typed: &str) -> Vec<String> {
     closest(typed, names)
 }
 
-fn closest(typed: &str, mut names: Vec<String>) -> Vec<String> {
+/// At most three of `names` that are close to what was typed, closest first.
+pub(super) fn closest(typed: &str, mut names: Vec<String>) -> Vec<String> {
     const MOST: usize = 3;
     names.sort();
     names.dedup();

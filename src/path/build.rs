@@ -6,11 +6,11 @@ use super::builder::Builder;
 use super::graph::APPLICATION;
 use super::lookup::{Published, published};
 use super::stack::is_disk;
-use super::{HopKind, Path, Target, Traffic, climb, share};
+use super::{HopKind, Path, Target, Traffic, climb, endpoint, share};
 use crate::machine::Machine;
 use crate::machine::block::{BlockDevice, BlockKind};
 use crate::machine::mount::Mount;
-use crate::machine::pci::PciAddress;
+use crate::machine::pci::{PciAddress, PciDevice};
 
 /// What is known of the reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Optio
 /// Left out are devices that hold nothing (no medium, no size), the hidden paths of NVMe multipath, and images that are
 /// mounted read-only by a package manager (squashfs and the like on a loop device), each of which a machine can have
 /// many of. A file system that is mounted in several places is shown at the first.
+///
+/// A machine that was put together from texts also has a path for endpoints that no disk or interface is known of.
 pub fn all(machine: &Machine) -> Vec<Path> {
     let published = published();
     let options = Options::default();
@@ -120,8 +122,14 @@ impl Builder<'_> {
             self.network(APPLICATION, nic, None, share);
         }
         if disks.is_empty() && nics.is_empty() {
-            let driver = machine.pci.get(&address).and_then(|function| function.driver.get());
-            let called = (driver.unwrap_or_else(|| "without driver".to_owned()), "function");
+            let function = machine.pci.get(&address);
+            let driver = function.and_then(|function| function.driver.get());
+            let kind = function.filter(|_| machine.captured.is_some()).map(PciDevice::class_name);
+            let called = match (driver, kind) {
+                (Some(driver), kind) => (driver, kind.unwrap_or("function")),
+                (None, Some(kind)) => (String::new(), kind),
+                (None, None) => ("without driver".to_owned(), "function"),
+            };
             let hop =
                 self.controller_hop(HopKind::Controller, address.to_string(), called, Some(address), false);
             if let Some(node) = self.chain(APPLICATION, [hop]) {
@@ -142,7 +150,7 @@ fn device_name(device: &BlockDevice) -> String {
 
 /// Whether two targets are the same thing, whatever file of a file system was named.
 fn is_same(machine: &Machine, a: &Target, b: &Target) -> bool {
-    let number = |index: &usize| machine.mounts.get(*index).map(|mount| mount.number);
+    let number = |index: &usize| machine.mounts.get(*index).map(identity);
     match (a, b) {
         (Target::Mount { index: a, .. }, Target::Mount { index: b, .. }) => a == b || number(a) == number(b),
         _ => a == b,
@@ -162,9 +170,15 @@ fn targets(machine: &Machine) -> Vec<Target> {
     let mounts = machine.mounts.iter().enumerate();
     let mounts = mounts
         .filter(|(_, mount)| holds_data(mount) && !is_image_type(&mount.fstype))
-        .filter(|(_, mount)| seen.insert(mount.number))
+        .filter(|(_, mount)| seen.insert(identity(mount)))
         .map(|(index, mount)| Target::Mount { index, path: mount.point.clone() });
-    blocks.chain(mounts).collect()
+    blocks.chain(mounts).chain(endpoint::lone(machine).into_iter().map(Target::Pci)).collect()
+}
+
+/// What tells a file system from others: its number, or where a text gives none, where it is mounted.
+fn identity(mount: &Mount) -> ((u32, u32), Option<&str>) {
+    let point = (mount.number == (0, 0)).then_some(mount.point.as_str());
+    (mount.number, point)
 }
 
 fn is_empty(device: &BlockDevice) -> bool {

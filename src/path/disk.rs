@@ -195,7 +195,8 @@ impl Builder<'_> {
         };
         let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
         let spec = if kind == HopKind::Hba { HopSpec::Hba(hop) } else { HopSpec::Controller(hop) };
-        (HopId::new(kind, id), format!("{text} {name}{at}"), spec)
+        let name = if name.is_empty() { text.to_owned() } else { format!("{text} {name}") };
+        (HopId::new(kind, id), name + &at, spec)
     }
 }
 

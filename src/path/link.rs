@@ -105,11 +105,17 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
         Some("inside the processor".to_owned())
     } else if listed(device, INTEL_INTERNAL) {
         Some("inside the chip, whose functions say 2.5 GT/s x1 whatever they move".to_owned())
-    } else if port.is_none() && machine.cpus.hypervisor.value().is_none() {
+    } else if port.is_none() && machine.cpus.hypervisor.value().is_none() && !is_cut_off(machine, device) {
         Some("on the root bus, inside the processor or chipset".to_owned())
     } else {
         None
     }
+}
+
+/// Whether the port may be missing because no text tells of it: below a bridge, bus numbers begin at 1. (So do those of
+/// root buses of further sockets, but functions there that are inside the processor show no link.)
+fn is_cut_off(machine: &Machine, device: &PciDevice) -> bool {
+    machine.captured.is_some() && device.address.bus != 0
 }
 
 /// QEMU's own devices and ports. An emulated copy of a real device shows itself by the link that QEMU gives to each

@@ -20,6 +20,7 @@ mod builder;
 mod chipset;
 mod climb;
 mod disk;
+mod endpoint;
 mod graph;
 mod hop;
 mod link;

@@ -1,7 +1,7 @@
 //! The state of a PCIe link as the rules see it: both ends, idle and under load.
 
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::PciId;
+use crate::machine::pci::{LinkState, PciId};
 use crate::path::{Hop, HopSpec, LinkHop, LinkPort};
 use crate::units::{GtPerSec, Lanes};
 
@@ -20,6 +20,8 @@ pub(super) struct Link<'a> {
     /// The end towards the processor, when what it says is true: in a virtual machine it describes a port that does
     /// not exist.
     pub(super) port: Option<&'a LinkPort>,
+    /// A better state that it was seen in, by another text of the same machine.
+    pub(super) best: Option<&'a LinkState>,
 }
 
 /// The links of a path that are wires.
@@ -29,7 +31,9 @@ pub(super) fn wires<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Li
     hops.filter_map(|(index, hop)| {
         let HopSpec::Link(link) = &hop.spec else { return None };
         let port = link.port.as_ref().filter(|_| !is_virtual);
-        link.not_a_wire.is_none().then_some(Link { index, hop, link, port })
+        let ends = [Some(link.device.address), port.map(|port| port.address)].into_iter().flatten();
+        let best = ends.filter_map(|end| context.machine.pci.get(&end)?.best_link.as_ref()).next();
+        link.not_a_wire.is_none().then_some(Link { index, hop, link, port, best })
     })
     .collect()
 }
@@ -142,6 +146,7 @@ impl<'a> Link<'a> {
         evidence.extend(
             self.port.map(|port| Evidence::from_fact("greatest width of the port", &port.link.max_width)),
         );
+        evidence.extend(self.best_evidence());
         evidence
     }
 
@@ -154,7 +159,15 @@ impl<'a> Link<'a> {
         evidence.extend(
             self.port.map(|port| Evidence::from_fact("greatest speed of the port", &port.link.max_speed)),
         );
+        evidence.extend(self.best_evidence());
         evidence
+    }
+
+    /// The better state that the same link was seen in.
+    fn best_evidence(&self) -> Option<Evidence> {
+        let best = self.best?;
+        let state = format!("{} {}", best.speed, best.width);
+        Some(Evidence::new("the same link at another time", state, best.source.as_str()))
     }
 
     /// An end whose Target Link Speed (LnkCtl2) was set below what both ends can do, with that speed and its source.

@@ -11,6 +11,7 @@ pub mod finding;
 mod gain;
 mod link;
 mod measured;
+mod partial;
 mod rules;
 mod sentence;
 #[cfg(test)]
@@ -128,12 +129,13 @@ impl Verdict {
 pub fn judge(machine: &Machine, subjects: &[Subject]) -> Verdict {
     let judged: Vec<rules::Judged<'_>> =
         subjects.iter().map(|subject| rules::Judged::new(machine, subject)).collect();
-    let findings = rules::all(&rules::Context { machine, judged: &judged });
-    let paths = judged.iter().map(path_verdict).collect();
+    let mut findings = rules::all(&rules::Context { machine, judged: &judged });
+    partial::lower(machine, &judged, &mut findings);
+    let paths = judged.iter().map(|judged| path_verdict(machine, judged)).collect();
     Verdict { paths, findings }
 }
 
-fn path_verdict(judged: &rules::Judged<'_>) -> PathVerdict {
+fn path_verdict(machine: &Machine, judged: &rules::Judged<'_>) -> PathVerdict {
     let hops = &judged.subject.path.hops;
     let id = |index: usize| hops.get(index).map(|hop| hop.id.clone());
     let mut verdict = PathVerdict { sentence: sentence::of(judged), ..PathVerdict::default() };
@@ -143,7 +145,8 @@ fn path_verdict(judged: &rules::Judged<'_>) -> PathVerdict {
                 verdict.limiting.extend(id(limit.hop).map(|hop| (*direction, hop)));
                 verdict.next.extend(limit.next.and_then(|next| id(next.hop)).map(|hop| (*direction, hop)));
                 verdict.rate.extend(limit.rate.map(|rate| (*direction, rate)));
-                verdict.confidence.insert(*direction, limit.confidence);
+                let confidence = partial::confidence(machine, &judged.subject.path, limit.confidence);
+                verdict.confidence.insert(*direction, confidence);
                 verdict.evidence.insert(*direction, limit.evidence.clone());
             }
             Err(reason) => {

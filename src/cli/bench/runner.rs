@@ -86,7 +86,7 @@ impl Scene {
     /// # Errors
     /// [`Failure`] when there is no such target.
     pub(in crate::cli) fn read(typed: &str, cpu_node: Option<u32>) -> Result<Self, Failure> {
-        let root = facts::open(None)?;
+        let root = Root::live();
         let machine = facts::read(&root);
         let asked = target::resolve(&root, &machine, typed)?;
         let options = build::Options { reader_node: cpu_node };

@@ -6,7 +6,7 @@
 mod ata;
 mod bcache;
 pub(in crate::machine) mod device_path;
-mod dm;
+pub(in crate::machine) mod dm;
 pub(in crate::machine) mod dm_table;
 pub(in crate::machine) mod md;
 pub(in crate::machine) mod nvme;
@@ -126,7 +126,7 @@ pub fn read(root: &Root) -> BTreeMap<String, BlockDevice> {
 }
 
 /// A partition is carried as its disk is, through the same queue.
-fn inherit(partition: &mut BlockDevice, disk: BlockDevice) {
+pub(in crate::machine) fn inherit(partition: &mut BlockDevice, disk: BlockDevice) {
     partition.transport = disk.transport;
     partition.model = disk.model;
     partition.serial = disk.serial;

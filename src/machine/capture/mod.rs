@@ -3,15 +3,30 @@
 //!
 //! Every reader is shown every text and takes the lines whose shape it knows, because people paste several outputs
 //! into one file, quote them, and name files as they like. What a reader found is a [`Part`]; [`merge`](merge::merge)
-//! puts the parts together, the better source before the worse.
+//! puts the parts together, the better source before the worse. [`input`] finds the texts in files, directories and
+//! archives.
 
+pub mod input;
+pub mod lspci;
 pub mod cpu;
 pub mod dmesg;
 pub mod dmidecode;
 pub mod merge;
+mod sysfs;
+pub mod target;
+mod device;
+mod dm;
+mod join;
+mod json;
+mod lsblk;
+mod md;
+mod mounts;
+mod size;
+mod table;
 pub mod text;
 pub mod usb;
 
+pub use input::{Gathered, gather};
 pub use text::Text;
 
 use super::Machine;
@@ -52,22 +67,37 @@ pub struct Part {
     pub gaps: Vec<Gap>,
 }
 
+/// A text, and what it turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recognised {
+    /// The name of the text: a file, or a path in a directory or archive.
+    pub name: String,
+    /// What is in it: `lspci -vv`, `dmesg`.
+    pub kinds: Vec<&'static str>,
+}
+
+/// How a machine that was put together from texts came to be. What such a machine does not have may exist all the
+/// same: nobody was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The texts that facts are from.
+    pub texts: Vec<Recognised>,
+    /// What the texts could have told but do not, sorted.
+    pub gaps: Vec<Gap>,
+}
+
 /// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[
-    dmesg::read,
-    dmidecode::read,
-    usb::read,
-    cpu::read_lscpu,
-    cpu::read_cpuinfo,
-    cpu::read_memory,
-    cpu::read_numactl,
-];
+const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read, lsblk::read, md::read, dm::read, dmidecode::read, usb::read, cpu::read_lscpu, cpu::read_cpuinfo, cpu::read_memory, cpu::read_numactl];
 
-/// Shows every text to every reader; the parts that found something, in the order of the texts.
-pub fn parts(texts: &[Text]) -> Vec<Part> {
-    let shown = texts.iter().flat_map(|text| READERS.iter().map(move |reader| reader(text)));
-    shown.filter(|part| part.kind.is_some()).collect()
+/// What is understood, in the words of a hint.
+pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \
+    dmsetup table, cryptsetup status, pvs and lvs, zpool status, lsusb, lscpu, numactl -H, files of /sys and /proc as \
+    `grep .` prints them, and records of `narrows snapshot`";
+
+/// Shows a text to every reader; the parts that found something.
+pub fn parts(text: &Text) -> Vec<Part> {
+    READERS.iter().map(|reader| reader(text)).filter(|part| part.kind.is_some()).collect()
 }

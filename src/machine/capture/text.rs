@@ -1,4 +1,18 @@
 //! A pasted text, cleaned of what mail, forums and terminals put around it.
+//!
+//! Cleaning takes away, in this order: encodings other than UTF-8, what a terminal obeys, HTML, the quoting of mail,
+//! the fences and the indent of Markdown. Lines are neither added nor removed, so that line numbers stay those of the
+//! original.
+
+mod decode;
+mod markup;
+mod quote;
+mod terminal;
+mod wrap;
+
+pub(super) use decode::is_binary;
+
+use std::borrow::Cow;
 
 /// A text with a name, its line ends unified and its quoting taken away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,7 +24,7 @@ pub struct Text {
 impl Text {
     /// Cleans `content`, which was called `name` (a file name, or `standard input`).
     pub fn new(name: impl Into<String>, content: &[u8]) -> Self {
-        Self { name: name.into(), body: clean(&String::from_utf8_lossy(content)) }
+        Self { name: name.into(), body: clean(&decode::decode(content)) }
     }
 
     /// What it is called.
@@ -28,6 +42,13 @@ impl Text {
         (1..).zip(self.body.lines())
     }
 
+    /// Its lines as they were before a mail program broke long ones: a line that starts nothing (`starts` says no, and
+    /// it is not indented) belongs to the line above it, when its first word had no room there. The number is that of
+    /// the first piece.
+    pub fn lines_joined(&self, starts: impl Fn(&str) -> bool) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
+        wrap::join(self.lines(), starts)
+    }
+
     /// The source of a fact in this line: `lspci.txt:12`.
     pub fn source(&self, line: usize) -> String {
         format!("{}:{line}", self.name)
@@ -35,6 +56,65 @@ impl Text {
 }
 
 fn clean(text: &str) -> String {
-    let lines = text.lines().map(|line| line.trim_end_matches(['\r', ' ', '\t']));
-    lines.flat_map(|line| [line, "\n"]).collect()
+    let mut lines: Vec<Cow<'_, str>> = split(text).map(terminal::plain).collect();
+    markup::strip_html(&mut lines);
+    quote::strip(&mut lines);
+    markup::strip_fences(&mut lines);
+    markup::strip_indent(&mut lines);
+    let mut body = String::with_capacity(text.len());
+    for line in &lines {
+        body.push_str(line.trim_end());
+        body.push('\n');
+    }
+    body
+}
+
+/// The lines of a text. A text without any line feed was made on a system that ends lines with a carriage return.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let end = if text.contains('\n') { '\n' } else { '\r' };
+    text.split_terminator(end).map(|line| line.trim_end_matches('\r'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cleaned(text: &str) -> String {
+        Text::new("x", text.as_bytes()).body().to_owned()
+    }
+
+    #[test]
+    fn line_ends_of_every_system_are_lines() {
+        assert_eq!(cleaned("a\r\nb\n\nc"), "a\nb\n\nc\n");
+        assert_eq!(cleaned("a\rb\r"), "a\nb\n");
+        assert_eq!(cleaned(""), "");
+    }
+
+    #[test]
+    fn everything_at_once_is_peeled_off_in_order() {
+        let text = "Hi,\n<pre>\n&gt; ```\n&gt; 01:00.0 \u{1b}[1mNVMe\u{1b}[0m\n&gt; \tLnkSta:\u{a0}Speed &lt;64ns\n&gt; ```\n</pre>\n";
+        assert_eq!(cleaned(text), "Hi,\n\n\n01:00.0 NVMe\n\tLnkSta: Speed <64ns\n\n\n");
+    }
+
+    #[test]
+    fn a_source_names_the_line_of_the_original() {
+        let text = Text::new("mail.txt", b"> a\n> b\n> c\n");
+        assert_eq!(text.lines().last(), Some((3, "c")));
+        assert_eq!(text.source(3), "mail.txt:3");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_become_a_text_of_as_many_lines(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let text = Text::new("x", &bytes);
+            let decoded = decode::decode(&bytes);
+            prop_assert_eq!(text.lines().count(), split(&decoded).count());
+        }
+
+        #[test]
+        fn cleaning_twice_is_cleaning_once_for_tables(text in "([a-f0-9:.]{1,9} [A-Za-z ]{0,20}\n){0,9}") {
+            prop_assert_eq!(cleaned(&cleaned(&text)), cleaned(&text));
+        }
+    }
 }

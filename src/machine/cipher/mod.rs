@@ -158,6 +158,11 @@ fn algorithm(specification: &str) -> Option<Algorithm> {
     plain(cipher).then(|| Algorithm { name: format!("{mode}({cipher})"), iv })
 }
 
+/// The kernel's name of the cipher that a dm-crypt table names, `xts(aes)`; `None` for one that narrows cannot rate.
+pub(in crate::machine) fn kernel_name(specification: &str) -> Option<String> {
+    algorithm(specification).map(|algorithm| algorithm.name)
+}
+
 /// The rate of `operation`, which works on `bytes` each time; `None` as soon as it fails.
 fn rate_of(bytes: usize, mut operation: impl FnMut() -> Option<()>) -> Option<BytesPerSec> {
     operation()?;

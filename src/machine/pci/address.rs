@@ -22,6 +22,19 @@ impl PciAddress {
     pub const fn card(self) -> Self {
         Self { function: 0, ..self }
     }
+
+    /// Stands for a function of which a text does not say where it is, the `number`th of its kind. No real function has
+    /// this domain: it would not fit the kernel's `int`.
+    #[must_use]
+    pub const fn unnamed(number: u8) -> Self {
+        Self { domain: u32::MAX, bus: number, device: 0, function: 0 }
+    }
+
+    /// Whether it stands for a function of unknown place.
+    #[must_use]
+    pub const fn is_unnamed(self) -> bool {
+        self.domain == u32::MAX
+    }
 }
 
 /// A text that is no PCI address.
@@ -63,6 +76,9 @@ fn hex(text: &str, most: usize) -> Option<u32> {
 
 impl fmt::Display for PciAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unnamed() {
+            return write!(f, "unnamed-{}", self.bus);
+        }
         write!(f, "{:04x}:{:02x}:{:02x}.{}", self.domain, self.bus, self.device, self.function)
     }
 }

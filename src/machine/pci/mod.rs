@@ -16,7 +16,7 @@ pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
 pub use role::role;
 
-use crate::machine::fact::Fact;
+use crate::machine::fact::{Fact, Source};
 use crate::units::{Bytes, GtPerSec, Lanes};
 
 /// A vendor and device number pair, such as `8086:8d10`.
@@ -41,6 +41,8 @@ pub struct PciDevice {
     pub address: PciAddress,
     /// Vendor and device, `…/vendor` and `…/device`.
     pub id: Fact<PciId>,
+    /// What it is called in words, vendor and device. sysfs has numbers only; `lspci` prints the name, often alone.
+    pub name: Fact<String>,
     /// Base class, sub-class and programming interface in 24 bits, `…/class` (`0x010802` is NVMe).
     pub class: Fact<u32>,
     /// The bridge above, from the resolved sysfs path; `None` on a root bus.
@@ -54,7 +56,8 @@ pub struct PciDevice {
     pub link: LinkEnd,
     /// What config space says beyond sysfs; needs root past the first 64 bytes.
     pub express: Fact<Express>,
-    /// Its role, where a text tells it and not the rest of [`PciDevice::express`] (`lspci -v`).
+    /// Its role, where a text tells it and not the rest of [`PciDevice::express`]: `lspci -v`, and a log of the kernel
+    /// from Linux 6.7 on.
     pub port: Fact<PortType>,
     /// The NUMA node, `…/numa_node`; absent when the firmware does not say (`-1`).
     pub numa_node: Fact<u32>,
@@ -70,6 +73,31 @@ pub struct PciDevice {
     pub aer: Fact<Aer>,
     /// The name of the physical slot it sits in, `/sys/bus/pci/slots/*/address`.
     pub slot: Fact<String>,
+    /// The buses behind a bridge, as a capture says (`Bus: primary=00, secondary=01, subordinate=03`). Not read on a
+    /// machine whose `/sys` is there, which names the bridge above each function itself.
+    pub buses: Fact<Buses>,
+    /// The best state of the link that was seen, where captures of one machine differ; better than [`PciDevice::link`].
+    pub best_link: Option<LinkState>,
+}
+
+/// The buses behind a bridge (PCI-to-PCI Bridge Architecture Specification 1.2, section 3.2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buses {
+    /// The bus right behind it.
+    pub secondary: u8,
+    /// The highest bus behind it.
+    pub subordinate: u8,
+}
+
+/// What a link ran at when it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkState {
+    /// Its speed.
+    pub speed: GtPerSec,
+    /// Its width.
+    pub width: Lanes,
+    /// Where it was seen.
+    pub source: Source,
 }
 
 /// One end's view of a link: what it runs at, and the most that this end can do.

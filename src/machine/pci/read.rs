@@ -34,6 +34,7 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
     PciDevice {
         address,
         id: id(root, &dir),
+        name: Fact::default(),
         class: root.number(&file("class")).map(|class| u32::try_from(class & 0xff_ffff).unwrap_or_default()),
         parent: place.parent,
         domain_owner: place.domain_owner,
@@ -48,6 +49,8 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         power_state,
         aer: aer::read(root, &dir),
         slot: slot(slots, address),
+        buses: Fact::default(),
+        best_link: None,
     }
 }
 

@@ -13,6 +13,7 @@ mod write;
 
 pub use directory::read_directory;
 pub use read::read;
+pub(in crate::machine) use read::{Budget, check_manifest, read_archive};
 pub use write::write;
 
 use std::io;

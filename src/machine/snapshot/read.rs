@@ -36,7 +36,7 @@ pub fn read(mut input: impl Read) -> Result<Tree, SnapshotError> {
     if is_zstd {
         decompress(whole)
     } else if is_tar {
-        unpack(&mut whole)
+        read_archive(&mut whole)
     } else {
         Err(SnapshotError::NotASnapshot)
     }
@@ -45,7 +45,7 @@ pub fn read(mut input: impl Read) -> Result<Tree, SnapshotError> {
 fn decompress(packed: impl Read) -> Result<Tree, SnapshotError> {
     let mut plain = StreamingDecoder::new_with_max_window_size(packed, WINDOW)
         .map_err(|error| SnapshotError::Damaged(error.to_string()))?;
-    let tree = unpack(&mut plain)?;
+    let tree = read_archive(&mut plain)?;
     // What follows the archive's end mark is padding; the checksum stands behind it.
     io::copy(&mut (&mut plain).take(MOST_BYTES), &mut io::sink()).map_err(damaged)?;
     let frame = plain.into_frame_decoder();
@@ -82,27 +82,28 @@ fn damaged(error: io::Error) -> SnapshotError {
 }
 
 /// What may still be unpacked.
-pub(super) struct Budget {
+#[derive(Debug)]
+pub(in crate::machine) struct Budget {
     bytes: u64,
     entries: usize,
 }
 
 impl Budget {
-    pub(super) const fn whole() -> Self {
+    pub(in crate::machine) const fn whole() -> Self {
         Self { bytes: MOST_BYTES, entries: MOST_ENTRIES }
     }
 
-    pub(super) const fn bytes_left(&self) -> u64 {
+    pub(in crate::machine) const fn bytes_left(&self) -> u64 {
         self.bytes
     }
 
-    pub(super) fn entry(&mut self) -> Result<(), SnapshotError> {
+    pub(in crate::machine) fn entry(&mut self) -> Result<(), SnapshotError> {
         self.entries =
             self.entries.checked_sub(1).ok_or(SnapshotError::TooLarge { limit: "200 000 entries" })?;
         Ok(())
     }
 
-    pub(super) fn bytes(&mut self, count: usize) -> Result<(), SnapshotError> {
+    pub(in crate::machine) fn bytes(&mut self, count: usize) -> Result<(), SnapshotError> {
         let left = u64::try_from(count).ok().and_then(|count| self.bytes.checked_sub(count));
         self.bytes = left.ok_or(TOO_MANY_BYTES)?;
         Ok(())
@@ -111,9 +112,9 @@ impl Budget {
 
 const TOO_MANY_BYTES: SnapshotError = SnapshotError::TooLarge { limit: "256 MiB" };
 
-/// Unpacks an archive. Its names and extensions are read into memory before an entry is seen, so the archive as a
+/// Reads a snapshot that is not compressed. Its names and extensions are read into memory before an entry is seen, so the archive as a
 /// whole is limited too.
-fn unpack(plain: &mut impl Read) -> Result<Tree, SnapshotError> {
+pub(in crate::machine) fn read_archive(plain: &mut impl Read) -> Result<Tree, SnapshotError> {
     let is_spent = Rc::new(Cell::new(false));
     let limited = Limited { inner: plain, left: MOST_BYTES, is_spent: Rc::clone(&is_spent) };
     entries(Archive::new(limited)).map_err(|error| if is_spent.get() { TOO_MANY_BYTES } else { error })
@@ -191,7 +192,8 @@ fn content(entry: &mut Entry<'_, impl Read>, budget: &mut Budget) -> Result<Vec<
     Ok(content)
 }
 
-pub(super) fn check_manifest(json: &[u8]) -> Result<(), SnapshotError> {
+/// Refuses a record whose manifest is not one that is understood here.
+pub(in crate::machine) fn check_manifest(json: &[u8]) -> Result<(), SnapshotError> {
     let manifest: Manifest = serde_json::from_slice(json)
         .map_err(|error| SnapshotError::Damaged(format!("its manifest cannot be read: {error}")))?;
     if manifest.schema != SCHEMA {

@@ -18,7 +18,7 @@ pub use style::{Colour, Style, Surroundings};
 
 pub(super) use ink::{Line, Tone, fit, paragraph};
 
-use super::view::{CheckReport, HopView, MachineView, PathView};
+use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::path::HopKind;
 use crate::units::human;
 
@@ -35,7 +35,7 @@ pub fn render(report: &CheckReport, style: &Style) -> String {
     header(&mut out, style, report);
     match report.paths.as_slice() {
         [path] => single(&mut out, style, report, path),
-        paths => overview::put(&mut out, style, paths, &report.findings),
+        _ => overview::put(&mut out, style, report),
     }
     out
 }
@@ -44,8 +44,26 @@ fn header(out: &mut String, style: &Style, report: &CheckReport) {
     if style.plain {
         paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &format!("narrows {}", report.tool.version));
     }
-    paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &machine_line(&report.machine));
+    let machine = machine_line(&report.machine);
+    if !machine.is_empty() || report.machine.inputs.is_empty() {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &machine);
+    }
+    if let Some(inputs) = inputs_line(&report.machine.inputs) {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &inputs);
+    }
     out.push('\n');
+}
+
+/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg)`; `None` for a machine that answered itself.
+fn inputs_line(inputs: &[InputView]) -> Option<String> {
+    const MOST: usize = 6;
+    let named = inputs.iter().take(MOST).map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match inputs.len().checked_sub(MOST) {
+        _ if inputs.is_empty() => None,
+        Some(more @ 1..) => Some(format!("From {named} and {more} more")),
+        _ => Some(format!("From {named}")),
+    }
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
@@ -100,21 +118,27 @@ fn single(out: &mut String, style: &Style, report: &CheckReport, path: &PathView
         findings::put_full(out, style, &report.findings);
     }
     out.push('\n');
-    hints(out, style, &single_hints(path));
+    hints(out, style, &single_hints(&report.machine, path));
 }
 
-fn single_hints(path: &PathView) -> Vec<(&'static str, String)> {
+fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
     let target = quoted(&path.target);
     let mut hints = Vec::new();
     let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
-    if path.runs.is_empty() && path.hops.iter().any(has_bytes) {
+    let from = from(machine);
+    if path.runs.is_empty() && path.hops.iter().any(has_bytes) && from.is_empty() {
         hints.push(("Prove it", format!("narrows {target} --measure")));
     }
     if let Some(hop) = hop {
-        hints.push(("Explain it", format!("narrows {target} --why {}", quoted(hop))));
+        hints.push(("Explain it", format!("narrows {target} --why {}{from}", quoted(hop))));
     }
     hints
+}
+
+/// What a command needs to look at the same machine: nothing for one that answers itself.
+fn from(machine: &MachineView) -> &'static str {
+    if machine.inputs.is_empty() { "" } else { " --from …" }
 }
 
 /// A word as a shell takes it.

@@ -4,7 +4,7 @@ use super::ink::{Line, Tone, fit, paragraph, width};
 use super::rate::Scale;
 use super::{Style, findings, hints, rate};
 use crate::path::HopKind;
-use crate::report::view::{CeilingView, FindingView, HopView, PathView};
+use crate::report::view::{CeilingView, CheckReport, HopView, PathView};
 use crate::units::BytesPerSec;
 
 /// Targets whose data takes paths that look the same.
@@ -25,7 +25,8 @@ struct Limit<'a> {
 }
 
 /// Puts the overview.
-pub(super) fn put(out: &mut String, style: &Style, paths: &[PathView], found: &[FindingView]) {
+pub(super) fn put(out: &mut String, style: &Style, report: &CheckReport) {
+    let (paths, found) = (&report.paths, &report.findings);
     if paths.is_empty() {
         paragraph(out, style, (Tone::Normal, ""), Tone::Warn, "No storage paths were found.");
     } else {
@@ -38,9 +39,12 @@ pub(super) fn put(out: &mut String, style: &Style, paths: &[PathView], found: &[
     let example = paths.iter().find(|path| path.limiting_hop.read.is_some()).or(paths.first());
     if let Some(path) = example {
         let target = super::quoted(&path.target);
-        let look = ("Look closer", format!("narrows {target}"));
+        let from = super::from(&report.machine);
         out.push('\n');
-        hints(out, style, &[look, ("Prove it", format!("narrows {target} --measure"))]);
+        hints(out, style, &[("Look closer", format!("narrows {target}{from}"))]);
+        if from.is_empty() {
+            hints(out, style, &[("Prove it", format!("narrows {target} --measure"))]);
+        }
     }
 }
 

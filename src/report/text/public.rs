@@ -34,7 +34,7 @@ fn servers(report: &CheckReport) -> Vec<String> {
 
 /// Every text of a report that may name something.
 fn texts(report: &mut CheckReport) -> Vec<&mut String> {
-    let mut texts = Vec::new();
+    let mut texts: Vec<&mut String> = report.machine.inputs.iter_mut().map(|input| &mut input.name).collect();
     for path in &mut report.paths {
         texts.extend([&mut path.target, &mut path.sentence]);
         texts.extend(pair(&mut path.limiting_hop));

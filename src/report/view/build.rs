@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AdviceView, CeilingPair, CeilingView, CheckReport, FindingView, HopPair, HopView, MachineView,
+    AdviceView, CeilingPair, CeilingView, CheckReport, FindingView, HopPair, HopView, InputView, MachineView,
     MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool, TrafficView,
 };
 use crate::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use crate::load::measurement::Measurement;
 use crate::machine::Machine;
+use crate::machine::capture::Recognised;
 use crate::machine::fact::Fact;
-use crate::path::{Hop, HopId};
+use crate::path::{Hop, HopId, HopSpec};
 use crate::report::sanitize::inert;
 use crate::units::BytesPerSec;
 use crate::verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict};
@@ -73,8 +74,13 @@ pub(in crate::report) fn machine_view(machine: &Machine) -> MachineView {
         numa_nodes: machine.cpus.nodes.len(),
         memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
         hypervisor: why.text("hypervisor", &machine.cpus.hypervisor),
+        inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
         reason: why.join(),
     }
+}
+
+fn input_view(text: &Recognised) -> InputView {
+    InputView { name: inert(&text.name), kinds: text.kinds.iter().map(|kind| inert(kind)).collect() }
 }
 
 fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {
@@ -127,12 +133,18 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
         name: inert(&hop.name),
         depth: hop.depth,
         above: hop.above.as_ref().map(|id| inert(id.as_str())),
+        port: port(hop),
         traffic: TrafficView { read: hop.traffic.read, write: hop.traffic.write },
         shared_with: hop.shared_with.iter().map(|target| inert(target)).collect(),
         ceiling,
         measured,
         reason: hop.above.is_none().then(|| "the path begins here".to_owned()),
     }
+}
+
+fn port(hop: &Hop) -> Option<String> {
+    let HopSpec::Link(link) = &hop.spec else { return None };
+    link.port.as_ref().map(|port| port.address.to_string())
 }
 
 fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingView {

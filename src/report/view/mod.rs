@@ -71,9 +71,21 @@ pub struct MachineView {
     pub memory_bytes: Option<Bytes>,
     /// What runs this machine when it is virtual.
     pub hypervisor: Option<String>,
+    /// The texts that it was put together from, when it did not answer itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputView>,
     /// Why the fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A text that facts are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InputView {
+    /// Its name: a file, or a path in a directory or archive.
+    pub name: String,
+    /// What is in it: `lspci -vv`, `dmesg`.
+    pub kinds: Vec<String>,
 }
 
 /// The path to one target.
@@ -135,6 +147,9 @@ pub struct HopView {
     pub depth: usize,
     /// The hop next to it towards the application.
     pub above: Option<String>,
+    /// The PCI address of a link's other end, the port towards the processor; a link's own id has that of its device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
     /// Bytes that cross it for one byte that the application moves.
     pub traffic: TrafficView,
     /// Other targets of this machine whose data crosses it too.

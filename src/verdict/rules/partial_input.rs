@@ -1,4 +1,5 @@
-//! `partial_input`: facts that need root could make the verdict surer. At most one finding for a machine.
+//! `partial_input`: facts that need root, or that a capture lacks, could make the verdict surer. At most one finding for
+//! a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,20 +23,55 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             _ => {}
         }
     }
-    if denied.is_empty() {
+    let gaps = gaps(context);
+    if denied.is_empty() && gaps.is_empty() {
         return Vec::new();
     }
+    let is_captured = context.machine.captured.is_some();
     let kinds: BTreeSet<&str> = denied.keys().map(|(kind, _)| *kind).collect();
     let needs: BTreeSet<&str> = denied.keys().map(|(_, need)| need.as_str()).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     let needs = needs.into_iter().collect::<Vec<_>>().join(", ");
-    let summary = format!("Not read without {needs}: {}.", kinds.join("; "));
+    let mut summary = Vec::new();
+    if !denied.is_empty() {
+        summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
+    }
+    if !gaps.is_empty() {
+        summary.push("The verdict rests on part of the facts: the texts lack some that would make it surer.".to_owned());
+    }
+    let root = (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
+    let runs = gaps.keys().map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
+    let advice: Vec<String> = root.into_iter().chain(runs).collect();
+    let advice = match advice.is_empty() {
+        true => vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()],
+        false => advice,
+    };
     vec![
-        Finding::on(Code::PartialInput, Severity::Info, "this machine", summary)
+        Finding::on(Code::PartialInput, Severity::Info, "this machine", summary.join(" "))
             .with_confidence(Confidence::High)
             .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
-            .with_advice([Advice::new(format!("Run narrows with {needs} to read them."))]),
+            .with_evidence(gaps.iter().map(|(run, what)| missing(run, what)))
+            .with_advice(advice.into_iter().map(Advice::new)),
     ]
+}
+
+/// What a capture lacks, by what to run to get it.
+fn gaps<'a>(context: &Context<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for gap in context.machine.captured.iter().flat_map(|captured| &captured.gaps) {
+        gaps.entry(&gap.run).or_default().push(&gap.what);
+    }
+    gaps
+}
+
+/// One line for each thing to run, with what it would tell.
+fn missing(run: &str, what: &[&str]) -> Evidence {
+    const MOST: usize = 3;
+    let mut named = what.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = what.len().checked_sub(MOST) {
+        named += &format!(" and {more} more");
+    }
+    Evidence::new("not in the capture", named, run)
 }
 
 /// What was denied: the kind of fact and what it needs, with every place where it stands.

@@ -1,0 +1,159 @@
+//! A case: texts of a machine, and the verdict that is known for them.
+
+#![expect(clippy::disallowed_methods, reason = "the cases are files")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// What `case.json` says.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Case {
+    /// Its name.
+    pub(crate) id: String,
+    /// The verdict that is known.
+    pub(crate) expected: Expected,
+    /// `high`, `medium` or `low`: how sure the verdict is. Low ones are not scored.
+    pub(crate) confidence: String,
+    /// The texts.
+    pub(crate) files: Vec<String>,
+    /// Remarks; a sentence with `acceptable` names further verdicts that are right.
+    #[serde(default)]
+    pub(crate) note: Option<String>,
+    /// Where the texts are.
+    #[serde(skip)]
+    pub(crate) directory: PathBuf,
+}
+
+/// The verdict of a case.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Expected {
+    /// A finding code, `ok` (nothing above info), or `other` (a cause outside the codes: no alarm may be raised).
+    pub(crate) verdict: String,
+    /// The hop in words, with the addresses of its ends where it has some.
+    pub(crate) limiting_hop: String,
+}
+
+/// The cases below a directory, by name.
+pub(crate) fn all(directory: &Path) -> Result<Vec<Case>, String> {
+    let listed = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let mut directories: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+    directories.sort();
+    let cases: Vec<Case> = directories
+        .iter()
+        .filter(|directory| directory.join("case.json").is_file())
+        .map(|directory| one(directory))
+        .collect::<Result<_, _>>()?;
+    if cases.is_empty() {
+        return Err(format!("{}: no directory in it has a case.json", directory.display()));
+    }
+    Ok(cases)
+}
+
+fn one(directory: &Path) -> Result<Case, String> {
+    let path = directory.join("case.json");
+    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+    let mut case: Case = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    case.directory = directory.to_owned();
+    Ok(case)
+}
+
+impl Case {
+    /// The texts of this machine. A text of another machine with the same board is for reading slot tables only.
+    pub(crate) fn texts(&self) -> Vec<PathBuf> {
+        let own = self.files.iter().filter(|file| !file.contains("other-machine"));
+        own.map(|file| self.directory.join(file)).collect()
+    }
+
+    /// Whether it counts.
+    pub(crate) fn is_scored(&self) -> bool {
+        self.confidence != "low"
+    }
+
+    /// Whether nothing is wrong with this machine, so that any alarm is a false one.
+    pub(crate) fn is_healthy(&self) -> bool {
+        matches!(self.expected.verdict.as_str(), "ok" | "power_save")
+    }
+
+    /// The verdicts that are right: the expected one and those that the note accepts beside it.
+    pub(crate) fn accepted(&self) -> BTreeSet<String> {
+        let note = self.note.as_deref().unwrap_or_default();
+        let accepting = note.split(". ").filter(|sentence| sentence.contains("acceptable"));
+        let words = accepting.flat_map(|sentence| sentence.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
+        let codes = words.filter(|word| word.contains('_')).map(str::to_owned);
+        codes.chain([self.expected.verdict.clone()]).collect()
+    }
+
+    /// The PCI addresses that the expected hop names, without their domain.
+    pub(crate) fn addresses(&self) -> BTreeSet<String> {
+        addresses(&self.expected.limiting_hop)
+    }
+
+    /// The device names that the expected hop names: `md3`, `usb5`.
+    pub(crate) fn devices(&self) -> BTreeSet<String> {
+        let is_name = |word: &&str| {
+            let digits = word.trim_start_matches(|c: char| c.is_ascii_lowercase());
+            !digits.is_empty()
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+                && ["md", "usb", "nvme", "dm"].contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()))
+        };
+        let words = self.expected.limiting_hop.split(|c: char| !c.is_ascii_alphanumeric());
+        words.filter(is_name).map(str::to_owned).collect()
+    }
+}
+
+/// The PCI addresses in a text, as `bus:device.function`. A function of `x` stands for any.
+pub(crate) fn addresses(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '.');
+    words.filter_map(|word| address(word.trim_matches(['.', ':']))).collect()
+}
+
+fn address(word: &str) -> Option<String> {
+    let (rest, function) = word.rsplit_once('.')?;
+    let mut parts = rest.rsplit(':');
+    let (device, bus) = (parts.next()?, parts.next()?);
+    let is_hex = |text: &str, length: usize| {
+        text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let is_function = function == "x" || is_hex(function, 1);
+    (is_hex(device, 2) && is_hex(bus, 2) && is_function).then(|| format!("{bus}:{device}.{function}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(verdict: &str, hop: &str, note: &str) -> Case {
+        let json = serde_json::json!({
+            "id": "x",
+            "expected": { "verdict": verdict, "limiting_hop": hop },
+            "confidence": "high",
+            "files": ["lspci.txt", "dmidecode-other-machine-same-board.txt"],
+            "note": note,
+        });
+        serde_json::from_value(json).expect("a case")
+    }
+
+    #[test]
+    fn a_note_may_accept_a_second_verdict() {
+        let case = case("link_width_degraded", "02:00.0", "A x2 slot. slot_limited is an acceptable verdict. Not mps_mrrs.");
+        assert_eq!(case.accepted().into_iter().collect::<Vec<_>>(), ["link_width_degraded", "slot_limited"]);
+        assert_eq!(case.texts().len(), 1);
+    }
+
+    #[test]
+    fn addresses_are_found_in_words() {
+        let hop = "10000:e1:00.0 <-> 10000:e0:06.0 (NVMe behind VMD), 60:00.x";
+        assert_eq!(addresses(hop).into_iter().collect::<Vec<_>>(), ["60:00.x", "e0:06.0", "e1:00.0"]);
+        assert!(addresses("none (2.5GT/s x4 at 8.0 GB/s)").is_empty());
+    }
+
+    #[test]
+    fn devices_are_found_in_words() {
+        let devices = case("raid_resync", "md3 (recovery), usb5, x16, 4k", "").devices();
+        assert_eq!(devices.into_iter().collect::<Vec<_>>(), ["md3", "usb5"]);
+    }
+}

@@ -1,0 +1,177 @@
+//! What narrows says of a case, and whether that is right.
+
+#![expect(clippy::disallowed_types, reason = "the scorer runs the real binary")]
+
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::case::{Case, addresses};
+
+/// Findings that tell of the input and not of the machine.
+const CLERICAL: [&str; 2] = ["partial_input", "smbios_contradiction"];
+
+/// One case with its outcome.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Score {
+    /// The case.
+    pub(crate) id: String,
+    /// How sure its verdict is.
+    pub(crate) confidence: String,
+    /// Whether it counts.
+    pub(crate) scored: bool,
+    /// The verdict that is known.
+    pub(crate) expected: String,
+    /// The verdict of narrows.
+    pub(crate) verdict: String,
+    /// The hop that is known.
+    pub(crate) expected_hop: String,
+    /// The hop of narrows.
+    pub(crate) hop: String,
+    /// Whether the verdict is right.
+    pub(crate) verdict_right: bool,
+    /// Whether the hop is right.
+    pub(crate) hop_right: bool,
+    /// Whether a fault or limit was claimed on a healthy machine.
+    pub(crate) false_alarm: bool,
+    /// What narrows said in words.
+    pub(crate) said: String,
+}
+
+impl Score {
+    /// Whether both are right.
+    pub(crate) const fn is_right(&self) -> bool {
+        self.verdict_right && self.hop_right
+    }
+}
+
+/// Runs narrows on a case.
+pub(crate) fn of(case: &Case) -> Result<Score, String> {
+    let done = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        .args(["check", "--json", "--from"])
+        .args(case.texts())
+        .output()
+        .map_err(|error| format!("narrows could not be started: {error}"))?;
+    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    let report = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
+    Ok(judge(case, &report, &said))
+}
+
+/// Compares a report with what is known.
+pub(crate) fn judge(case: &Case, report: &Value, said: &str) -> Score {
+    let empty = Vec::new();
+    let findings = report["findings"].as_array().unwrap_or(&empty);
+    let first = findings.iter().find(|finding| !CLERICAL.contains(&text(&finding["code"])));
+    let alarm = findings.iter().find(|finding| text(&finding["severity"]) != "info");
+    let (verdict, hop) = match first {
+        None if report.is_null() => ("nothing", String::new()),
+        None => ("ok", String::new()),
+        Some(finding) => (text(&finding["code"]), text(&finding["hop"]).to_owned()),
+    };
+    let verdict_right = match case.expected.verdict.as_str() {
+        _ if report.is_null() => false,
+        "ok" | "other" => alarm.is_none(),
+        _ => case.accepted().contains(verdict),
+    };
+    let quiet = matches!(case.expected.verdict.as_str(), "ok" | "other");
+    Score {
+        id: case.id.clone(),
+        confidence: case.confidence.clone(),
+        scored: case.is_scored(),
+        expected: case.expected.verdict.clone(),
+        verdict: verdict.to_owned(),
+        expected_hop: case.expected.limiting_hop.clone(),
+        hop,
+        verdict_right,
+        hop_right: verdict_right && (quiet || first.is_some_and(|finding| is_hop(case, report, finding))),
+        false_alarm: case.is_healthy() && alarm.is_some(),
+        said: first.map_or(said, |finding| text(&finding["summary"])).to_owned(),
+    }
+}
+
+/// Whether a finding is about the hop that is known: one of the addresses or device names that the case gives is an end
+/// of the finding's hop, or what the finding is about. A hop that is known only in words is right with the verdict.
+fn is_hop(case: &Case, report: &Value, finding: &Value) -> bool {
+    let (known, names) = (case.addresses(), case.devices());
+    if known.is_empty() && names.is_empty() {
+        return true;
+    }
+    let about = about(report, finding);
+    let found = addresses(&about);
+    let is_named = |name: &String| about.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+    known.iter().any(|known| found.iter().any(|found| is_same(known, found))) || names.iter().any(is_named)
+}
+
+fn is_same(known: &str, found: &str) -> bool {
+    known == found
+        || known.strip_suffix('x').is_some_and(|any| found.starts_with(any))
+}
+
+/// The hop of a finding with both its ends, what the finding is about, and the places that its evidence names.
+fn about(report: &Value, finding: &Value) -> String {
+    let id = text(&finding["hop"]);
+    let mut words = vec![id.to_owned(), text(&finding["subject"]).to_owned()];
+    let empty = Vec::new();
+    for path in report["paths"].as_array().unwrap_or(&empty) {
+        let hops = path["hops"].as_array().unwrap_or(&empty);
+        for hop in hops.iter().filter(|hop| !id.is_empty() && text(&hop["id"]) == id) {
+            words.push(text(&hop["port"]).to_owned());
+            words.push(text(&hop["name"]).to_owned());
+        }
+    }
+    words.join(" ")
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn case(verdict: &str, hop: &str) -> Case {
+        let json = json!({
+            "id": "x",
+            "expected": { "verdict": verdict, "limiting_hop": hop },
+            "confidence": "high",
+            "files": [],
+        });
+        serde_json::from_value(json).expect("a case")
+    }
+
+    fn report(code: &str, severity: &str) -> Value {
+        json!({
+            "paths": [{ "hops": [{ "id": "link:0000:01:00.0", "name": "PCIe link", "port": "0000:00:1c.4" }] }],
+            "findings": [
+                { "code": "partial_input", "severity": "info", "hop": null, "subject": "", "summary": "" },
+                { "code": code, "severity": severity, "hop": "link:0000:01:00.0", "subject": "", "summary": "" },
+            ],
+        })
+    }
+
+    #[test]
+    fn either_end_of_the_link_is_the_right_hop() {
+        for (hop, right) in [("00:1c.4 (root port)", true), ("0000:01:00.0", true), ("00:1c.5", false)] {
+            let score = judge(&case("slot_limited", hop), &report("slot_limited", "limit"), "");
+            assert_eq!((score.verdict_right, score.hop_right), (true, right), "{hop}");
+        }
+    }
+
+    #[test]
+    fn an_alarm_on_a_healthy_machine_is_a_false_one() {
+        let score = judge(&case("ok", "none"), &report("slot_limited", "limit"), "");
+        assert!(score.false_alarm && !score.is_right());
+        let score = judge(&case("ok", "none"), &report("power_save", "info"), "");
+        assert!(!score.false_alarm && score.is_right());
+    }
+
+    #[test]
+    fn no_report_is_never_right() {
+        for verdict in ["ok", "other", "slot_limited"] {
+            assert!(!judge(&case(verdict, "none"), &Value::Null, "refused").is_right(), "{verdict}");
+        }
+    }
+}

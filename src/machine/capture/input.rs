@@ -1,0 +1,95 @@
+//! Where the texts are: files, directories, archives, compressed or not, or standard input.
+//!
+//! What a file is, its content says and not its name. Nothing that is read is believed: sizes, depths and counts are
+//! bounded, links are not followed out of what was named, and what is broken costs itself only. Each text is shown to
+//! the readers as soon as it is there and then forgotten, so that a large archive takes no more room than a small one.
+
+mod archive;
+mod collector;
+mod format;
+mod walk;
+
+pub use collector::Gathered;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use collector::Collector;
+
+use crate::machine::snapshot::SnapshotError;
+
+/// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
+pub const MOST_OF_TEXT: u64 = 24 << 20;
+
+/// The most that one input may unpack to, in bytes.
+pub const MOST_UNPACKED: u64 = 1 << 30;
+
+/// The most of all texts that is shown to the readers, in bytes.
+pub const MOST_OF_TEXTS: u64 = 512 << 20;
+
+/// Why an input cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// It cannot be opened or read.
+    #[error("cannot read `{name}`: {error}")]
+    Unreadable {
+        /// What was named.
+        name: String,
+        /// What the operating system says.
+        #[source]
+        error: io::Error,
+    },
+    /// It is a record that cannot be used, or a running machine.
+    #[error("cannot use `{name}`: {error}")]
+    Unusable {
+        /// What was named.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        error: SnapshotError,
+    },
+}
+
+/// Gathers what is in `paths`; `-` is `stdin`.
+///
+/// # Errors
+/// [`InputError`] when one of them cannot be opened, is a running machine, or is a damaged record of `narrows
+/// snapshot`. Anything else that is wrong is a note in [`Gathered::notes`].
+pub fn gather(paths: &[PathBuf], stdin: impl Read) -> Result<Gathered, InputError> {
+    let mut collector = Collector::default();
+    let mut stdin = Some(stdin);
+    for path in paths {
+        let named = path.display().to_string();
+        if path == Path::new("-") {
+            // There is only one standard input; named again it has ended.
+            if let Some(stdin) = stdin.take() {
+                collector.input("standard input", stdin).map_err(|error| unusable("-", error))?;
+            }
+        } else if path.is_dir() {
+            walk::walk(path, &mut collector).map_err(|error| unusable(&named, error))?;
+        } else {
+            let file = open(path).map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
+            collector.input(&shown(path), file).map_err(|error| unusable(&named, error))?;
+        }
+    }
+    Ok(collector.finish())
+}
+
+fn unusable(name: &str, error: SnapshotError) -> InputError {
+    InputError::Unusable { name: name.to_owned(), error }
+}
+
+/// How a file is called in sources: as it was typed, but never with a whole path, which tells where its owner keeps it.
+fn shown(path: &Path) -> String {
+    let name = if path.is_absolute() { path.file_name().map(Path::new) } else { Some(path) };
+    name.unwrap_or(path).display().to_string()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the file was named on the command line")]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(test)]
+mod tests;

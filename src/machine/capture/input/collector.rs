@@ -1,0 +1,308 @@
+//! Sorts what is found into records of `/sys` and `/proc`, and texts.
+
+use std::collections::BTreeMap;
+use std::io::{self, Cursor, Read};
+
+use super::format::{Format, HEAD, unpack};
+use super::{MOST_OF_TEXT, MOST_OF_TEXTS, archive};
+use crate::machine::Machine;
+use crate::machine::capture::merge::Merger;
+use crate::machine::capture::text::is_binary;
+use crate::machine::capture::{Part, Rank, Text, parts};
+use crate::machine::dmi;
+use crate::machine::fact::Fact;
+use crate::machine::snapshot::{self, Budget, MANIFEST, SnapshotError};
+use crate::machine::tree::{Node, Tree, normalise};
+
+/// The directories of a record.
+const PARTS: [&str; 4] = ["sys", "proc", "dev", "narrows"];
+
+/// An archive in an archive is opened, but no deeper.
+const DEEPEST_ARCHIVE: u8 = 2;
+
+/// A file may be compressed, and its archive once more.
+const DEEPEST_PACKING: u8 = 3;
+
+/// The most names and notes that are kept.
+const MOST_NAMES: usize = 200;
+
+/// What was gathered.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// The records of `/sys`, `/proc` and `/dev`, with the place of each; a record of `narrows snapshot` is one.
+    pub trees: Vec<(String, Tree)>,
+    /// What the readers found in the texts.
+    pub merger: Merger,
+    /// The names of texts in which nothing was recognised, at most 200 of them.
+    pub unrecognised: Vec<String>,
+    /// How many there are in all.
+    pub unrecognised_count: usize,
+    /// What could not be read or was left out, for a person.
+    pub notes: Vec<String>,
+}
+
+/// How deep a file lies in archives and compressions.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Depth {
+    pub(super) archives: u8,
+    pub(super) packings: u8,
+}
+
+/// Takes entries of directories and archives, and whole files.
+#[derive(Debug)]
+pub(super) struct Collector {
+    gathered: Gathered,
+    trees: BTreeMap<String, Tree>,
+    budget: Budget,
+    texts_left: u64,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self {
+            gathered: Gathered::default(),
+            trees: BTreeMap::new(),
+            budget: Budget::whole(),
+            texts_left: MOST_OF_TEXTS,
+        }
+    }
+}
+
+/// What stands at a path of a directory or archive.
+pub(super) enum Found<'r> {
+    /// A file.
+    File(Box<dyn Read + 'r>),
+    /// A link, directory, or file that could not be read.
+    Node(Node),
+}
+
+impl Collector {
+    /// Takes a file that was named.
+    ///
+    /// # Errors
+    /// [`SnapshotError`] when it is a record of `narrows snapshot` that is damaged or holds too much.
+    pub(super) fn input<'r>(&mut self, name: &str, content: impl Read + 'r) -> Result<(), SnapshotError> {
+        self.file(name, Box::new(content), Depth::default())
+    }
+
+    /// Takes what stands at `path`. A path through a directory `sys` or `proc` belongs to a record.
+    ///
+    /// # Errors
+    /// As [`Collector::input`], and when all that was given holds too many entries.
+    pub(super) fn entry(&mut self, path: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
+        self.budget.entry()?;
+        let path = normalise(path);
+        let path = path.trim_start_matches('/');
+        if let Some((place, inside)) = split_record(path) {
+            return self.record(place, inside, found, depth);
+        }
+        match found {
+            Found::File(content) => self.file(path, content, depth),
+            Found::Node(_) => Ok(()),
+        }
+    }
+
+    fn record(&mut self, place: &str, inside: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
+        let node = match found {
+            Found::Node(node) => node,
+            Found::File(mut content) => {
+                let mut bytes = Vec::new();
+                let most = self.budget.bytes_left().saturating_add(1);
+                match (&mut content).take(most).read_to_end(&mut bytes) {
+                    Ok(_) => Node::File(bytes),
+                    Err(error) => {
+                        self.note(format!("`{inside}` cannot be read: {error}"));
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        let size = match &node {
+            Node::File(content) => content.len(),
+            Node::Link(target) => target.len(),
+            Node::Dir | Node::Denied => 0,
+        };
+        self.budget.bytes(size.saturating_add(inside.len()))?;
+        match node {
+            Node::File(content) if inside == MANIFEST => snapshot::check_manifest(&content)?,
+            Node::File(content) if is_shown_too(inside) => {
+                let name = if place.is_empty() { inside.to_owned() } else { format!("{place}/{inside}") };
+                self.file(&name, Box::new(content.as_slice()), depth)?;
+                self.trees.entry(place.to_owned()).or_default().insert(inside, Node::File(content));
+            }
+            node => self.trees.entry(place.to_owned()).or_default().insert(inside, node),
+        }
+        Ok(())
+    }
+
+    fn file<'r>(
+        &mut self,
+        name: &str,
+        mut content: Box<dyn Read + 'r>,
+        depth: Depth,
+    ) -> Result<(), SnapshotError> {
+        let mut head = Vec::new();
+        if let Err(error) = (&mut content).take(HEAD).read_to_end(&mut head) {
+            self.note(format!("`{name}` cannot be read: {error}"));
+            return Ok(());
+        }
+        let format = Format::of(&head);
+        let is_snapshot = head.starts_with(MANIFEST.as_bytes());
+        let mut whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
+        match format {
+            Format::Tar if is_snapshot && depth.archives == 0 => self.snapshot(name, whole),
+            Format::Tar if depth.archives < DEEPEST_ARCHIVE => archive::read(self, name, whole, depth),
+            Format::Packed(packing) if depth.packings < DEEPEST_PACKING => match unpack(packing, whole) {
+                Ok(plain) => {
+                    let depth = Depth { packings: depth.packings + 1, ..depth };
+                    self.file(unpacked_name(name), plain, depth)
+                }
+                Err(error) => {
+                    self.note(format!("`{name}` cannot be unpacked: {error}"));
+                    Ok(())
+                }
+            },
+            Format::Text => {
+                self.text(name, &mut whole);
+                Ok(())
+            }
+            Format::Smbios => {
+                self.smbios(name, whole);
+                Ok(())
+            }
+            Format::Other if is_table(name) => {
+                self.smbios(name, whole);
+                Ok(())
+            }
+            Format::Tar | Format::Packed(_) | Format::Other => {
+                self.unrecognised(name);
+                Ok(())
+            }
+        }
+    }
+
+    /// A record of our own is taken whole or not at all.
+    fn snapshot(&mut self, name: &str, mut plain: impl Read) -> Result<(), SnapshotError> {
+        let tree = snapshot::read_archive(&mut plain)?;
+        // What follows the archive's end mark is padding; the checksum of a compressed one stands behind it.
+        io::copy(&mut plain.take(super::MOST_UNPACKED), &mut io::sink())
+            .map_err(|error| SnapshotError::Damaged(error.to_string()))?;
+        self.gathered.trees.push((name.to_owned(), tree));
+        Ok(())
+    }
+
+    fn text(&mut self, name: &str, content: &mut dyn Read) {
+        let most = MOST_OF_TEXT.min(self.texts_left);
+        let mut bytes = Vec::new();
+        if let Err(error) = content.take(most).read_to_end(&mut bytes) {
+            self.note(format!("`{name}` is cut off: {error}"));
+        }
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.texts_left = self.texts_left.saturating_sub(length);
+        let is_more = length == most && matches!(content.take(1).read(&mut [0]), Ok(1));
+        if is_more {
+            self.note(format!("only the first {} MiB of `{name}` were read", most >> 20));
+        }
+        if is_binary(&bytes) {
+            return self.unrecognised(name);
+        }
+        let text = Text::new(name, &bytes);
+        drop(bytes);
+        let found = parts(&text);
+        if found.is_empty() && !text.body().trim().is_empty() {
+            self.unrecognised(name);
+        }
+        for part in found {
+            self.gathered.merger.add(name, part);
+        }
+    }
+
+    /// A raw SMBIOS table, or a dump of one that begins with its entry point.
+    fn smbios(&mut self, name: &str, content: impl Read) {
+        /// No table is larger; the entry point of version 3 could name more.
+        const LARGEST: u64 = 1 << 20;
+        /// Where `dmidecode --dump-bin` puts the table (dmidecode.c, `dump_table`).
+        const TABLE: usize = 32;
+        let mut bytes = Vec::new();
+        if content.take(LARGEST).read_to_end(&mut bytes).is_err() {
+            return self.unrecognised(name);
+        }
+        let table = if bytes.starts_with(b"_SM") { bytes.get(TABLE..).unwrap_or_default() } else { &bytes };
+        let slots = dmi::parse_slots(table);
+        if slots.is_empty() {
+            return self.unrecognised(name);
+        }
+        let machine = Machine { slots: Fact::known(slots, name), ..Machine::default() };
+        let part = Part { kind: Some("SMBIOS table"), rank: Rank::Raw, machine, gaps: Vec::new() };
+        self.gathered.merger.add(name, part);
+    }
+
+    fn unrecognised(&mut self, name: &str) {
+        self.gathered.unrecognised_count += 1;
+        if self.gathered.unrecognised.len() < MOST_NAMES {
+            self.gathered.unrecognised.push(name.to_owned());
+        }
+    }
+
+    /// Says something of the input to its owner.
+    pub(super) fn note(&mut self, note: String) {
+        if self.gathered.notes.len() < MOST_NAMES {
+            self.gathered.notes.push(note);
+        }
+    }
+
+    /// All that was found.
+    pub(super) fn finish(mut self) -> Gathered {
+        self.gathered.trees.extend(self.trees);
+        self.gathered
+    }
+}
+
+/// Parts a path at the directory of a record: `host/sys/block/sda` is `/sys/block/sda` of the record in `host`.
+fn split_record(path: &str) -> Option<(&str, &str)> {
+    let mut at = 0;
+    for component in path.split('/') {
+        if PARTS.contains(&component) {
+            let place = path.get(..at)?.trim_end_matches('/');
+            return Some((place, path.get(at..)?));
+        }
+        at += component.len() + 1;
+    }
+    None
+}
+
+/// Files of `/proc` that are outputs in their own right: the arrays are read from `/proc/mdstat` where a collector kept
+/// that and no `/sys`.
+fn is_shown_too(inside: &str) -> bool {
+    matches!(inside, "proc/mdstat")
+}
+
+fn is_table(name: &str) -> bool {
+    name.rsplit('/').next() == Some("DMI")
+}
+
+/// The name without the ending of a compression.
+fn unpacked_name(name: &str) -> &str {
+    [".gz", ".xz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_directory_of_a_record_parts_a_path() {
+        assert_eq!(split_record("sys/block/sda"), Some(("", "sys/block/sda")));
+        assert_eq!(split_record("host/proc/1/sys"), Some(("host", "proc/1/sys")));
+        assert_eq!(split_record("a/b/sys"), Some(("a/b", "sys")));
+        assert_eq!(split_record("sysx/lspci.txt"), None);
+        assert_eq!(split_record(""), None);
+    }
+
+    #[test]
+    fn a_file_loses_the_ending_of_its_compression() {
+        assert_eq!(unpacked_name("a/dmesg.txt.gz"), "a/dmesg.txt");
+        assert_eq!(unpacked_name("machine.tar.xz"), "machine.tar");
+        assert_eq!(unpacked_name("lspci"), "lspci");
+    }
+}

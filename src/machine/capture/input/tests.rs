@@ -1,0 +1,157 @@
+#![expect(clippy::disallowed_methods, reason = "the tests make files to be read")]
+
+use std::fs;
+use std::io::{Write, empty};
+
+use super::*;
+use crate::machine::tree::{Miss, Tree};
+
+/// A listing that the readers know.
+const LISTING: &str = "/sys/bus/pci/devices/0000:01:00.0/class:0x010802\n";
+
+fn gathered(files: &[(&str, &[u8])]) -> Gathered {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for (name, content) in files {
+        let at = dir.path().join(name);
+        fs::create_dir_all(at.parent().expect("has one")).expect("is ours");
+        fs::write(at, content).expect("is ours");
+    }
+    gather(&[dir.path().to_owned()], empty()).expect("is readable")
+}
+
+fn recognised(gathered: Gathered) -> Vec<String> {
+    let captured = gathered.merger.finish().captured.expect("is a capture");
+    captured.texts.into_iter().map(|text| text.name).collect()
+}
+
+fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        // Literally, for names that the crate refuses to write.
+        header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        builder.append(&header, *content).expect("memory takes it");
+    }
+    builder.into_inner().expect("memory takes it")
+}
+
+fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("memory takes it");
+    encoder.finish().expect("memory takes it")
+}
+
+fn bz2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(bytes).expect("memory takes it");
+    encoder.finish().expect("memory takes it")
+}
+
+fn zst(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+/// `printf '/sys/bus/pci/devices/0000:01:00.0/class:0x010802\n' | xz`, xz 5.4.
+const XZ: &[u8] = include_bytes!("listing.xz");
+
+#[test]
+fn texts_are_found_wherever_they_are_and_whatever_they_are_called() {
+    let listing = LISTING.as_bytes();
+    let files: &[(&str, &[u8])] = &[
+        ("a", listing),
+        ("deep/er/b.log", listing),
+        ("c.gz", &gz(listing)),
+        ("d", &bz2(listing)),
+        ("e.zst", &zst(listing)),
+        ("f.xz", XZ),
+        ("g.tar", &tar(&[("in/g", listing)])),
+        ("h.tar.gz", &gz(&tar(&[("in/h", listing), ("in/i.gz", &gz(listing))]))),
+    ];
+    let found = gathered(files);
+    assert_eq!(found.notes, [""; 0]);
+    assert_eq!(recognised(found), ["a", "c", "d", "e", "f", "in/g", "in/h", "in/i", "deep/er/b.log"]);
+}
+
+#[test]
+fn a_directory_with_sys_in_it_is_a_record_and_its_other_files_are_texts() {
+    let found = gathered(&[
+        ("host/sys/class/dmi/id/board_name", b"X99-A\n"),
+        ("host/proc/sys/kernel/osrelease", b"6.1.0\n"),
+        ("host/sos_commands/pci/lspci", LISTING.as_bytes()),
+        ("host/etc/motd", b"hello\n"),
+    ]);
+    let [(place, tree)] = found.trees.as_slice() else { panic!("{:?}", found.trees) };
+    assert_eq!(place, "host");
+    assert_eq!(tree.read("/sys/class/dmi/id/board_name"), Ok(&b"X99-A\n"[..]));
+    assert_eq!(tree.read("/etc/motd"), Err(Miss::Absent));
+    assert_eq!(found.unrecognised, ["host/etc/motd"]);
+    assert_eq!(recognised(found), ["host/sos_commands/pci/lspci"]);
+}
+
+#[test]
+fn no_path_and_no_link_leads_out() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let secret = tempfile::tempdir().expect("a temporary directory");
+    fs::write(secret.path().join("secret"), LISTING).expect("is ours");
+    std::os::unix::fs::symlink(secret.path().join("secret"), dir.path().join("link")).expect("is ours");
+    std::os::unix::fs::symlink(secret.path(), dir.path().join("linked")).expect("is ours");
+    std::os::unix::fs::symlink(".", dir.path().join("circle")).expect("is ours");
+    let archive = tar(&[("../../etc/passwd", LISTING.as_bytes()), ("/sys/../../x", b"y")]);
+    fs::write(dir.path().join("t.tar"), archive).expect("is ours");
+    let found = gather(&[dir.path().to_owned()], empty()).expect("is readable");
+    assert_eq!(found.trees, [("".to_owned(), Tree::new()); 0]);
+    assert_eq!(found.unrecognised, ["x"]);
+    assert_eq!(recognised(found), ["etc/passwd"]);
+}
+
+#[test]
+fn what_is_damaged_costs_itself_only() {
+    let mut cut = gz(&tar(&[("in/a", LISTING.as_bytes()), ("in/b", &[b'x'; 4000])]));
+    cut.truncate(cut.len() - 20);
+    let found = gathered(&[("broken.tar.gz", &cut), ("empty", b""), ("good", LISTING.as_bytes())]);
+    assert!(found.notes.iter().any(|note| note.contains("cut off")), "{:?}", found.notes);
+    assert_eq!(recognised(found), ["in/a", "good"]);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_not_shown_to_readers() {
+    let found = gathered(&[("core", b"\x7fELF\0\0/sys/bus/pci/devices/0000:01:00.0/class:0x010802\n")]);
+    assert!(found.merger.is_empty());
+    assert_eq!((found.unrecognised_count, found.unrecognised), (1, vec!["core".to_owned()]));
+}
+
+#[test]
+fn archives_in_archives_in_archives_are_not_opened() {
+    let listing = LISTING.as_bytes();
+    let third = tar(&[("c", listing)]);
+    let second = tar(&[("b", listing), ("third.tar", &third)]);
+    let found = gathered(&[("first.tar", &tar(&[("a", listing), ("second.tar", &second)]))]);
+    assert_eq!(found.unrecognised, ["third.tar"]);
+    assert_eq!(recognised(found), ["a", "b"]);
+}
+
+#[test]
+fn a_text_longer_than_any_is_read_in_part() {
+    let mut long = LISTING.as_bytes().to_vec();
+    long.resize(usize::try_from(MOST_OF_TEXT).expect("fits") + 10, b'x');
+    let found = gathered(&[("long", &long)]);
+    assert_eq!(found.notes, ["only the first 24 MiB of `long` were read"]);
+    assert_eq!(recognised(found), ["long"]);
+}
+
+#[test]
+fn a_missing_file_and_a_running_machine_are_refused() {
+    let missing = gather(&["/no/such/file".into()], empty()).expect_err("is not there");
+    assert!(missing.to_string().starts_with("cannot read `/no/such/file`: "), "{missing}");
+    let live = gather(&["/".into()], empty()).expect_err("is running");
+    assert!(live.to_string().contains("running machine"), "{live}");
+}
+
+#[test]
+fn standard_input_is_a_text_like_any_other() {
+    let found = gather(&["-".into(), "-".into()], LISTING.as_bytes()).expect("is readable");
+    assert_eq!(recognised(found), ["standard input"]);
+}

@@ -1,0 +1,95 @@
+//! JSON documents inside a text that may hold other things too.
+
+use serde_json::{Deserializer, Value};
+
+use super::Text;
+
+/// Every document of a text that begins a line with a brace, with the number of that line. What stands between
+/// documents is passed over.
+///
+/// A text that looks like JSON on every line but is none would be read again from each line; when what was read in
+/// vain comes to four times the text, the rest is given up.
+pub(super) fn documents(text: &Text) -> Vec<(usize, Value)> {
+    let body = text.body();
+    let mut found = Vec::new();
+    let (mut at, mut line, mut in_vain) = (0, 1, 0usize);
+    while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = rest.find('\n').map_or(rest.len(), |end| end + 1);
+        let mut taken = length;
+        if rest.trim_start_matches([' ', '\t']).starts_with('{') {
+            let mut stream = Deserializer::from_str(rest).into_iter::<Value>();
+            match stream.next() {
+                Some(Ok(value)) => {
+                    found.push((line, value));
+                    taken = stream.byte_offset().max(1);
+                }
+                Some(Err(error)) => {
+                    in_vain = in_vain.saturating_add(read_until(rest, error.line()));
+                    if in_vain / 4 > body.len() {
+                        break;
+                    }
+                }
+                None => break,
+            }
+        }
+        line += rest.get(..taken).map_or(0, |done| done.bytes().filter(|byte| *byte == b'\n').count());
+        at = at.saturating_add(taken);
+    }
+    found
+}
+
+/// How many bytes the first `lines` lines have.
+fn read_until(text: &str, lines: usize) -> usize {
+    text.split_inclusive('\n').take(lines).map(str::len).sum()
+}
+
+/// A value as the text that another version of the same tool would print: numbers and booleans were strings once.
+pub(super) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(true) => Some("1".to_owned()),
+        Value::Bool(false) => Some("0".to_owned()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A member of an object as text, see [`plain`].
+pub(super) fn text_of(value: &Value, key: &str) -> Option<String> {
+    plain(value.get(key)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn documents_are_found_between_prompts_with_their_lines() {
+        let text = Text::new("x", b"$ lsblk -J\n{\n  \"a\": 1\n}\n$ next\n{\"b\": [true, \"x\"]}\n}{ end\n");
+        let found = documents(&text);
+        let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 6]);
+        assert_eq!(text_of(&found[0].1, "a").as_deref(), Some("1"));
+        assert_eq!(plain(&found[1].1["b"][0]).as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn a_broken_document_hides_no_later_one() {
+        let text = Text::new("x", b"{\"a\": [1,\n$ \n{\"b\": 2}\n");
+        assert_eq!(documents(&text).len(), 1);
+    }
+
+    #[test]
+    fn a_text_of_open_braces_is_given_up() {
+        let hostile = "{\"a\":[\n".repeat(20_000);
+        assert!(documents(&Text::new("x", hostile.as_bytes())).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[\\[\\]{}\",:a1\n ]{0,200}") {
+            let _ = documents(&Text::new("x", text.as_bytes()));
+        }
+    }
+}

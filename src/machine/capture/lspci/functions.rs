@@ -1,0 +1,211 @@
+//! The functions of one text: what several outputs say of one is put together, and bus numbers tell who is above whom.
+
+use std::collections::BTreeMap;
+
+use super::device::{Detail, Found};
+use super::NEED;
+use crate::machine::capture::Gap;
+use crate::machine::fact::{Fact, Source};
+use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PortType};
+
+/// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
+const MOST: usize = 20_000;
+/// Missing ports that are named one by one.
+const MOST_NAMED: usize = 8;
+
+/// What has been found so far.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    devices: BTreeMap<PciAddress, PciDevice>,
+    buses: BTreeMap<PciAddress, (u8, u8)>,
+    detail: Option<Detail>,
+    unnamed: u8,
+    left_out: bool,
+}
+
+impl Functions {
+    /// Adds what a block said.
+    pub(super) fn add(&mut self, mut found: Found) {
+        if found.device.address.is_unnamed() {
+            let Some(next) = self.unnamed.checked_add(1) else { return };
+            self.unnamed = next;
+            found.device.address = PciAddress::unnamed(next);
+        }
+        let address = found.device.address;
+        if self.devices.len() >= MOST && !self.devices.contains_key(&address) {
+            self.left_out = true;
+            return;
+        }
+        self.detail = self.detail.max(Some(found.detail));
+        if let Some(buses) = found.buses {
+            self.buses.entry(address).or_insert(buses);
+        }
+        match self.devices.get_mut(&address) {
+            Some(device) => complete(device, found.device),
+            None => {
+                self.devices.insert(address, found.device);
+            }
+        }
+    }
+
+    /// How much of them was printed; `None` when there are none.
+    pub(super) fn detail(&self) -> Option<Detail> {
+        self.detail
+    }
+
+    /// The functions with the bridges above them, and what the text leaves open.
+    pub(super) fn finish(mut self) -> (BTreeMap<PciAddress, PciDevice>, Vec<Gap>) {
+        self.find_parents();
+        self.find_domain_owner();
+        self.close_links();
+        let gaps = self.gaps();
+        (self.devices, gaps)
+    }
+
+    /// A function is below the bridge whose secondary bus it is on. Virtual functions may be on a later bus, which has
+    /// no bridge of its own (Single Root I/O Virtualization 1.1, section 2.1.2).
+    fn find_parents(&mut self) {
+        let domain = |address: &PciAddress| if address.is_unnamed() { 0 } else { address.domain };
+        let mut below = BTreeMap::new();
+        for (bridge, (secondary, _)) in &self.buses {
+            below.entry((domain(bridge), *secondary)).or_insert(*bridge);
+        }
+        for (address, device) in &mut self.devices {
+            if device.parent.is_some() || address.is_unnamed() {
+                continue;
+            }
+            let is_virtual = device.name.value().is_some_and(|name| name.contains("Virtual Function"));
+            let before = below.range((address.domain, 0)..=(address.domain, address.bus)).next_back();
+            let holds = |(key, bridge): (&(u32, u8), &PciAddress)| {
+                let last = self.buses.get(bridge).map_or(0, |(_, last)| *last);
+                (key.1 == address.bus || is_virtual && address.bus <= last).then_some(*bridge)
+            };
+            device.parent = before.and_then(holds).filter(|bridge| bridge != address);
+        }
+    }
+
+    /// The domains from `10000` on are made by Intel's VMD. Where there is one such function, it made them.
+    fn find_domain_owner(&mut self) {
+        const FIRST: u32 = 0x10000;
+        let is_vmd = |device: &&PciDevice| {
+            device.driver.value().is_some_and(|driver| driver == "vmd")
+                || device.name.value().is_some_and(|name| name.contains("Volume Management Device"))
+        };
+        let mut owners = self.devices.values().filter(is_vmd).map(|device| device.address);
+        let (Some(owner), None) = (owners.next(), owners.next()) else { return };
+        for (address, device) in &mut self.devices {
+            if address.domain >= FIRST && !address.is_unnamed() {
+                device.domain_owner = Some(owner);
+            }
+        }
+    }
+
+    /// Where the capabilities were kept from us, so was the link; but functions on a root bus that are no ports have
+    /// none.
+    fn close_links(&mut self) {
+        for device in self.devices.values_mut() {
+            let Fact::Denied { source, need } = &device.express else { continue };
+            let can_have_one = device.is_bridge() || device.parent.is_some() || device.address.bus != 0;
+            if can_have_one && !device.link.is_present() {
+                device.link = closed(source, need);
+            }
+        }
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        let total = self.devices.len();
+        let mut missing = |count: usize, what: &str, run: &str| {
+            if count > 0 {
+                gaps.push(Gap { what: format!("{what} of {count} of {total} PCI functions"), run: run.to_owned() });
+            }
+        };
+        let count = |is: &dyn Fn(&PciDevice) -> bool| self.devices.values().filter(|device| is(device)).count();
+        missing(count(&is_closed), "the link registers", "sudo lspci -vvv");
+        missing(count(&|device| device.id.value().is_none()), "the numbers", "sudo lspci -nnvvv");
+        let alone = self.devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
+        gaps.extend(alone.map(|device| Gap {
+            what: format!("the port above {}", device.address),
+            run: "sudo lspci -vvv".to_owned(),
+        }));
+        if self.left_out {
+            gaps.push(Gap {
+                what: format!("PCI functions past the first {MOST}"),
+                run: "lspci once for each file".to_owned(),
+            });
+        }
+        gaps
+    }
+}
+
+/// Whether its link, if it has one, is not known.
+fn is_closed(device: &PciDevice) -> bool {
+    let has_none = matches!(&device.express, Fact::Absent { source } if !source.as_str().is_empty())
+        || device.port.value() == Some(&PortType::RootComplexIntegrated);
+    !has_none && device.express.value().is_none() && device.link.current_speed.value().is_none()
+}
+
+/// Whether it has a link to a port that the text does not show.
+fn is_alone(device: &PciDevice) -> bool {
+    let port = device.port.value().or_else(|| device.express.value().map(|express| &express.port));
+    device.parent.is_none()
+        && device.link.current_speed.value().is_some()
+        && matches!(port, Some(PortType::Endpoint | PortType::UpstreamPort | PortType::PciBridge))
+}
+
+fn closed(source: &Source, need: &str) -> LinkEnd {
+    fn fact<T>(source: &Source, need: &str) -> Fact<T> {
+        Fact::Denied { source: source.clone(), need: need.to_owned() }
+    }
+    LinkEnd {
+        current_speed: fact(source, need),
+        max_speed: fact(source, need),
+        current_width: fact(source, need),
+        max_width: fact(source, need),
+    }
+}
+
+/// Adds what another output of the same text says of the function. What was known first stays.
+fn complete(into: &mut PciDevice, from: PciDevice) {
+    better(&mut into.id, from.id);
+    better(&mut into.name, from.name);
+    better(&mut into.class, from.class);
+    into.parent = into.parent.or(from.parent);
+    better(&mut into.driver, from.driver);
+    if link_weight(&from.link) > link_weight(&into.link) {
+        into.link = from.link;
+    }
+    better(&mut into.express, from.express);
+    better(&mut into.port, from.port);
+    better(&mut into.numa_node, from.numa_node);
+    better(&mut into.iommu_group, from.iommu_group);
+    better(&mut into.power_state, from.power_state);
+    better(&mut into.aer, from.aer);
+    better(&mut into.slot, from.slot);
+}
+
+fn better<T>(into: &mut Fact<T>, from: Fact<T>) {
+    if weight(&from) > weight(into) {
+        *into = from;
+    }
+}
+
+/// The two ends of a link are read at one time, so that they are taken together.
+fn link_weight(link: &LinkEnd) -> u8 {
+    weight(&link.current_speed) + weight(&link.current_width) + weight(&link.max_speed) + weight(&link.max_width)
+}
+
+fn weight<T>(fact: &Fact<T>) -> u8 {
+    match fact {
+        Fact::Known { .. } => 4,
+        Fact::Garbled { .. } => 3,
+        Fact::Absent { source } if !source.as_str().is_empty() => 2,
+        Fact::Denied { .. } => 1,
+        Fact::Absent { .. } => 0,
+    }
+}
+
+/// The need of a fact that `lspci` keeps from everyone but root.
+pub(super) fn denied<T>(source: String) -> Fact<T> {
+    Fact::Denied { source: Source::new(source), need: NEED.to_owned() }
+}

@@ -1,0 +1,44 @@
+//! What follows only from several parts together.
+
+use std::collections::BTreeMap;
+
+use crate::machine::Machine;
+use crate::machine::block::Transport;
+use crate::machine::pci::{PciAddress, PciDevice};
+
+/// Gives each function the bridge above it: the one whose secondary bus it is on (PCI-to-PCI Bridge Architecture
+/// Specification 1.2, section 3.2.5.3). One text may name the bridges, another what is behind them.
+pub(super) fn parents(pci: &mut BTreeMap<PciAddress, PciDevice>) {
+    let bridges: BTreeMap<(u32, u8), PciAddress> = pci
+        .values()
+        .filter_map(|bridge| {
+            let buses = bridge.buses.value()?;
+            // Buses are numbered downwards: one that leads to its own bus or back up was never set up.
+            (buses.secondary > bridge.address.bus).then_some(((bridge.address.domain, buses.secondary), bridge.address))
+        })
+        .collect();
+    for device in pci.values_mut().filter(|device| device.parent.is_none()) {
+        device.parent = bridges.get(&(device.address.domain, device.address.bus)).copied();
+    }
+}
+
+/// Where one text names the disks of the only NVMe controller and another its PCI function, both are the same.
+pub(super) fn only_nvme(machine: &mut Machine) {
+    let mut functions = machine.pci.values().filter(|device| device.is_nvme()).map(|device| device.address);
+    let (Some(pci), None) = (functions.next(), functions.next()) else { return };
+    let is_open = |transport: &Transport| matches!(transport, Transport::None | Transport::Other { pci: None, .. });
+    let controller = |name: &str| {
+        let rest = name.strip_prefix("nvme")?;
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, rest) = rest.split_at(digits);
+        (!number.is_empty() && rest.starts_with('n')).then(|| format!("nvme{number}"))
+    };
+    let mut names: Vec<String> = machine.block.keys().filter_map(|name| controller(name)).collect();
+    names.dedup();
+    let [only] = names.as_slice() else { return };
+    for (name, device) in &mut machine.block {
+        if controller(name).is_some() && is_open(&device.transport) {
+            device.transport = Transport::NvmePci { controller: only.clone(), pci };
+        }
+    }
+}

@@ -1,0 +1,115 @@
+use super::*;
+use crate::machine::block::{BlockDevice, BlockKind, MdArray};
+use crate::machine::fact::Fact;
+use crate::machine::pci::{Buses, PciDevice, PciId};
+use crate::units::{GtPerSec, Lanes};
+
+fn address(text: &str) -> PciAddress {
+    text.parse().expect("an address")
+}
+
+fn part(rank: Rank, devices: Vec<PciDevice>) -> Part {
+    let pci = devices.into_iter().map(|device| (device.address, device)).collect();
+    Part { kind: Some("test"), rank, machine: Machine { pci, ..Machine::default() }, gaps: Vec::new() }
+}
+
+fn ran(at: &str, speed: GtPerSec, width: u8, source: &str) -> PciDevice {
+    let mut device = PciDevice { address: address(at), ..PciDevice::default() };
+    device.link.current_speed = Fact::known(speed, source);
+    device.link.current_width = Fact::known(Lanes::new(width), source);
+    device
+}
+
+#[test]
+fn a_better_source_is_believed_and_fills_nothing_away() {
+    let log = ran("01:00.0", GtPerSec::GEN1, 1, "dmesg:1");
+    let mut decoded = ran("01:00.0", GtPerSec::GEN4, 4, "lspci:1");
+    decoded.link.current_width = Fact::absent("lspci:1");
+    let machine = merge(vec![part(Rank::Log, vec![log]), part(Rank::Decoded, vec![decoded])]);
+    let device = &machine.pci[&address("01:00.0")];
+    assert_eq!(device.link.current_speed, Fact::known(GtPerSec::GEN4, "lspci:1"));
+    assert_eq!(device.link.current_width, Fact::known(Lanes::new(1), "dmesg:1"));
+    assert_eq!(device.best_link, None);
+}
+
+#[test]
+fn of_two_states_of_a_link_the_worse_stays_and_the_better_is_remembered_in_any_order() {
+    let states = [("a:1", GtPerSec::GEN3, 4), ("b:1", GtPerSec::GEN4, 4), ("c:1", GtPerSec::GEN1, 4)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let parts = order.map(|at| {
+            let (source, speed, width) = states[at];
+            part(Rank::Decoded, vec![ran("01:00.0", speed, width, source)])
+        });
+        let machine = merge(parts.to_vec());
+        let device = &machine.pci[&address("01:00.0")];
+        assert_eq!(device.link.current_speed, Fact::known(GtPerSec::GEN1, "c:1"));
+        let best = device.best_link.as_ref().expect("was seen");
+        assert_eq!((best.speed, best.source.as_str()), (GtPerSec::GEN4, "b:1"));
+    }
+}
+
+#[test]
+fn cards_of_two_machines_at_one_address_are_not_mixed() {
+    let card = |device, speed, source| PciDevice {
+        id: Fact::known(PciId { vendor: 0x8086, device }, source),
+        ..ran("01:00.0", speed, 4, source)
+    };
+    let machine = merge(vec![
+        part(Rank::Decoded, vec![card(1, GtPerSec::GEN4, "a:1")]),
+        part(Rank::Decoded, vec![card(2, GtPerSec::GEN1, "b:1")]),
+    ]);
+    let device = &machine.pci[&address("01:00.0")];
+    assert_eq!(device.link.current_speed, Fact::known(GtPerSec::GEN4, "a:1"));
+    assert_eq!(device.best_link, None);
+}
+
+#[test]
+fn a_bridge_of_one_text_is_the_parent_of_a_function_of_another() {
+    let bridge = |at: &str, secondary, subordinate| PciDevice {
+        buses: Fact::known(Buses { secondary, subordinate }, "dmesg:1"),
+        ..ran(at, GtPerSec::GEN3, 4, "dmesg:1")
+    };
+    let bridges = vec![bridge("00:01.0", 1, 3), bridge("01:00.0", 2, 2), bridge("02:00.0", 0, 0)];
+    let device = ran("02:00.0", GtPerSec::GEN3, 4, "lspci:1");
+    let machine = merge(vec![part(Rank::Log, bridges), part(Rank::Decoded, vec![device])]);
+    assert_eq!(machine.pci[&address("02:00.0")].parent, Some(address("01:00.0")));
+    assert_eq!(machine.pci[&address("01:00.0")].parent, Some(address("00:01.0")));
+    assert_eq!(machine.pci[&address("00:01.0")].parent, None);
+}
+
+#[test]
+fn an_array_gathers_what_each_text_says_of_it() {
+    let array = |level: &str, disks: Option<u32>, slaves: &[&str]| {
+        let md = MdArray {
+            level: if level.is_empty() { Fact::default() } else { Fact::known(level.to_owned(), "x") },
+            raid_disks: disks.map_or_else(Fact::default, |disks| Fact::known(disks, "x")),
+            ..MdArray::default()
+        };
+        let device = BlockDevice {
+            name: "md0".to_owned(),
+            kind: BlockKind::Md(Box::new(md)),
+            slaves: slaves.iter().map(|name| (*name).to_owned()).collect(),
+            ..BlockDevice::default()
+        };
+        let block = [("md0".to_owned(), device)].into();
+        let machine = Machine { block, ..Machine::default() };
+        Part { kind: Some("test"), rank: Rank::Summary, machine, gaps: Vec::new() }
+    };
+    let machine = merge(vec![array("", Some(3), &["sda"]), array("raid5", None, &["sda", "sdb"])]);
+    let device = &machine.block["md0"];
+    assert_eq!(device.slaves, ["sda", "sdb"]);
+    let BlockKind::Md(md) = &device.kind else { panic!("{:?}", device.kind) };
+    assert_eq!((md.level.get().as_deref(), md.raid_disks.get()), (Some("raid5"), Some(3)));
+}
+
+#[test]
+fn a_gap_that_another_text_fills_is_none() {
+    let gap = |what: &str| Gap { what: what.to_owned(), run: "sudo lspci -vvv".to_owned() };
+    let mut device = ran("01:00.0", GtPerSec::GEN3, 4, "x");
+    device.link.max_speed = Fact::known(GtPerSec::GEN3, "x");
+    device.link.max_width = Fact::known(Lanes::new(4), "x");
+    let mut known = part(Rank::Raw, vec![device]);
+    known.gaps = vec![gap("the link registers of 0000:01:00.0"), gap("the link registers of 0000:02:00.0")];
+    let captured = merge(vec![known]).captured.expect("is a capture");
+    assert_eq!(captured.gaps, [gap("the link registers of 0000:02:00.0")]);
+}

@@ -1,0 +1,259 @@
+//! Files of `/sys` and `/proc` with their content on one line each, as `grep . /sys/…/*` prints them:
+//!
+//! ```text
+//! /sys/bus/pci/devices/0000:01:00.0/current_link_speed:16.0 GT/s PCIe
+//! /sys/bus/usb/devices/usb5/rx_lanes = 2
+//! /sys/bus/pci/devices/0000:01:00.0 -> ../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0
+//! ```
+//!
+//! The lines are put back into a tree, and that is read as the tree of a live machine is.
+
+use std::collections::BTreeMap;
+
+use super::{Part, Rank, Text};
+use crate::machine::Machine;
+use crate::machine::pci::PciAddress;
+use crate::machine::root::Root;
+use crate::machine::tree::{Node, Tree};
+
+/// More lines than any listing of the files that narrows reads.
+const MOST_LINES: usize = 200_000;
+
+/// Longer than any path of `/sys` that matters (`PATH_MAX` is 4096); a tree makes every directory on the way.
+const LONGEST: usize = 1024;
+
+/// Reads listings of files.
+pub(super) fn read(text: &Text) -> Part {
+    let body = text.body();
+    if !body.contains("/sys/") && !body.contains("/proc/") {
+        return Part::default();
+    }
+    let mut files: BTreeMap<&str, String> = BTreeMap::new();
+    let mut links: BTreeMap<&str, &str> = BTreeMap::new();
+    for (path, entry) in body.lines().filter_map(parse_line).take(MOST_LINES) {
+        match entry {
+            Entry::Link(target) => _ = links.insert(path, target),
+            Entry::Line(content) => {
+                let file = files.entry(path).or_default();
+                if !file.is_empty() {
+                    file.push('\n');
+                }
+                file.push_str(content);
+            }
+        }
+    }
+    if links.is_empty() && files.is_empty() {
+        return Part::default();
+    }
+    let mut tree = tree(links, files);
+    add_names(&mut tree);
+    let machine = Machine::read(&Root::from_tree(tree));
+    if is_empty(&machine) {
+        return Part::default();
+    }
+    Part { kind: Some("files of /sys and /proc"), rank: Rank::Raw, machine, gaps: Vec::new() }
+}
+
+/// A tree of the links and files. A listing may name a file by a path through a link: it is put where that leads to.
+fn tree(links: BTreeMap<&str, &str>, files: BTreeMap<&str, String>) -> Tree {
+    let mut tree = Tree::new();
+    let place = |tree: &Tree, path: &str| {
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+        (tree.resolve(dir).unwrap_or_else(|_| dir.to_owned()), name.to_owned())
+    };
+    let mut links: Vec<(&str, &str)> = links.into_iter().collect();
+    links.sort_by_key(|(path, _)| path.len());
+    for (path, target) in links.into_iter().filter(|(_, target)| target.len() <= LONGEST) {
+        let (dir, name) = place(&tree, path);
+        let to = if target.starts_with('/') { target.to_owned() } else { format!("{dir}/{target}") };
+        tree.insert(&format!("{dir}/{name}"), Node::Link(target.to_owned()));
+        tree.insert(&to, Node::Dir);
+    }
+    for (path, content) in files {
+        let (dir, name) = place(&tree, path);
+        tree.insert(&format!("{dir}/{name}"), Node::File(content.into_bytes()));
+    }
+    tree
+}
+
+/// Whether nothing of use was listed, such as the paths that a kernel log names in passing.
+fn is_empty(machine: &Machine) -> bool {
+    machine.pci.is_empty()
+        && machine.block.is_empty()
+        && machine.nics.is_empty()
+        && machine.mounts.is_empty()
+        && machine.interrupts.is_empty()
+        && machine.cpus.nodes.is_empty()
+        && machine.cpus.model.value().is_none()
+        && machine.dmi.board.value().is_none()
+        && machine.dmi.product.value().is_none()
+        && machine.slots.value().is_none()
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Entry<'t> {
+    Line(&'t str),
+    Link(&'t str),
+}
+
+fn parse_line(line: &str) -> Option<(&str, Entry<'_>)> {
+    // `ls -l` has columns before the path of a link; a prompt or a bullet may stand before any.
+    let at = if line.starts_with("/sys/") || line.starts_with("/proc/") {
+        0
+    } else {
+        line.find(" /sys/").filter(|_| line.contains(" -> "))? + 1
+    };
+    let line = line.get(at..)?;
+    if let Some((path, target)) = line.split_once(" -> ") {
+        return is_path(path).then_some((path, Entry::Link(target.trim())));
+    }
+    let end = end_of_path(line)?;
+    let (path, rest) = line.split_at(end);
+    let content = rest.trim_start().strip_prefix([':', '='])?;
+    is_path(path).then_some((path, Entry::Line(content.trim())))
+}
+
+fn is_path(path: &str) -> bool {
+    path.len() <= LONGEST && !path.contains(char::is_whitespace) && !path.ends_with('/')
+}
+
+/// Where the path ends: at the first blank, or at the first colon that is not part of a name that a bus gives.
+fn end_of_path(line: &str) -> Option<usize> {
+    let blank = line.find(char::is_whitespace).unwrap_or(line.len());
+    let mut at = 1;
+    for component in line.get(1..blank)?.split('/') {
+        let is_last = at + component.len() >= blank;
+        if let Some(colon) = component.find(':').filter(|_| !is_bus_name(component) || is_last) {
+            return Some(at + colon);
+        }
+        at += component.len() + 1;
+    }
+    Some(blank)
+}
+
+/// Names with colons: `0000:01:00.0`, `pci0000:00`, `2:0:0:0` (SCSI), `1-4:1.0` (USB), `PNP0A08:00` (ACPI), `8:16`.
+fn is_bus_name(name: &str) -> bool {
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if name.parse::<PciAddress>().is_ok() {
+        return true;
+    }
+    let Some((head, tail)) = name.split_once(':') else { return false };
+    let is_domain = head.strip_prefix("pci").is_some_and(is_hex) && is_hex(tail);
+    let is_scsi = is_number(head) && tail.split(':').all(is_number);
+    let is_usb = head.contains('-') && head.split(['-', '.']).all(is_number) && tail.split('.').all(is_number);
+    let is_acpi = head.len() >= 7
+        && head.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && tail.len() == 2
+        && is_hex(tail);
+    is_domain || is_scsi || is_usb || is_acpi
+}
+
+/// Puts in the links by which devices are found, where a listing has only the places that they lead to.
+fn add_names(tree: &mut Tree) {
+    let mut links: BTreeMap<String, String> = BTreeMap::new();
+    for (path, _) in tree.iter() {
+        let Some((dir, name)) = path.rsplit_once('/') else { continue };
+        if !path.starts_with("/sys/devices/") {
+            continue;
+        }
+        if name.matches(':').count() == 2 && name.parse::<PciAddress>().is_ok() {
+            links.insert(format!("/sys/bus/pci/devices/{name}"), path.to_owned());
+        }
+        let is_in = |class: &str| dir.rsplit('/').next() == Some(class);
+        if is_in("block") {
+            links.insert(format!("/sys/class/block/{name}"), path.to_owned());
+        }
+        if is_in("net") {
+            links.insert(format!("/sys/class/net/{name}"), path.to_owned());
+        }
+        if path == "/sys/devices/virtual/dmi/id" {
+            links.insert("/sys/class/dmi/id".to_owned(), path.to_owned());
+        }
+    }
+    let blocks = tree.list("/sys/block").unwrap_or_default();
+    links.extend(blocks.into_iter().map(|name| (format!("/sys/class/block/{name}"), format!("/sys/block/{name}"))));
+    for (at, to) in links {
+        if tree.resolve(&at).is_err() && tree.read_link(&at).is_err() {
+            tree.insert(&at, Node::Link(to));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{GtPerSec, Lanes};
+    use proptest::prelude::*;
+
+    fn part(text: &str) -> Part {
+        read(&Text::new("sys.txt", text.as_bytes()))
+    }
+
+    fn address(text: &str) -> PciAddress {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn a_listing_of_places_is_a_machine() {
+        let part = part(
+            "$ grep -r . /sys/devices\n\
+             /sys/devices/pci0000:00/0000:00:01.0/class:0x060400\n\
+             /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/class:0x010802\n\
+             /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/current_link_speed:8.0 GT/s PCIe\n\
+             /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/current_link_width:4\n\
+             /sys/devices/virtual/dmi/id/board_name:X99-A\n",
+        );
+        assert_eq!((part.kind, part.rank), (Some("files of /sys and /proc"), Rank::Raw));
+        let device = part.machine.pci.get(&address("01:00.0")).expect("was listed");
+        assert_eq!(device.parent, Some(address("00:01.0")));
+        assert_eq!(device.link.current_speed.get(), Some(GtPerSec::GEN3));
+        assert_eq!(device.link.current_width.get(), Some(Lanes::new(4)));
+        assert_eq!(part.machine.dmi.board.get().as_deref(), Some("X99-A"));
+    }
+
+    #[test]
+    fn names_and_links_lead_to_devices() {
+        let part = part(
+            "lrwxrwxrwx 1 root root 0 Nov 1 /sys/bus/pci/devices/0000:01:00.0 -> ../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0\n\
+             /sys/bus/pci/devices/0000:01:00.0/vendor:0x144d\n\
+             /sys/bus/pci/devices/0000:01:00.0/device = 0xa808\n\
+             /sys/block/sda/queue/rotational:1\n",
+        );
+        let device = part.machine.pci.get(&address("01:00.0")).expect("was listed");
+        assert_eq!(device.parent, Some(address("00:01.0")));
+        assert_eq!(device.id.get().map(|id| id.to_string()).as_deref(), Some("144d:a808"));
+        assert_eq!(part.machine.block.keys().collect::<Vec<_>>(), ["sda"]);
+    }
+
+    #[test]
+    fn a_path_ends_where_its_content_begins() {
+        let line = |text| parse_line(text).map(|(path, entry)| (path.to_owned(), entry));
+        let want = |path: &str, content| Some((path.to_owned(), Entry::Line(content)));
+        assert_eq!(line("/sys/class/block/sda/dev:8:0"), want("/sys/class/block/sda/dev", "8:0"));
+        assert_eq!(
+            line("/sys/devices/virtual/dmi/id/modalias:dmi:bvnX/Y"),
+            want("/sys/devices/virtual/dmi/id/modalias", "dmi:bvnX/Y")
+        );
+        assert_eq!(
+            line("/sys/bus/usb/devices/1-4:1.0/driver_override:(null)"),
+            want("/sys/bus/usb/devices/1-4:1.0/driver_override", "(null)")
+        );
+        assert_eq!(line("/sys/x: No such file"), want("/sys/x", "No such file"));
+        assert_eq!(line("see /sys/class for more"), None);
+        assert_eq!(line("/sys/kernel/debug"), None);
+    }
+
+    #[test]
+    fn a_text_that_only_names_paths_is_not_a_listing() {
+        assert_eq!(part("[    0.1] see /sys/kernel/debug/x: it\n/sys/x/y:1\n").kind, None);
+        assert_eq!(part("nothing").kind, None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_listing_panics(text in "(/(sys|proc|dev|[0-9a-f:.]{1,12}|block|net| -> |:|=){1,9}\n){0,8}") {
+            let _ = part(&text);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Verdicts from half the facts: what rests on a link of which a capture shows one end, or not its state, is less sure.
+
+use std::collections::BTreeSet;
+
+use crate::machine::Machine;
+use crate::machine::pci::LinkEnd;
+use crate::path::{Hop, HopId, HopSpec, LinkPort, Path};
+
+use super::finding::{Confidence, Evidence, Finding};
+use super::rules::Judged;
+
+/// Lowers the confidence of findings about links that a captured machine shows half of, and says why.
+pub(super) fn lower(machine: &Machine, judged: &[Judged<'_>], findings: &mut [Finding]) {
+    if machine.captured.is_none() {
+        return;
+    }
+    let hops = judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let half: BTreeSet<&HopId> = hops.filter(|hop| is_half(hop)).map(|hop| &hop.id).collect();
+    for finding in findings.iter_mut().filter(|f| f.hop.as_ref().is_some_and(|hop| half.contains(hop))) {
+        finding.confidence = at_most_medium(finding.confidence);
+        let evidence = Evidence::new(
+            "the other end or the state of this link",
+            "not in the capture",
+            "sudo lspci -vvv shows both ends",
+        );
+        finding.evidence.push(evidence);
+    }
+}
+
+/// How sure the narrowest hop of a path is.
+pub(super) fn confidence(machine: &Machine, path: &Path, confidence: Confidence) -> Confidence {
+    match machine.captured.is_some() && path.hops.iter().any(is_half) {
+        true => at_most_medium(confidence),
+        false => confidence,
+    }
+}
+
+fn at_most_medium(confidence: Confidence) -> Confidence {
+    confidence.max(Confidence::Medium)
+}
+
+/// Whether a hop is a link of which an end is missing, or what an end can do, or what the link does.
+fn is_half(hop: &Hop) -> bool {
+    let HopSpec::Link(link) = &hop.spec else { return false };
+    let Some(port) = &link.port else { return link.not_a_wire.is_none() };
+    let ends = [&link.device, port];
+    let runs = |end: &LinkEnd| end.current_speed.value().is_some() && end.current_width.value().is_some();
+    let is_known = |end: &LinkPort| end.link.max_speed.value().is_some() && end.link.max_width.value().is_some();
+    link.not_a_wire.is_none() && !(ends.iter().any(|end| runs(&end.link)) && ends.iter().all(|end| is_known(end)))
+}

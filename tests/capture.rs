@@ -1,0 +1,241 @@
+//! Other people's machines through the real binary: what is pasted, packed or collected by the script is one machine.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    reason = "the tests run the binary, make files for it, and may panic"
+)]
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+/// A drive of four lanes of PCIe 4.0 behind a port that can do the same, as `grep . /sys/…` lists them. Hand-made.
+fn listing(speed: &str, width: u8) -> String {
+    let port = "/sys/devices/pci0000:00/0000:00:01.0";
+    let drive = format!("{port}/0000:01:00.0");
+    let mut lines = String::new();
+    for (dir, class, id) in [(port, "0x060400", "0x460d"), (&drive, "0x010802", "0xa80a")] {
+        for (name, value) in [
+            ("class", class),
+            ("vendor", "0x8086"),
+            ("device", id),
+            ("current_link_speed", speed),
+            ("current_link_width", &width.to_string()),
+            ("max_link_speed", "16.0 GT/s PCIe"),
+            ("max_link_width", "4"),
+        ] {
+            lines += &format!("{dir}/{name}:{value}\n");
+        }
+    }
+    lines
+}
+
+struct Said {
+    out: String,
+    err: String,
+    status: Option<i32>,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}{}", self.out, self.err))
+    }
+
+    fn codes(&self) -> Vec<String> {
+        let findings = self.json()["findings"].as_array().cloned().unwrap_or_default();
+        findings.iter().map(|finding| finding["code"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+fn narrows(args: &[&str], stdin: &[u8]) -> Said {
+    let mut child = Command::new(cargo_bin("narrows"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut input = child.stdin.take().expect("is piped");
+    let stdin = stdin.to_vec();
+    let writer = std::thread::spawn(move || {
+        // A reader that has seen enough closes the pipe.
+        let _ = input.write_all(&stdin);
+    });
+    let output = child.wait_with_output().expect("ends");
+    writer.join().expect("the writer ends");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Said { out: text(output.stdout), err: text(output.stderr), status: output.status.code() }
+}
+
+fn from(dir: &Path, more: &[&str]) -> Said {
+    let mut args = more.to_vec();
+    args.extend(["--from", dir.to_str().expect("a path that is text")]);
+    narrows(&args, b"")
+}
+
+fn directory(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for (name, content) in files {
+        let at = dir.path().join(name);
+        fs::create_dir_all(at.parent().expect("has one")).expect("is ours");
+        fs::write(at, content).expect("is ours");
+    }
+    dir
+}
+
+#[test]
+fn a_pasted_text_is_judged_like_the_machine_that_it_is_from() {
+    let said = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
+    assert_eq!((said.err.as_str(), said.status), ("", Some(1)));
+    let report = said.json();
+    assert_eq!(report["machine"]["inputs"][0]["name"], "standard input");
+    assert_eq!(report["machine"]["inputs"][0]["kinds"][0], "files of /sys and /proc");
+    assert_eq!(report["paths"][0]["target"], "0000:01:00.0");
+    assert_eq!(report["paths"][0]["limiting_hop"]["read"], "link:0000:01:00.0");
+    assert!(said.codes().contains(&"link_width_degraded".to_owned()), "{}", said.out);
+}
+
+#[test]
+fn a_healthy_text_gives_no_alarm() {
+    let said = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 4).as_bytes());
+    let codes = said.codes();
+    assert!(!codes.iter().any(|code| code.starts_with("link_")), "{codes:?}");
+}
+
+#[test]
+fn mail_markdown_html_and_colours_around_a_text_change_nothing() {
+    let bare = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
+    let wrapped = |wrap: &dyn Fn(&str) -> String| {
+        let text = listing("16.0 GT/s PCIe", 2).lines().map(wrap).collect::<Vec<_>>().join("\n");
+        narrows(&["--json", "--from", "-"], text.as_bytes())
+    };
+    for said in [
+        wrapped(&|line| format!("> > {line}")),
+        wrapped(&|line| format!("| {line}")),
+        wrapped(&|line| format!("\u{1b}[35m{line}\u{1b}[0m\r")),
+        narrows(
+            &["--json", "--from", "-"],
+            format!("see:\n<pre><code>\n```\n{}```\n</pre>", listing("16.0 GT/s PCIe", 2)).as_bytes(),
+        ),
+    ] {
+        assert_eq!(said.out, bare.out);
+    }
+}
+
+#[test]
+fn several_inputs_are_one_machine_and_each_is_named() {
+    let listing = listing("16.0 GT/s PCIe", 2);
+    let (port, drive) = listing.split_at(listing.find("/sys/devices/pci0000:00/0000:00:01.0/0000").expect("has both"));
+    let dir = directory(&[("port.txt", port.as_bytes()), ("in/drive.txt", drive.as_bytes()), ("hello", b"hi\n")]);
+    let said = from(dir.path(), &["--json"]);
+    assert_eq!(said.err, "narrows: nothing was recognised in `hello`\n");
+    assert!(said.codes().contains(&"link_width_degraded".to_owned()), "{}", said.out);
+    let names = said.json()["machine"]["inputs"].clone();
+    assert_eq!((&names[0]["name"], &names[1]["name"]), (&"port.txt".into(), &"in/drive.txt".into()));
+    let files = ["port.txt", "in/drive.txt"].map(|name| dir.path().join(name).display().to_string());
+    let two = narrows(&["--json", "--from", &files[0], &files[1]], b"");
+    assert_eq!(two.codes(), said.codes());
+    let target = narrows(&["--json", "--from", &files[0], &files[1], "01:00.0"], b"");
+    assert_eq!(target.json()["paths"][0]["target"], "0000:01:00.0");
+}
+
+#[test]
+fn a_link_that_ran_better_in_another_text_is_named_as_proof() {
+    let good = listing("16.0 GT/s PCIe", 4);
+    let bad = listing("2.5 GT/s PCIe", 4);
+    let dir = directory(&[("bad.txt", bad.as_bytes()), ("good.txt", good.as_bytes())]);
+    let said = from(dir.path(), &["--json"]);
+    assert!(said.codes().contains(&"link_speed_degraded".to_owned()), "{}", said.out);
+    assert!(said.out.contains("the same link at another time"), "{}", said.out);
+    assert!(said.out.contains("16 GT/s x4"), "{}", said.out);
+}
+
+#[test]
+fn a_text_of_which_nothing_is_understood_is_refused_with_what_is() {
+    let said = narrows(&["--from", "-"], b"Dear all,\nmy disk is slow.\n");
+    assert_eq!((said.out.as_str(), said.status), ("", Some(2)));
+    assert!(said.err.starts_with("narrows: nothing in `-` was recognised\nhint: narrows understands lspci"), "{}", said.err);
+}
+
+#[test]
+fn a_target_that_no_text_names_is_refused() {
+    let said = narrows(&["0000:02:00.0", "--from", "-"], listing("16.0 GT/s PCIe", 4).as_bytes());
+    assert_eq!(said.status, Some(2));
+    assert!(said.err.contains("`0000:02:00.0` does not exist"), "{}", said.err);
+}
+
+#[test]
+fn what_a_device_calls_itself_is_shown_and_not_obeyed() {
+    let name = "\u{1b}]0;owned\u{7}\u{1b}[2J<script>alert(1)</script>&lt;b&gt;$(reboot)`id`\u{202e}txt";
+    let text = format!("{}/sys/devices/virtual/dmi/id/board_name:{name}\n", listing("16.0 GT/s PCIe", 2));
+    for args in [&["--from", "-"][..], &["--plain", "--from", "-"], &["--json", "--from", "-"]] {
+        let said = narrows(args, text.as_bytes());
+        let is_inert = |c: char| c == '\n' || !(c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
+        assert!(said.out.chars().all(is_inert), "{args:?}: {:?}", said.out);
+        assert!(said.err.chars().all(is_inert), "{args:?}: {:?}", said.err);
+    }
+}
+
+#[test]
+fn the_names_of_files_are_shown_and_not_obeyed() {
+    let dir = directory(&[("\u{1b}[2Jx", b"nothing\n"), ("good", listing("16.0 GT/s PCIe", 2).as_bytes())]);
+    let said = from(dir.path(), &[]);
+    assert!(!said.err.contains('\u{1b}') && said.err.contains("\\x1b[2Jx"), "{:?}", said.err);
+}
+
+#[test]
+fn an_archive_that_unpacks_without_end_ends_in_bounded_time() {
+    // 64 MiB of zeros as one file of a tar archive, in 64 kB.
+    let mut header = tar::Header::new_gnu();
+    header.set_path("zeros").expect("is short");
+    header.set_size(64 << 20);
+    header.set_mode(0o644);
+    header.set_cksum();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(header.as_bytes()).expect("memory takes it");
+    for _ in 0..64 {
+        packed.write_all(&vec![0; 1 << 20]).expect("memory takes it");
+    }
+    let dir = directory(&[("bomb.tar.gz", &packed.finish().expect("memory takes it"))]);
+    let said = from(dir.path(), &[]);
+    assert_eq!((said.out.as_str(), said.status), ("", Some(2)));
+    assert!(said.err.contains("was recognised"), "{}", said.err);
+}
+
+#[test]
+fn the_collector_runs_and_what_it_writes_is_understood() {
+    let script = narrows(&["snapshot", "--script"], b"");
+    assert_eq!((script.err.as_str(), script.status), ("", Some(0)));
+    let dir = directory(&[("collect.sh", script.out.as_bytes())]);
+    let run = || {
+        let mut shell = Command::new("sh");
+        shell.arg("collect.sh").current_dir(dir.path()).output().expect("sh runs")
+    };
+    let first = run();
+    let said = String::from_utf8_lossy(&first.stderr).into_owned();
+    assert!(first.status.success() && said.starts_with("wrote narrows-capture.txt"), "{said}");
+    assert!(!run().status.success(), "it overwrites nothing");
+    let capture = dir.path().join("narrows-capture.txt");
+    let live = narrows(&["--json"], b"").json();
+    let captured = from(&capture, &["--json"]);
+    let report = captured.json();
+    for field in ["kernel", "cpu", "cores", "sockets", "numa_nodes", "memory_bytes", "board"] {
+        assert_eq!(report["machine"][field], live["machine"][field], "{field}");
+    }
+    let disks = |report: &Value| -> Vec<String> {
+        let paths = report["paths"].as_array().cloned().unwrap_or_default();
+        let targets = paths.iter().filter_map(|path| path["target"].as_str().map(str::to_owned));
+        // Loop devices of other tests come and go.
+        let mut disks: Vec<String> =
+            targets.filter(|target| target.starts_with("/dev/") && !target.contains("loop")).collect();
+        disks.sort();
+        disks
+    };
+    assert_eq!(disks(&report), disks(&live));
+}
