@@ -154,10 +154,10 @@ fn split_maker(names: &str) -> (&str, &str) {
         .or_else(|| {
             let product = names.find('/').unwrap_or(names.len());
             let ends = names.get(..product)?.match_indices(' ').map(|(place, _)| place);
-            let end = ends.filter(|place| {
+            let mut end = ends.filter(|place| {
                 ENDINGS.iter().any(|ending| names.get(..*place).is_some_and(|maker| maker.ends_with(ending)))
             });
-            let place = end.last()?;
+            let place = end.next_back()?;
             Some((names.get(..place)?, names.get(place + 1..)?))
         })
         .or_else(|| names.split_once(' '))

@@ -22,7 +22,7 @@ const NEW: &str = "\
 /:  Bus 003.Port 001: Dev 001, Class=root_hub, Driver=xhci_hcd/1p, 480M
     ID 1d6b:0002 Linux Foundation 2.0 root hub
     |__ Port 001: Dev 006, If 0, Class=Mass Storage, Driver=usb-storage, 480M\t<<<
-        ID 0bda:9210 Realtek Semiconductor Corp. RTL9210 M.2 NVME Adapter
+        ID 0bda:9210 Realtek Semiconductor Corp. RTL9210 M.2 NVME Adapter\t<<< this one
 /:  Bus 004.Port 001: Dev 001, Class=root_hub, Driver=xhci_hcd/1p, 20000M/x2
     ID 1d6b:0003 Linux Foundation 3.0 root hub
 ";
