@@ -8,8 +8,8 @@
 
 pub mod input;
 pub mod lspci;
-mod cpu;
-mod dmesg;
+pub mod cpu;
+pub mod dmesg;
 pub mod dmidecode;
 pub mod merge;
 mod sysfs;
@@ -28,7 +28,7 @@ mod size;
 mod smart;
 mod table;
 pub mod text;
-mod usb;
+pub mod usb;
 mod zfs;
 
 pub use input::{Gathered, gather};

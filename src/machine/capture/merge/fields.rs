@@ -246,7 +246,7 @@ fill_by_field!(Bcache fills { mode, state, sequential_cutoff, hit_ratio, backing
 fill_by_field!(LoopDevice fills { file, direct } unites {} keeps {});
 fill_by_field!(Sata fills { port, speed, port_speed, drive_speed, pci } unites {} keeps {});
 fill_by_field!(Sas fills { phy_speeds, driver, hidden, uplink_phy_speeds, expander, pci } unites {} keeps {});
-fill_by_field!(Usb fills { device, speed, version, root_hub_speed, driver, pci } unites {} keeps {});
+fill_by_field!(Usb fills { device, speed, version, most_speed, root_hub_speed, driver, pci } unites {} keeps {});
 fill_by_field!(NvmeFabric fills { controller, transport, remote, queues } unites {} keeps {});
 fill_by_field!(Remote fills { address, port, interface } unites {} keeps {});
 fill_by_field!(Nic fills { speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
