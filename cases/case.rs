@@ -82,7 +82,8 @@ impl Case {
     pub(crate) fn accepted(&self) -> BTreeSet<String> {
         let note = self.note.as_deref().unwrap_or_default();
         let accepting = note.split(". ").filter(|sentence| sentence.contains("acceptable"));
-        let words = accepting.flat_map(|sentence| sentence.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
+        let words =
+            accepting.flat_map(|sentence| sentence.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
         let codes = words.filter(|word| word.contains('_')).map(str::to_owned);
         codes.chain([self.expected.verdict.clone()]).collect()
     }
@@ -116,9 +117,8 @@ fn address(word: &str) -> Option<String> {
     let (rest, function) = word.rsplit_once('.')?;
     let mut parts = rest.rsplit(':');
     let (device, bus) = (parts.next()?, parts.next()?);
-    let is_hex = |text: &str, length: usize| {
-        text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
+    let is_hex =
+        |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_function = function == "x" || is_hex(function, 1);
     (is_hex(device, 2) && is_hex(bus, 2) && is_function).then(|| format!("{bus}:{device}.{function}"))
 }
@@ -140,7 +140,11 @@ mod tests {
 
     #[test]
     fn a_note_may_accept_a_second_verdict() {
-        let case = case("link_width_degraded", "02:00.0", "A x2 slot. slot_limited is an acceptable verdict. Not mps_mrrs.");
+        let case = case(
+            "link_width_degraded",
+            "02:00.0",
+            "A x2 slot. slot_limited is an acceptable verdict. Not mps_mrrs.",
+        );
         assert_eq!(case.accepted().into_iter().collect::<Vec<_>>(), ["link_width_degraded", "slot_limited"]);
         assert_eq!(case.texts().len(), 1);
     }

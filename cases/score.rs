@@ -106,8 +106,7 @@ fn is_hop(case: &Case, report: &Value, finding: &Value) -> bool {
 }
 
 fn is_same(known: &str, found: &str) -> bool {
-    known == found
-        || known.strip_suffix('x').is_some_and(|any| found.starts_with(any))
+    known == found || known.strip_suffix('x').is_some_and(|any| found.starts_with(any))
 }
 
 /// The hop of a finding with both its ends, what the finding is about, and the places that its evidence names.

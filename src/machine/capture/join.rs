@@ -86,11 +86,11 @@ fn rename(machine: &mut Machine, aliases: &BTreeMap<String, String>) {
         let Some(from) = machine.block.remove(alias) else { continue };
         absorb(device(machine, name), from);
     }
-    for device in machine.block.values_mut() {
+    for (key, device) in &mut machine.block {
         for names in [&mut device.slaves, &mut device.holders] {
             names.iter_mut().for_each(new);
             let mut seen = BTreeSet::new();
-            names.retain(|name| seen.insert(name.clone()));
+            names.retain(|name| name != key && seen.insert(name.clone()));
         }
     }
     machine.mounts.iter_mut().flat_map(|mount| &mut mount.devices).for_each(new);

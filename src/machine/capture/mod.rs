@@ -6,30 +6,30 @@
 //! puts the parts together, the better source before the worse. [`input`] finds the texts in files, directories and
 //! archives.
 
-pub mod input;
-pub mod lspci;
 pub mod cpu;
+mod device;
+pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
-pub mod merge;
-mod sysfs;
-pub mod target;
-mod device;
-mod dm;
+pub mod input;
 mod join;
 mod json;
-mod lsblk;
-mod lvm;
-mod md;
-mod mounts;
-mod net;
-mod nvme;
+pub mod lsblk;
+pub mod lspci;
+pub mod lvm;
+pub mod md;
+pub mod merge;
+pub mod mounts;
+pub mod net;
+pub mod nvme;
 mod size;
-mod smart;
+pub mod smart;
+mod sysfs;
 mod table;
+pub mod target;
 pub mod text;
 pub mod usb;
-mod zfs;
+pub mod zfs;
 
 pub use input::{Gathered, gather};
 pub use text::Text;

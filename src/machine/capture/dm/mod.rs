@@ -11,7 +11,7 @@ mod tree;
 use super::{Part, Rank, Text};
 
 /// Reads every output about device-mapper and its encryption in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     let body = text.body();
     let machine = &mut part.machine;

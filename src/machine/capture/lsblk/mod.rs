@@ -9,7 +9,7 @@ mod tree;
 use super::{Part, Rank, Text};
 
 /// Reads every output of `lsblk` in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part::default();
     let mut rows = Vec::new();
     if text.body().contains("NAME=\"") {

@@ -19,7 +19,7 @@ use crate::units::Bytes;
 const USUAL_STRIPE: Bytes = Bytes::from_kib(64);
 
 /// Reads every report of LVM in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
     let body = text.body();
     let mut rows = Vec::new();

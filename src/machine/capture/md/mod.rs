@@ -7,7 +7,7 @@ mod mdstat;
 use super::{Part, Rank, Text};
 
 /// Reads every output about md arrays in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part::default();
     let body = text.body();
     if body.contains(" blocks") && mdstat::read(&mut part.machine, text) {

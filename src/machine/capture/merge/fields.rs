@@ -17,6 +17,7 @@ use crate::machine::mount::Mount;
 use crate::machine::nic::Nic;
 use crate::machine::pci::{Aer, PciDevice};
 use crate::machine::usb::UsbDevice;
+use crate::machine::zfs::ZfsPool;
 
 impl Fill for Machine {
     fn fill(&mut self, other: Self, than: Than) {
@@ -32,6 +33,7 @@ impl Fill for Machine {
             nics,
             ciphers,
             cipher_benchmarks,
+            zfs,
             usb,
             log,
             zfs,
@@ -48,6 +50,7 @@ impl Fill for Machine {
         self.nics.fill(nics, than);
         self.ciphers.fill(ciphers, than);
         self.cipher_benchmarks.extend(cipher_benchmarks);
+        fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
         self.log.extend(log);
         self.zfs.fill(zfs, than);
@@ -252,6 +255,7 @@ fill_by_field!(Remote fills { address, port, interface } unites {} keeps {});
 fill_by_field!(Nic fills { speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
 fill_by_field!(Mount
     fills { fstype, source, options, root, remote, connections } unites { devices } keeps { point, number });
+fill_by_field!(ZfsPool fills { state, scan, vdevs } unites {} keeps { name });
 fill_by_field!(IrqLine fills { counts, name } unites {} keeps {});
 
 /// A count of something is taken whole.

@@ -14,7 +14,7 @@ use crate::machine::mount::{self, Mount};
 const MOST_MOUNTS: usize = 4096;
 
 /// Reads every output about mounts in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
     let body = text.body();
     let mut found = Vec::new();

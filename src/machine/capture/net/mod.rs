@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::machine::nic::Nic;
 
 /// Reads every output of these in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     let body = text.body();
     let machine = &mut part.machine;

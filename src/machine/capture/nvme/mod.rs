@@ -13,7 +13,7 @@ use crate::machine::block::{BlockKind, NvmeFabric, Remote, Transport};
 use crate::machine::fact::Fact;
 
 /// Reads every output of nvme-cli in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     let body = text.body();
     let machine = &mut part.machine;

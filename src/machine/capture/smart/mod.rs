@@ -14,7 +14,7 @@ use crate::machine::block::Transport;
 use crate::units::{BitsPerSec, Bytes};
 
 /// Reads every output of smartctl in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     let body = text.body();
     let mut drives = Vec::new();

@@ -5,7 +5,7 @@ mod status;
 use super::{Part, Rank, Text};
 
 /// Reads every pool in a text.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     if text.body().contains("pool: ") && text.body().contains("CKSUM") {
         part.machine.zfs = status::read(text);
