@@ -27,4 +27,5 @@ fuzz_target!(|bytes: &[u8]| {
     check(&lspci::read(&text), lines);
     check(&lspci::read_summary(&text), lines);
     check(&lspci::read_sysfs(&text), lines);
+    check(&lspci::read_inxi(&text), lines);
 });

@@ -72,12 +72,12 @@ pub fn port_speed(devices: &UsbDevices, device: &UsbDevice) -> Fact<BitsPerSec> 
     let root = |bus: u16| devices.get(&UsbAddress { bus, device: 1 });
     let Some(own) = root(device.address.bus) else { return Fact::absent("lsusb -t") };
     let fast = device.address.bus.checked_add(1).and_then(root).filter(|fast| share_controller(own, fast));
-    match (own.speed.value(), fast.map(|fast| &fast.speed)) {
-        (Some(own_speed), Some(Fact::Known { value, .. })) if value > own_speed => {
-            fast.map(|fast| fast.speed.clone()).unwrap_or_default()
-        }
-        _ => own.speed.clone(),
-    }
+    let rates = [own, fast.unwrap_or(own)].into_iter().flat_map(|hub| [&hub.speed, &hub.most_speed]);
+    // Of equal rates the first, which is the root hub's own.
+    rates
+        .reduce(|best, rate| if rate.value() > best.value() { rate } else { best })
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// Whether these are the USB 2 and the USB 3 bus of one xHCI controller.
@@ -86,8 +86,66 @@ fn share_controller(slow: &UsbDevice, fast: &UsbDevice) -> bool {
         return slow == fast;
     }
     let is_xhci = |hub: &UsbDevice| hub.driver.value().is_some_and(|driver| driver.starts_with("xhci"));
-    let is = |hub: &UsbDevice, test: fn(f64) -> bool| hub.speed.value().is_some_and(|speed| test(speed.get()));
+    let is =
+        |hub: &UsbDevice, test: fn(f64) -> bool| hub.speed.value().is_some_and(|speed| test(speed.get()));
     is_xhci(slow) && is_xhci(fast) && is(slow, |rate| rate <= 480e6) && is(fast, |rate| rate > 480e6)
+}
+
+/// Bridges from USB to SATA or NVMe, and the rate in Mbit/s that they can run at, as their makers' pages say (Realtek
+/// RTL9210 and RTL9220; JMicron JMS567, JMS578, JMS580 and JMS583; ASMedia ASM1153, ASM235CM, ASM2362 and ASM2364; VIA
+/// Labs VL715 and VL716; Western Digital Black P50). Several chips share a number: then it is the rate of the slowest.
+const BRIDGES: &[((u16, u16), f64)] = &[
+    ((0x0bda, 0x9210), 10_000.0),
+    ((0x0bda, 0x9220), 20_000.0),
+    ((0x1058, 0x2642), 20_000.0),
+    ((0x152d, 0x0567), 5000.0),
+    ((0x152d, 0x0578), 5000.0),
+    ((0x152d, 0x0580), 10_000.0),
+    ((0x152d, 0x0583), 10_000.0),
+    ((0x174c, 0x235c), 10_000.0),
+    ((0x174c, 0x2362), 10_000.0),
+    ((0x174c, 0x2364), 20_000.0),
+    ((0x174c, 0x55aa), 5000.0),
+    ((0x2109, 0x0715), 5000.0),
+    ((0x2109, 0x0716), 10_000.0),
+];
+
+/// The most that a device can run at: what it announces, else what its maker does.
+fn most_speed(device: &UsbDevice) -> Fact<BitsPerSec> {
+    if device.most_speed.value().is_some() {
+        return device.most_speed.clone();
+    }
+    let known = device.id.value().and_then(|id| BRIDGES.iter().find(|(bridge, _)| bridge == id));
+    known.map_or_else(
+        || device.most_speed.clone(),
+        |(_, megabits)| {
+            Fact::known(
+                BitsPerSec::from_mbit(*megabits),
+                format!("USB number of the bridge, {}", device.id.source()),
+            )
+        },
+    )
+}
+
+/// Adds to the transport of a disk what other texts say of its USB device.
+pub fn complete(devices: &UsbDevices, usb: &Usb) -> Usb {
+    let named = |device: &&UsbDevice| device.name.value().is_some_and(|name| *name == usb.device);
+    let Some(device) = devices.values().find(named) else { return usb.clone() };
+    let listed = transport(devices, device);
+    let is_faster = listed.root_hub_speed.value() > usb.root_hub_speed.value();
+    Usb {
+        device: usb.device.clone(),
+        speed: known(&usb.speed, listed.speed),
+        version: known(&usb.version, listed.version),
+        most_speed: known(&usb.most_speed, listed.most_speed),
+        root_hub_speed: if is_faster { listed.root_hub_speed } else { usb.root_hub_speed.clone() },
+        driver: known(&usb.driver, listed.driver),
+        pci: usb.pci.or(listed.pci),
+    }
+}
+
+fn known<T: Clone>(first: &Fact<T>, second: Fact<T>) -> Fact<T> {
+    if first.value().is_some() || second.value().is_none() { first.clone() } else { second }
 }
 
 /// The device as the transport of a disk.
@@ -96,6 +154,7 @@ pub fn transport(devices: &UsbDevices, device: &UsbDevice) -> Usb {
         device: device.name.get().unwrap_or_else(|| device.address.to_string()),
         speed: device.speed.clone(),
         version: device.version.clone(),
+        most_speed: most_speed(device),
         root_hub_speed: port_speed(devices, device),
         driver: device.driver.clone(),
         pci: device.pci.get().or_else(|| {
@@ -133,6 +192,32 @@ mod tests {
     }
 
     #[test]
+    fn what_other_texts_say_of_a_disks_device_is_added() {
+        let mut devices = UsbDevices::from([hub(5, 20_000.0)]);
+        let address = UsbAddress { bus: 5, device: 2 };
+        let enclosure = UsbDevice {
+            address,
+            name: Fact::known("5-1".to_owned(), "lsusb"),
+            id: Fact::known((0x1058, 0x2642), "lsusb"),
+            version: Fact::known("3.20".to_owned(), "lsusb"),
+            ..UsbDevice::default()
+        };
+        devices.insert(address, enclosure);
+        let speed = Fact::known(BitsPerSec::from_mbit(10_000.0), "dmesg");
+        let usb = Usb { device: "5-1".to_owned(), speed: speed.clone(), ..Usb::default() };
+        let whole = complete(&devices, &usb);
+        assert_eq!((whole.speed, whole.version.get().as_deref()), (speed, Some("3.20")));
+        assert_eq!(whole.root_hub_speed.get(), Some(BitsPerSec::from_mbit(20_000.0)));
+        assert_eq!(
+            whole.most_speed.get(),
+            Some(BitsPerSec::from_mbit(20_000.0)),
+            "by the number of the bridge"
+        );
+        let other = Usb { device: "5-2".to_owned(), ..Usb::default() };
+        assert_eq!(complete(&devices, &other), other);
+    }
+
+    #[test]
     fn controllers_that_are_told_apart_share_nothing() {
         let mut devices = UsbDevices::from([hub(3, 480.0), hub(4, 5000.0)]);
         for (bus, address) in [(3, "0000:00:14.0"), (4, "0000:08:00.0")] {
@@ -141,6 +226,9 @@ mod tests {
         }
         assert_eq!(port_speed(&devices, &on(3)).get(), Some(BitsPerSec::from_mbit(480.0)));
         let usb = transport(&devices, &on(3));
-        assert_eq!((usb.device.as_str(), usb.pci.map(|pci| pci.to_string()).as_deref()), ("bus 3 device 6", Some("0000:00:14.0")));
+        assert_eq!(
+            (usb.device.as_str(), usb.pci.map(|pci| pci.to_string()).as_deref()),
+            ("bus 3 device 6", Some("0000:00:14.0"))
+        );
     }
 }

@@ -89,6 +89,10 @@ impl Builder<'_> {
                 self.function(*address);
                 address.to_string()
             }
+            Target::Usb(address) => {
+                let device = self.machine.usb.get(address)?;
+                self.usb_storage(APPLICATION, device)
+            }
             Target::Nic(nic) => {
                 self.machine.nics.get(nic)?;
                 self.network(APPLICATION, nic, None, Traffic::ONE);
@@ -172,7 +176,11 @@ fn targets(machine: &Machine) -> Vec<Target> {
         .filter(|(_, mount)| holds_data(mount) && !is_image_type(&mount.fstype))
         .filter(|(_, mount)| seen.insert(identity(mount)))
         .map(|(index, mount)| Target::Mount { index, path: mount.point.clone() });
-    blocks.chain(mounts).chain(endpoint::lone(machine).into_iter().map(Target::Pci)).collect()
+    blocks
+        .chain(mounts)
+        .chain(endpoint::lone(machine).into_iter().map(Target::Pci))
+        .chain(endpoint::lone_usb(machine))
+        .collect()
 }
 
 /// What tells a file system from others: its number, or its source where a text does not tell the number.

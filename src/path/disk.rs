@@ -4,7 +4,9 @@ use super::builder::Builder;
 use super::graph::{Node, Spread};
 use super::{ControllerHop, DeviceHop, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use crate::machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
+use crate::machine::fact::Fact;
 use crate::machine::pci::PciAddress;
+use crate::machine::usb::{self, UsbDevice};
 use crate::units::BitsPerSec;
 
 /// The PCI function that carries a disk's data.
@@ -122,11 +124,32 @@ impl Builder<'_> {
         }
     }
 
+    /// Puts a USB device that stores data below `above`, where no text tells which disk it is. Returns its name.
+    pub(super) fn usb_storage(&mut self, above: Node, device: &UsbDevice) -> String {
+        let usb = usb::transport(&self.machine.usb, device);
+        let block = usb.device.clone();
+        let name =
+            device.product.get().map_or_else(|| block.clone(), |product| format!("{product} ({block})"));
+        let medium = DeviceHop {
+            block: block.clone(),
+            model: device.product.clone(),
+            size: Fact::default(),
+            rotational: Fact::default(),
+            is_hard_disk: false,
+            synthetic: None,
+        };
+        let hop = (HopId::new(HopKind::Device, &block), name, HopSpec::Device(medium));
+        if let Some(node) = self.chain(above, [hop]) {
+            self.carrier(node, &block, &Transport::Usb(usb));
+        }
+        format!("USB device {block}")
+    }
+
     fn carrier(&mut self, medium: Node, block: &str, transport: &Transport) {
         let interfaces = match transport {
             Transport::Sata(sata) => vec![sata_link(block, sata)],
             Transport::Sas(sas) => std::iter::once(sas_link(block, sas)).chain(expander(sas)).collect(),
-            Transport::Usb(usb) => vec![usb_link(block, usb)],
+            Transport::Usb(usb) => vec![usb_link(block, &usb::complete(&self.machine.usb, usb))],
             _ => Vec::new(),
         };
         let controller = self.controller_of(block, transport);

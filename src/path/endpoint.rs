@@ -6,9 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::disk;
+use super::{Target, disk};
 use crate::machine::Machine;
+use crate::machine::block::Transport;
 use crate::machine::pci::{PciAddress, PciDevice, PortType};
+use crate::machine::usb::UsbDevice;
 
 /// The endpoints of a captured machine that get a path of their own, one for each link and kind of function: every
 /// endpoint with a PCI Express link where no text tells of block devices, else those storage and network controllers
@@ -31,6 +33,24 @@ pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
     };
     let lone = machine.pci.values().filter(is_lone);
     lone.filter(|device| seen.insert(group(device))).map(|device| device.address).collect()
+}
+
+/// USB devices that store data and are no known disk.
+pub(super) fn lone_usb(machine: &Machine) -> Vec<Target> {
+    if machine.captured.is_none() {
+        return Vec::new();
+    }
+    let disks: BTreeSet<&str> = machine
+        .block
+        .values()
+        .filter_map(|device| match &device.transport {
+            Transport::Usb(usb) => Some(usb.device.as_str()),
+            _ => None,
+        })
+        .collect();
+    let is_disk = |device: &UsbDevice| device.name.value().is_some_and(|name| disks.contains(name.as_str()));
+    let lone = machine.usb.values().filter(|device| device.is_storage() && !is_disk(device));
+    lone.map(|device| Target::Usb(device.address)).collect()
 }
 
 /// The functions that a disk or an interface hangs on.

@@ -52,6 +52,8 @@ pub enum Target {
     },
     /// A PCI function.
     Pci(crate::machine::pci::PciAddress),
+    /// A USB device that stores data, of which no block device is known. Only machines out of captures have them.
+    Usb(crate::machine::usb::UsbAddress),
     /// A network interface.
     Nic(String),
 }

@@ -50,3 +50,47 @@ fn is_half(hop: &Hop) -> bool {
     link.not_a_wire.is_none()
         && !(ends.iter().any(|end| runs(&end.link)) && ends.iter().all(|end| is_known(end)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ceiling::Direction;
+    use crate::machine::capture::Captured;
+    use crate::machine::fact::Fact;
+    use crate::verdict::testing::{Sketch, link};
+    use crate::verdict::{Code, Confidence};
+
+    /// A drive of four lanes that has two, of which the port does not say how fast it could be.
+    fn half(is_captured: bool) -> Sketch {
+        let mut link = link((3, 2), (3, 4), (3, 4));
+        if let Some(port) = &mut link.port {
+            port.link.max_speed = Fact::default();
+        }
+        let mut sketch = Sketch::drive(link);
+        sketch.machine.captured = is_captured.then(Captured::default);
+        sketch
+    }
+
+    #[test]
+    fn a_verdict_from_half_the_facts_is_less_sure_and_says_so() {
+        let finding = half(true).finding(Code::LinkWidthDegraded).expect("lanes are missing");
+        assert_eq!(finding.confidence, Confidence::Medium);
+        let said = finding.evidence.iter().any(|evidence| evidence.value == "not in the capture");
+        assert!(said, "{:?}", finding.evidence);
+        let verdict = half(true).judge();
+        assert!(verdict.paths[0].confidence.get(&Direction::Read) >= Some(&Confidence::Medium));
+    }
+
+    #[test]
+    fn a_machine_that_answers_itself_has_no_halves() {
+        let finding = half(false).finding(Code::LinkWidthDegraded).expect("lanes are missing");
+        assert_eq!(finding.confidence, Confidence::High);
+    }
+
+    #[test]
+    fn a_whole_link_of_a_capture_is_as_sure_as_any() {
+        let mut sketch = Sketch::drive(link((3, 2), (3, 4), (3, 4)));
+        sketch.machine.captured = Some(Captured::default());
+        let finding = sketch.finding(Code::LinkWidthDegraded).expect("lanes are missing");
+        assert_eq!(finding.confidence, Confidence::High);
+    }
+}

@@ -15,6 +15,9 @@ pub struct Usb {
     pub speed: Fact<BitsPerSec>,
     /// The USB version that the device announces, `…/version` (`3.20`).
     pub version: Fact<String>,
+    /// The fastest rate that its descriptors announce, as `lsusb -v` shows them, or that its maker does; sysfs has none
+    /// of that.
+    pub most_speed: Fact<BitsPerSec>,
     /// The fastest speed of the port's root hub.
     pub root_hub_speed: Fact<BitsPerSec>,
     /// The driver, `uas` or `usb-storage`.
@@ -38,6 +41,7 @@ pub(super) fn read(root: &Root, interface: &str, path: DevicePath<'_>) -> Usb {
         device: device.to_owned(),
         speed: speed(root, dir),
         version: root.text(&format!("{dir}/version")),
+        most_speed: Fact::default(),
         root_hub_speed: root_hub_speed(root, path, device),
         driver: root.link_name(&format!("{driver}/driver")),
         pci: path.pci(),

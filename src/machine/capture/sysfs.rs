@@ -14,13 +14,17 @@ use super::{Part, Rank, Text};
 use crate::machine::Machine;
 use crate::machine::pci::PciAddress;
 use crate::machine::root::Root;
+use crate::machine::snapshot::directories_cost;
 use crate::machine::tree::{Node, Tree};
 
-/// More lines than any listing of the files that narrows reads.
-const MOST_LINES: usize = 200_000;
+/// More lines than any listing of the files that narrows reads: a thousand functions have 20 each.
+const MOST_LINES: usize = 60_000;
 
-/// Longer than any path of `/sys` that matters (`PATH_MAX` is 4096); a tree makes every directory on the way.
+/// Longer than any path of `/sys` that matters (`PATH_MAX` is 4096).
 const LONGEST: usize = 1024;
+
+/// The most bytes of names that a listing may make: a tree makes every directory on the way to a file.
+const MOST_NAMES: usize = 32 << 20;
 
 /// Reads listings of files.
 pub(super) fn read(text: &Text) -> Part {
@@ -46,7 +50,7 @@ pub(super) fn read(text: &Text) -> Part {
         return Part::default();
     }
     let mut tree = tree(links, files);
-    add_names(&mut tree);
+    add_names(&mut tree, Missing::Names);
     let machine = Machine::read(&Root::from_tree(tree));
     if is_empty(&machine) {
         return Part::default();
@@ -63,14 +67,23 @@ fn tree(links: BTreeMap<&str, &str>, files: BTreeMap<&str, String>) -> Tree {
     };
     let mut links: Vec<(&str, &str)> = links.into_iter().collect();
     links.sort_by_key(|(path, _)| path.len());
+    let mut left = MOST_NAMES;
     for (path, target) in links.into_iter().filter(|(_, target)| target.len() <= LONGEST) {
         let (dir, name) = place(&tree, path);
+        // Nothing is known of what they share with others: each directory is counted for every link.
+        let cost = directories_cost("", path).saturating_add(directories_cost("", target));
+        let Some(rest) = left.checked_sub(cost) else { break };
+        left = rest;
         let to = if target.starts_with('/') { target.to_owned() } else { format!("{dir}/{target}") };
         tree.insert(&format!("{dir}/{name}"), Node::Link(target.to_owned()));
         tree.insert(&to, Node::Dir);
     }
+    let mut before = String::new();
+    let mut left = MOST_NAMES;
     for (path, content) in files {
         let (dir, name) = place(&tree, path);
+        let Some(rest) = left.checked_sub(directories_cost(&before, path)) else { break };
+        (left, before) = (rest, path.to_owned());
         tree.insert(&format!("{dir}/{name}"), Node::File(content.into_bytes()));
     }
     tree
@@ -150,36 +163,52 @@ fn is_bus_name(name: &str) -> bool {
     is_domain || is_scsi || is_usb || is_acpi
 }
 
-/// Puts in the links by which devices are found, where a listing has only the places that they lead to.
-fn add_names(tree: &mut Tree) {
-    let mut links: BTreeMap<String, String> = BTreeMap::new();
+/// Which names a tree lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// Any: a listing may have both kinds of path, each for other devices.
+    Names,
+    /// Those of a directory that is not there at all: a record that has it has it whole.
+    Directories,
+}
+
+/// Puts in the links by which devices are found, where only the places are there that they lead to: listings of
+/// `/sys/devices`, and collectors that copy `/sys/block/*/queue` and no links.
+pub(super) fn add_names(tree: &mut Tree, missing: Missing) {
+    let mut links: Vec<(&str, &str, String)> = Vec::new();
     for (path, _) in tree.iter() {
         let Some((dir, name)) = path.rsplit_once('/') else { continue };
-        if !path.starts_with("/sys/devices/") {
-            continue;
-        }
-        if name.matches(':').count() == 2 && name.parse::<PciAddress>().is_ok() {
-            links.insert(format!("/sys/bus/pci/devices/{name}"), path.to_owned());
-        }
-        let is_in = |class: &str| dir.rsplit('/').next() == Some(class);
-        if is_in("block") {
-            links.insert(format!("/sys/class/block/{name}"), path.to_owned());
-        }
-        if is_in("net") {
-            links.insert(format!("/sys/class/net/{name}"), path.to_owned());
+        if dir == "/sys/block" {
+            links.push(("/sys/class/block", name, path.to_owned()));
         }
         if path == "/sys/devices/virtual/dmi/id" {
-            links.insert("/sys/class/dmi/id".to_owned(), path.to_owned());
+            links.push(("/sys/class/dmi", name, path.to_owned()));
+        }
+        if path.starts_with("/sys/devices/") {
+            links.extend(directory_of(dir, name).map(|class| (class, name, path.to_owned())));
         }
     }
-    let blocks = tree.list("/sys/block").unwrap_or_default();
-    links.extend(
-        blocks.into_iter().map(|name| (format!("/sys/class/block/{name}"), format!("/sys/block/{name}"))),
-    );
+    let links: Vec<(String, String)> = links
+        .into_iter()
+        .filter(|(class, ..)| missing == Missing::Names || tree.resolve(class).is_err())
+        .map(|(class, name, to)| (format!("{class}/{name}"), to))
+        .collect();
     for (at, to) in links {
         if tree.resolve(&at).is_err() && tree.read_link(&at).is_err() {
             tree.insert(&at, Node::Link(to));
         }
+    }
+}
+
+/// The directory that lists a device which lies in `dir` as `name`.
+fn directory_of(dir: &str, name: &str) -> Option<&'static str> {
+    match dir.rsplit('/').next() {
+        Some("block") => Some("/sys/class/block"),
+        Some("net") => Some("/sys/class/net"),
+        _ if name.matches(':').count() == 2 && name.parse::<PciAddress>().is_ok() => {
+            Some("/sys/bus/pci/devices")
+        }
+        _ => None,
     }
 }
 
@@ -227,6 +256,16 @@ mod tests {
         assert_eq!(device.parent, Some(address("00:01.0")));
         assert_eq!(device.id.get().map(|id| id.to_string()).as_deref(), Some("144d:a808"));
         assert_eq!(part.machine.block.keys().collect::<Vec<_>>(), ["sda"]);
+    }
+
+    #[test]
+    fn deep_paths_cannot_take_more_memory_than_the_limit() {
+        let deep: String = (0..4000).map(|line| format!("/sys/{line}{}:1\n", "/a".repeat(500))).collect();
+        let mut files = BTreeMap::new();
+        files.extend(deep.lines().filter_map(parse_line).map(|(path, _)| (path, String::new())));
+        assert_eq!(files.len(), 4000);
+        let names: usize = tree(BTreeMap::new(), files).iter().map(|(path, _)| path.len()).sum();
+        assert!((MOST_NAMES / 2..=MOST_NAMES).contains(&names), "{names}");
     }
 
     #[test]

@@ -6,14 +6,12 @@
 //! The first entry is [`MANIFEST`]; every other is a path of the machine without its leading slash. A symbolic link is
 //! a link entry, and an entry without any permission (mode 0) stands for something that could not be read.
 
-mod directory;
 mod read;
 pub mod redact;
 mod write;
 
-pub use directory::read_directory;
 pub use read::read;
-pub(in crate::machine) use read::{Budget, check_manifest, read_archive};
+pub(in crate::machine) use read::{Budget, check_manifest, directories_cost, read_archive};
 pub use write::write;
 
 use std::io;
@@ -59,11 +57,6 @@ pub enum SnapshotError {
         "this is no snapshot: it is neither a tar archive nor zstd data\nhint: make one with `narrows snapshot -o FILE`"
     )]
     NotASnapshot,
-    /// The directory has no part of a machine in it.
-    #[error(
-        "this directory is no record: it has no sys, proc or dev in it\nhint: name the directory that they are in"
-    )]
-    EmptyDirectory,
     /// The directory is the root of a running machine.
     #[error(
         "this directory is a running machine, not a record\nhint: leave out --from to look at this machine"

@@ -144,7 +144,7 @@ fn entries(mut archive: Archive<impl Read>) -> Result<Tree, SnapshotError> {
 
 /// The bytes of names that a path adds: its own and those of the directories above it that the path before it did not
 /// have. A tree makes every directory that is missing, so a deep path costs more than its length.
-fn directories_cost(before: &str, path: &str) -> usize {
+pub(in crate::machine) fn directories_cost(before: &str, path: &str) -> usize {
     let common = before.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
     let above: usize = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > common).sum();
     path.len().saturating_add(above)

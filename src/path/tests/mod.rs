@@ -1,6 +1,7 @@
 //! Paths over machines that are put together by hand. Real trees are in `tests/machines`.
 
 mod attached;
+mod captured;
 mod chipset;
 mod links;
 mod network;

@@ -6,11 +6,12 @@ use crate::path::{Hop, HopKind, HopSpec};
 
 use super::super::attribution::{Attribution, Cause, peers};
 use super::super::case::Case;
-use super::super::finding::{Code, Finding, Severity};
+use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
 use super::super::trust::Audit;
 use super::{Context, Judged};
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let slow_usb = judged.subject.path.hops.iter().filter_map(slower_than_its_port);
     judged
         .limits_of_kind(HopKind::Device)
         .into_iter()
@@ -28,7 +29,27 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
             .with_confidence(limit.confidence)
             .with_evidence(limit.evidence.clone())
         })
+        .chain(slow_usb)
         .collect()
+}
+
+/// A USB device that runs at the most that it announces, on a port that can do more.
+fn slower_than_its_port(hop: &Hop) -> Option<Finding> {
+    let HopSpec::Usb(usb) = &hop.spec else { return None };
+    let (speed, most, port) = (usb.speed.value()?, usb.most_speed.value()?, usb.root_hub_speed.value()?);
+    (speed.get() >= most.get() && port.get() > speed.get()).then(|| {
+        let summary = format!(
+            "USB device {} runs at {speed}, the most that it can do; its port can do {port}.",
+            usb.device
+        );
+        Finding::about(Code::DeviceLimited, Severity::Info, hop, summary)
+            .with_confidence(Confidence::High)
+            .with_evidence([
+                Evidence::from_fact("negotiated speed", &usb.speed),
+                Evidence::from_fact("fastest speed of the device", &usb.most_speed),
+                Evidence::from_fact("fastest speed of the port", &usb.root_hub_speed),
+            ])
+    })
 }
 
 fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {

@@ -101,6 +101,7 @@ fn evidence(kind: &str, need: &str, sources: &BTreeSet<String>) -> Evidence {
 
 #[cfg(test)]
 mod tests {
+    use crate::machine::capture::{Captured, Gap};
     use crate::machine::fact::{Fact, Source};
     use crate::verdict::testing::{Sketch, link};
     use crate::verdict::{Code, Severity};
@@ -123,6 +124,23 @@ mod tests {
         let [evidence] = partial[0].evidence.as_slice() else { panic!("{:?}", partial[0].evidence) };
         assert_eq!(evidence.value, "2 files need root, this one for example");
         assert_eq!(evidence.source, "/sys/bus/pci/devices/0000:00:1c.0/config");
+    }
+
+    #[test]
+    fn what_a_capture_lacks_is_named_with_what_to_run() {
+        let mut sketch = Sketch::drive(link((3, 4), (3, 4), (3, 4)));
+        let gap = |bus: u8| Gap {
+            what: format!("the link registers of 0000:0{bus}:00.0"),
+            run: "sudo lspci -vvv".to_owned(),
+        };
+        let gaps = (1..=5).map(gap).collect();
+        sketch.machine.captured = Some(Captured { gaps, ..Captured::default() });
+        let finding = sketch.finding(Code::PartialInput).expect("facts are missing");
+        let [evidence] = finding.evidence.as_slice() else { panic!("{:?}", finding.evidence) };
+        assert!(evidence.value.ends_with("0000:03:00.0 and 2 more"), "{}", evidence.value);
+        assert_eq!(evidence.source, "sudo lspci -vvv");
+        let [advice] = finding.advice.as_slice() else { panic!("{:?}", finding.advice) };
+        assert!(advice.action.starts_with("Run `sudo lspci -vvv` there"), "{}", advice.action);
     }
 
     #[test]

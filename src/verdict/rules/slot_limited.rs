@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::fact::Fact;
+use crate::machine::fact::{Fact, Source};
 use crate::path::{HopId, LinkPort};
 use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
 use super::super::case::Case;
-use super::super::finding::{Advice, Code, Confidence, Finding, Severity};
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::{Claim, Link, wires};
 use super::super::sentence::capitalised;
@@ -23,8 +23,38 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
         .iter()
         .filter(|link| link.moves_data() && !link.is_chipset_uplink(judged))
         .filter(|link| !link_width_degraded::fires_for(judged, link))
-        .filter_map(|link| check_link(context, judged, link))
+        .filter_map(|link| check_link(context, judged, link).or_else(|| said_to_be_less(judged, link)))
         .collect()
+}
+
+/// A drive or adapter of which a text says that its link is downgraded, and not of what. That the port can do no more
+/// is the likelier reading: most links are as good as their slots.
+fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let (speed, width) = (link.speed()?, link.width()?);
+    let end = &link.link.device.link;
+    let said = [said_less(&end.max_speed), said_less(&end.max_width)].into_iter().flatten().next()?;
+    if !link.is_storage() || link.port.is_some_and(says_its_most) || !judged.is_limit(link.index) {
+        return None;
+    }
+    let summary = format!(
+        "{} runs {width} at {speed}, less than its device can do, as the text says; the slot is the likely reason.",
+        capitalised(&link.place())
+    );
+    let advice = "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
+    Some(
+        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+            .with_confidence(Confidence::Low)
+            .with_evidence([Evidence::new("what the device can do", said.1, said.0.as_str())])
+            .with_evidence(link.speed_evidence())
+            .with_advice([Advice::new(advice)]),
+    )
+}
+
+fn said_less<T>(most: &Fact<T>) -> Option<(&Source, &str)> {
+    match most {
+        Fact::Garbled { source, raw } if raw.contains("downgraded") => Some((source, raw)),
+        _ => None,
+    }
 }
 
 /// What the slot offers, and whether that is known from the port or only seen in the negotiated link.

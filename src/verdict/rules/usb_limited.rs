@@ -3,7 +3,8 @@
 //! A device that knows USB 3 and is connected at 480 Mbit/s announces version 2.10 or later (USB 3.2 specification,
 //! section 9.2.6.6): a cable without the fast pairs, or a USB 2 port. That can be changed. At a fast speed below the
 //! port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the narrows, and
-//! `info` where the drive behind it may be slower.
+//! `info` where the drive behind it may be slower. Where a capture has the descriptors of the device, or its chip is known,
+//! that can be told: a connection below what device and port can both do is a `fault`.
 
 use crate::ceiling::usb;
 use crate::machine::block::Usb;
@@ -26,10 +27,19 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
     hops.filter_map(|(index, hop)| {
         let HopSpec::Usb(usb) = &hop.spec else { return None };
         let speed = *usb.speed.value()?;
-        if speed.get() <= HIGH_SPEED * 1e6 && announces_usb3(usb) {
+        let most = usb.most_speed.value().map_or(0.0, |most| most.get());
+        if speed.get() <= HIGH_SPEED * 1e6 && (announces_usb3(usb) || most >= SUPER_SPEED * 1e6) {
             return Some(slow_cable(judged, index, hop, usb));
         }
-        judged.limited_by(index).next().map(|(_, limit)| narrows(hop, usb, speed, limit))
+        let port = usb.root_hub_speed.value().map_or(0.0, |port| port.get());
+        if most.min(port) > speed.get() {
+            return Some(below_both(judged, index, hop, usb, BitsPerSec::new(most.min(port))));
+        }
+        // Where the device is known to set it, `device_limited` says so.
+        let is_known = most > 0.0 && most <= speed.get() && port > speed.get();
+        let mut limits = judged.limited_by(index);
+        let limit = limits.find(|(_, limit)| !is_known || limit.severity() != Severity::Info);
+        limit.map(|(_, limit)| narrows(hop, usb, speed, limit))
     })
     .collect()
 }
@@ -49,19 +59,46 @@ fn evidence(usb: &Usb) -> Vec<Evidence> {
     vec![
         Evidence::from_fact("negotiated speed", &usb.speed),
         Evidence::from_fact("version that the device announces", &usb.version),
+        Evidence::from_fact("fastest speed of the device", &usb.most_speed),
         Evidence::from_fact("fastest speed of the port", &usb.root_hub_speed),
         Evidence::from_fact("driver", &usb.driver),
     ]
 }
 
+/// Device and port can do more than the connection does. Whose fault that is cannot be seen from here, but it is no
+/// property of the device.
+fn below_both(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb, both: BitsPerSec) -> Finding {
+    let speed = usb.speed.value().map(ToString::to_string).unwrap_or_default();
+    let summary =
+        format!("USB device {} runs at {speed}, although device and port can both do {both}.", usb.device);
+    let fast = Usb { speed: Fact::known(both, usb.most_speed.source().as_str()), ..usb.clone() };
+    let better = usb::of_usb(&fast);
+    let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
+    Finding::about(Code::UsbLimited, Severity::Fault, hop, summary)
+        .with_confidence(Confidence::Medium)
+        .with_evidence(evidence(usb))
+        .with_advice([
+            Advice::with_gain(
+                format!("Use a cable that is made for {both}, short and directly in the port."),
+                gain,
+            ),
+            Advice::new(
+                "If that does not help, update the firmware of controller and enclosure, and the kernel.",
+            ),
+        ])
+}
+
 fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb) -> Finding {
     let speed = usb.speed.value().map(ToString::to_string).unwrap_or_default();
     let version = usb.version.value().map(String::as_str).unwrap_or_default().trim();
-    let summary = format!(
-        "USB device {} runs at {speed} and announces USB {version}, which only devices with USB 3 do: cable or port \
-         lack the fast pairs.",
-        usb.device
-    );
+    let which = if announces_usb3(usb) {
+        format!("and announces USB {version}, which only devices with USB 3 do")
+    } else {
+        let most = usb.most_speed.value().map(ToString::to_string).unwrap_or_default();
+        format!("and can do {most}")
+    };
+    let summary =
+        format!("USB device {} runs at {speed} {which}: cable or port lack the fast pairs.", usb.device);
     // What every USB 3 device can do; whether this one can do more is not known.
     let fast = Usb { speed: Fact::known(BitsPerSec::from_mbit(SUPER_SPEED), "USB 3.0"), ..usb.clone() };
     let better = usb::of_usb(&fast);
@@ -106,6 +143,7 @@ mod tests {
             device: "2-1".to_owned(),
             speed: rate(speed),
             version: Fact::known(version.to_owned(), "version"),
+            most_speed: Fact::default(),
             root_hub_speed: rate(port),
             driver: Fact::known("usb-storage".to_owned(), "driver"),
             pci: None,
@@ -121,6 +159,42 @@ mod tests {
         // 5 Gbit/s through usb-storage carry 414 MB/s, and the path had 48.
         let gain = finding.advice[0].gain_bytes_per_second.map(|gain| (gain.get() / 1e6).round());
         assert_eq!(gain, Some(366.0));
+    }
+
+    /// A device that can do `most`, in a port that can do `port`.
+    fn able(speed: f64, most: f64, port: f64) -> Sketch {
+        path(speed, "3.10", port, None).change(move |hop| {
+            if let HopSpec::Usb(usb) = &mut hop.spec {
+                usb.most_speed = Fact::known(BitsPerSec::from_mbit(most), "lsusb -v");
+            }
+        })
+    }
+
+    #[test]
+    fn a_connection_below_what_device_and_port_can_do_is_a_fault() {
+        let finding = able(5000.0, 20_000.0, 10_000.0).finding(Code::UsbLimited).expect("a slow connection");
+        assert_eq!(finding.severity, Severity::Fault);
+        assert!(finding.summary.contains("both do 10 Gbit/s"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_device_that_can_do_no_more_is_the_limit_and_not_its_connection() {
+        let slow = able(5000.0, 5000.0, 10_000.0);
+        assert_eq!(slow.finding(Code::UsbLimited), None);
+        assert_eq!(slow.finding(Code::DeviceLimited).map(|finding| finding.severity), Some(Severity::Info));
+        let full = able(10_000.0, 10_000.0, 10_000.0);
+        assert_eq!(full.finding(Code::DeviceLimited), None);
+    }
+
+    #[test]
+    fn a_chip_known_to_do_usb_3_at_480_megabits_is_a_fault_without_its_version() {
+        let sketch = able(480.0, 10_000.0, 480.0).change(|hop| {
+            if let HopSpec::Usb(usb) = &mut hop.spec {
+                usb.version = Fact::default();
+            }
+        });
+        let finding = sketch.finding(Code::UsbLimited).expect("a slow cable");
+        assert!(finding.summary.contains("can do 10 Gbit/s: cable or port"), "{}", finding.summary);
     }
 
     #[test]

@@ -24,23 +24,25 @@ pub(super) fn parse(text: &Text) -> Option<Cpus> {
     get("CPU(s)").filter(|_| get("Architecture").is_some() || get("Socket(s)").is_some())?;
     let source = |name: &str| text.source(pairs.get(name).map_or(1, |(_, line)| *line));
     let number = |name: &str| get(name).and_then(|text| text.parse::<u32>().ok()).filter(|count| *count > 0);
-    let known = |name: &str, value: Option<u32>| value.map_or_else(Fact::default, |v| Fact::known(v, source(name)));
+    let known =
+        |name: &str, value: Option<u32>| value.map_or_else(Fact::default, |v| Fact::known(v, source(name)));
     let sockets = number("Socket(s)");
     let cores = number("Core(s) per socket").and_then(|cores| cores.checked_mul(sockets?));
     let online = get("On-line CPU(s) list").and_then(parse_list);
     let info = parse_cpuinfo(&as_cpuinfo(get));
     Some(Cpus {
         model: said(get("Model name"), source("Model name")),
-        signature: info.signature.map_or_else(Fact::default, |found| Fact::known(found, source("CPU family"))),
+        signature: info
+            .signature
+            .map_or_else(Fact::default, |found| Fact::known(found, source("CPU family"))),
         flags: info.flags,
         online: online.map_or_else(Fact::default, |list| Fact::known(list, source("On-line CPU(s) list"))),
         cores: known("Core(s) per socket", cores),
         sockets: known("Socket(s)", sockets),
         nodes: nodes(&pairs, text),
         memory: Fact::<Bytes>::default(),
-        hypervisor: get("Hypervisor vendor").map_or_else(Fact::default, |name| {
-            Fact::known(name.to_owned(), source("Hypervisor vendor"))
-        }),
+        hypervisor: get("Hypervisor vendor")
+            .map_or_else(Fact::default, |name| Fact::known(name.to_owned(), source("Hypervisor vendor"))),
     })
 }
 
@@ -53,8 +55,10 @@ fn said(value: Option<&str>, source: String) -> Fact<String> {
 
 /// The numbers and flags as `/proc/cpuinfo` writes them, for its parser.
 fn as_cpuinfo<'a>(get: impl Fn(&str) -> Option<&'a str>) -> String {
-    let line = |name: &str, from: &str| get(from).map(|value| format!("{name} : {value}\n")).unwrap_or_default();
-    let all = [("cpu family", "CPU family"), ("model", "Model"), ("stepping", "Stepping"), ("flags", "Flags")];
+    let line =
+        |name: &str, from: &str| get(from).map(|value| format!("{name} : {value}\n")).unwrap_or_default();
+    let all =
+        [("cpu family", "CPU family"), ("model", "Model"), ("stepping", "Stepping"), ("flags", "Flags")];
     all.iter().map(|(name, from)| line(name, from)).collect()
 }
 
@@ -86,7 +90,12 @@ fn pairs(text: &Text) -> Pairs {
 /// The text behind a key of JSON. lscpu prints no escapes in what is of interest.
 fn json_value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(key)?;
-    rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?.split_once('"').map(|(value, _)| value)
+    rest.trim_start()
+        .strip_prefix(':')?
+        .trim_start()
+        .strip_prefix('"')?
+        .split_once('"')
+        .map(|(value, _)| value)
 }
 
 /// Reads `NUMA node0 CPU(s): 0-63,128-191`.

@@ -11,17 +11,17 @@ use crate::machine::cpu::{Cpus, parse_cpuinfo};
 use crate::machine::fact::Fact;
 
 /// Reads what these tools printed in `text`. Each is a part of its own: they are believed differently.
-pub(super) fn read_lscpu(text: &Text) -> Part {
+pub fn read_lscpu(text: &Text) -> Part {
     part("lscpu", Rank::Summary, lscpu::parse(text))
 }
 
 /// Reads `numactl -H`.
-pub(super) fn read_numactl(text: &Text) -> Part {
+pub fn read_numactl(text: &Text) -> Part {
     part("numactl -H", Rank::Summary, numactl::parse(text))
 }
 
 /// Reads `/proc/meminfo` or `free`.
-pub(super) fn read_memory(text: &Text) -> Part {
+pub fn read_memory(text: &Text) -> Part {
     let memory = memory::meminfo(text).map(|memory| ("/proc/meminfo", Rank::Raw, memory));
     let memory = memory.or_else(|| memory::free(text).map(|memory| ("free", Rank::Summary, memory)));
     let Some((kind, rank, memory)) = memory else { return Part::default() };
@@ -29,7 +29,7 @@ pub(super) fn read_memory(text: &Text) -> Part {
 }
 
 /// Reads `/proc/cpuinfo`.
-pub(super) fn read_cpuinfo(text: &Text) -> Part {
+pub fn read_cpuinfo(text: &Text) -> Part {
     part("/proc/cpuinfo", Rank::Raw, parse_info(text))
 }
 
@@ -57,7 +57,8 @@ fn parse_info(text: &Text) -> Option<Cpus> {
     let source = text.source(first);
     // Another tool's line `processor: 0` has none of this behind it.
     let model = info.model?;
-    let signature = info.signature.map_or_else(Fact::default, |signature| Fact::known(signature, source.as_str()));
+    let signature =
+        info.signature.map_or_else(Fact::default, |signature| Fact::known(signature, source.as_str()));
     let online: std::collections::BTreeSet<u32> = numbers.into_iter().map(|(_, cpu)| cpu).collect();
     Some(Cpus {
         model: Fact::known(model, source.as_str()),

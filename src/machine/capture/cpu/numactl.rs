@@ -45,7 +45,8 @@ fn take_node(nodes: &mut BTreeMap<u32, NumaNode>, node: &str, what: &str, source
     } else if let Some(size) = what.strip_prefix("size:").and_then(|size| size.trim().strip_suffix(" MB")) {
         let memory = size.trim().parse::<u32>().ok();
         let node = nodes.entry(id).or_insert_with(|| NumaNode { id, ..NumaNode::default() });
-        node.memory = memory.map_or_else(Fact::default, |mib| Fact::known(Bytes::from_mib(mib.into()), source()));
+        node.memory =
+            memory.map_or_else(Fact::default, |mib| Fact::known(Bytes::from_mib(mib.into()), source()));
     }
 }
 

@@ -66,7 +66,8 @@ impl Disks {
 
 /// A controller of libata speaks: its hosts come next.
 pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
-    let is_libata = ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
+    let is_libata =
+        ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
     if is_libata {
         boot.disks.controller = Some(device.address);
         if let Some(rate) = parse_ahci(device.rest) {
@@ -93,32 +94,32 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
         return number.is_some_and(|number| take_port(boot, number, what, line));
     }
     if let Some((host, driver)) = message.strip_prefix("scsi host").and_then(|rest| rest.split_once(": ")) {
-        return host.parse().is_ok_and(|host| take_host(boot, host, driver));
+        return host.parse().is_ok_and(|host| take_host(boot, host, driver, line));
     }
     if let Some((at, what)) = message.strip_prefix("scsi ").and_then(|rest| rest.split_once(": ")) {
         let Some(model) = what.strip_prefix("Direct-Access").and_then(parse_inquiry) else { return false };
         boot.disks.disks.entry(at.to_owned()).or_default().model = line.known(model);
         return true;
     }
-    let Some((at, what)) = message.strip_prefix("sd ").and_then(|rest| rest.split_once(": [")) else { return false };
+    let Some((at, what)) = message.strip_prefix("sd ").and_then(|rest| rest.split_once(": [")) else {
+        return false;
+    };
     take_disk(boot, at, what, line)
 }
 
-fn take_host(boot: &mut Boot, host: u32, driver: &str) -> bool {
+fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool {
     let disks = &mut boot.disks;
     let is_libata = ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| driver.starts_with(name));
     if is_libata {
         disks.waiting.push_back((host, disks.controller));
     }
-    is_libata || boot.usb.is_host(driver).is_some_and(|device| {
-        boot.disks.set_usb(host, device);
-        true
-    })
+    is_libata || super::usb::set_host(boot, host, driver, line)
 }
 
 fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool {
     if what.starts_with("SATA max") || what.starts_with("PATA max") || what.starts_with("DUMMY") {
-        let (host, pci) = boot.disks.waiting.pop_front().map_or((None, None), |(host, pci)| (Some(host), pci));
+        let (host, pci) =
+            boot.disks.waiting.pop_front().map_or((None, None), |(host, pci)| (Some(host), pci));
         let most = pci.and_then(|pci| boot.disks.port_speeds.get(&pci).cloned()).unwrap_or_default();
         boot.disks.ports.insert(number, Port { host, pci, most, ..Port::default() });
         return true;
@@ -127,7 +128,8 @@ fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool 
         boot.disks.ports.entry(number).or_default().speed = line.known(rate);
         return true;
     }
-    if let Some(rate) = what.split_once("limiting SATA link speed to ").and_then(|(_, rate)| parse_rate(rate)) {
+    if let Some(rate) = what.split_once("limiting SATA link speed to ").and_then(|(_, rate)| parse_rate(rate))
+    {
         let megabits = (rate.get() / 1e6).round();
         let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
         // The rates of SATA are three, and fit.
@@ -137,7 +139,9 @@ fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool 
         }
         return true;
     }
-    if what.starts_with("hard resetting link") && boot.disks.ports.get(&number).is_some_and(|p| p.speed.value().is_some()) {
+    if what.starts_with("hard resetting link")
+        && boot.disks.ports.get(&number).is_some_and(|p| p.speed.value().is_some())
+    {
         let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
         boot.event_of(&format!("ata{number}"), pci, LogKind::SataReset, line);
         return true;
@@ -216,7 +220,13 @@ pub(super) fn finish(boot: &mut Boot) {
             continue;
         }
         let model = port.and_then(|(_, port)| port.model.clone()).unwrap_or_else(|| disk.model.clone());
-        let device = BlockDevice { name: name.clone(), size: disk.size.clone(), model, transport, ..BlockDevice::default() };
+        let device = BlockDevice {
+            name: name.clone(),
+            size: disk.size.clone(),
+            model,
+            transport,
+            ..BlockDevice::default()
+        };
         boot.machine.block.insert(name, device);
     }
 }

@@ -110,7 +110,9 @@ fn take_own_link(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool 
         return true;
     }
     let own = ["(PCIe:", "(PCI Express:", "PCI-Express: Speed "].iter().find_map(|key| rest.split_once(key));
-    let Some(link) = own.and_then(|(_, link)| parse_link(&link.replacen("Gb/s", "GT/s", 1))) else { return false };
+    let Some(link) = own.and_then(|(_, link)| parse_link(&link.replacen("Gb/s", "GT/s", 1))) else {
+        return false;
+    };
     let end = &mut entry(boot, device.address).link;
     (end.current_speed, end.current_width) = (line.known(link.speed), line.known(link.width));
     true

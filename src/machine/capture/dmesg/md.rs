@@ -9,7 +9,8 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
     if let Some(rest) = line.message.strip_prefix("md: ") {
         return take_sync(boot, rest, line);
     }
-    let Some((personality, rest)) = line.message.strip_prefix("md/").and_then(|rest| rest.split_once(':')) else {
+    let Some((personality, rest)) = line.message.strip_prefix("md/").and_then(|rest| rest.split_once(':'))
+    else {
         return false;
     };
     let Some((name, what)) = rest.split_once(": ") else { return false };
@@ -23,7 +24,9 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
         array.degraded = line.known(all.saturating_sub(ready));
         return true;
     }
-    if let Some(member) = what.strip_prefix("device ").and_then(|rest| rest.split_once(" operational as raid disk")) {
+    if let Some(member) =
+        what.strip_prefix("device ").and_then(|rest| rest.split_once(" operational as raid disk"))
+    {
         array(boot, name).members.insert(member.0.to_owned(), line.known("in_sync".to_owned()));
         return true;
     }
@@ -41,7 +44,9 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
 
 fn is_array(name: &str) -> bool {
     name.len() <= 32
-        && name.strip_prefix("md").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '_'))
+        && name
+            .strip_prefix("md")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '_'))
 }
 
 fn array<'b>(boot: &'b mut Boot, name: &str) -> &'b mut MdArray {

@@ -114,7 +114,7 @@ fn device_of(message: &str) -> Option<Device<'_>> {
 }
 
 /// Reads the messages of the kernel in `text`.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut boot = Boot::default();
     let mut before = None;
     stamp::for_each(text, |line| {
@@ -124,7 +124,9 @@ pub(super) fn read(text: &Text) -> Part {
         boot.take(line);
     });
     let says_something = |boot: &Boot| !boot.machine.pci.is_empty() || !boot.log.is_empty();
-    if !says_something(&boot) && let Some(before) = before.filter(says_something) {
+    if !says_something(&boot)
+        && let Some(before) = before.filter(says_something)
+    {
         boot = before;
     }
     if !boot.is_known {

@@ -24,7 +24,9 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
     }
     let lower = what.to_ascii_lowercase();
     let is_down = lower.contains("link is down");
-    let Some(up) = ["link is up", "nic up:"].iter().find_map(|key| lower.split_once(key)).map(|(_, rest)| rest) else {
+    let Some(up) =
+        ["link is up", "nic up:"].iter().find_map(|key| lower.split_once(key)).map(|(_, rest)| rest)
+    else {
         if is_down {
             let nic = entry(boot, name, device, line);
             nic.state = line.known("down".to_owned());

@@ -48,15 +48,23 @@ fn parse_event(what: &str) -> Option<LogKind> {
     if what.starts_with("controller is down; will reset") {
         return Some(LogKind::NvmeDown);
     }
-    let gave_up = ["Removing after probe failure", "Device not ready; aborting", "Disabling device after reset failure"];
+    let gave_up = [
+        "Removing after probe failure",
+        "Device not ready; aborting",
+        "Disabling device after reset failure",
+    ];
     if gave_up.iter().any(|text| what.starts_with(text)) {
         return Some(LogKind::NvmeProbeFailed);
     }
-    if let Some(size) = what.strip_prefix("allocated ").and_then(|rest| rest.split_once(" MiB host memory buffer")) {
+    if let Some(size) =
+        what.strip_prefix("allocated ").and_then(|rest| rest.split_once(" MiB host memory buffer"))
+    {
         return size.0.parse::<u32>().ok().map(|mib| LogKind::HostMemoryBuffer(Bytes::from_mib(mib.into())));
     }
     // `default/read/poll`, before Linux 5.2 `read/write/poll` or, without any, `queues`.
-    let queues = what.strip_suffix(" default/read/poll queues").or_else(|| what.strip_suffix(" read/write/poll queues"));
+    let queues = what
+        .strip_suffix(" default/read/poll queues")
+        .or_else(|| what.strip_suffix(" read/write/poll queues"));
     queues.and_then(|counts| counts.split('/').next()?.trim().parse().ok()).map(LogKind::NvmeQueues)
 }
 
@@ -68,7 +76,10 @@ fn take_namespace(boot: &mut Boot, line: &Line<'_>) -> bool {
     };
     let controller = format!("nvme{number}");
     let is_partition = |word: &str| word.strip_prefix('p').is_some_and(is_number);
-    if !is_controller(&controller) || !is_number(namespace) || !partitions.split_whitespace().all(is_partition) {
+    if !is_controller(&controller)
+        || !is_number(namespace)
+        || !partitions.split_whitespace().all(is_partition)
+    {
         return false;
     }
     let Some(pci) = boot.disks.controller(&controller) else { return false };

@@ -75,7 +75,11 @@ pub(super) fn entry(boot: &mut Boot, address: PciAddress) -> &mut PciDevice {
 }
 
 /// The bridge at `address`, where a message only makes sense of a bridge.
-pub(super) fn bridge_entry<'b>(boot: &'b mut Boot, address: PciAddress, line: &Line<'_>) -> &'b mut PciDevice {
+pub(super) fn bridge_entry<'b>(
+    boot: &'b mut Boot,
+    address: PciAddress,
+    line: &Line<'_>,
+) -> &'b mut PciDevice {
     let device = entry(boot, address);
     if device.class.value().is_none() {
         device.class = line.known(BRIDGE);
@@ -110,7 +114,8 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
         boot.buses.set_root((domain, bus));
         return true;
     }
-    if let Some(group) = device.rest.strip_prefix("Adding to iommu group ").and_then(|text| text.parse().ok()) {
+    if let Some(group) = device.rest.strip_prefix("Adding to iommu group ").and_then(|text| text.parse().ok())
+    {
         entry(boot, device.address).iommu_group = line.known(group);
         return true;
     }
@@ -123,8 +128,11 @@ fn bind(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
     if is_bus || !boot.machine.pci.contains_key(&device.address) && device.driver != "pcieport" {
         return false;
     }
-    let function =
-        if device.driver == "pcieport" { bridge_entry(boot, device.address, line) } else { entry(boot, device.address) };
+    let function = if device.driver == "pcieport" {
+        bridge_entry(boot, device.address, line)
+    } else {
+        entry(boot, device.address)
+    };
     if function.driver.value().is_none_or(|driver| driver != device.driver) {
         function.driver = line.known(device.driver.to_owned());
     }
@@ -153,7 +161,8 @@ fn parse_function(rest: &str) -> Option<Function> {
     let (vendor, product) = id.split_once(':')?;
     let class = rest.split_once("class ")?.1;
     let (class, port) = class.split_once(' ').unwrap_or((class, ""));
-    let class = u32::from_str_radix(class.trim_start_matches("0x"), 16).ok().filter(|class| *class <= 0xff_ffff)?;
+    let class =
+        u32::from_str_radix(class.trim_start_matches("0x"), 16).ok().filter(|class| *class <= 0xff_ffff)?;
     Some(Function {
         id: PciId { vendor: parse_id(vendor)?, device: parse_id(product)? },
         class: if class <= 0xffff { class << 8 } else { class },
@@ -202,7 +211,8 @@ fn parse_bus(text: &str) -> Option<Bus> {
 
 /// A message of a bus: `pci_bus 0000:80: on NUMA node 1`, `pci_bus 0000:00: root bus resource [bus 00-ff]`.
 pub(super) fn take_bus(boot: &mut Boot, line: &Line<'_>) -> bool {
-    let Some((bus, rest)) = line.message.strip_prefix("pci_bus ").and_then(|rest| rest.split_once(": ")) else {
+    let Some((bus, rest)) = line.message.strip_prefix("pci_bus ").and_then(|rest| rest.split_once(": "))
+    else {
         return false;
     };
     let Some(bus) = parse_bus(bus) else { return false };
@@ -230,7 +240,8 @@ pub(super) fn finish(boot: &mut Boot) {
         // A port that is somewhere above is the best that an incomplete log offers.
         let above = || buses.above.get(address).filter(|above| above.domain == bus.0 && above.bus != bus.1);
         device.parent = bridge.or_else(|| above().filter(|_| !is_root)).copied();
-        device.domain_owner = buses.owners.get(&address.domain).filter(|owner| owner.domain != bus.0).copied();
+        device.domain_owner =
+            buses.owners.get(&address.domain).filter(|owner| owner.domain != bus.0).copied();
         // A function of the root complex has no link, although some drivers make one up (`e1000_get_bus_info_ich8lan`).
         if device.parent.is_none() && (is_root || address.bus == 0) && !device.is_bridge() {
             device.link = LinkEnd::default();
@@ -292,7 +303,8 @@ fn mirror(devices: &mut BTreeMap<PciAddress, PciDevice>, bridges: &BTreeMap<Bus,
     for (address, device) in devices {
         let port = bridges.get(&(address.domain, address.bus)).and_then(|bridge| ports.get(bridge));
         // A link leads to device 0 only (PCI Express Base Specification 5.0, section 7.3.1).
-        if let Some((speed, width)) = port.filter(|_| address.device == 0 && device.link.max_speed.value().is_some())
+        if let Some((speed, width)) =
+            port.filter(|_| address.device == 0 && device.link.max_speed.value().is_some())
             && device.link.current_speed.value().is_none()
         {
             device.link.current_speed = speed.clone();

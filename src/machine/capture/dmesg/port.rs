@@ -25,7 +25,8 @@ fn parse_link_up(rest: &str) -> Option<StatedLink> {
     }
     let words = rest.strip_suffix("link up")?;
     let words = || words.split_whitespace();
-    let generation = words().find_map(|word| word.strip_prefix("Gen.").or_else(|| word.strip_prefix("gen-")))?;
+    let generation =
+        words().find_map(|word| word.strip_prefix("Gen.").or_else(|| word.strip_prefix("gen-")))?;
     let width = words().find(|word| word.starts_with('x'))?;
     Some(StatedLink {
         speed: GtPerSec::from_pcie_generation(generation.parse().ok()?)?,

@@ -152,14 +152,19 @@ fn starts_message(line: &str) -> bool {
     let Some((first, rest)) = line.split_once(' ') else { return false };
     match first {
         "DMI:" | "Linux" | "md:" => true,
-        "usb" | "sd" | "scsi" => rest.contains(": "),
-        "nvme" => rest.starts_with("nvme") || rest.starts_with(|c: char| c.is_ascii_hexdigit()),
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
-            name.starts_with("md/") || (name.starts_with("ata") && name.ends_with(|c: char| c.is_ascii_digit()))
+            name.starts_with("md/")
+                || (name.starts_with("ata") && name.ends_with(|c: char| c.is_ascii_digit()))
         }
-        _ => super::device_of(line).is_some(),
+        _ => names_device(rest) || super::device_of(line).is_some(),
     }
+}
+
+/// Whether `rest`, behind the name of a driver, starts with that of a device: `2-1: `, `0000:80: `, `fd500000.pcie: `.
+fn names_device(rest: &str) -> bool {
+    let name = rest.split_once(": ").map_or("", |(name, _)| name);
+    !name.contains(' ') && name.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -225,7 +230,9 @@ mod tests {
 
     #[test]
     fn a_file_without_a_log_has_no_messages() {
-        assert!(messages("01:00.0 Non-Volatile memory controller: Samsung\n\tLnkSta: Speed 8GT/s\n").is_empty());
+        assert!(
+            messages("01:00.0 Non-Volatile memory controller: Samsung\n\tLnkSta: Speed 8GT/s\n").is_empty()
+        );
         assert!(messages(&"word \n".repeat(1000)).is_empty());
     }
 }

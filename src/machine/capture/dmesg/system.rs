@@ -38,8 +38,22 @@ const MAKERS: &[&str] = &[
 ];
 
 /// Words that end the name of a maker.
-const ENDINGS: &[&str] =
-    &["Inc.", "INC.", "Inc", "Ltd.", "Ltd", "LTD", "Corp.", "Corporation", "CORPORATION", "GmbH", "AG", "LLC", "Limited", "Company"];
+const ENDINGS: &[&str] = &[
+    "Inc.",
+    "INC.",
+    "Inc",
+    "Ltd.",
+    "Ltd",
+    "LTD",
+    "Corp.",
+    "Corporation",
+    "CORPORATION",
+    "GmbH",
+    "AG",
+    "LLC",
+    "Limited",
+    "Company",
+];
 
 /// Understands `DMI:`, `Linux version`, `smpboot: CPU0:` and the like.
 pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
@@ -52,11 +66,15 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
         boot.machine.kernel = release.map_or_else(Fact::default, |release| line.known(release.to_owned()));
         return true;
     }
-    if let Some(model) = message.strip_prefix("Machine model: ").or_else(|| message.strip_prefix("OF: fdt: Machine model: ")) {
+    if let Some(model) =
+        message.strip_prefix("Machine model: ").or_else(|| message.strip_prefix("OF: fdt: Machine model: "))
+    {
         boot.machine.dmi.product = line.known(model.trim().to_owned());
         return true;
     }
-    if let Some(processor) = message.strip_prefix("smpboot: CPU0: ").or_else(|| message.strip_prefix("CPU0: ")) {
+    if let Some(processor) =
+        message.strip_prefix("smpboot: CPU0: ").or_else(|| message.strip_prefix("CPU0: "))
+    {
         return take_processor(boot, processor, line);
     }
     if message.contains("callbacks suppressed") && message.starts_with("aer") {
@@ -79,7 +97,9 @@ pub(super) fn is_boot(message: &str) -> bool {
 /// Reads `Memory: 16273276K/16733432K available (…)`: what the kernel may use, of what the firmware lists as memory.
 fn take_memory(boot: &mut Boot, message: &str, line: &Line<'_>) -> bool {
     let whole = message.strip_prefix("Memory: ").and_then(|rest| rest.split_once("K/"));
-    let kib = whole.and_then(|(_, rest)| rest.split_once("K available")).and_then(|(kib, _)| kib.parse::<u64>().ok());
+    let kib = whole
+        .and_then(|(_, rest)| rest.split_once("K available"))
+        .and_then(|(kib, _)| kib.parse::<u64>().ok());
     let Some(bytes) = kib.and_then(|kib| kib.checked_mul(1024)) else { return false };
     boot.machine.cpus.memory = line.known(Bytes::new(bytes));
     true
@@ -130,15 +150,18 @@ fn take_dmi(boot: &mut Boot, text: &str, line: &Line<'_>) -> bool {
 /// Maker and the rest. An unknown maker ends where its company form does, else after its first word.
 fn split_maker(names: &str) -> (&str, &str) {
     let known = MAKERS.iter().find_map(|maker| Some((*maker, names.strip_prefix(maker)?.strip_prefix(' ')?)));
-    known.or_else(|| {
-        let product = names.find('/').unwrap_or(names.len());
-        let ends = names.get(..product)?.match_indices(' ').map(|(place, _)| place);
-        let end = ends.filter(|place| ENDINGS.iter().any(|ending| {
-            names.get(..*place).is_some_and(|maker| maker.ends_with(ending))
-        }));
-        let place = end.last()?;
-        Some((names.get(..place)?, names.get(place + 1..)?))
-    }).or_else(|| names.split_once(' ')).unwrap_or((names, ""))
+    known
+        .or_else(|| {
+            let product = names.find('/').unwrap_or(names.len());
+            let ends = names.get(..product)?.match_indices(' ').map(|(place, _)| place);
+            let mut end = ends.filter(|place| {
+                ENDINGS.iter().any(|ending| names.get(..*place).is_some_and(|maker| maker.ends_with(ending)))
+            });
+            let place = end.next_back()?;
+            Some((names.get(..place)?, names.get(place + 1..)?))
+        })
+        .or_else(|| names.split_once(' '))
+        .unwrap_or((names, ""))
 }
 
 /// Product and board. Either may hold slashes: where both are the same they are halves, else the board is what follows
@@ -162,13 +185,28 @@ mod tests {
         for (names, want) in [
             ("Supermicro X9SCL/X9SCM/X9SCL/X9SCM", ("Supermicro", "X9SCL/X9SCM", "X9SCL/X9SCM")),
             ("Dell Inc. PowerEdge R740/00WGD1", ("Dell Inc.", "PowerEdge R740", "00WGD1")),
-            ("Gigabyte Technology Co., Ltd. X570 AORUS ELITE/X570 AORUS ELITE", ("Gigabyte Technology Co., Ltd.", "X570 AORUS ELITE", "X570 AORUS ELITE")),
-            ("To Be Filled By O.E.M. To Be Filled By O.E.M./Z370 Extreme4", ("To Be Filled By O.E.M.", "To Be Filled By O.E.M.", "Z370 Extreme4")),
-            ("Micro-Star International Co., Ltd MS-7C02/B450 TOMAHAWK MAX (MS-7C02)", ("Micro-Star International Co., Ltd", "MS-7C02", "B450 TOMAHAWK MAX (MS-7C02)")),
-            ("System manufacturer System Product Name/ROG STRIX B450-F GAMING", ("System manufacturer", "System Product Name", "ROG STRIX B450-F GAMING")),
+            (
+                "Gigabyte Technology Co., Ltd. X570 AORUS ELITE/X570 AORUS ELITE",
+                ("Gigabyte Technology Co., Ltd.", "X570 AORUS ELITE", "X570 AORUS ELITE"),
+            ),
+            (
+                "To Be Filled By O.E.M. To Be Filled By O.E.M./Z370 Extreme4",
+                ("To Be Filled By O.E.M.", "To Be Filled By O.E.M.", "Z370 Extreme4"),
+            ),
+            (
+                "Micro-Star International Co., Ltd MS-7C02/B450 TOMAHAWK MAX (MS-7C02)",
+                ("Micro-Star International Co., Ltd", "MS-7C02", "B450 TOMAHAWK MAX (MS-7C02)"),
+            ),
+            (
+                "System manufacturer System Product Name/ROG STRIX B450-F GAMING",
+                ("System manufacturer", "System Product Name", "ROG STRIX B450-F GAMING"),
+            ),
             ("AMI AM G6x/msd/AM G6x/msd", ("AMI", "AM G6x/msd", "AM G6x/msd")),
             ("Penguin Computing Inc. Relion 1900/X10", ("Penguin Computing Inc.", "Relion 1900", "X10")),
-            ("HPE ProLiant DL380 Gen10/ProLiant DL380 Gen10", ("HPE", "ProLiant DL380 Gen10", "ProLiant DL380 Gen10")),
+            (
+                "HPE ProLiant DL380 Gen10/ProLiant DL380 Gen10",
+                ("HPE", "ProLiant DL380 Gen10", "ProLiant DL380 Gen10"),
+            ),
         ] {
             let (maker, machine) = split_maker(names);
             let (product, board) = split_board(machine);

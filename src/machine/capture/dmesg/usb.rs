@@ -21,7 +21,7 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// The device behind a SCSI host whose driver is `usb-storage 2-1:1.0` or `uas`, which has just been set up.
-    pub(super) fn is_host(&self, driver: &str) -> Option<UsbAddress> {
+    fn is_host(&self, driver: &str) -> Option<UsbAddress> {
         if let Some(interface) = driver.strip_prefix("usb-storage ") {
             return self.devices.get(interface.split(':').next()?).copied();
         }
@@ -43,14 +43,18 @@ pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<
         hub.name = line.known(format!("usb{bus}"));
         hub.driver = line.known(device.driver.to_owned());
         hub.speed = match device.driver {
-            driver if driver.starts_with("ohci") || driver.starts_with("uhci") => line.known(BitsPerSec::from_mbit(12.0)),
+            driver if driver.starts_with("ohci") || driver.starts_with("uhci") => {
+                line.known(BitsPerSec::from_mbit(12.0))
+            }
             // The fast bus of an xHCI controller says so in the message after this one.
             _ => line.known(BitsPerSec::from_mbit(480.0)),
         };
         return true;
     }
     // The fast bus is the one registered last (`xhci_gen_setup`).
-    let Some(rate) = device.rest.strip_prefix("Host supports USB ").and_then(parse_host) else { return false };
+    let Some(rate) = device.rest.strip_prefix("Host supports USB ").and_then(parse_host) else {
+        return false;
+    };
     let Some(bus) = boot.usb.buses.get(&device.address).copied() else { return false };
     entry(boot, UsbAddress { bus, device: 1 }).speed = line.known(rate);
     true
@@ -69,18 +73,13 @@ fn parse_host(text: &str) -> Option<BitsPerSec> {
 
 /// A message of a device, `usb 2-1: …`, or of its driver, `usb-storage 2-1:1.0: …`.
 pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
-    if let Some((interface, what)) = line.message.strip_prefix("usb-storage ").and_then(|rest| rest.split_once(": ")) {
+    if let Some((interface, what)) =
+        line.message.strip_prefix("usb-storage ").and_then(|rest| rest.split_once(": "))
+    {
         return what.starts_with("USB Mass Storage") && set_driver(boot, interface, "usb-storage", line);
     }
     if let Some((interface, _)) = line.message.strip_prefix("uas ").and_then(|rest| rest.split_once(": ")) {
         return set_driver(boot, interface, "uas", line);
-    }
-    if line.message.starts_with("scsi host") && line.message.ends_with(": uas") {
-        // The host is tied to the device by the reader of disks; here only the driver is of interest.
-        if let Some(last) = boot.usb.last {
-            entry(boot, last).driver = line.known("uas".to_owned());
-        }
-        return false;
     }
     let Some((name, what)) = line.message.strip_prefix("usb ").and_then(|rest| rest.split_once(": ")) else {
         return false;
@@ -93,7 +92,9 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
         device.name = line.known(name.to_owned());
         device.speed = line.known(speed);
         // A device that failed to answer is given a new number.
-        if let Some(before) = boot.usb.devices.insert(name.to_owned(), address).filter(|before| *before != address) {
+        if let Some(before) =
+            boot.usb.devices.insert(name.to_owned(), address).filter(|before| *before != address)
+        {
             boot.machine.usb.remove(&before);
         }
         boot.usb.last = Some(address);
@@ -132,6 +133,16 @@ fn set_driver(boot: &mut Boot, interface: &str, driver: &str, line: &Line<'_>) -
     true
 }
 
+/// The SCSI host of a USB device; only a driver that is UAS says no more than its name.
+pub(super) fn set_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool {
+    let Some(address) = boot.usb.is_host(driver) else { return false };
+    if driver == "uas" {
+        entry(boot, address).driver = line.known(driver.to_owned());
+    }
+    boot.disks.set_usb(host, address);
+    true
+}
+
 fn hex_field(text: &str, key: &str) -> Option<u16> {
     let value = text.split_once(key)?.1;
     u16::from_str_radix(value.get(..4)?, 16).ok()
@@ -141,9 +152,11 @@ fn hex_field(text: &str, key: &str) -> Option<u16> {
 /// before Linux 3.2 `using xhci_hcd and address 2`.
 fn parse_new(what: &str) -> Option<(BitsPerSec, u16)> {
     let (speed, rest) = what.strip_prefix("new ")?.split_once(" USB device ")?;
-    let number = rest.strip_prefix("number ").or_else(|| rest.split_once("address ").map(|(_, number)| number))?;
+    let number =
+        rest.strip_prefix("number ").or_else(|| rest.split_once("address ").map(|(_, number)| number))?;
     let number = number.split_whitespace().next()?.parse().ok()?;
-    let (class, generation) = speed.split_once("Gen ").map_or((speed, ""), |(class, generation)| (class, generation.trim()));
+    let (class, generation) =
+        speed.split_once("Gen ").map_or((speed, ""), |(class, generation)| (class, generation.trim()));
     let megabits = match (class.to_ascii_lowercase().replace(['-', ' '], "").as_str(), generation) {
         ("lowspeed", _) => 1.5,
         ("fullspeed", _) => 12.0,

@@ -15,7 +15,10 @@ impl Total {
     /// Adds a memory device; the flash chip of the firmware is listed as one too, and is none.
     pub(super) fn take(&mut self, structure: &Structure<'_>, source: &str) -> bool {
         let Some(size) = structure.field("Size").and_then(parse_size) else { return false };
-        if structure.field("Type").is_none_or(|kind| matches!(kind, "Flash" | "ROM" | "EEPROM" | "FEPROM" | "EPROM")) {
+        if structure
+            .field("Type")
+            .is_none_or(|kind| matches!(kind, "Flash" | "ROM" | "EEPROM" | "FEPROM" | "EPROM"))
+        {
             return false;
         }
         self.bytes = self.bytes.saturating_add(size);

@@ -75,7 +75,9 @@ impl Found {
     }
 
     fn take_slot(&mut self, structure: &Structure<'_>, source: String) -> bool {
-        let Some(slot) = slot::parse(structure).filter(|_| self.slots.len() < MOST_SLOTS) else { return false };
+        let Some(slot) = slot::parse(structure).filter(|_| self.slots.len() < MOST_SLOTS) else {
+            return false;
+        };
         self.slots.push(slot);
         self.slots_source.get_or_insert_with(|| Source::new(source));
         true
@@ -92,7 +94,7 @@ impl Found {
 }
 
 /// Reads what `dmidecode` printed in `text`.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     if !["DMI type", "SMBIOS", "dmidecode", " Information"].iter().any(|mark| text.body().contains(mark)) {
         return Part::default();
     }
@@ -158,8 +160,15 @@ fn title(line: &str) -> Option<Kind> {
         "Processor Information" => Kind::Processor,
         "Memory Device" => Kind::MemoryDevice,
         "System Slot Information" => Kind::Slot,
-        "OEM Strings" | "Onboard Device" | "Memory Device Mapped Address" | "Physical Memory Array"
-        | "End Of Table" | "Temperature Probe" | "Voltage Probe" | "Cooling Device" | "IPMI Device" => Kind::Other,
+        "OEM Strings"
+        | "Onboard Device"
+        | "Memory Device Mapped Address"
+        | "Physical Memory Array"
+        | "End Of Table"
+        | "Temperature Probe"
+        | "Voltage Probe"
+        | "Cooling Device"
+        | "IPMI Device" => Kind::Other,
         _ if line.ends_with(" Information") && !line.contains(':') && line.len() < 60 => Kind::Other,
         _ => return None,
     })

@@ -34,7 +34,10 @@ pub(super) fn parse(structure: &Structure<'_>) -> Option<Slot> {
     let field = |name: &str| structure.field(name);
     let stated_speed = field("PCI Express Generation").and_then(|text| text.parse().ok());
     Some(Slot {
-        designation: field("Designation").filter(|text| *text != "Not Specified").unwrap_or_default().to_owned(),
+        designation: field("Designation")
+            .filter(|text| *text != "Not Specified")
+            .unwrap_or_default()
+            .to_owned(),
         kind,
         speed: stated_speed.and_then(GtPerSec::from_pcie_generation).or(named_speed),
         width: bus.or_else(|| field("Data Bus Width").and_then(parse_width)),

@@ -25,7 +25,8 @@ pub(super) fn take_system(machine: &mut Machine, structure: &Structure<'_>, sour
     machine.dmi.system_vendor = said(maker, source);
     machine.dmi.product = said(product, source);
     let is_metal = product.is_some_and(|product| product.ends_with(".metal"));
-    let hypervisor = [product, maker].into_iter().flatten().find_map(cpu::hypervisor_named).filter(|_| !is_metal);
+    let hypervisor =
+        [product, maker].into_iter().flatten().find_map(cpu::hypervisor_named).filter(|_| !is_metal);
     if let Some(name) = hypervisor {
         machine.cpus.hypervisor = Fact::known(name, source);
     }
@@ -64,7 +65,8 @@ impl Processors {
         }
         self.sockets = self.sockets.saturating_add(1);
         let cores = structure.field("Core Enabled").or_else(|| structure.field("Core Count"));
-        self.cores = self.cores.saturating_add(cores.and_then(|count| count.parse().ok()).unwrap_or_default());
+        self.cores =
+            self.cores.saturating_add(cores.and_then(|count| count.parse().ok()).unwrap_or_default());
         if self.source.is_none() {
             self.model = said(structure.field("Version"), source)
                 .map(|model| model.split_whitespace().collect::<Vec<_>>().join(" "));

@@ -47,7 +47,13 @@ pub(super) fn read(
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if path.len() <= LONGEST_PATH {
             if let Some(found) = found(&mut entry) {
-                collector.entry(&path, found, depth)?;
+                match collector.entry(&path, found, depth) {
+                    Err(SnapshotError::TooLarge { limit }) => {
+                        collector.note(format!("`{name}` holds more than {limit}; the rest is left out"));
+                        break;
+                    }
+                    other => other?,
+                }
             }
         } else {
             collector.note(format!("an entry of `{name}` with a path of {} bytes is left out", path.len()));

@@ -7,11 +7,12 @@ use super::format::{Format, HEAD, unpack};
 use super::{MOST_OF_TEXT, MOST_OF_TEXTS, archive};
 use crate::machine::Machine;
 use crate::machine::capture::merge::Merger;
+use crate::machine::capture::sysfs::{self, Missing};
 use crate::machine::capture::text::is_binary;
 use crate::machine::capture::{Part, Rank, Text, parts};
 use crate::machine::dmi;
 use crate::machine::fact::Fact;
-use crate::machine::snapshot::{self, Budget, MANIFEST, SnapshotError};
+use crate::machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
 use crate::machine::tree::{Node, Tree, normalise};
 
 /// The directories of a record.
@@ -54,6 +55,8 @@ pub(super) struct Collector {
     gathered: Gathered,
     trees: BTreeMap<String, Tree>,
     budget: Budget,
+    /// The path of a record that was put in last: what the next one costs depends on what both share.
+    before: String,
     texts_left: u64,
 }
 
@@ -63,6 +66,7 @@ impl Default for Collector {
             gathered: Gathered::default(),
             trees: BTreeMap::new(),
             budget: Budget::whole(),
+            before: String::new(),
             texts_left: MOST_OF_TEXTS,
         }
     }
@@ -88,7 +92,7 @@ impl Collector {
     /// Takes what stands at `path`. A path through a directory `sys` or `proc` belongs to a record.
     ///
     /// # Errors
-    /// As [`Collector::input`], and when all that was given holds too many entries.
+    /// [`SnapshotError`] when a record is of another version, or when all that was given holds too much.
     pub(super) fn entry(&mut self, path: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
         self.budget.entry()?;
         let path = normalise(path);
@@ -96,10 +100,13 @@ impl Collector {
         if let Some((place, inside)) = split_record(path) {
             return self.record(place, inside, found, depth);
         }
-        match found {
-            Found::File(content) => self.file(path, content, depth),
-            Found::Node(_) => Ok(()),
+        let Found::File(content) = found else { return Ok(()) };
+        // A file that cannot be used costs itself only.
+        if let Err(error) = self.file(path, content, depth) {
+            let error = error.to_string();
+            self.note(format!("`{path}` is left out: {}", error.lines().next().unwrap_or_default()));
         }
+        Ok(())
     }
 
     fn record(
@@ -128,7 +135,9 @@ impl Collector {
             Node::Link(target) => target.len(),
             Node::Dir | Node::Denied => 0,
         };
-        self.budget.bytes(size.saturating_add(inside.len()))?;
+        let path = format!("/{place}/{inside}");
+        self.budget.bytes(size.saturating_add(directories_cost(&self.before, &path)))?;
+        self.before = path;
         match node {
             Node::File(content) if inside == MANIFEST => snapshot::check_manifest(&content)?,
             Node::File(content) if is_shown_too(inside) => {
@@ -259,7 +268,10 @@ impl Collector {
 
     /// All that was found.
     pub(super) fn finish(mut self) -> Gathered {
-        self.gathered.trees.extend(self.trees);
+        for (place, mut tree) in self.trees {
+            sysfs::add_names(&mut tree, Missing::Directories);
+            self.gathered.trees.push((place, tree));
+        }
         self.gathered
     }
 }

@@ -108,6 +108,69 @@ fn no_path_and_no_link_leads_out() {
 }
 
 #[test]
+fn deep_paths_are_given_up_on_and_what_came_before_stays() {
+    // Each makes 2000 directories whose names are 2000 bytes long on average: 4 MB.
+    let mut builder = tar::Builder::new(Vec::new());
+    for at in 0..80 {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        header.set_mode(0o644);
+        let path = format!("sys/{at}{}", "/a".repeat(2000));
+        builder.append_data(&mut header, path, empty()).expect("memory takes it");
+    }
+    let deep = builder.into_inner().expect("memory takes it");
+    let found = gathered(&[("a.txt", LISTING.as_bytes()), ("deep.tar", &deep)]);
+    assert_eq!(found.notes, ["`deep.tar` holds more than 256 MiB; the rest is left out"]);
+    assert_eq!(recognised(found), ["a.txt"]);
+}
+
+#[test]
+fn what_has_no_permission_could_not_be_read() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir(dir.path().join("sys")).expect("is ours");
+    let closed = dir.path().join("sys/closed");
+    fs::write(&closed, "").expect("is ours");
+    let none = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+    fs::set_permissions(&closed, none).expect("is ours");
+    let found = gather(&[dir.path().to_owned()], empty()).expect("is readable");
+    assert_eq!(found.trees[0].1.read("/sys/closed"), Err(Miss::Denied));
+}
+
+#[test]
+fn a_record_of_another_format_is_refused_by_name() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir(dir.path().join("narrows")).expect("is ours");
+    let manifest = r#"{"schema":"narrows/snapshot/9","tool_version":"9.0.0","redacted":true}"#;
+    fs::write(dir.path().join("narrows/manifest.json"), manifest).expect("is ours");
+    let error = gather(&[dir.path().to_owned()], empty()).expect_err("is of the future");
+    assert!(error.to_string().contains("narrows/snapshot/9"), "{error}");
+}
+
+#[test]
+fn a_link_in_a_record_leads_nowhere_outside() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    fs::create_dir(dir.path().join("sys")).expect("is ours");
+    for (name, target) in [("out", "/etc/passwd"), ("up", "../../../../../../etc/passwd"), ("loop", "loop")] {
+        std::os::unix::fs::symlink(target, dir.path().join("sys").join(name)).expect("is ours");
+    }
+    let found = gather(&[dir.path().to_owned()], empty()).expect("is readable");
+    for name in ["out", "up", "loop"] {
+        assert_eq!(found.trees[0].1.read(&format!("/sys/{name}")), Err(Miss::Absent));
+    }
+}
+
+#[test]
+fn a_support_bundle_without_links_has_its_disks() {
+    let found = gathered(&[
+        ("host/sys/block/sda/queue/rotational", b"0\n"),
+        ("host/sys/devices/pci0000:00/0000:00:01.0/class", b"0x060400\n"),
+    ]);
+    let [(_, tree)] = found.trees.as_slice() else { panic!("{:?}", found.trees) };
+    assert_eq!(tree.read("/sys/class/block/sda/queue/rotational"), Ok(&b"0\n"[..]));
+    assert_eq!(tree.list("/sys/bus/pci/devices").as_deref(), Ok(&["0000:00:01.0".to_owned()][..]));
+}
+
+#[test]
 fn what_is_damaged_costs_itself_only() {
     let mut cut = gz(&tar(&[("in/a", LISTING.as_bytes()), ("in/b", &[b'x'; 4000])]));
     cut.truncate(cut.len() - 20);

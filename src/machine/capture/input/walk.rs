@@ -25,6 +25,17 @@ const DEEPEST: usize = 64;
 /// # Errors
 /// [`SnapshotError::LiveDirectory`] when it is the root of a running machine; else as [`Collector::entry`].
 pub(super) fn walk(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotError> {
+    match walk_all(directory, collector) {
+        Err(SnapshotError::TooLarge { limit }) => {
+            collector
+                .note(format!("`{}` holds more than {limit}; the rest is left out", directory.display()));
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+fn walk_all(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotError> {
     let mut pending: Vec<(usize, PathBuf)> = vec![(0, directory.to_owned())];
     while let Some((depth, path)) = pending.pop() {
         if LIVE.iter().any(|part| is_live(&path.join(part))) || is_live(&path) {

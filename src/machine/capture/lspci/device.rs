@@ -45,7 +45,8 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
     let is_silent = head.is_silent || block.get(SILENT).is_some();
     let link = if is_silent { silent_link(text, block) } else { links.end(text, whole) };
     let is_named = place.is_some() && block.head != Head::Missing;
-    let shows_link = link.current_speed.value().is_some() || link.current_width.value().is_some();
+    let runs = link.current_speed.value().is_some() || link.current_width.value().is_some();
+    let shows_link = runs || place.is_some() && link.max_speed.value().is_some();
     let says_anything = head.class.is_some() || !block.records.is_empty();
     if !(is_named && says_anything || shows_link) {
         return None;

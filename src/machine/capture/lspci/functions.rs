@@ -9,7 +9,7 @@ use crate::machine::fact::{Fact, Source};
 use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PortType};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
-const MOST: usize = 20_000;
+pub(super) const MOST: usize = 20_000;
 /// Missing ports that are named one by one.
 const MOST_NAMED: usize = 8;
 
@@ -38,7 +38,10 @@ impl Functions {
             return;
         }
         self.detail = self.detail.max(Some(found.detail));
-        if let Some(buses) = found.buses {
+        // Bus numbers grow on the way down, so that no function is above itself.
+        found.device.parent =
+            found.device.parent.filter(|above| above.domain == address.domain && above.bus < address.bus);
+        if let Some(buses) = found.buses.filter(|(first, _)| address.is_unnamed() || *first > address.bus) {
             self.buses.entry(address).or_insert(buses);
         }
         if found.dumped > 0 {
@@ -197,9 +200,7 @@ fn complete(into: &mut PciDevice, from: PciDevice) {
     better(&mut into.class, from.class);
     into.parent = into.parent.or(from.parent);
     better(&mut into.driver, from.driver);
-    if link_weight(&from.link) > link_weight(&into.link) {
-        into.link = from.link;
-    }
+    complete_link(&mut into.link, from.link);
     better(&mut into.express, from.express);
     better(&mut into.port, from.port);
     better(&mut into.numa_node, from.numa_node);
@@ -215,7 +216,17 @@ fn better<T>(into: &mut Fact<T>, from: Fact<T>) {
     }
 }
 
-/// The two ends of a link are read at one time, so that they are taken together.
+/// Keeps the fuller of two views of a link, and fills what it lacks from the other.
+fn complete_link(into: &mut LinkEnd, mut from: LinkEnd) {
+    if link_weight(&from) > link_weight(into) {
+        std::mem::swap(into, &mut from);
+    }
+    better(&mut into.current_speed, from.current_speed);
+    better(&mut into.current_width, from.current_width);
+    better(&mut into.max_speed, from.max_speed);
+    better(&mut into.max_width, from.max_width);
+}
+
 fn link_weight(link: &LinkEnd) -> u8 {
     weight(&link.current_speed)
         + weight(&link.current_width)

@@ -11,7 +11,7 @@ use super::functions::{Functions, denied};
 use crate::machine::Machine;
 use crate::machine::capture::{Part, Rank, Text};
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::{Aer, Express, LinkEnd, NoExpress, PciDevice, PciId, parse_express};
+use crate::machine::pci::{Aer, Express, LinkEnd, NoExpress, PciDevice, PciId, PortType, parse_express};
 
 /// The header that every function has.
 const HEADER: usize = 64;
@@ -110,8 +110,7 @@ fn link(express: &Express, source: &str) -> LinkEnd {
             None => Fact::Garbled { source: Source::new(source), raw: format!("no value in {register}") },
         }
     }
-    let is_silent = express.max_speed.is_none() && express.max_width.is_none() && express.speed.is_none();
-    if is_silent && express.width.is_none() {
+    if express.port == PortType::RootComplexIntegrated {
         return LinkEnd::default();
     }
     LinkEnd {

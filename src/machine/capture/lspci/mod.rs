@@ -11,6 +11,7 @@ mod express;
 mod functions;
 mod head;
 mod hex;
+mod inxi;
 mod line;
 mod link;
 mod summary;
@@ -18,6 +19,7 @@ mod sysfs;
 mod tree;
 
 pub use hex::read_hex;
+pub use inxi::read_inxi;
 pub use summary::read_summary;
 pub use sysfs::read_sysfs;
 pub use tree::read_tree;

@@ -1,14 +1,16 @@
 //! Files of `/sys` with their paths, as `grep . /sys/bus/pci/devices/*/current_link_*`, `head` and people write them.
 
+use std::collections::BTreeMap;
+
 use super::device::{Detail, Found};
-use super::functions::Functions;
+use super::functions::{Functions, MOST};
 use super::head::half;
 use super::line::{self, Place};
 use crate::machine::Machine;
 use crate::machine::capture::{Part, Rank, Text};
 use crate::machine::cpu::parse_list;
 use crate::machine::fact::Fact;
-use crate::machine::pci::{PciDevice, PciId};
+use crate::machine::pci::{PciAddress, PciDevice, PciId};
 use crate::units::{GtPerSec, Lanes};
 
 /// The widest link that PCI Express knows.
@@ -18,7 +20,7 @@ const WIDEST: u8 = 32;
 /// the line below.
 pub fn read_sysfs(text: &Text) -> Part {
     let mut functions = Functions::default();
-    let mut devices: Vec<Device> = Vec::new();
+    let mut devices: BTreeMap<PciAddress, Device> = BTreeMap::new();
     let mut headed: Option<&str> = None;
     for (number, line) in text.lines() {
         let line = line::bare(line);
@@ -31,15 +33,13 @@ pub fn read_sysfs(text: &Text) -> Part {
             None => file(line),
         };
         let Some((place, name, value)) = entry else { continue };
-        if devices.last().is_none_or(|device| device.place.address != place.address) {
-            devices.drain(..).for_each(|device| functions.add(device.found()));
-            devices.push(Device::new(place));
-        }
-        if let Some(device) = devices.last_mut() {
+        if devices.len() < MOST || devices.contains_key(&place.address) {
+            let device = devices.entry(place.address).or_insert_with(|| Device::new(place));
+            device.device.parent = device.device.parent.or(place.above);
             device.set(name, value, &text.source(number));
         }
     }
-    devices.drain(..).for_each(|device| functions.add(device.found()));
+    devices.into_values().for_each(|device| functions.add(device.found()));
     if functions.detail().is_none() {
         return Part::default();
     }
@@ -99,7 +99,6 @@ fn split_at_name<'t>(line: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
 /// A function whose files are being read.
 #[derive(Debug)]
 struct Device {
-    place: Place,
     device: PciDevice,
     vendor: Fact<u16>,
     model: Fact<u16>,
@@ -108,7 +107,7 @@ struct Device {
 impl Device {
     fn new(place: Place) -> Self {
         let device = PciDevice { address: place.address, parent: place.above, ..PciDevice::default() };
-        Self { place, device, vendor: Fact::default(), model: Fact::default() }
+        Self { device, vendor: Fact::default(), model: Fact::default() }
     }
 
     fn set(&mut self, name: &str, value: &str, source: &str) {

@@ -142,7 +142,9 @@ pub(super) fn strip_indent(lines: &mut [Cow<'_, str>]) {
     let is_open = |line: &Cow<'_, str>| line.trim().is_empty() || indent(line) > 0;
     for block in lines.chunk_by_mut(|a, b| is_open(a) == is_open(b)) {
         let filled = || block.iter().filter(|line| !line.trim().is_empty());
-        let Some(least) = filled().map(|line| indent(line)).min().filter(|least| *least > 0) else { continue };
+        let Some(least) = filled().map(|line| indent(line)).min().filter(|least| *least > 0) else {
+            continue;
+        };
         let is_record = |line: &&Cow<'_, str>| indent(line) == least && is_pci_line(line.trim_start());
         if filled().any(|line| is_record(&line)) {
             for line in block {

@@ -60,7 +60,9 @@ fn take_rate(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) ->
     }
     let most = if let Some(speed) = line.strip_prefix("Device can operate at ") {
         bracketed(speed).and_then(parse_rate)
-    } else if let Some((_, speed)) = line.strip_prefix("Speed Attribute ID: ").and_then(|rest| rest.split_once(' ')) {
+    } else if let Some((_, speed)) =
+        line.strip_prefix("Speed Attribute ID: ").and_then(|rest| rest.split_once(' '))
+    {
         speed.split(' ').next().and_then(parse_rate)
     } else {
         None

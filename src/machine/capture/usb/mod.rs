@@ -41,7 +41,7 @@ impl Found {
 }
 
 /// Reads what `lsusb` printed in `text`.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     if !["Bus ", "/sys/bus/usb/devices/usb"].iter().any(|mark| text.body().contains(mark)) {
         return Part::default();
     }
@@ -60,15 +60,13 @@ pub(super) fn read(text: &Text) -> Part {
     Part { kind: Some("lsusb"), rank: Rank::Summary, machine, gaps }
 }
 
-/// A list without a tree has no rates, and a tree has no descriptors.
+/// A bare list says neither how fast the devices are nor which of them store data.
 fn gaps(devices: &UsbDevices) -> Vec<Gap> {
-    let is_tree = devices.values().any(|device| device.speed.value().is_some());
-    let (what, run) = match (is_tree, devices.values().any(|device| device.version.value().is_some())) {
-        (true, true) => return Vec::new(),
-        (true, false) => ("what the USB devices can do beyond the rate they run at", "sudo lsusb -v"),
-        (false, _) => ("the rates that the USB devices run at", "lsusb -t"),
-    };
-    vec![Gap { what: what.to_owned(), run: run.to_owned() }]
+    let says_more = |device: &UsbDevice| device.speed.value().is_some() || device.version.value().is_some();
+    if devices.values().any(says_more) {
+        return Vec::new();
+    }
+    vec![Gap { what: "the rates that the USB devices run at".to_owned(), run: "lsusb -t".to_owned() }]
 }
 
 /// Keeps the faster of a known rate and another.
@@ -90,7 +88,8 @@ fn take_identity(device: &mut UsbDevice, text: &str, source: impl Fn() -> String
     let (id, name) = text.split_once(' ').unwrap_or((text, ""));
     let Some(id) = parse_id(id) else { return };
     device.id = Fact::known(id, source());
-    let name = name.trim();
+    // Behind a tab stands what somebody added.
+    let name = name.split('\t').next().unwrap_or_default().trim();
     if !name.is_empty() && device.product.value().is_none() {
         device.product = Fact::known(name.to_owned(), source());
     }

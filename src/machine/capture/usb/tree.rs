@@ -27,7 +27,9 @@ pub(super) fn take(found: &mut Found, line: &str, source: impl Fn() -> String) -
         return take_child(found, column(line), child, source);
     }
     // A number on a line of its own is that of the device above it (`-v`).
-    let Some(identity) = plain.strip_prefix("ID ").filter(|_| found.branch.bus.is_some()) else { return false };
+    let Some(identity) = plain.strip_prefix("ID ").filter(|_| found.branch.bus.is_some()) else {
+        return false;
+    };
     let Some(device) = found.last() else { return false };
     take_identity(device, identity, source);
     true
@@ -40,10 +42,14 @@ fn column(line: &str) -> usize {
 
 /// `Bus 02.Port 1: Dev 1, Class=root_hub, Driver=xhci_hcd/4p, 10000M`.
 fn take_root(found: &mut Found, line: &str, source: impl Fn() -> String) -> bool {
-    let Some((bus, rest)) = line.strip_prefix("Bus ").and_then(|rest| rest.split_once('.')) else { return false };
+    let Some((bus, rest)) = line.strip_prefix("Bus ").and_then(|rest| rest.split_once('.')) else {
+        return false;
+    };
     let Ok(bus) = bus.parse() else { return false };
     found.branch = Branch { bus: Some(bus), ports: Vec::new() };
-    let Some(fields) = rest.split_once(": ").and_then(|(_, fields)| Fields::parse(fields)) else { return false };
+    let Some(fields) = rest.split_once(": ").and_then(|(_, fields)| Fields::parse(fields)) else {
+        return false;
+    };
     let Some(hub) = found.open(UsbAddress { bus, device: fields.device }) else { return true };
     hub.name = Fact::known(format!("usb{bus}"), source());
     fields.fill(hub, source);
@@ -53,7 +59,9 @@ fn take_root(found: &mut Found, line: &str, source: impl Fn() -> String) -> bool
 /// `Port 4: Dev 4, If 0, Class=Mass Storage, Driver=usb-storage, 5000M`.
 fn take_child(found: &mut Found, column: usize, line: &str, source: impl Fn() -> String) -> bool {
     let Some(bus) = found.branch.bus else { return false };
-    let Some((port, fields)) = line.strip_prefix("Port ").and_then(|rest| rest.split_once(": ")) else { return false };
+    let Some((port, fields)) = line.strip_prefix("Port ").and_then(|rest| rest.split_once(": ")) else {
+        return false;
+    };
     let (Ok(port), Some(fields)) = (port.parse(), Fields::parse(fields)) else { return false };
     let ports = &mut found.branch.ports;
     while ports.last().is_some_and(|(above, _)| *above >= column) {

@@ -133,6 +133,27 @@ fn outputs_of_one_function_complete_each_other() {
 }
 
 #[test]
+fn the_two_lines_of_a_link_may_come_from_two_calls() {
+    let part = read_words(
+        "# lspci -vvs 02:00.0 | grep LnkCap:\n LnkCap: Port #0, Speed 16GT/s, Width x4, ASPM L1\n\
+         # lspci -vvs 02:00.0 | grep LnkSta:\n LnkSta: Speed 8GT/s (downgraded), Width x4\n",
+    );
+    assert_eq!(ends(&only(&part).link), [8000, 4, 16000, 4]);
+}
+
+#[test]
+fn bus_numbers_in_a_circle_make_no_circle() {
+    let bridge = |address: &str, below: &str| {
+        format!(
+            "{address} PCI bridge: x\n\tBus: primary=00, secondary={below}, subordinate=ff, sec-latency=0\n"
+        )
+    };
+    let part = read_words(&(bridge("01:00.0", "02") + &bridge("02:00.0", "01") + &bridge("03:00.0", "03")));
+    let parents: Vec<_> = part.machine.pci.values().map(|device| device.parent).collect();
+    assert_eq!(parents, [None, Some(at("01:00.0")), None]);
+}
+
+#[test]
 fn machine_readable_forms_are_read() {
     let part = read_words(
         "Slot:\t0000:01:00.0\nClass:\tNon-Volatile memory controller [0108]\nVendor:\tSamsung [144d]\n\
@@ -319,6 +340,7 @@ fn files_of_sysfs_are_read_with_their_paths() {
           /sys/devices/pci0000:17/0000:17:00.0/0000:18:00.0/current_link_speed:8 GT/s\n\
           /sys/bus/pci/devices/0000:18:00.0/current_link_width = 16\n\
           ==> /sys/bus/pci/devices/0000:18:00.0/max_link_speed <==\n16.0 GT/s PCIe\n\
+          0000:17:00.0/max_link_width:8\n\
           0000:18:00.0/numa_node:-1\n\
           0000:18:00.0/aer_dev_correctable:RxErr 3\n0000:18:00.0/aer_dev_correctable:TOTAL_ERR_COR 3\n\
           /sys/class/nvme/nvme0/device:x\n",
@@ -329,6 +351,6 @@ fn files_of_sysfs_are_read_with_their_paths() {
     assert_eq!(ends(&card.link), [8000, 16, 16000, 0]);
     assert_eq!(card.link.max_speed.source().as_str(), "links.txt:8");
     assert_eq!(card.id.get().map(|id| id.to_string()).as_deref(), Some("10b5:9797"));
-    assert_eq!(card.numa_node, Fact::absent("links.txt:9"));
+    assert_eq!(card.numa_node, Fact::absent("links.txt:10"));
     assert_eq!(card.aer.value().map(|aer| aer.correctable.clone()), Some([("RxErr".to_owned(), 3)].into()));
 }
