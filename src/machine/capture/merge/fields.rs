@@ -36,7 +36,6 @@ impl Fill for Machine {
             zfs,
             usb,
             log,
-            zfs,
             captured: _,
         } = other;
         self.kernel.fill(kernel, than);
@@ -53,7 +52,6 @@ impl Fill for Machine {
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
         self.log.extend(log);
-        self.zfs.fill(zfs, than);
     }
 }
 
