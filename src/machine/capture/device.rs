@@ -2,7 +2,7 @@
 //!
 //! A device is keyed by its kernel name where the output tells it. Tools that name a mapping or an array otherwise get
 //! keys that no kernel name can be: `mapper/vg-home` for a mapping whose `dm-N` is not known, `md/backup` for an array
-//! known by that name only, `8:2` for a device known by number only. [`join`](super::join) puts the kernel's name in
+//! known by that name only, `8:2` for a device known by number only. `join` puts the kernel's name in
 //! their place as soon as any text tells it.
 
 use crate::machine::Machine;

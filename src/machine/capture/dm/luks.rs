@@ -2,7 +2,7 @@
 //!
 //! The output does not say which device it is of: that is in the command above it, or in the name of the file as
 //! sosreport makes it (`cryptsetup_luksDump_.dev.sda2`). What it says is kept under `luks/DEVICE` until
-//! [`join`](crate::machine::capture::join) finds the mapping.
+//! `join` finds the mapping.
 
 use crate::machine::Machine;
 use crate::machine::block::{BlockDevice, BlockKind, CryptTable, DmDevice, DmKind, DmTarget};

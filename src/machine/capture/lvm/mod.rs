@@ -1,7 +1,7 @@
 //! LVM: `pvs` and `lvs` as tables with any columns, and as JSON (`--reportformat json`).
 //!
 //! Which volumes lie on which devices is told by `lvs -o +devices`. Without it, the volumes of a group with one device
-//! lie on that one. The devices of a group are kept under `vg/NAME` until [`join`](crate::machine::capture::join), since
+//! lie on that one. The devices of a group are kept under `vg/NAME` until `join`, since
 //! `pvs` and `lvs` are often files of their own.
 
 mod json;

@@ -2,7 +2,7 @@
 //!
 //! The text does not name the drive's device: that is in the command above it, in the name of the file as sosreport
 //! makes it (`smartctl_--all_.dev.sda`), or is found by serial number or model. Until then it is kept under
-//! `smart/SERIAL`, and [`join`](crate::machine::capture::join) gives it to its drive.
+//! `smart/SERIAL`, and `join` gives it to its drive.
 
 mod json;
 mod lines;
