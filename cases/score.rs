@@ -102,7 +102,11 @@ fn is_hop(case: &Case, report: &Value, finding: &Value) -> bool {
     // A bus is named `usb5`, a device on it `5-1`.
     let about = about.replace("usb:", "usb");
     let is_named = |name: &String| about.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
-    known.iter().any(|known| found.iter().any(|found| is_same(known, found))) || names.iter().any(is_named)
+    let place = text(&finding["hop"]).split_once(':').map_or("", |(_, place)| place);
+    let mut words = case.expected.limiting_hop.split([' ', ',', '(', ')']);
+    known.iter().any(|known| found.iter().any(|found| is_same(known, found)))
+        || names.iter().any(is_named)
+        || words.any(|word| !word.is_empty() && word == place)
 }
 
 fn is_same(known: &str, found: &str) -> bool {
