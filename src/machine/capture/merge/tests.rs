@@ -116,10 +116,10 @@ fn a_gap_that_another_text_fills_is_none() {
 
 #[test]
 fn a_machine_without_end_ends() {
-    let devices = (0..u32::try_from(fields::MOST_OF_A_KIND).expect("fits") + 10).map(|domain| PciDevice {
+    let devices = (0..u32::try_from(bound::MOST_OF_A_KIND).expect("fits") + 10).map(|domain| PciDevice {
         address: PciAddress { domain, ..PciAddress::default() },
         ..PciDevice::default()
     });
     let machine = merge(vec![part(Rank::Log, devices.collect())]);
-    assert_eq!(machine.pci.len(), fields::MOST_OF_A_KIND);
+    assert_eq!(machine.pci.len(), bound::MOST_OF_A_KIND);
 }
