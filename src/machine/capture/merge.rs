@@ -5,6 +5,7 @@
 //! can, so the worse state is what there is to explain, and the better one is kept beside it as proof
 //! ([`PciDevice::best_link`](crate::machine::pci::PciDevice::best_link)).
 
+mod bound;
 mod fields;
 mod fill;
 mod link;
@@ -37,6 +38,7 @@ impl Merger {
         self.gaps.extend(part.gaps);
         if let Some(machine) = self.ranks.get_mut(part.rank as usize) {
             machine.fill(part.machine, Than::Same);
+            bound::bound(machine);
         }
     }
 

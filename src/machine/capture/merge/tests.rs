@@ -113,3 +113,13 @@ fn a_gap_that_another_text_fills_is_none() {
     let captured = merge(vec![known]).captured.expect("is a capture");
     assert_eq!(captured.gaps, [gap("the link registers of 0000:02:00.0")]);
 }
+
+#[test]
+fn a_machine_without_end_ends() {
+    let devices = (0..u32::try_from(bound::MOST_OF_A_KIND).expect("fits") + 10).map(|domain| PciDevice {
+        address: PciAddress { domain, ..PciAddress::default() },
+        ..PciDevice::default()
+    });
+    let machine = merge(vec![part(Rank::Log, devices.collect())]);
+    assert_eq!(machine.pci.len(), bound::MOST_OF_A_KIND);
+}
