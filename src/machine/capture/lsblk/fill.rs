@@ -113,10 +113,10 @@ fn kind(machine: &mut Machine, key: &str, row: &Row, parent: Option<&str>, sourc
             learn(&mut dm.owner, owner.map(str::to_owned), source);
         }
         as_mapping(device(machine, key));
-    } else if kind.starts_with("raid") || kind == "linear" {
-        if let Some(md) = array(machine, key) {
-            learn(&mut md.level, Some(kind.to_owned()), source);
-        }
+    } else if (kind.starts_with("raid") || kind == "linear")
+        && let Some(md) = array(machine, key)
+    {
+        learn(&mut md.level, Some(kind.to_owned()), source);
     }
     let device = device(machine, key);
     if kind == "loop" && matches!(device.kind, BlockKind::Disk) {

@@ -86,16 +86,14 @@ pub(super) fn rows(text: &Text) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     let mut table: Option<Table<'_>> = None;
     for (number, line) in text.lines() {
-        if line.contains("NAME") {
-            if let Some(head) = Table::new(line) {
-                table = Some(head);
-                continue;
-            }
-        }
-        if let Some(current) = &mut table {
-            if !current.take(number, line, &mut rows) {
-                table = None;
-            }
+        if line.contains("NAME")
+            && let Some(head) = Table::new(line)
+        {
+            table = Some(head);
+        } else if let Some(current) = &mut table
+            && !current.take(number, line, &mut rows)
+        {
+            table = None;
         }
     }
     rows

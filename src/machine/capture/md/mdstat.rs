@@ -17,10 +17,10 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
     for (number, line) in text.lines() {
         if let Some(begun) = Array::begin(number, line) {
             found |= finish(machine, text, current.replace(begun));
-        } else if let Some(open) = &mut current {
-            if !open.take(number, line) {
-                found |= finish(machine, text, current.take());
-            }
+        } else if let Some(open) = &mut current
+            && !open.take(number, line)
+        {
+            found |= finish(machine, text, current.take());
         }
     }
     found | finish(machine, text, current)
