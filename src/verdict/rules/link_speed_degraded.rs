@@ -18,7 +18,10 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     wires(context, judged)
         .iter()
         .filter(|link| link.moves_data() && !link.is_display())
-        .filter_map(|link| retrained(context, judged, link).or_else(|| check_link(judged, link)))
+        .filter_map(|link| {
+            let proven = retrained(context, judged, link).or_else(|| was_faster(judged, link));
+            proven.or_else(|| check_link(judged, link))
+        })
         .collect()
 }
 
@@ -55,6 +58,22 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
             .with_evidence(link.speed_evidence())
             .with_evidence([Evidence::new("the kernel's log", format!("retrained at {held}"), event.source.as_str())])
             .with_advice(advice),
+    )
+}
+
+/// A link that ran faster when another capture of the same machine was made: what it can do is proven.
+fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let best = link.best?;
+    let speed = link.speed()?;
+    if speed >= best.speed || saves_power(link).is_some() {
+        return None;
+    }
+    let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
+    Some(
+        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
+            .with_confidence(Confidence::High)
+            .with_evidence(link.speed_evidence())
+            .with_advice(advice(judged, link, speed, best.speed, false)),
     )
 }
 
