@@ -50,7 +50,8 @@ pub(super) fn steps(
     for (at, device) in chain.iter().enumerate() {
         let is_switch = at > 0 && role(device) == Some(PortType::UpstreamPort);
         // A chipset of which nothing behind it is known is still a chipset.
-        if is_switch || at == 0 && device.is_bridge() && published.chipset(machine, device.address).is_some() {
+        if is_switch || at == 0 && device.is_bridge() && published.chipset(machine, device.address).is_some()
+        {
             steps.push(switch(machine, published, device.address));
         }
         let port = chain.get(at + 1).copied();

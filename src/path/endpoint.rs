@@ -39,7 +39,8 @@ pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
 
 /// Where a text shows bridges only, those that nothing is known below stand for what hangs on them.
 fn lowest_bridges(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<PciAddress> {
-    let bridges = machine.pci.values().filter(|device| device.is_bridge() && !above.contains(&device.address));
+    let bridges =
+        machine.pci.values().filter(|device| device.is_bridge() && !above.contains(&device.address));
     bridges.filter(|device| device.link.is_present()).map(|device| device.address).collect()
 }
 

@@ -54,6 +54,7 @@ impl Merger {
         for lower in self.ranks.into_iter().rev() {
             machine.fill(lower, Than::Less);
         }
+        resolve::unnamed_twins(&mut machine.pci);
         resolve::parents(&mut machine.pci);
         resolve::only_nvme(&mut machine);
         super::join::join(&mut machine);

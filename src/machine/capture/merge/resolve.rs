@@ -2,9 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::fill::{Fill, Than};
 use crate::machine::Machine;
 use crate::machine::block::Transport;
 use crate::machine::pci::{PciAddress, PciDevice};
+
+/// A bridge whose first line was left out of one text, so that it has no address, and is in another: the one with the
+/// same buses behind it and the same greatest link.
+pub(super) fn unnamed_twins(pci: &mut BTreeMap<PciAddress, PciDevice>) {
+    let unnamed: Vec<PciAddress> = pci.keys().filter(|address| address.is_unnamed()).copied().collect();
+    for address in unnamed {
+        let Some(device) = pci.get(&address) else { continue };
+        let is_twin = |other: &&PciDevice| {
+            !other.address.is_unnamed()
+                && device.buses.value().is_some()
+                && other.buses.value() == device.buses.value()
+                && other.link.max_speed.value() == device.link.max_speed.value()
+                && other.link.max_width.value() == device.link.max_width.value()
+        };
+        let mut twins = pci.values().filter(is_twin).map(|twin| twin.address);
+        let (Some(twin), None) = (twins.next(), twins.next()) else { continue };
+        if let (Some(device), Some(twin)) = (pci.remove(&address), pci.get_mut(&twin)) {
+            twin.fill(device, Than::Same);
+        }
+    }
+}
 
 /// Gives each function the bridge above it: the one whose secondary bus it is on (PCI-to-PCI Bridge Architecture
 /// Specification 1.2, section 3.2.5.3). One text may name the bridges, another what is behind them.
