@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::path::{HopSpec, LinkHop};
     use crate::units::human;
-    use crate::verdict::testing::{DISPLAY, Sketch, WIFI, link, link_of};
+    use crate::verdict::testing::{DISPLAY, NVME, Sketch, WIFI, claimed, link, link_of};
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)
@@ -246,5 +246,28 @@ mod tests {
         }
         let none = Sketch::of("/dev/sda").hop("memory", HopSpec::Memory(Fact::absent("")), None);
         assert_eq!(none.finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn what_a_log_says_of_the_link_when_the_drive_was_found_counts_speed_too() {
+        let finding = claimed(Some(NVME), (3, 4), (4, 4)).finding(Code::SlotLimited).expect("Gen3 of Gen4");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Medium));
+        assert!(finding.evidence.iter().any(|evidence| evidence.source == "dmesg.txt:1"));
+        // A graphics card starts slow, and so may a card of a kind that the log does not tell.
+        assert_eq!(claimed(Some(DISPLAY), (1, 16), (3, 16)).finding(Code::SlotLimited), None);
+        assert_eq!(claimed(None, (1, 16), (3, 16)).finding(Code::SlotLimited), None);
+        assert_eq!(claimed(Some(NVME), (4, 4), (4, 4)).finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn a_text_that_only_says_downgraded_is_a_suspicion() {
+        let mut link = LinkHop { port: None, ..link((2, 2), (3, 2), (3, 2)) };
+        let raw = "more, for the link is downgraded".to_owned();
+        link.device.link.max_speed = Fact::Garbled { source: Source::new("sbc-bench.txt:9"), raw };
+        let finding = found(link.clone()).expect("less than it can do");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Low));
+        link.device.link.max_speed =
+            Fact::Garbled { source: Source::new("lspci.txt:9"), raw: "unknown".into() };
+        assert_eq!(found(link), None);
     }
 }
