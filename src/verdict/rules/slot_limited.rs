@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::machine::fact::{Fact, Source};
 use crate::path::{HopId, LinkPort};
-use crate::units::{BytesPerSec, GtPerSec, Lanes};
+use crate::units::{BitsPerSec, BytesPerSec, GtPerSec, Lanes};
 
 use super::super::case::Case;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -146,6 +146,9 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
 /// Whether the link carries less than what hangs behind it can ask for, over all paths that cross it. What is not
 /// known may ask for everything.
 fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
+    if let Some(wires) = wires_behind(context, link) {
+        return wires.get() > offered.get();
+    }
     let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
     for judged in context.judged {
         let case = judged.case(Direction::Read);
@@ -156,6 +159,33 @@ fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
         };
     }
     behind.values().copied().sum::<BytesPerSec>().get() > offered.get()
+}
+
+/// The most that drivers of network cards without a known line rate ever drive on one port, in Mbit/s.
+const LINE_RATES: &[(&str, f64)] = &[
+    ("tg3", 1000.0),
+    ("bnx2", 1000.0),
+    ("e1000", 1000.0),
+    ("e1000e", 1000.0),
+    ("igb", 1000.0),
+    ("sky2", 1000.0),
+    ("alx", 1000.0),
+    ("atl1c", 1000.0),
+    ("igc", 2500.0),
+    ("r8169", 5000.0),
+];
+
+/// What the ports of a network card can carry together, where its driver tells; `None` for everything else.
+fn wires_behind(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSec> {
+    let card = link.link.device.address.card();
+    let ports = context.machine.pci.values().filter(|port| port.address.card() == card);
+    let rates = ports.map(|port| {
+        let driver = port.driver.value().filter(|_| port.is_network())?;
+        let known = LINE_RATES.iter().find(|(name, _)| name == driver)?;
+        Some(BitsPerSec::from_mbit(known.1).bytes_per_sec())
+    });
+    let rates: Option<Vec<BytesPerSec>> = rates.collect();
+    rates.filter(|rates| !rates.is_empty()).map(|rates| rates.into_iter().sum())
 }
 
 /// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
@@ -184,7 +214,7 @@ mod tests {
     use super::*;
     use crate::path::{HopSpec, LinkHop};
     use crate::units::human;
-    use crate::verdict::testing::{DISPLAY, NVME, Sketch, WIFI, claimed, link, link_of};
+    use crate::verdict::testing::{DISPLAY, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)
@@ -257,6 +287,21 @@ mod tests {
         assert_eq!(claimed(Some(DISPLAY), (1, 16), (3, 16)).finding(Code::SlotLimited), None);
         assert_eq!(claimed(None, (1, 16), (3, 16)).finding(Code::SlotLimited), None);
         assert_eq!(claimed(Some(NVME), (4, 4), (4, 4)).finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn a_gigabit_card_needs_no_more_than_one_lane() {
+        const ETHERNET: u32 = 0x02_0000;
+        let of = |driver: &str| {
+            let path = claimed(Some(ETHERNET), (2, 1), (2, 2)).on(|machine| {
+                let mut card = function(at(2), ETHERNET, (2, 2));
+                card.driver = Fact::known(driver.to_owned(), "dmesg.txt:2");
+                machine.pci.insert(at(2), card);
+            });
+            path.finding(Code::SlotLimited).map(|finding| finding.severity)
+        };
+        assert_eq!(of("tg3"), Some(Severity::Info));
+        assert_eq!(of("i40e"), Some(Severity::Limit));
     }
 
     #[test]
