@@ -179,9 +179,8 @@ fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
 
 /// Makes one mount of what several texts said of it.
 fn join_mounts(machine: &mut Machine) {
-    for mount in std::mem::take(&mut machine.mounts) {
-        mounts::add(machine, mount);
-    }
+    let all = std::mem::take(&mut machine.mounts);
+    mounts::add(machine, all);
     for mount in &mut machine.mounts {
         let [device] = mount.devices.as_slice() else { continue };
         let number = machine.block.get(device).and_then(|device| device.number.get());
@@ -193,64 +192,105 @@ fn join_mounts(machine: &mut Machine) {
 
 /// Gives every header that `luksDump` printed to the mapping that is open on its device.
 fn take_luks_headers(machine: &mut Machine) {
-    let headers: Vec<String> = machine.block.keys().filter(|key| key.starts_with("luks/")).cloned().collect();
-    for key in headers {
-        let Some(header) = machine.block.remove(&key) else { continue };
-        let is_open_on = |device: &&mut BlockDevice| {
-            matches!(&device.kind, BlockKind::Dm(dm) if is_encrypted(dm)) && device.slaves == header.slaves
-        };
-        if let Some(open) = machine.block.values_mut().find(is_open_on) {
-            absorb(open, header);
+    let headers = take_kept(machine, "luks/");
+    if headers.is_empty() {
+        return;
+    }
+    let encrypted = machine
+        .block
+        .iter()
+        .filter(|(_, device)| matches!(&device.kind, BlockKind::Dm(dm) if is_encrypted(dm)));
+    let open: BTreeMap<Vec<String>, String> =
+        encrypted.map(|(key, device)| (device.slaves.clone(), key.clone())).collect();
+    for header in headers {
+        if let Some(mapping) = open.get(&header.slaves).and_then(|key| machine.block.get_mut(key)) {
+            absorb(mapping, header);
         }
     }
+}
+
+/// What a reader kept under `prefix` until its device is known.
+fn take_kept(machine: &mut Machine, prefix: &str) -> Vec<BlockDevice> {
+    let keys = machine.block.range(prefix.to_owned()..).map(|(key, _)| key);
+    let keys: Vec<String> = keys.take_while(|key| key.starts_with(prefix)).cloned().collect();
+    keys.iter().filter_map(|key| machine.block.remove(key)).collect()
 }
 
 /// Gives what smartctl said of a drive that it did not name to the drive with that serial number, or else to the only one
 /// of that model. A drive that no other text knows is one that has no name.
 fn take_smart(machine: &mut Machine) {
-    let keys: Vec<String> = machine.block.keys().filter(|key| key.starts_with("smart/")).cloned().collect();
-    for (count, key) in keys.into_iter().enumerate() {
-        let Some(drive) = machine.block.remove(&key) else { continue };
-        let named =
-            machine.block.iter().filter(|(key, device)| !is_alias(key) && device.partition_of.is_none());
-        let by = |same: fn(&BlockDevice) -> &Fact<String>| {
-            let mut found = named.clone().filter(|(_, device)| {
-                same(&drive).value().is_some() && same(device).value() == same(&drive).value()
-            });
-            found.next().filter(|_| found.next().is_none()).map(|(name, _)| name.clone())
+    let drives = take_kept(machine, "smart/");
+    if drives.is_empty() {
+        return;
+    }
+    let serials = only_with(machine, |device| &device.serial);
+    let models = only_with(machine, |device| &device.model);
+    for (count, drive) in (1..).zip(drives) {
+        let name = |names: &BTreeMap<String, Option<String>>, fact: &Fact<String>| {
+            fact.value().and_then(|value| names.get(value)?.clone())
         };
-        let name = by(|device| &device.serial).or_else(|| by(|device| &device.model));
+        let name = name(&serials, &drive.serial).or_else(|| name(&models, &drive.model));
         match name.and_then(|name| machine.block.get_mut(&name)) {
             Some(known) => absorb(known, drive),
             None => {
-                let name = format!("unnamed-{}", count + 1);
+                let name = format!("unnamed-{count}");
                 machine.block.insert(name.clone(), BlockDevice { name, ..drive });
             }
         }
     }
 }
 
-/// Puts volumes whose devices no text told onto the device of their group, where it has only one.
-fn take_groups(machine: &mut Machine) {
-    let keys: Vec<String> = machine.block.keys().filter(|key| key.starts_with("vg/")).cloned().collect();
-    for key in keys {
-        let Some(group) = machine.block.remove(&key) else { continue };
-        let ([physical], Some(name)) = (group.slaves.as_slice(), key.strip_prefix("vg/")) else { continue };
-        let prefix = volume_name(name, "");
-        let is_of_group = |device: &BlockDevice| match &device.kind {
-            BlockKind::Dm(dm) => dm.name.value().is_some_and(|mapped| {
-                mapped
-                    .strip_prefix(&prefix)
-                    .is_some_and(|volume| !volume.starts_with('-') && !volume.is_empty())
-            }),
-            _ => false,
-        };
-        let bare = machine.block.iter().filter(|(_, device)| device.slaves.is_empty() && is_of_group(device));
-        let volumes: Vec<String> = bare.map(|(key, _)| key.clone()).collect();
-        for volume in volumes {
-            stack(machine, &volume, physical);
+/// The whole devices by what `fact` says of them; `None` where several say the same.
+fn only_with(machine: &Machine, fact: fn(&BlockDevice) -> &Fact<String>) -> BTreeMap<String, Option<String>> {
+    let mut names = BTreeMap::new();
+    for (key, device) in
+        machine.block.iter().filter(|(key, device)| !is_alias(key) && device.partition_of.is_none())
+    {
+        if let Some(value) = fact(device).value() {
+            let name = names.entry(value.clone()).or_insert_with(|| Some(key.clone()));
+            if name.as_ref() != Some(key) {
+                *name = None;
+            }
         }
     }
+    names
+}
+
+/// Puts volumes whose devices no text told onto the device of their group, where it has only one.
+fn take_groups(machine: &mut Machine) {
+    let groups = take_kept(machine, "vg/");
+    let groups: BTreeMap<String, String> = groups
+        .into_iter()
+        .filter_map(|group| match group.slaves.as_slice() {
+            [physical] => Some((volume_name(group.name.strip_prefix("vg/")?, ""), physical.clone())),
+            _ => None,
+        })
+        .collect();
+    let is_bare = |device: &&BlockDevice| device.slaves.is_empty() && matches!(device.kind, BlockKind::Dm(_));
+    let bare: Vec<(String, String)> = machine
+        .block
+        .values()
+        .filter(is_bare)
+        .filter_map(|device| Some((device.name.clone(), groups.get(group_of(device)?)?.clone())))
+        .collect();
+    for (volume, physical) in bare {
+        stack(machine, &volume, &physical);
+    }
+}
+
+/// `vg--nas-` of the volume `vg--nas-home`: up to and with the first dash that stands alone, where the group's name ends.
+fn group_of(device: &BlockDevice) -> Option<&str> {
+    let BlockKind::Dm(dm) = &device.kind else { return None };
+    let name = dm.name.value()?;
+    let mut dashes = 0usize;
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'-' => dashes += 1,
+            _ if dashes % 2 == 1 => return name.get(..at),
+            _ => dashes = 0,
+        }
+    }
+    None
 }
 
 fn is_encrypted(dm: &block::DmDevice) -> bool {

@@ -11,14 +11,16 @@ use crate::units::Bytes;
 
 /// Puts every row down. A device with several parents has a row below each of them.
 pub(super) fn fill(machine: &mut Machine, text: &Text, rows: &[Row]) {
+    let mut mounts = Vec::new();
     for row in rows {
         let Some(key) = row.key() else { continue };
         let source = text.source(row.line);
         let parent = row.parent.as_deref().and_then(parent_key);
         identify(device(machine, &key), row, &source);
         kind(machine, &key, row, parent.as_deref(), &source);
-        add_mounts(machine, &key, row, &source);
+        add_mounts(&mut mounts, machine, &key, row, &source);
     }
+    mounts::add(machine, mounts);
 }
 
 /// A parent is a key already, or what the PKNAME column says.
@@ -144,10 +146,9 @@ fn owner(kind: &str) -> Option<&'static str> {
     }
 }
 
-fn add_mounts(machine: &mut Machine, key: &str, row: &Row, source: &str) {
-    let points: Vec<&str> = row.mount_points().collect();
-    for point in points {
-        let mount = Mount {
+fn add_mounts(mounts: &mut Vec<Mount>, machine: &Machine, key: &str, row: &Row, source: &str) {
+    for point in row.mount_points() {
+        mounts.push(Mount {
             point: point.to_owned(),
             fstype: row.get("FSTYPE").unwrap_or_default().to_owned(),
             source: device_path(machine, key),
@@ -156,8 +157,7 @@ fn add_mounts(machine: &mut Machine, key: &str, row: &Row, source: &str) {
             root: "/".to_owned(),
             connections: Fact::absent(source),
             ..Mount::default()
-        };
-        mounts::add(machine, mount);
+        });
     }
 }
 

@@ -3,6 +3,8 @@
 mod findmnt;
 mod lines;
 
+use std::collections::BTreeMap;
+
 use super::device::{device, key_of};
 use super::{Part, Rank, Text};
 use crate::machine::Machine;
@@ -12,6 +14,9 @@ use crate::machine::mount::{self, Mount};
 
 /// No machine has more mounts of devices; a text that names more was made to be slow.
 const MOST_MOUNTS: usize = 4096;
+
+/// Nor are so many mounted over each other.
+const MOST_AT_ONE_POINT: usize = 16;
 
 /// Reads every output about mounts in a text.
 pub fn read(text: &Text) -> Part {
@@ -29,15 +34,13 @@ pub fn read(text: &Text) -> Part {
     if body.contains(" /") {
         found.extend(lines::read(text));
     }
-    for (line, mount) in found.into_iter().filter(|(_, mount)| is_storage(mount)) {
-        part.kind = Some("mounts");
-        let source = text.source(line);
-        let mount = complete(mount, &source);
-        for name in &mount.devices {
-            device(&mut part.machine, name);
-        }
-        add(&mut part.machine, mount);
+    let own = found.into_iter().filter(|(_, mount)| is_storage(mount));
+    let mounts: Vec<Mount> = own.map(|(line, mount)| complete(mount, &text.source(line))).collect();
+    part.kind = (!mounts.is_empty()).then_some("mounts");
+    for name in mounts.iter().flat_map(|mount| &mount.devices) {
+        device(&mut part.machine, name);
     }
+    add(&mut part.machine, mounts);
     part
 }
 
@@ -73,18 +76,28 @@ fn complete(mut mount: Mount, source: &str) -> Mount {
     mount
 }
 
-/// Puts a mount down unless one of the same device or source is known at that point; then what it lacks is filled in.
-pub(super) fn add(machine: &mut Machine, mount: Mount) {
-    let same = |known: &&mut Mount| {
-        known.point == mount.point
-            && (known.source == mount.source
-                || known.devices.first().is_some_and(|device| mount.devices.contains(device)))
-    };
-    let has_room = machine.mounts.len() < MOST_MOUNTS;
-    match machine.mounts.iter_mut().find(same) {
-        None if has_room => machine.mounts.push(mount),
-        None => {}
-        Some(known) => fill(known, mount),
+/// Puts mounts down. One of the same device or source at the same point is the same mount, and fills in what is not known
+/// of it.
+pub(super) fn add(machine: &mut Machine, mounts: impl IntoIterator<Item = Mount>) {
+    let mut at: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, known) in machine.mounts.iter().enumerate() {
+        at.entry(known.point.clone()).or_default().push(index);
+    }
+    for mount in mounts {
+        let here = at.entry(mount.point.clone()).or_default();
+        let same = here.iter().copied().find(|index| {
+            machine.mounts.get(*index).is_some_and(|known| {
+                known.source == mount.source
+                    || known.devices.first().is_some_and(|device| mount.devices.contains(device))
+            })
+        });
+        let has_room = here.len() < MOST_AT_ONE_POINT && machine.mounts.len() < MOST_MOUNTS;
+        if let Some(known) = same.and_then(|index| machine.mounts.get_mut(index)) {
+            fill(known, mount);
+        } else if has_room {
+            here.push(machine.mounts.len());
+            machine.mounts.push(mount);
+        }
     }
 }
 
