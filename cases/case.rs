@@ -109,7 +109,8 @@ impl Case {
 /// The PCI addresses in a text, as `bus:device.function`. A function of `x` stands for any.
 pub(crate) fn addresses(text: &str) -> BTreeSet<String> {
     let ranges = text.split("..");
-    let words = ranges.flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '.'));
+    let words =
+        ranges.flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '.'));
     words.filter_map(|word| address(word.trim_matches(['.', ':']))).collect()
 }
 
@@ -121,45 +122,4 @@ fn address(word: &str) -> Option<String> {
         |text: &str, length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_function = function == "x" || is_hex(function, 1);
     (is_hex(device, 2) && is_hex(bus, 2) && is_function).then(|| format!("{bus}:{device}.{function}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn case(verdict: &str, hop: &str, note: &str) -> Case {
-        let json = serde_json::json!({
-            "id": "x",
-            "expected": { "verdict": verdict, "limiting_hop": hop },
-            "confidence": "high",
-            "files": ["lspci.txt", "dmidecode-other-machine-same-board.txt"],
-            "note": note,
-        });
-        serde_json::from_value(json).expect("a case")
-    }
-
-    #[test]
-    fn a_note_may_accept_a_second_verdict() {
-        let case = case(
-            "link_width_degraded",
-            "02:00.0",
-            "A x2 slot. slot_limited is an acceptable verdict. Not mps_mrrs.",
-        );
-        assert_eq!(case.accepted().into_iter().collect::<Vec<_>>(), ["link_width_degraded", "slot_limited"]);
-        assert_eq!(case.texts().len(), 1);
-    }
-
-    #[test]
-    fn addresses_are_found_in_words() {
-        let hop = "10000:e1:00.0 <-> 10000:e0:06.0 (NVMe behind VMD), 60:00.x";
-        assert_eq!(addresses(hop).into_iter().collect::<Vec<_>>(), ["60:00.x", "e0:06.0", "e1:00.0"]);
-        assert_eq!(addresses("0000:03:00.0..0f:0e.0").into_iter().collect::<Vec<_>>(), ["03:00.0", "0f:0e.0"]);
-        assert!(addresses("none (2.5GT/s x4 at 8.0 GB/s)").is_empty());
-    }
-
-    #[test]
-    fn devices_are_found_in_words() {
-        let devices = case("raid_resync", "md3 (recovery), usb5, x16, 4k", "").devices();
-        assert_eq!(devices.into_iter().collect::<Vec<_>>(), ["md3", "usb5"]);
-    }
 }

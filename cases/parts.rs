@@ -1,7 +1,100 @@
 //! The parts of the case scorer that can be tested without the binary.
 
-#![expect(dead_code, reason = "the scorer itself uses the rest")]
+#![expect(dead_code, clippy::expect_used, reason = "the scorer itself uses the rest; tests may panic")]
 
 mod case;
 mod report;
 mod score;
+
+mod of_case {
+    use crate::case::*;
+
+    fn case(verdict: &str, hop: &str, note: &str) -> Case {
+        let json = serde_json::json!({
+            "id": "x",
+            "expected": { "verdict": verdict, "limiting_hop": hop },
+            "confidence": "high",
+            "files": ["lspci.txt", "dmidecode-other-machine-same-board.txt"],
+            "note": note,
+        });
+        serde_json::from_value(json).expect("a case")
+    }
+
+    #[test]
+    fn a_note_may_accept_a_second_verdict() {
+        let case = case(
+            "link_width_degraded",
+            "02:00.0",
+            "A x2 slot. slot_limited is an acceptable verdict. Not mps_mrrs.",
+        );
+        assert_eq!(case.accepted().into_iter().collect::<Vec<_>>(), ["link_width_degraded", "slot_limited"]);
+        assert_eq!(case.texts().len(), 1);
+    }
+
+    #[test]
+    fn addresses_are_found_in_words() {
+        let hop = "10000:e1:00.0 <-> 10000:e0:06.0 (NVMe behind VMD), 60:00.x";
+        assert_eq!(addresses(hop).into_iter().collect::<Vec<_>>(), ["60:00.x", "e0:06.0", "e1:00.0"]);
+        assert_eq!(
+            addresses("0000:03:00.0..0f:0e.0").into_iter().collect::<Vec<_>>(),
+            ["03:00.0", "0f:0e.0"]
+        );
+        assert!(addresses("none (2.5GT/s x4 at 8.0 GB/s)").is_empty());
+    }
+
+    #[test]
+    fn devices_are_found_in_words() {
+        let devices = case("raid_resync", "md3 (recovery), usb5, x16, 4k", "").devices();
+        assert_eq!(devices.into_iter().collect::<Vec<_>>(), ["md3", "usb5"]);
+    }
+}
+
+mod of_score {
+    use crate::case::Case;
+    use crate::score::*;
+    use serde_json::Value;
+    use serde_json::json;
+
+    fn case(verdict: &str, hop: &str) -> Case {
+        let json = json!({
+            "id": "x",
+            "expected": { "verdict": verdict, "limiting_hop": hop },
+            "confidence": "high",
+            "files": [],
+        });
+        serde_json::from_value(json).expect("a case")
+    }
+
+    fn report(code: &str, severity: &str) -> Value {
+        json!({
+            "paths": [{ "hops": [{ "id": "link:0000:01:00.0", "name": "PCIe link", "port": "0000:00:1c.4" }] }],
+            "findings": [
+                { "code": "partial_input", "severity": "info", "hop": null, "subject": "", "summary": "" },
+                { "code": code, "severity": severity, "hop": "link:0000:01:00.0", "subject": "", "summary": "" },
+            ],
+        })
+    }
+
+    #[test]
+    fn either_end_of_the_link_is_the_right_hop() {
+        for (hop, right) in [("00:1c.4 (root port)", true), ("0000:01:00.0", true), ("00:1c.5", false)] {
+            let score = judge(&case("slot_limited", hop), &report("slot_limited", "limit"), "");
+            assert_eq!((score.verdict_right, score.hop_right), (true, right), "{hop}");
+        }
+    }
+
+    #[test]
+    fn an_alarm_on_a_healthy_machine_is_a_false_one() {
+        let score = judge(&case("ok", "none"), &report("slot_limited", "limit"), "");
+        assert!(score.false_alarm && !score.is_right());
+        let score = judge(&case("ok", "none"), &report("power_save", "info"), "");
+        assert!(!score.false_alarm && score.is_right());
+    }
+
+    #[test]
+    fn no_report_is_never_right() {
+        for verdict in ["ok", "other", "slot_limited"] {
+            assert!(!judge(&case(verdict, "none"), &Value::Null, "refused").is_right(), "{verdict}");
+        }
+    }
+}

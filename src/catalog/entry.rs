@@ -26,6 +26,9 @@ pub struct Chipset {
     pub verified: bool,
     /// `vendor:device` of the function that gives it away (LPC bridge, or the upstream port).
     pub ids: Vec<String>,
+    /// What `lspci` calls these functions after the vendor, for texts without numbers; from pci-ids.ucw.cz.
+    #[serde(default)]
+    pub listed: Vec<String>,
     /// Where that is published.
     pub source: String,
 }
@@ -117,6 +120,9 @@ pub struct Switch {
     pub latency_nanoseconds: Option<u32>,
     /// `vendor:device`.
     pub ids: Vec<String>,
+    /// What `lspci` calls it after the vendor, for texts without numbers; from pci-ids.ucw.cz.
+    #[serde(default)]
+    pub listed: Vec<String>,
     /// Where that is published.
     pub source: String,
 }

@@ -87,6 +87,15 @@ fn has_id(ids: &[String], vendor: u16, device: u16) -> bool {
     ids.iter().any(|id| parse_id(id) == Some((vendor, device)))
 }
 
+/// Whether a name as `lspci` prints it ends in one of these. Words behind it in brackets and parentheses are revisions.
+fn is_listed(listed: &[String], name: &str) -> bool {
+    let name = name.split(" (").next().unwrap_or(name).trim_end();
+    listed.iter().any(|known| {
+        let known = known.split(" (").next().unwrap_or(known);
+        name.strip_suffix(known).is_some_and(|vendor| vendor.is_empty() || vendor.ends_with(' '))
+    })
+}
+
 /// Reads `6/85`: family and model in decimal.
 fn parse_signature(signature: &str) -> Option<(u32, u32)> {
     let (family, model) = signature.split_once('/')?;
@@ -97,6 +106,16 @@ impl Catalog {
     /// The chipset that this PCI function (its LPC bridge, or the upstream port of its switch) gives away.
     pub fn chipset_by_id(&self, vendor: u16, device: u16) -> Option<&Chipset> {
         self.chipsets.iter().find(|chipset| has_id(&chipset.ids, vendor, device))
+    }
+
+    /// The chipset that a function of this name gives away, as `lspci` prints it: vendor, then device.
+    pub fn chipset_by_name(&self, name: &str) -> Option<&Chipset> {
+        self.chipsets.iter().find(|chipset| is_listed(&chipset.listed, name))
+    }
+
+    /// The switch that a function of this name is a port of, as `lspci` prints it: vendor, then device.
+    pub fn switch_by_name(&self, name: &str) -> Option<&Switch> {
+        self.switches.iter().find(|switch| is_listed(&switch.listed, name))
     }
 
     /// The switch that this PCI function is a port of.

@@ -193,6 +193,11 @@ fn parts_are_known_by_their_ids() {
     let catalog = catalog();
     let x99 = catalog.chipset_by_id(0x8086, 0x8d47).expect("X99");
     assert_eq!((x99.name.as_str(), x99.generation, x99.lanes), ("Intel X99 (C610)", 2, 4));
+    let by_name = catalog.chipset_by_name("Intel Corporation C610/X99 series chipset LPC Controller");
+    assert_eq!(by_name, Some(x99));
+    let revised = "Advanced Micro Devices, Inc. [AMD] Matisse Switch Upstream (rev 01)";
+    assert!(catalog.chipset_by_name(revised).is_some_and(|chipset| chipset.name.contains("X570")));
+    assert_eq!(catalog.chipset_by_name("Intel Corporation Device 8d47"), None);
     assert_eq!(catalog.switch_by_id(0x10b5, 0x8748).map(|switch| switch.lanes), Some(48));
     assert_eq!(catalog.adapter_by_id(0x1000, 0x0072).map(|hba| hba.megabytes_per_second), Some(2500.0));
     assert_eq!(catalog.chipset_by_id(0x8086, 0x29c0), None);

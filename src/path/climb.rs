@@ -48,12 +48,18 @@ pub(super) fn steps(
     let leads_down =
         |device: &PciDevice| matches!(role(device), Some(PortType::RootPort | PortType::DownstreamPort));
     for (at, device) in chain.iter().enumerate() {
-        if at > 0 && role(device) == Some(PortType::UpstreamPort) {
+        let is_switch = at > 0 && role(device) == Some(PortType::UpstreamPort);
+        // A chipset of which nothing behind it is known is still a chipset.
+        if is_switch || at == 0 && device.is_bridge() && published.chipset(machine, device.address).is_some()
+        {
             steps.push(switch(machine, published, device.address));
         }
         let port = chain.get(at + 1).copied();
         if !leads_down(device) && port.is_none_or(leads_down) {
             steps.extend(link::step(machine, published, device, port));
+        } else if at == 0 && leads_down(device) {
+            // A port that was asked about by itself shows its own end of the link below it.
+            steps.extend(link::step(machine, published, device, None));
         }
     }
     if let Some(root) = chain.last() {

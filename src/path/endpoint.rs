@@ -32,7 +32,16 @@ pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
             && (!has_disks || device.is_storage() || device.is_network() || logged.contains(&device.address))
     };
     let lone = machine.pci.values().filter(is_lone);
-    lone.filter(|device| seen.insert(group(device))).map(|device| device.address).collect()
+    let lone: Vec<PciAddress> =
+        lone.filter(|device| seen.insert(group(device))).map(|device| device.address).collect();
+    if lone.is_empty() && machine.block.is_empty() { lowest_bridges(machine, &bridges) } else { lone }
+}
+
+/// Where a text shows bridges only, those that nothing is known below stand for what hangs on them.
+fn lowest_bridges(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<PciAddress> {
+    let bridges =
+        machine.pci.values().filter(|device| device.is_bridge() && !above.contains(&device.address));
+    bridges.filter(|device| device.link.is_present()).map(|device| device.address).collect()
 }
 
 /// USB devices that store data and are no known disk.

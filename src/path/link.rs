@@ -100,7 +100,7 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
     let ends = || [Some(device), port].into_iter().flatten();
     if is_emulated(machine, device, port) {
         Some("emulated by QEMU".to_owned())
-    } else if ends().any(is_tunnel) {
+    } else if ends().any(is_tunnel) || listed(device, THUNDERBOLT) && ends().any(runs_slowest) {
         Some("tunnelled through Thunderbolt or USB4, whose ports always say 2.5 GT/s".to_owned())
     } else if ends().any(|end| listed(end, AMD_INTERNAL)) {
         Some("inside the processor".to_owned())
@@ -144,6 +144,11 @@ fn is_emulated(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) 
 fn is_tunnel(end: &PciDevice) -> bool {
     let most = end.link.max_speed.get().or(end.link.current_speed.get());
     listed(end, THUNDERBOLT) && most == Some(GtPerSec::GEN1)
+}
+
+/// A dock or drive enclosure can do more by its own registers, and its end of the tunnel runs at 2.5 GT/s all the same.
+fn runs_slowest(end: &PciDevice) -> bool {
+    end.link.current_speed.value() == Some(&GtPerSec::GEN1)
 }
 
 fn listed(device: &PciDevice, ids: &[(u16, &[u16])]) -> bool {

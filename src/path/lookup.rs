@@ -16,14 +16,18 @@ pub(super) fn published() -> Published<'static> {
 impl<'a> Published<'a> {
     /// The chipset that a function belongs to, when it is one that gives its chipset away.
     pub(super) fn chipset(self, machine: &Machine, address: PciAddress) -> Option<&'a Chipset> {
-        let PciId { vendor, device } = id(machine, address)?;
-        self.0.chipset_by_id(vendor, device)
+        match id(machine, address) {
+            Some(PciId { vendor, device }) => self.0.chipset_by_id(vendor, device),
+            None => self.0.chipset_by_name(name(machine, address)?),
+        }
     }
 
     /// The switch that a port belongs to.
     pub(super) fn switch(self, machine: &Machine, address: PciAddress) -> Option<&'a Switch> {
-        let PciId { vendor, device } = id(machine, address)?;
-        self.0.switch_by_id(vendor, device)
+        match id(machine, address) {
+            Some(PciId { vendor, device }) => self.0.switch_by_id(vendor, device),
+            None => self.0.switch_by_name(name(machine, address)?),
+        }
     }
 
     /// The board of the machine, or the server, which is known by its product name.
@@ -39,6 +43,11 @@ impl<'a> Published<'a> {
         let (family, model, _) = machine.cpus.signature.get()?;
         self.0.processor(family, model, machine.cpus.model.value().map_or("", String::as_str))
     }
+}
+
+/// What a text without numbers calls a function.
+fn name(machine: &Machine, address: PciAddress) -> Option<&str> {
+    machine.pci.get(&address)?.name.value().map(String::as_str)
 }
 
 fn id(machine: &Machine, address: PciAddress) -> Option<PciId> {

@@ -4,7 +4,8 @@ use crate::ceiling::{Basis, Ceiling, Ceilings, Direction, Limit, pcie};
 use crate::load::measurement::{Access, GeneratorUse, Latency, Measurement, Pattern, Workload};
 use crate::machine::Machine;
 use crate::machine::activity::{Activity, DiskActivity, LinkState, ThreadActivity};
-use crate::machine::fact::Fact;
+use crate::machine::fact::{Fact, Source};
+use crate::machine::log::{LogEvent, LogKind, StatedLink};
 use crate::machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PortType};
 use crate::path::{
     CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, LinkPort, Path, RaidHop, RaidLevel, Target,
@@ -245,6 +246,33 @@ pub(super) fn link_of(class: u32, current: (u8, u8), device: (u8, u8), port: (u8
         port: Some(end(root, BRIDGE, current, port)),
         ..LinkHop::default()
     }
+}
+
+/// A line of a captured log about a function.
+pub(super) fn logged(at: PciAddress, kind: LogKind, count: u64) -> LogEvent {
+    LogEvent { pci: Some(at), device: None, kind, count, source: Source::new("dmesg.txt:1") }
+}
+
+/// A link as a log states it: generation and width.
+pub(super) fn stated((generation, width): (u8, u8)) -> StatedLink {
+    let speed = GtPerSec::from_pcie_generation(generation).expect("a generation");
+    StatedLink { speed, width: Lanes::new(width) }
+}
+
+/// A link of which only a captured log tells: what it ran at when the device was found, and what the device could use.
+pub(super) fn claimed(class: Option<u32>, by: (u8, u8), capable: (u8, u8)) -> Sketch {
+    let mut hop = link_of(class.unwrap_or_default(), by, capable, by);
+    hop.device.class = class.map_or_else(Fact::default, |class| Fact::known(class, "dmesg.txt:1"));
+    if let Some(port) = &mut hop.port {
+        port.link.max_speed = Fact::default();
+        port.link.max_width = Fact::default();
+    }
+    let port = hop.port.as_ref().map(|port| port.address);
+    let kind = LogKind::BandwidthLimited { by: stated(by), at: port, capable: Some(stated(capable)) };
+    Sketch::drive(hop).on(|machine| {
+        machine.log.push(logged(at(2), kind, 1));
+        machine.pci.extend(class.map(|class| (at(2), function(at(2), class, capable))));
+    })
 }
 
 /// The same link elsewhere.

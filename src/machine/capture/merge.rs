@@ -5,6 +5,7 @@
 //! can, so the worse state is what there is to explain, and the better one is kept beside it as proof
 //! ([`PciDevice::best_link`](crate::machine::pci::PciDevice::best_link)).
 
+mod bound;
 mod fields;
 mod fill;
 mod link;
@@ -37,6 +38,7 @@ impl Merger {
         self.gaps.extend(part.gaps);
         if let Some(machine) = self.ranks.get_mut(part.rank as usize) {
             machine.fill(part.machine, Than::Same);
+            bound::bound(machine);
         }
     }
 
@@ -52,6 +54,7 @@ impl Merger {
         for lower in self.ranks.into_iter().rev() {
             machine.fill(lower, Than::Less);
         }
+        resolve::unnamed_twins(&mut machine.pci);
         resolve::parents(&mut machine.pci);
         resolve::only_nvme(&mut machine);
         super::join::join(&mut machine);

@@ -64,11 +64,13 @@ fn a_link_whose_port_no_text_names_is_a_link_all_the_same() {
 }
 
 #[test]
-fn file_systems_without_a_number_are_told_apart_by_where_they_are_mounted() {
+fn file_systems_without_a_number_are_told_apart_by_what_is_mounted() {
     let mut machine = captured(Machine::default());
     nvme(&mut machine, 0, "01:00.0");
-    for point in ["/", "/srv"] {
-        machine.mounts.push(Mount { number: (0, 0), ..mount(point, "ext4", &["nvme0n1"]) });
+    for (point, source) in [("/", "/dev/nvme0n1p1"), ("/srv", "/dev/nvme0n1p2"), ("/again", "/dev/nvme0n1p1")]
+    {
+        let source = source.to_owned();
+        machine.mounts.push(Mount { number: (0, 0), source, ..mount(point, "ext4", &["nvme0n1"]) });
     }
     assert_eq!(targets(&machine), ["/dev/nvme0n1", "/", "/srv"]);
 }

@@ -29,15 +29,18 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 
 /// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
 fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
-    link.events(context.machine)
-        .any(|event| matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout))
+    link.events(context.machine).any(|event| {
+        matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout)
+    })
 }
 
 /// Corrected errors of which a captured log tells. The kernel prints few of many, so that each counts for more than one
 /// of a counter.
 fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
     let is_corrected = |kind: &LogKind| match kind {
-        LogKind::AerMessage(severity) | LogKind::AerError { severity, .. } => *severity == AerSeverity::Corrected,
+        LogKind::AerMessage(severity) | LogKind::AerError { severity, .. } => {
+            *severity == AerSeverity::Corrected
+        }
         _ => false,
     };
     let messages = link.events(context.machine).filter(|event| is_corrected(&event.kind));
@@ -116,7 +119,7 @@ mod tests {
     use super::*;
     use crate::machine::fact::Fact;
     use crate::machine::pci::Aer;
-    use crate::verdict::testing::{Sketch, link};
+    use crate::verdict::testing::{Sketch, at, link, logged};
 
     fn found(
         correctable: &[(&str, u64)],
@@ -147,5 +150,21 @@ mod tests {
     fn errors_of_training_advisory_ones_and_unsupported_requests_are_silent() {
         assert_eq!(found(&[("RxErr", 2), ("NonFatalErr", 5000)], &[("UnsupReq", 3)], &[]), None);
         assert_eq!(found(&[("RxErr", 0)], &[], &[("DLP", 0)]), None);
+    }
+
+    #[test]
+    fn lines_of_a_log_count_for_more_than_counts() {
+        let told = |count, also: Option<LogKind>| {
+            let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).on(|machine| {
+                machine.log.push(logged(at(2), LogKind::AerMessage(AerSeverity::Corrected), count));
+                machine.log.extend(also.map(|kind| logged(at(2), kind, 1)));
+            });
+            path.finding(Code::AerErrors).map(|finding| finding.severity)
+        };
+        assert_eq!(told(1, None), Some(Severity::Info));
+        assert_eq!(told(10, None), Some(Severity::Fault));
+        assert_eq!(told(1, Some(LogKind::NvmeProbeFailed)), Some(Severity::Fault));
+        assert_eq!(told(1, Some(LogKind::LinkUp)), Some(Severity::Info));
+        assert_eq!(told(0, None), None);
     }
 }

@@ -18,7 +18,10 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     wires(context, judged)
         .iter()
         .filter(|link| link.moves_data() && !link.is_display())
-        .filter_map(|link| retrained(context, judged, link).or_else(|| check_link(judged, link)))
+        .filter_map(|link| {
+            let proven = retrained(context, judged, link).or_else(|| was_faster(judged, link));
+            proven.or_else(|| check_link(judged, link))
+        })
         .collect()
 }
 
@@ -53,8 +56,28 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
         Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
             .with_confidence(Confidence::High)
             .with_evidence(link.speed_evidence())
-            .with_evidence([Evidence::new("the kernel's log", format!("retrained at {held}"), event.source.as_str())])
+            .with_evidence([Evidence::new(
+                "the kernel's log",
+                format!("retrained at {held}"),
+                event.source.as_str(),
+            )])
             .with_advice(advice),
+    )
+}
+
+/// A link that ran faster when another capture of the same machine was made: what it can do is proven.
+fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let best = link.best?;
+    let speed = link.speed()?;
+    if speed >= best.speed || saves_power(link).is_some() {
+        return None;
+    }
+    let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
+    Some(
+        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
+            .with_confidence(Confidence::High)
+            .with_evidence(link.speed_evidence())
+            .with_advice(advice(judged, link, speed, best.speed, false)),
     )
 }
 
@@ -155,9 +178,14 @@ fn advice(
 mod tests {
     use super::*;
     use crate::machine::fact::Fact;
+    use crate::machine::fact::Source;
+    use crate::machine::log::StatedLink;
     use crate::machine::pci::Express;
+    use crate::machine::pci::{LinkState, PciAddress};
     use crate::path::LinkHop;
-    use crate::verdict::testing::{BRIDGE, DISPLAY, Sketch, WIFI, at, express, link, link_of, run};
+    use crate::verdict::testing::{
+        BRIDGE, DISPLAY, NVME, Sketch, WIFI, at, express, function, link, link_of, logged, run, stated,
+    };
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::LinkSpeedDegraded)
@@ -220,5 +248,31 @@ mod tests {
         for (name, link) in cases {
             assert_eq!(found(link), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_port_that_the_kernel_holds_at_a_lower_rate_is_a_fault() {
+        let port = PciAddress { device: 0x1c, ..PciAddress::default() };
+        let held = |now| {
+            let event = logged(port, LogKind::LinkRetrainedAt(GtPerSec::GEN1), 1);
+            Sketch::drive(link(now, (5, 4), (5, 4))).on(|machine| machine.log.push(event))
+        };
+        let finding = held((1, 4)).finding(Code::LinkSpeedDegraded).expect("Gen1 of Gen5");
+        assert_eq!(finding.confidence, Confidence::High);
+        assert!(finding.summary.contains("trained it again at 2.5 GT/s"), "{}", finding.summary);
+        assert_eq!(held((5, 4)).finding(Code::LinkSpeedDegraded), None, "it recovered");
+    }
+
+    #[test]
+    fn a_link_that_was_faster_before_can_do_more() {
+        let seen = |generation| {
+            let mut drive = function(at(2), NVME, (4, 4));
+            let StatedLink { speed, width } = stated((generation, 4));
+            drive.best_link = Some(LinkState { speed, width, source: Source::new("good.txt:1") });
+            let path = Sketch::drive(LinkHop { port: None, ..link((3, 4), (4, 4), (4, 4)) });
+            path.on(|machine| machine.pci.extend([(at(2), drive)])).finding(Code::LinkSpeedDegraded)
+        };
+        assert!(seen(4).is_some_and(|finding| finding.summary.contains("at another time it ran at 16 GT/s")));
+        assert_eq!(seen(3), None);
     }
 }

@@ -23,7 +23,9 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     wires(context, judged)
         .iter()
         .filter(|link| link.moves_data())
-        .filter_map(|link| refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link)))
+        .filter_map(|link| {
+            refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link))
+        })
         .collect()
 }
 
@@ -41,7 +43,11 @@ fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
             .with_confidence(Confidence::High)
-            .with_evidence([Evidence::new("the kernel's log", "can't set Max Payload Size", event.source.as_str())])
+            .with_evidence([Evidence::new(
+                "the kernel's log",
+                "can't set Max Payload Size",
+                event.source.as_str(),
+            )])
             .with_advice([alike()]),
     )
 }
@@ -135,7 +141,7 @@ fn better(link: &Link<'_>, payload: Bytes) -> Option<crate::ceiling::Limit> {
 mod tests {
     use super::*;
     use crate::path::LinkHop;
-    use crate::verdict::testing::{Sketch, express, link};
+    use crate::verdict::testing::{Sketch, at, express, link, logged};
 
     fn sizes(device: (u64, u64), port: (u64, u64)) -> LinkHop {
         let mut link = link((3, 4), (3, 4), (3, 4));
@@ -174,5 +180,18 @@ mod tests {
         let slow_drive =
             Sketch::of("/dev/nvme0n1").device("nvme0n1", Some(500.0)).link(sizes((512, 128), (256, 128)));
         assert_eq!(slow_drive.finding(Code::MpsMrrs), None);
+    }
+
+    #[test]
+    fn a_size_that_the_kernel_could_not_set_is_a_fault_and_one_under_a_root_port_is_not() {
+        let refused = logged(at(2), LogKind::MpsRefused(Bytes::new(256)), 1);
+        let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).on(|machine| machine.log.push(refused));
+        assert_eq!(path.finding(Code::MpsMrrs).map(|finding| finding.severity), Some(Severity::Fault));
+        let mut under_root = sizes((128, 128), (512, 256));
+        if let Some(Fact::Known { value, .. }) = under_root.port.as_mut().map(|port| &mut port.express) {
+            value.port = PortType::RootPort;
+        }
+        let finding = Sketch::drive(under_root).finding(Code::MpsMrrs).expect("256 over 128");
+        assert_eq!(finding.severity, Severity::Info);
     }
 }

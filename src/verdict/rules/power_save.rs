@@ -78,7 +78,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::machine::fact::Fact;
-    use crate::verdict::testing::{DISPLAY, Sketch, link, link_of};
+    use crate::verdict::testing::{DISPLAY, NVME, Sketch, claimed, link, link_of};
 
     #[test]
     fn an_idle_graphics_card_and_a_sleeping_drive_are_mentioned_without_alarm() {
@@ -95,5 +95,16 @@ mod tests {
     #[test]
     fn a_link_at_its_best_does_not_save_power() {
         assert_eq!(Sketch::drive(link((3, 4), (4, 4), (3, 4))).finding(Code::PowerSave), None);
+    }
+
+    #[test]
+    fn a_card_that_started_slow_at_full_width_is_mentioned() {
+        for class in [Some(DISPLAY), None] {
+            let path = claimed(class, (1, 16), (3, 16));
+            assert!(path.finding(Code::PowerSave).is_some(), "{class:?}");
+            assert!(path.alarms().is_empty());
+        }
+        assert_eq!(claimed(Some(NVME), (1, 4), (3, 4)).finding(Code::PowerSave), None);
+        assert_eq!(claimed(None, (1, 1), (3, 4)).finding(Code::PowerSave), None, "narrow, not asleep");
     }
 }

@@ -81,11 +81,12 @@ const fn effect(raid: &RaidHop) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use crate::machine::capture::{Captured, Recognised};
     use crate::machine::fact::Fact;
     use crate::machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
     use crate::path::{HopSpec, RaidLevel};
-    use crate::verdict::Code;
     use crate::verdict::testing::Sketch;
+    use crate::verdict::{Code, Severity};
 
     fn path(missing: Fact<u32>) -> Sketch {
         Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
@@ -120,5 +121,17 @@ mod tests {
         let finding = judged("DEGRADED").expect("lacks a device");
         assert_eq!(finding.evidence[1].fact, "state of sdb");
         assert_eq!(judged("ONLINE"), None);
+    }
+
+    #[test]
+    fn what_a_log_said_at_the_last_start_is_no_alarm() {
+        let texts = vec![Recognised { name: "dmesg.txt".to_owned(), kinds: vec!["dmesg"] }];
+        let captured = Captured { texts, gaps: Vec::new() };
+        let of = |source: &str| {
+            let path = path(Fact::known(1, source)).on(|machine| machine.captured = Some(captured.clone()));
+            path.finding(Code::RaidDegraded).map(|finding| finding.severity)
+        };
+        assert_eq!(of("dmesg.txt:9"), Some(Severity::Info));
+        assert_eq!(of("mdstat.txt:2"), Some(Severity::Fault));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::machine::fact::{Fact, Source};
 use crate::path::{HopId, LinkPort};
-use crate::units::{BytesPerSec, GtPerSec, Lanes};
+use crate::units::{BitsPerSec, BytesPerSec, GtPerSec, Lanes};
 
 use super::super::case::Case;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -40,7 +40,8 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         "{} runs {width} at {speed}, less than its device can do, as the text says; the slot is the likely reason.",
         capitalised(&link.place())
     );
-    let advice = "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
+    let advice =
+        "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
     Some(
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Low)
@@ -145,6 +146,9 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
 /// Whether the link carries less than what hangs behind it can ask for, over all paths that cross it. What is not
 /// known may ask for everything.
 fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
+    if let Some(wires) = wires_behind(context, link) {
+        return wires.get() > offered.get();
+    }
     let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
     for judged in context.judged {
         let case = judged.case(Direction::Read);
@@ -155,6 +159,33 @@ fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
         };
     }
     behind.values().copied().sum::<BytesPerSec>().get() > offered.get()
+}
+
+/// The most that drivers of network cards without a known line rate ever drive on one port, in Mbit/s.
+const LINE_RATES: &[(&str, f64)] = &[
+    ("tg3", 1000.0),
+    ("bnx2", 1000.0),
+    ("e1000", 1000.0),
+    ("e1000e", 1000.0),
+    ("igb", 1000.0),
+    ("sky2", 1000.0),
+    ("alx", 1000.0),
+    ("atl1c", 1000.0),
+    ("igc", 2500.0),
+    ("r8169", 5000.0),
+];
+
+/// What the ports of a network card can carry together, where its driver tells; `None` for everything else.
+fn wires_behind(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSec> {
+    let card = link.link.device.address.card();
+    let ports = context.machine.pci.values().filter(|port| port.address.card() == card);
+    let rates = ports.map(|port| {
+        let driver = port.driver.value().filter(|_| port.is_network())?;
+        let known = LINE_RATES.iter().find(|(name, _)| name == driver)?;
+        Some(BitsPerSec::from_mbit(known.1).bytes_per_sec())
+    });
+    let rates: Option<Vec<BytesPerSec>> = rates.collect();
+    rates.filter(|rates| !rates.is_empty()).map(|rates| rates.into_iter().sum())
 }
 
 /// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
@@ -183,7 +214,7 @@ mod tests {
     use super::*;
     use crate::path::{HopSpec, LinkHop};
     use crate::units::human;
-    use crate::verdict::testing::{DISPLAY, Sketch, WIFI, link, link_of};
+    use crate::verdict::testing::{DISPLAY, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)
@@ -245,5 +276,43 @@ mod tests {
         }
         let none = Sketch::of("/dev/sda").hop("memory", HopSpec::Memory(Fact::absent("")), None);
         assert_eq!(none.finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn what_a_log_says_of_the_link_when_the_drive_was_found_counts_speed_too() {
+        let finding = claimed(Some(NVME), (3, 4), (4, 4)).finding(Code::SlotLimited).expect("Gen3 of Gen4");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Medium));
+        assert!(finding.evidence.iter().any(|evidence| evidence.source == "dmesg.txt:1"));
+        // A graphics card starts slow, and so may a card of a kind that the log does not tell.
+        assert_eq!(claimed(Some(DISPLAY), (1, 16), (3, 16)).finding(Code::SlotLimited), None);
+        assert_eq!(claimed(None, (1, 16), (3, 16)).finding(Code::SlotLimited), None);
+        assert_eq!(claimed(Some(NVME), (4, 4), (4, 4)).finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn a_gigabit_card_needs_no_more_than_one_lane() {
+        const ETHERNET: u32 = 0x02_0000;
+        let of = |driver: &str| {
+            let path = claimed(Some(ETHERNET), (2, 1), (2, 2)).on(|machine| {
+                let mut card = function(at(2), ETHERNET, (2, 2));
+                card.driver = Fact::known(driver.to_owned(), "dmesg.txt:2");
+                machine.pci.insert(at(2), card);
+            });
+            path.finding(Code::SlotLimited).map(|finding| finding.severity)
+        };
+        assert_eq!(of("tg3"), Some(Severity::Info));
+        assert_eq!(of("i40e"), Some(Severity::Limit));
+    }
+
+    #[test]
+    fn a_text_that_only_says_downgraded_is_a_suspicion() {
+        let mut link = LinkHop { port: None, ..link((2, 2), (3, 2), (3, 2)) };
+        let raw = "more, for the link is downgraded".to_owned();
+        link.device.link.max_speed = Fact::Garbled { source: Source::new("sbc-bench.txt:9"), raw };
+        let finding = found(link.clone()).expect("less than it can do");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Low));
+        link.device.link.max_speed =
+            Fact::Garbled { source: Source::new("lspci.txt:9"), raw: "unknown".into() };
+        assert_eq!(found(link), None);
     }
 }

@@ -56,13 +56,19 @@ fn announces_usb3(usb: &Usb) -> bool {
 }
 
 fn evidence(usb: &Usb) -> Vec<Evidence> {
-    vec![
+    let most =
+        usb.most_speed.value().map(|_| Evidence::from_fact("fastest speed of the device", &usb.most_speed));
+    let mut evidence = vec![
         Evidence::from_fact("negotiated speed", &usb.speed),
         Evidence::from_fact("version that the device announces", &usb.version),
-        Evidence::from_fact("fastest speed of the device", &usb.most_speed),
+    ];
+    // Only descriptors tell it.
+    evidence.extend(most);
+    evidence.extend([
         Evidence::from_fact("fastest speed of the port", &usb.root_hub_speed),
         Evidence::from_fact("driver", &usb.driver),
-    ]
+    ]);
+    evidence
 }
 
 /// Device and port can do more than the connection does. Whose fault that is cannot be seen from here, but it is no

@@ -6,7 +6,7 @@ use super::NEED;
 use super::device::{Detail, Found};
 use crate::machine::capture::Gap;
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::{LinkEnd, PciAddress, PciDevice, PortType};
+use crate::machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
 pub(super) const MOST: usize = 20_000;
@@ -63,6 +63,7 @@ impl Functions {
     /// The functions with the bridges above them, and what the text leaves open.
     pub(super) fn finish(mut self) -> (BTreeMap<PciAddress, PciDevice>, Vec<Gap>) {
         self.find_parents();
+        self.keep_buses();
         self.find_domain_owner();
         self.close_links();
         let gaps = self.gaps();
@@ -88,6 +89,16 @@ impl Functions {
                 (key.1 == address.bus || is_virtual && address.bus <= last).then_some(*bridge)
             };
             device.parent = before.and_then(holds).filter(|bridge| bridge != address);
+        }
+    }
+
+    /// Another text may show what is behind a bridge of this one.
+    fn keep_buses(&mut self) {
+        for (address, (secondary, subordinate)) in &self.buses {
+            if let Some(device) = self.devices.get_mut(address) {
+                let buses = Buses { secondary: *secondary, subordinate: *subordinate };
+                device.buses = Fact::known(buses, device.class.source().as_str());
+            }
         }
     }
 

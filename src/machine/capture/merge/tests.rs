@@ -113,3 +113,57 @@ fn a_gap_that_another_text_fills_is_none() {
     let captured = merge(vec![known]).captured.expect("is a capture");
     assert_eq!(captured.gaps, [gap("the link registers of 0000:02:00.0")]);
 }
+
+#[test]
+fn a_machine_without_end_ends() {
+    let devices = (0..u32::try_from(bound::MOST_OF_A_KIND).expect("fits") + 10).map(|domain| PciDevice {
+        address: PciAddress { domain, ..PciAddress::default() },
+        ..PciDevice::default()
+    });
+    let machine = merge(vec![part(Rank::Log, devices.collect())]);
+    assert_eq!(machine.pci.len(), bound::MOST_OF_A_KIND);
+}
+
+fn bridge(at: PciAddress, generation: GtPerSec) -> PciDevice {
+    let mut port = ran("00:00.0", generation, 4, "lspci:1");
+    port.address = at;
+    port.class = Fact::known(0x06_0400, "lspci:1");
+    port
+}
+
+#[test]
+fn a_function_is_below_the_only_port_whose_link_is_in_the_same_state() {
+    let (one, two) = (address("00:01.2"), address("00:03.1"));
+    let pair = |ports: Vec<PciDevice>| {
+        let mut devices = ports;
+        devices.push(ran("01:00.0", GtPerSec::GEN4, 4, "lspci:9"));
+        merge(vec![part(Rank::Decoded, devices)]).pci[&address("01:00.0")].parent
+    };
+    assert_eq!(pair(vec![bridge(one, GtPerSec::GEN4), bridge(two, GtPerSec::GEN3)]), Some(one));
+    assert_eq!(
+        pair(vec![bridge(one, GtPerSec::GEN4), bridge(two, GtPerSec::GEN4)]),
+        None,
+        "either could be it"
+    );
+    assert_eq!(pair(vec![bridge(one, GtPerSec::GEN3)]), None);
+}
+
+#[test]
+fn a_bridge_without_its_first_line_is_the_one_with_the_same_buses() {
+    let of = |at: PciAddress, generation, secondary| {
+        let mut port = bridge(at, generation);
+        port.buses = Fact::known(Buses { secondary, subordinate: 0xc5 }, "lspci:9");
+        port.link.max_speed = Fact::known(GtPerSec::GEN4, "lspci:9");
+        port
+    };
+    let named = of(address("14:04.0"), GtPerSec::GEN3, 0x30);
+    let joined = |secondary| {
+        let headless = of(PciAddress::unnamed(1), GtPerSec::GEN4, secondary);
+        merge(vec![part(Rank::Decoded, vec![named.clone()]), part(Rank::Decoded, vec![headless])]).pci
+    };
+    let one = joined(0x30);
+    assert_eq!(one.len(), 1);
+    let best = one[&address("14:04.0")].best_link.as_ref().expect("the other state");
+    assert_eq!(best.speed, GtPerSec::GEN4);
+    assert_eq!(joined(0x31).len(), 2);
+}
