@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::compare::CompareArgs;
+use super::copy::CopyArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -68,6 +69,15 @@ pub enum Command {
     ///
     /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
     Compare(CompareArgs),
+    /// Copy a file or a tree, durably and verified, and say which side limited it
+    ///
+    /// DST is the name of the copy, not a directory to put it into. Nothing at the destination is ever overwritten: a
+    /// file that is there already is named and left alone. Holes, links, permissions, times, extended attributes and,
+    /// as root, owners are kept; devices, pipes and sockets are named and left out. A file gets its name only when its
+    /// data are on stable storage and read back as they were written.
+    ///
+    /// Exit status: 0 everything was copied, 2 something was not.
+    Copy(Box<CopyArgs>),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,

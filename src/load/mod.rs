@@ -10,6 +10,7 @@
 mod buffer;
 mod clock;
 pub mod control;
+pub mod copy;
 mod engine;
 pub mod error;
 pub mod guard;

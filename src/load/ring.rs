@@ -151,12 +151,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
     /// Reads and writes `file`, each slot with its own part of `memory`. Registers what can be registered: a refusal
     /// (locked memory is limited on kernels before 5.12) only costs speed.
     pub(super) fn on(ring: &'r mut Ring, file: &'f File, memory: Memory) -> Self {
-        let mut engine = Self::idle(ring, memory);
-        let buffer = engine.memory.buffer();
-        let whole = [libc::iovec { iov_base: buffer.start().as_ptr().cast(), iov_len: buffer.length() }];
-        // SAFETY: the mapping stays until the engine is dropped. The kernel pins its pages, so even a ring that outlives
-        // it writes to no memory that was reused.
-        engine.granted.fixed_buffer = unsafe { engine.submitter.register_buffers(&whole) }.is_ok();
+        let mut engine = Self::on_any(ring, memory);
         engine.granted.fixed_file = engine.submitter.register_files(&[file.as_raw_fd()]).is_ok();
         engine.place = if engine.granted.fixed_file {
             Place::Registered
@@ -165,6 +160,26 @@ impl<'r, 'f> RingEngine<'r, 'f> {
         };
         engine._file = Some(file);
         engine
+    }
+
+    /// Reads and writes the file that each I/O names, see [`prepare_on`](Self::prepare_on).
+    pub(super) fn on_any(ring: &'r mut Ring, memory: Memory) -> Self {
+        let mut engine = Self::idle(ring, memory);
+        let buffer = engine.memory.buffer();
+        let whole = [libc::iovec { iov_base: buffer.start().as_ptr().cast(), iov_len: buffer.length() }];
+        // SAFETY: the mapping stays until the engine is dropped. The kernel pins its pages, so even a ring that outlives
+        // it writes to no memory that was reused.
+        engine.granted.fixed_buffer = unsafe { engine.submitter.register_buffers(&whole) }.is_ok();
+        engine
+    }
+
+    /// Prepares an I/O on `file` for a slot that is not in flight. The kernel takes the descriptor up, and holds the
+    /// file from then on, in the next [`submit_and_reap`](Engine::submit_and_reap); keep it open until its completion.
+    ///
+    /// # Errors
+    /// As for [`prepare`](Engine::prepare).
+    pub(super) fn prepare_on(&mut self, file: &File, slot: u32, request: Request) -> io::Result<()> {
+        self.push(Place::Descriptor(Fd(file.as_raw_fd())), slot, request)
     }
 
     /// Does nothing `in_flight` times over: each I/O is a NOP that passes through the ring.
@@ -192,7 +207,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 
     /// The submission for a slot; `None` when the slot has no room in the memory.
     #[inline]
-    fn entry(&self, slot: u32, request: Request) -> Option<squeue::Entry> {
+    fn entry(&self, place: Place, slot: u32, request: Request) -> Option<squeue::Entry> {
         let from = self.memory.place(slot, request)?;
         let at = self.memory.buffer().start().as_ptr().wrapping_add(from);
         let is_fixed = self.granted.fixed_buffer;
@@ -210,12 +225,25 @@ impl<'r, 'f> RingEngine<'r, 'f> {
                 }
             };
         }
-        let entry = match self.place {
+        let entry = match place {
             Place::Registered => on!(Fixed(0)),
             Place::Descriptor(fd) => on!(fd),
             Place::Nowhere => opcode::Nop::new().build(),
         };
         Some(entry.user_data(u64::from(slot)))
+    }
+
+    #[inline]
+    fn push(&mut self, place: Place, slot: u32, request: Request) -> io::Result<()> {
+        let entry = self.entry(place, slot, request).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: the entry names memory inside `self.memory`, which is not freed before the completion arrived (see
+        // `drop`) and which no Rust reference points into while the kernel has it. A descriptor that was closed too
+        // early, or names another file by then, is an error or a wrong file and no matter of memory. The worker gives
+        // out a slot to one I/O at a time, so no two use the same part; were it otherwise, the kernel would still
+        // write only into this buffer.
+        unsafe { self.submissions.push(&entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
+        self.in_flight += 1;
+        Ok(())
     }
 
     /// One `io_uring_enter`. Submits all that is queued.
@@ -236,14 +264,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 impl Engine for RingEngine<'_, '_> {
     #[inline]
     fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()> {
-        let entry = self.entry(slot, request).ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the entry names memory inside `self.memory`, which is not freed before the completion arrived (see
-        // `drop`) and which no Rust reference points into while the engine lives; its file lives for `'f`, longer than
-        // the engine. The worker gives out a slot to one I/O at a time, so no two use the same part; were it
-        // otherwise, the kernel would still write only into this buffer.
-        unsafe { self.submissions.push(&entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
-        self.in_flight += 1;
-        Ok(())
+        self.push(self.place, slot, request)
     }
 
     #[inline]

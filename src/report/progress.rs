@@ -55,6 +55,14 @@ impl Progress {
         self.bar.tick();
     }
 
+    /// Says how much of a whole is done, and what there is to say. The bar is full when `done` is `whole`.
+    pub fn amount(&self, done: u64, whole: u64, text: &str) {
+        self.bar.set_length(whole);
+        self.bar.set_message(crate::report::sanitize::inert(text));
+        self.bar.set_position(done.min(whole));
+        self.bar.tick();
+    }
+
     /// Whether anything is drawn.
     pub fn is_shown(&self) -> bool {
         !self.bar.is_hidden()
@@ -130,6 +138,13 @@ mod tests {
         assert!(text.contains("sequential read") && text.contains("374 MB/s"), "{text}");
         drop(progress);
         assert_eq!(screen.text().trim(), "");
+    }
+
+    #[test]
+    fn an_amount_never_goes_beyond_the_whole() {
+        let progress = Progress::to(ProgressDrawTarget::hidden());
+        progress.amount(7, 5, "3 files");
+        assert_eq!((progress.bar.position(), progress.bar.length()), (5, Some(5)));
     }
 
     #[test]
