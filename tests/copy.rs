@@ -35,6 +35,11 @@ fn read(output: &Output) -> (Option<i32>, Value, String) {
     (output.status.code(), report, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+fn follows_the_schema(report: &Value) -> bool {
+    let schema = narrows::report::schema::copy();
+    jsonschema::validator_for(&schema).expect("is a schema").is_valid(report)
+}
+
 /// Bytes that differ from block to block, and never repeat.
 fn bytes(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
@@ -62,7 +67,7 @@ fn describe_into(top: &Path, below: &Path, found: &mut Vec<String>) {
         format!("{:?}", fs::read_link(&path).expect("a link"))
     } else if meta.is_file() {
         let data = fs::read(&path).expect("is readable");
-        format!("{} bytes, {:x}", data.len(), twox(&data))
+        format!("{} bytes, {:x}", data.len(), digest(&data))
     } else {
         String::new()
     };
@@ -77,7 +82,7 @@ fn describe_into(top: &Path, below: &Path, found: &mut Vec<String>) {
 }
 
 /// FNV-1a: a checksum that is not the one of the program.
-fn twox(data: &[u8]) -> u64 {
+fn digest(data: &[u8]) -> u64 {
     data.iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
@@ -139,6 +144,7 @@ fn a_tree_is_copied_as_it_is() {
         assert_eq!(describe(&destination), before, "{words:?}");
         assert_eq!(describe(&source), before, "the source changed");
         assert_eq!(leftovers(dir.path()), Vec::<PathBuf>::new());
+        assert!(follows_the_schema(&report), "{report}");
         let names = |name: &str| destination.join(name).metadata().expect("is there").ino();
         assert_eq!(names("a/file7"), names("z"));
         let sparse = fs::metadata(destination.join("sparse")).expect("is there");
@@ -201,6 +207,7 @@ fn nothing_that_is_there_is_overwritten() {
             )
         })
         .collect();
+    assert!(follows_the_schema(&report), "{report}");
     assert_eq!(failed, [("b", "not_a_directory"), ("file5", "exists"), ("sparse", "exists")]);
     assert_eq!(
         fs::read(destination.join("a/file6")).expect("reads"),

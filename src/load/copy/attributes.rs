@@ -90,18 +90,22 @@ fn times(stat: &Stat) -> Timestamps {
 
 /// Whether every attribute of `from` is on `to` now. A source without any is complete.
 fn copy_xattrs(from: &File, to: &File) -> bool {
-    let mut none: [u8; 0] = [];
-    match flistxattr(from, &mut none[..]) {
+    // Few files have more than a handful of names.
+    let mut few = [0; 512];
+    let mut many = Vec::new();
+    let names = match flistxattr(from, &mut few[..]) {
         Ok(0) | Err(Errno::OPNOTSUPP) => return true,
-        Ok(_) | Err(_) => {}
-    }
-    let mut list = vec![0; LONGEST];
-    let Ok(length) = flistxattr(from, &mut list[..]) else { return false };
-    let names =
-        list.get(..length).unwrap_or_default().split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(length) => few.get(..length),
+        Err(Errno::RANGE) => {
+            many.resize(LONGEST, 0);
+            flistxattr(from, &mut many[..]).ok().and_then(|length| many.get(..length))
+        }
+        Err(_) => None,
+    };
+    let Some(names) = names else { return false };
     let mut value = vec![0; LONGEST];
     let mut all = true;
-    for name in names {
+    for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let copied = fgetxattr(from, name, &mut value[..]).and_then(|length| {
             fsetxattr(to, name, value.get(..length).unwrap_or_default(), XattrFlags::empty())
         });
@@ -127,6 +131,8 @@ mod tests {
         };
         futimens(&source, &old).unwrap();
         let has_xattrs = fsetxattr(&source, "user.colour", b"blue\0green", XattrFlags::empty()).is_ok();
+        let many = (0..40).map(|number| format!("user.a-name-of-some-length-{number}"));
+        let has_many = many.clone().all(|name| fsetxattr(&source, &name, b"", XattrFlags::empty()).is_ok());
         let lost = Lost::default();
         apply(&source, &rustix::fs::fstat(&source).unwrap(), &target, &lost).unwrap();
         let kept = target.metadata().unwrap();
@@ -139,6 +145,10 @@ mod tests {
             let length = fgetxattr(&target, "user.colour", &mut value[..]).unwrap();
             assert_eq!(&value[..length], b"blue\0green");
             assert_eq!(lost.counts().1, 0);
+        }
+        if has_many {
+            let mut value = [0; 64];
+            assert!(many.clone().all(|name| fgetxattr(&target, &name, &mut value[..]) == Ok(0)));
         }
     }
 }

@@ -16,6 +16,7 @@ mod pipeline;
 mod place;
 mod result;
 mod scan;
+mod settle;
 mod setup;
 mod spent;
 mod tree;
@@ -205,6 +206,8 @@ fn fill_in(result: &mut CopyResult, job: &Job<'_>, setup: &Setup) {
 fn copy_small(job: &Job<'_>, files: &[&Entry], block_size: u32) -> Result<Spent, CopyError> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let threads = (processors * 2).min(MOST_THREADS).min(files.len());
+    // More than a whole small file is never read at once.
+    let block_size = u32::try_from(LARGE.get()).map_or(block_size, |most| block_size.min(most));
     let next = AtomicUsize::new(0);
     let spent = Mutex::new(Spent::default());
     let work = || -> io::Result<()> {

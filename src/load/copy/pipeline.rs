@@ -333,3 +333,6 @@ impl<'m, 'r> Pipeline<'m, 'r> {
 fn plain(op: Op, offset: u64, length: u32) -> Request {
     Request { op, offset, length }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rustix::fs::{FileType, fstat, readlinkat, syncfs};
+use rustix::fs::{FileType, Mode, fchmod, fstat, readlinkat, syncfs};
 
 use super::attributes;
 use super::destination::{PartName, make_directory, make_hard_link, make_symlink, remove_part};
@@ -35,7 +35,10 @@ impl Directories {
                 continue;
             }
             match directories.is_there(job, &mut parents, listing, entry) {
-                Ok(true) if job.is_our_directory(&entry.below) => directories.ours.push(index),
+                Ok(true) if job.is_our_directory(&entry.below) => {
+                    open_up(job, &entry.below);
+                    directories.ours.push(index);
+                }
                 Ok(true) => {}
                 // Its subdirectories are not there either: they are asked for when it is, below.
                 Ok(false) => wanted.push(index),
@@ -131,6 +134,14 @@ impl Directories {
     /// How many directories were made.
     pub(super) fn made(&self) -> u64 {
         self.made
+    }
+}
+
+/// Makes a directory of an earlier run writable again: it may have got the attributes of its source already.
+fn open_up(job: &Job<'_>, below: &[u8]) {
+    if let Ok(directory) = job.target.directory(below) {
+        // If that fails, so does what is put into it, with the reason.
+        let _ = fchmod(directory, Mode::RWXU);
     }
 }
 

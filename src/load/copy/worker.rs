@@ -1,17 +1,15 @@
-//! Copies files: writes each to a part, makes parts durable, verifies them, and gives them their names.
+//! The first half of a worker's job: files become parts, with all data and attributes.
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use rustix::fs::{Advice, FileType, OFlags, Stat, fadvise, fstat, syncfs};
+use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use super::attributes;
 use super::block::{Block, Cursor};
-use super::destination::{
-    PartName, create_part, find_part, publish, read_part, remove_part, reopen_part, reserve,
-};
+use super::destination::{create_part, find_part, publish, remove_part, reopen_part, reserve};
 use super::fault::Why;
 use super::job::Job;
 use super::manifest::{self, Record};
@@ -19,7 +17,7 @@ use super::mover::Mover;
 use super::pipeline::{End, Pipeline, Progress};
 use super::place::{Parents, look};
 use super::result::LARGE;
-use super::scan::{Entry, identity, may_have_holes, modified, size};
+use super::scan::{Entry, allocated, may_have_holes, modified, size};
 use super::spent::{Doing, Meter};
 
 /// After so many blocks of a file what was written is made durable and noted, so that a later run can go on from there.
@@ -28,19 +26,14 @@ const CHECKPOINT: usize = 128;
 const BATCH_FILES: usize = 256;
 /// or hold so many bytes.
 const BATCH_BYTES: u64 = 128 << 20;
-/// From so many parts on, one sync of the file system is cheaper than one of each file.
-const SYNC_TOGETHER: usize = 8;
-/// The stop flag of what is brought to its end.
-static NEVER: AtomicBool = AtomicBool::new(false);
-
 /// A part that holds all data and attributes of a file.
-struct Ready<'e> {
-    entry: &'e Entry,
-    record: Record,
-    device: u64,
-    blocks: Vec<Block>,
+pub(super) struct Ready<'e> {
+    pub(super) entry: &'e Entry,
+    pub(super) record: Record,
+    pub(super) device: u64,
+    pub(super) blocks: Vec<Block>,
     /// Whether the manifest knows it, so that it is worth keeping when the copy is stopped.
-    is_begun: bool,
+    pub(super) is_begun: bool,
 }
 
 /// What is at the destination already.
@@ -56,15 +49,15 @@ enum Standing {
 
 /// One thread's means.
 pub(super) struct Worker<'a, 'r> {
-    job: &'a Job<'a>,
-    mover: Mover<'r>,
-    depth: u32,
+    pub(super) job: &'a Job<'a>,
+    pub(super) mover: Mover<'r>,
+    pub(super) depth: u32,
     block_size: u32,
     pub(super) meter: Meter,
     sources: Parents<'a>,
     targets: Parents<'a>,
-    ready: Vec<Ready<'a>>,
-    ready_bytes: u64,
+    pub(super) ready: Vec<Ready<'a>>,
+    pub(super) ready_bytes: u64,
 }
 
 impl<'a, 'r> Worker<'a, 'r> {
@@ -83,7 +76,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         }
     }
 
-    /// Copies a file. It gets its name with others, at the latest in [`settle`](Self::settle).
+    /// Copies a file. It gets its name with others, at the latest in `settle`.
     pub(super) fn copy(&mut self, entry: &'a Entry) {
         match self.prepare(entry) {
             Ok(Some(ready)) => {
@@ -106,13 +99,13 @@ impl<'a, 'r> Worker<'a, 'r> {
         self.meter.lap(Doing::Metadata);
         let kept = match standing {
             Standing::Complete => {
-                self.job.count_earlier();
+                self.count_earlier(entry);
                 return Ok(None);
             }
             Standing::Unnamed(record) => {
                 let (directory, name) = self.target(entry)?;
                 publish(directory, record.part, name).map_err(|error| Why::io("name", &error))?;
-                self.job.count_earlier();
+                self.count_earlier(entry);
                 return Ok(None);
             }
             Standing::Begun(record) => Some(record),
@@ -121,7 +114,14 @@ impl<'a, 'r> Worker<'a, 'r> {
         self.write_part(entry, &source, &stat, kept)
     }
 
-    fn target<'b>(&'b mut self, entry: &'b Entry) -> Result<(&'b File, &'b [u8]), Why> {
+    fn count_earlier(&self, entry: &Entry) {
+        let data = allocated(&entry.stat);
+        self.job.control.moved(if self.job.options.verify { data.saturating_mul(2) } else { data });
+        self.job.count_earlier();
+    }
+
+    /// The directory of the copy, and the name in it.
+    pub(super) fn target<'b>(&'b mut self, entry: &'b Entry) -> Result<(&'b File, &'b [u8]), Why> {
         self.targets.get(&entry.below).map_err(|error| Why::io("open the directory of", &error))
     }
 
@@ -296,112 +296,6 @@ impl<'a, 'r> Worker<'a, 'r> {
                 return Ok(progress);
             }
         }
-    }
-
-    /// Makes all parts durable, verifies them and gives them their names.
-    pub(super) fn settle(&mut self) {
-        let mut ready = std::mem::take(&mut self.ready);
-        self.ready_bytes = 0;
-        self.sync(&mut ready);
-        self.meter.lap(Doing::Write);
-        if self.job.options.verify {
-            ready.retain(|file| self.verify(file));
-        }
-        let lines: String =
-            ready.iter().map(|file| manifest::done(&file.entry.below, &file.record)).collect();
-        if !lines.is_empty()
-            && let Err(error) = self.job.note(&lines)
-        {
-            for file in ready.drain(..) {
-                self.give_up(&file, Why::io("note the end of", &error));
-            }
-        }
-        for file in &ready {
-            match self.target(file.entry).and_then(|(directory, name)| {
-                publish(directory, file.record.part, name).map_err(|error| Why::io("name", &error))
-            }) {
-                Ok(()) => self.job.count(file.record.size, &file.blocks),
-                Err(why) => self.give_up(file, why),
-            }
-        }
-        self.meter.lap(Doing::Metadata);
-    }
-
-    /// A file that fails now leaves no part behind.
-    fn give_up(&mut self, file: &Ready<'_>, why: Why) {
-        if let Ok((directory, _)) = self.target(file.entry) {
-            // What is left is removed by the next run with --resume.
-            let _ = remove_part(directory, file.record.part);
-        }
-        self.job.fault(&file.entry.below, why);
-    }
-
-    fn sync(&mut self, ready: &mut Vec<Ready<'a>>) {
-        let Some(first) = ready.first() else { return };
-        let together = ready.len() >= SYNC_TOGETHER && ready.iter().all(|file| file.device == first.device);
-        if together {
-            let entry = first.entry;
-            let synced = self
-                .target(entry)
-                .and_then(|(directory, _)| syncfs(directory).map_err(|errno| Why::io("sync", &errno.into())));
-            if let Err(why) = synced {
-                // The kernel tells of a failed write once, and not of which file.
-                for file in ready.drain(..) {
-                    self.give_up(&file, why.clone());
-                }
-            }
-            return;
-        }
-        ready.retain(|file| match self.sync_one(file.entry, file.record.part) {
-            Ok(()) => true,
-            Err(why) => {
-                self.give_up(file, why);
-                false
-            }
-        });
-    }
-
-    fn sync_one(&mut self, entry: &Entry, part: PartName) -> Result<(), Why> {
-        let (directory, _) = self.target(entry)?;
-        let (file, _) = read_part(directory, part).map_err(|error| Why::io("sync", &error))?;
-        file.sync_all().map_err(|error| Why::io("sync", &error))
-    }
-
-    /// Whether a part reads back as it was written. One that does not is given up; when the copy is stopped meanwhile, one
-    /// that the manifest knows stays for the next run.
-    fn verify(&mut self, file: &Ready<'_>) -> bool {
-        match self.read_back(file) {
-            Ok(progress) => progress == Progress::Whole,
-            Err(why) => {
-                self.give_up(file, why);
-                false
-            }
-        }
-    }
-
-    fn read_back(&mut self, file: &Ready<'_>) -> Result<Progress, Why> {
-        let job = self.job;
-        let (directory, _) = self.target(file.entry)?;
-        let (part, direct) =
-            read_part(directory, file.record.part).map_err(|error| Why::io("read back", &error))?;
-        if !direct {
-            // A hint, which the kernel may ignore: the result says so.
-            let _ = fadvise(&part, 0, None, Advice::DontNeed);
-        }
-        let found = fstat(&part).map_err(|errno| Why::io("look at", &errno.into()))?;
-        if identity(&found) != (file.device, file.record.inode) || size(&found) != file.record.size {
-            return Err(Why::Changed);
-        }
-        self.meter.lap(Doing::Metadata);
-        let mut end = End { file: &part, direct };
-        let told = |bytes: u64| job.control.moved(bytes);
-        let mut pipeline = Pipeline::new(&mut self.mover, &mut self.meter, self.depth);
-        // A part that the manifest does not know would be lost; to read it to its end takes a moment.
-        let stop = if file.is_begun { job.control.stop() } else { &NEVER };
-        let progress = pipeline.verify(&mut end, &file.blocks, (stop, &told))?;
-        let count = if end.direct { &job.read_direct } else { &job.read_advised };
-        count.fetch_add(1, Ordering::Relaxed);
-        Ok(progress)
     }
 }
 
