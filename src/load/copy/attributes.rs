@@ -116,6 +116,8 @@ fn copy_xattrs(from: &File, to: &File) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use std::os::unix::fs::MetadataExt;
 

@@ -173,6 +173,8 @@ pub(super) fn find_part(directory: &File, part: PartName, inode: u64) -> io::Res
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use std::fs;
 

@@ -49,10 +49,10 @@ impl Place {
 
     /// The whole path of something below, for people.
     pub(super) fn shown(&self, below: &[u8]) -> PathBuf {
-        self.base_path.join(OsStr::from_bytes(&self.from_base(below)))
+        self.base_path.join(OsStr::from_bytes(&self.path_of(below)))
     }
 
-    fn from_base(&self, below: &[u8]) -> Vec<u8> {
+    fn path_of(&self, below: &[u8]) -> Vec<u8> {
         join(&self.name, below)
     }
 
@@ -61,7 +61,7 @@ impl Place {
     /// # Errors
     /// What `openat2(2)` answers; ELOOP for a symbolic link.
     pub(super) fn open(&self, below: &[u8], flags: OFlags) -> io::Result<File> {
-        open_beneath(&self.base, &self.from_base(below), flags)
+        open_beneath(&self.base, &self.path_of(below), flags)
     }
 
     /// Opens the directory `below`.
@@ -163,6 +163,8 @@ fn open_stepwise(base: &File, path: &[u8], flags: OFlags) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use std::os::unix::fs::symlink;
 

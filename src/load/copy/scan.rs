@@ -181,6 +181,8 @@ pub(super) fn modified(stat: &Stat) -> i128 {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use std::ffi::OsStr;
     use std::fs;

@@ -229,6 +229,8 @@ fn lock(manifest: &File, target: &Path) -> Result<(), CopyError> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
 
     #[test]

@@ -219,7 +219,7 @@ impl<'a, 'r> Worker<'a, 'r> {
                 let (directory, _) = self.target(entry)?;
                 let removed =
                     remove_part(directory, name).map_err(|error| Why::io("remove the part of", &error));
-                outcome.and_then(|_| removed).map(|()| None)
+                outcome.and(removed).map(|()| None)
             }
         }
     }

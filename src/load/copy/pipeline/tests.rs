@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "tests make files")]
+
 use super::*;
 use crate::load::ring::Ring;
 
@@ -7,7 +9,7 @@ static GO: AtomicBool = AtomicBool::new(false);
 fn silent(_: u64) {}
 
 fn data(length: usize) -> Vec<u8> {
-    (0..length).map(|at| (at / 7 ^ at / 4096) as u8).collect()
+    (0..length).map(|at| ((at / 7) ^ (at / 4096)) as u8).collect()
 }
 
 fn file_of(data: &[u8]) -> File {
