@@ -347,12 +347,13 @@ fn a_copy_that_was_interrupted_says_what_is_done_and_goes_on() {
     for number in 0..3 {
         fs::write(source.join(format!("{number}")), bytes(24 << 20, number)).expect("a file");
     }
-    let child = narrows(&["--block-size", "16k", "--depth", "2", "--json"], &[&source, &destination])
+    let mut child = narrows(&["--block-size", "16k", "--depth", "2", "--json"], &[&source, &destination])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("runs");
     while part_bytes(dir.path()) < 4 << 20 {
+        assert!(child.try_wait().expect("is ours").is_none(), "it ended before it could be interrupted");
         thread::sleep(Duration::from_micros(200));
     }
     let id = i32::try_from(child.id()).expect("an id");
@@ -423,6 +424,7 @@ fn two_copies_to_one_place_at_once_are_refused() {
         .spawn()
         .expect("runs");
     while part_bytes(dir.path()) == 0 {
+        assert!(first.try_wait().expect("is ours").is_none(), "it ended before another could begin");
         thread::sleep(Duration::from_micros(200));
     }
     let (status, _, errors) = copy(&["--resume"], &source, &destination);

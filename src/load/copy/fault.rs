@@ -48,7 +48,7 @@ pub enum Why {
     /// The kernel refused.
     #[error("cannot {action}: {error}")]
     Io {
-        /// What was tried.
+        /// What was tried, of `it`: the path.
         action: &'static str,
         /// The kernel's answer.
         error: String,
@@ -176,10 +176,10 @@ mod tests {
     #[test]
     fn a_full_disk_and_a_used_up_quota_are_one_fault() {
         for code in [libc::ENOSPC, libc::EDQUOT] {
-            assert_eq!(Why::io("write", &io::Error::from_raw_os_error(code)), Why::NoSpace);
+            assert_eq!(Why::io("write it", &io::Error::from_raw_os_error(code)), Why::NoSpace);
         }
-        let eio = Why::io("write", &io::Error::from_raw_os_error(libc::EIO));
-        assert_eq!(eio.to_string(), "cannot write: Input/output error (os error 5)");
+        let eio = Why::io("write it", &io::Error::from_raw_os_error(libc::EIO));
+        assert_eq!(eio.to_string(), "cannot write it: Input/output error (os error 5)");
         assert!(eio.may_pass() && !Why::Exists.may_pass());
     }
 

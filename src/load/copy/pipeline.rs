@@ -94,7 +94,7 @@ impl<'m, 'r> Pipeline<'m, 'r> {
                         (left, progress) = (0, Progress::Whole);
                         break;
                     }
-                    Err(error) => self.fail(Why::io("find the data of", &error)),
+                    Err(error) => self.fail(Why::io("find its data", &error)),
                 }
                 left = left.saturating_sub(1);
             }
@@ -192,7 +192,7 @@ impl<'m, 'r> Pipeline<'m, 'r> {
         let mut done = std::mem::take(&mut self.done);
         done.clear();
         // A broken ring may still own the slots: the mover begins nothing more.
-        self.mover.reap(&mut done).map_err(|error| Why::io("wait for I/O on", &error))?;
+        self.mover.reap(&mut done).map_err(|error| Why::io("wait for I/O on it", &error))?;
         self.meter.lap_between(reading, reads as u32, writes as u32);
         Ok(done)
     }
@@ -204,7 +204,7 @@ impl<'m, 'r> Pipeline<'m, 'r> {
                     *place = state;
                 }
             }
-            Err(error) => self.fail(Why::io("begin I/O on", &error)),
+            Err(error) => self.fail(Why::io("begin I/O on it", &error)),
         }
     }
 
@@ -252,14 +252,14 @@ impl<'m, 'r> Pipeline<'m, 'r> {
                 match rest {
                     Ok(()) => return true,
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.fail(Why::Changed),
-                    Err(error) => self.fail(Why::io("read", &error)),
+                    Err(error) => self.fail(Why::io("read it", &error)),
                 }
             }
             Err(_) if self.is_retried(-result, end) => {
                 let request = end.request(Op::Read, offset, length);
                 self.begin(slot, end.file, request, again);
             }
-            Err(_) => self.fail(Why::io("read", &io::Error::from_raw_os_error(-result))),
+            Err(_) => self.fail(Why::io("read it", &io::Error::from_raw_os_error(-result))),
         }
         false
     }
@@ -310,11 +310,11 @@ impl<'m, 'r> Pipeline<'m, 'r> {
                 self.meter.lap(Doing::Write);
                 match rest {
                     Ok(()) => return true,
-                    Err(error) => self.fail(Why::io("write", &error)),
+                    Err(error) => self.fail(Why::io("write it", &error)),
                 }
             }
             Err(_) if self.is_retried(-result, part) => self.write(slot, part, index, block),
-            Err(_) => self.fail(Why::io("write", &io::Error::from_raw_os_error(-result))),
+            Err(_) => self.fail(Why::io("write it", &io::Error::from_raw_os_error(-result))),
         }
         false
     }

@@ -69,7 +69,7 @@ impl Listing {
             if entry.kind == Kind::Directory {
                 let below = entry.below.clone();
                 if let Err(error) = listing.list(source, &below, &mut links) {
-                    let why = Why::Io { action: "list", error: error.to_string() };
+                    let why = Why::Io { action: "list it", error: error.to_string() };
                     listing.faults.push(Fault { path: source.shown(&below), why });
                 }
             }
@@ -94,7 +94,7 @@ impl Listing {
                 Ok(None) => {}
                 Err(error) => {
                     let path = source.shown(&join(below, &name));
-                    self.faults.push(Fault { path, why: Why::io("look at", &error) });
+                    self.faults.push(Fault { path, why: Why::io("look at it", &error) });
                 }
             }
         }

@@ -33,12 +33,12 @@ impl<'a> Worker<'a, '_> {
             && let Err(error) = self.job.note(&lines)
         {
             for file in ready.drain(..) {
-                self.give_up(&file, Why::io("note the end of", &error));
+                self.give_up(&file, Why::io("note its end", &error));
             }
         }
         for file in &ready {
             match self.target(file.entry).and_then(|(directory, name)| {
-                publish(directory, file.record.part, name).map_err(|error| Why::io("name", &error))
+                publish(directory, file.record.part, name).map_err(|error| Why::io("name it", &error))
             }) {
                 Ok(()) => self.job.count(file.record.size, &file.blocks),
                 Err(why) => self.give_up(file, why),
@@ -61,9 +61,9 @@ impl<'a> Worker<'a, '_> {
         let together = ready.len() >= SYNC_TOGETHER && ready.iter().all(|file| file.device == first.device);
         if together {
             let entry = first.entry;
-            let synced = self
-                .target(entry)
-                .and_then(|(directory, _)| syncfs(directory).map_err(|errno| Why::io("sync", &errno.into())));
+            let synced = self.target(entry).and_then(|(directory, _)| {
+                syncfs(directory).map_err(|errno| Why::io("sync it", &errno.into()))
+            });
             if let Err(why) = synced {
                 // The kernel tells of a failed write once, and not of which file.
                 for file in ready.drain(..) {
@@ -83,8 +83,8 @@ impl<'a> Worker<'a, '_> {
 
     fn sync_one(&mut self, entry: &Entry, part: PartName) -> Result<(), Why> {
         let (directory, _) = self.target(entry)?;
-        let (file, _) = read_part(directory, part).map_err(|error| Why::io("sync", &error))?;
-        file.sync_all().map_err(|error| Why::io("sync", &error))
+        let (file, _) = read_part(directory, part).map_err(|error| Why::io("sync it", &error))?;
+        file.sync_all().map_err(|error| Why::io("sync it", &error))
     }
 
     /// Whether a part reads back as it was written. One that does not is given up; when the copy is stopped meanwhile, one
@@ -103,12 +103,12 @@ impl<'a> Worker<'a, '_> {
         let job = self.job;
         let (directory, _) = self.target(file.entry)?;
         let (part, direct) =
-            read_part(directory, file.record.part).map_err(|error| Why::io("read back", &error))?;
+            read_part(directory, file.record.part).map_err(|error| Why::io("read it back", &error))?;
         if !direct {
             // A hint, which the kernel may ignore: the result says so.
             let _ = fadvise(&part, 0, None, Advice::DontNeed);
         }
-        let found = fstat(&part).map_err(|errno| Why::io("look at", &errno.into()))?;
+        let found = fstat(&part).map_err(|errno| Why::io("look at it", &errno.into()))?;
         if identity(&found) != (file.device, file.record.inode) || size(&found) != file.record.size {
             return Err(Why::Changed);
         }

@@ -53,7 +53,7 @@ impl Directories {
         if !lines.is_empty()
             && let Err(error) = job.note(&lines)
         {
-            job.fault(&[], Why::io("note the directories of", &error));
+            job.fault(&[], Why::io("note its directories", &error));
             return directories;
         }
         for (index, entry) in entries() {
@@ -95,7 +95,7 @@ impl Directories {
         listing: &Listing,
         entry: &Entry,
     ) -> Result<bool, Why> {
-        let looking = |error: std::io::Error| Why::io("look for", &error);
+        let looking = |error: std::io::Error| Why::io("look for it", &error);
         let found = match parents.get(&entry.below) {
             Ok((parent, name)) => look(parent, name).map_err(looking)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -123,11 +123,11 @@ impl Directories {
                 attributes::apply(&source, &entry.stat, &target, &job.lost)
             });
             if let Err(error) = done {
-                job.fault(&entry.below, Why::io("set the attributes of", &error));
+                job.fault(&entry.below, Why::io("set its attributes", &error));
             }
         }
         if let Err(errno) = syncfs(job.target.base()) {
-            job.fault(&[], Why::io("sync", &errno.into()));
+            job.fault(&[], Why::io("sync it", &errno.into()));
         }
     }
 
@@ -181,7 +181,7 @@ fn symlink(
         made => made.map_err(making)?,
     }
     attributes::apply_to_link(&entry.stat, to, name, &job.lost)
-        .map_err(|error| Why::io("set the attributes of", &error))?;
+        .map_err(|error| Why::io("set its attributes", &error))?;
     Ok(true)
 }
 
@@ -210,7 +210,7 @@ fn hard_link(
     firsts: &mut Parents<'_>,
     targets: &mut Parents<'_>,
 ) -> Result<bool, Why> {
-    let linking = |error: std::io::Error| Why::io("link", &error);
+    let linking = |error: std::io::Error| Why::io("link it", &error);
     let from = firsts.get(first).map_err(linking)?;
     let to = targets.get(below).map_err(linking)?;
     // What stands there was not copied by us if the first name was at fault.

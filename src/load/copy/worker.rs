@@ -104,7 +104,7 @@ impl<'a, 'r> Worker<'a, 'r> {
             }
             Standing::Unnamed(record) => {
                 let (directory, name) = self.target(entry)?;
-                publish(directory, record.part, name).map_err(|error| Why::io("name", &error))?;
+                publish(directory, record.part, name).map_err(|error| Why::io("name it", &error))?;
                 self.count_earlier(entry);
                 return Ok(None);
             }
@@ -122,11 +122,11 @@ impl<'a, 'r> Worker<'a, 'r> {
 
     /// The directory of the copy, and the name in it.
     pub(super) fn target<'b>(&'b mut self, entry: &'b Entry) -> Result<(&'b File, &'b [u8]), Why> {
-        self.targets.get(&entry.below).map_err(|error| Why::io("open the directory of", &error))
+        self.targets.get(&entry.below).map_err(|error| Why::io("open its directory", &error))
     }
 
     fn open_source(&mut self, entry: &Entry) -> Result<(File, Stat), Why> {
-        let opening = |error: io::Error| Why::io("open", &error);
+        let opening = |error: io::Error| Why::io("open it", &error);
         let (directory, name) = self.sources.get(&entry.below).map_err(opening)?;
         // NONBLOCK: whatever took the place of the file meanwhile, opening it does not wait.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -148,7 +148,7 @@ impl<'a, 'r> Worker<'a, 'r> {
     fn standing(&mut self, entry: &Entry, source: &Stat) -> Result<Standing, Why> {
         let job = self.job;
         let (directory, name) = self.target(entry)?;
-        let looking = |error: io::Error| Why::io("look for", &error);
+        let looking = |error: io::Error| Why::io("look for it", &error);
         let found = look(directory, name).map_err(looking)?;
         let done = job.known.done.get(&entry.below).filter(|record| record.is_of(source));
         if let Some(found) = found {
@@ -181,7 +181,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         kept: Option<Record>,
     ) -> Result<Option<Ready<'a>>, Why> {
         let job = self.job;
-        let creating = |error: io::Error| Why::io("make the copy of", &error);
+        let creating = |error: io::Error| Why::io("make the copy", &error);
         let is_large = size(stat) >= LARGE.get();
         let (directory, _) = self.target(entry)?;
         let (name, opened) = match &kept {
@@ -218,7 +218,7 @@ impl<'a, 'r> Worker<'a, 'r> {
             outcome => {
                 let (directory, _) = self.target(entry)?;
                 let removed =
-                    remove_part(directory, name).map_err(|error| Why::io("remove the part of", &error));
+                    remove_part(directory, name).map_err(|error| Why::io("remove its part", &error));
                 outcome.and(removed).map(|()| None)
             }
         }
@@ -235,7 +235,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         let from = ready.blocks.last().map_or(0, Block::end);
         let sparse = may_have_holes(stat);
         if !sparse && direct {
-            reserve(part, size(stat)).map_err(|error| Why::io("reserve room for", &error))?;
+            reserve(part, size(stat)).map_err(|error| Why::io("reserve room for it", &error))?;
             self.meter.lap(Doing::Metadata);
         }
         let kept: u64 = ready.blocks.iter().map(|block| u64::from(block.length)).sum();
@@ -250,10 +250,10 @@ impl<'a, 'r> Worker<'a, 'r> {
         job.direct_reads.fetch_add(u64::from(ends.0.direct), Ordering::Relaxed);
         job.direct_writes.fetch_add(u64::from(ends.1.direct), Ordering::Relaxed);
         // Also gives a file that ends with a hole its size.
-        part.set_len(size(stat)).map_err(|error| Why::io("set the size of", &error))?;
+        part.set_len(size(stat)).map_err(|error| Why::io("set its size", &error))?;
         attributes::apply(source, stat, part, &job.lost)
-            .map_err(|error| Why::io("set the attributes of", &error))?;
-        let now = fstat(source).map_err(|errno| Why::io("look at", &errno.into()))?;
+            .map_err(|error| Why::io("set its attributes", &error))?;
+        let now = fstat(source).map_err(|errno| Why::io("look at it", &errno.into()))?;
         self.meter.lap(Doing::Metadata);
         if size(&now) != size(stat) || modified(&now) != modified(stat) {
             return Err(Why::Changed);
@@ -280,8 +280,8 @@ impl<'a, 'r> Worker<'a, 'r> {
             if !ready.is_begun && (progress == Progress::Whole || fresh.len() < CHECKPOINT) {
                 return Ok(progress);
             }
-            let noting = |error: io::Error| Why::io("note the progress of", &error);
-            part.file.sync_data().map_err(|error| Why::io("sync", &error))?;
+            let noting = |error: io::Error| Why::io("note its progress", &error);
+            part.file.sync_data().map_err(|error| Why::io("sync it", &error))?;
             let mut lines = String::new();
             if !ready.is_begun {
                 lines = manifest::begun(&ready.entry.below, &ready.record);

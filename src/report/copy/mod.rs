@@ -159,7 +159,7 @@ pub struct FailureView {
     pub path: String,
     /// A stable word: `exists`, `not_a_directory`, `changed`, `loop`, `other_name`, `mismatch`, `no_space`, `io`.
     pub code: &'static str,
-    /// Why, as the end of a sentence about the path.
+    /// Why, as a phrase about the path.
     pub reason: String,
     /// The first byte of the region that differs, with the code `mismatch`.
     #[serde(skip_serializing_if = "Option::is_none")]

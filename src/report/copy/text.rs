@@ -28,9 +28,9 @@ pub fn render(report: &CopyReport, style: &Style) -> String {
     for note in &report.notes {
         paragraph(&mut out, style, (Tone::Warn, "! "), Tone::Normal, note);
     }
-    let skipped = report.skipped.iter().map(|skipped| format!("{} is {}", skipped.path, skipped.what));
+    let skipped = report.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.what));
     names(&mut out, style, ("Not copied by design", Tone::Normal), skipped.collect());
-    let failed = report.failures.iter().map(|failure| format!("{} {}", failure.path, failure.reason));
+    let failed = report.failures.iter().map(|failure| format!("{}: {}", failure.path, failure.reason));
     names(&mut out, style, ("Not copied", Tone::Bad), failed.collect());
     if let Some(manifest) = &report.manifest {
         let text = format!("--resume goes on from here (kept in {manifest})");
@@ -105,7 +105,7 @@ fn devices(out: &mut String, style: &Style, report: &CopyReport) {
     for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
         for DeviceView { name, read_bytes, written_bytes } in devices {
             let text = format!(
-                "device {name} of {side}: read {}, wrote {}",
+                "device {name} of {side}, whoever used it: read {}, wrote {}",
                 human::bytes(*read_bytes),
                 human::bytes(*written_bytes)
             );
@@ -205,7 +205,7 @@ mod tests {
         for style in [style(80), style(100), Style::PLAIN] {
             let text = render(&report(), &style);
             assert!(!text.contains('\x1b') && text.contains("/src/pipe\\x1b[2J"), "{text}");
-            assert!(text.contains("/dst/a\\nb is there already"), "{text}");
+            assert!(text.contains("/dst/a\\nb: is there already"), "{text}");
             assert!(text.lines().all(|line| line.width() <= style.width), "{text}");
         }
         assert!(render(&report(), &Style::PLAIN).is_ascii());
