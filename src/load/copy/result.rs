@@ -41,6 +41,8 @@ pub enum Side {
     Metadata,
     /// Processors.
     Processor,
+    /// Other threads on the processors, those of other programs above all.
+    Contention,
 }
 
 /// Processors that are busy for more than this part of the time limit a copy, whatever its threads wait for: then they
@@ -113,13 +115,14 @@ impl CopyResult {
         if busy.is_finite() && busy >= PROCESSORS_BUSY {
             return Some((Side::Processor, busy.min(1.0)));
         }
-        let Spent { read, write, verify, metadata, cpu, checksum } = self.spent;
+        let Spent { read, write, verify, metadata, cpu, checksum, queue } = self.spent;
         let sides = [
             (Side::Source, read.get()),
             (Side::Destination, write.get()),
             (Side::Verification, verify.get()),
             (Side::Metadata, metadata.get()),
             (Side::Processor, cpu.get().saturating_add(checksum.get())),
+            (Side::Contention, queue.get()),
         ];
         let (side, time) = sides.into_iter().max_by_key(|(_, time)| *time)?;
         let total = self.spent.total().get();

@@ -1,8 +1,12 @@
 //! Where the time of a copy goes.
 //!
 //! A thread's time is cut into laps, each ascribed to one category when it ends. Of a lap the part on a processor
-//! (`CLOCK_THREAD_CPUTIME_ID`) is processor time and the rest is waiting for what the category names.
+//! (`CLOCK_THREAD_CPUTIME_ID`) is processor time, the part in a processor's queue is due to other threads
+//! (`/proc/thread-self/schedstat`, kernel `Documentation/scheduler/sched-stats.rst`), and the rest is waiting for what
+//! the category names.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -39,12 +43,14 @@ pub struct Spent {
     pub cpu: Nanos,
     /// Computing checksums.
     pub checksum: Nanos,
+    /// Ready to go on while processors worked for others. Where the kernel does not tell, this is part of the waits.
+    pub queue: Nanos,
 }
 
 impl Spent {
     /// All of it.
     pub fn total(&self) -> Nanos {
-        let parts = [self.read, self.write, self.verify, self.metadata, self.cpu, self.checksum];
+        let parts = [self.read, self.write, self.verify, self.metadata, self.cpu, self.checksum, self.queue];
         Nanos::new(parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.get())))
     }
 
@@ -58,6 +64,7 @@ impl Spent {
             metadata: sum(self.metadata, other.metadata),
             cpu: sum(self.cpu, other.cpu),
             checksum: sum(self.checksum, other.checksum),
+            queue: sum(self.queue, other.queue),
         };
     }
 
@@ -81,12 +88,16 @@ pub(super) struct Meter {
     spent: Spent,
     wall: Instant,
     cpu: u64,
+    schedstat: Option<File>,
+    queue: u64,
 }
 
 impl Meter {
     /// Starts on the calling thread, which is the one to use it.
     pub(super) fn start() -> Self {
-        Self { spent: Spent::default(), wall: Instant::now(), cpu: thread_cpu() }
+        let schedstat = open_schedstat();
+        let queue = schedstat.as_ref().map_or(0, queued);
+        Self { spent: Spent::default(), wall: Instant::now(), cpu: thread_cpu(), schedstat, queue }
     }
 
     /// Ascribes the time since the last lap.
@@ -112,12 +123,36 @@ impl Meter {
 
     /// Waiting and processor time since the last lap, which ends.
     fn since(&mut self) -> (u64, u64) {
+        let queue = self.schedstat.as_ref().map_or(0, queued);
         let (wall, cpu) = (Instant::now(), thread_cpu());
         let elapsed = Nanos::from(wall.duration_since(self.wall)).get();
         let on_cpu = cpu.saturating_sub(self.cpu).min(elapsed);
-        (self.wall, self.cpu) = (wall, cpu);
-        (elapsed - on_cpu, on_cpu)
+        let in_queue = queue.saturating_sub(self.queue).min(elapsed - on_cpu);
+        (self.wall, self.cpu, self.queue) = (wall, cpu, queue);
+        self.spent.queue = Nanos::new(self.spent.queue.get().saturating_add(in_queue));
+        (elapsed - on_cpu - in_queue, on_cpu)
     }
+}
+
+/// The scheduler's account of the calling thread; `None` where the kernel keeps none.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the account of our own thread is a clock, no fact of the machine"
+)]
+fn open_schedstat() -> Option<File> {
+    File::open("/proc/thread-self/schedstat").ok()
+}
+
+/// The time that the thread spent in the queue of a processor, in nanoseconds: the second number of the account.
+fn queued(schedstat: &File) -> u64 {
+    let mut text = [0; 96];
+    let length = schedstat.read_at(&mut text, 0).unwrap_or(0);
+    text.get(..length).map_or(0, parse_queued)
+}
+
+fn parse_queued(text: &[u8]) -> u64 {
+    let number = text.split(|byte| *byte == b' ').nth(1).and_then(|word| std::str::from_utf8(word).ok());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// Processor time of the calling thread, in nanoseconds.
@@ -140,9 +175,17 @@ mod tests {
         meter.lap(Doing::Read);
         let whole = Nanos::from(begin.elapsed()).get();
         let spent = meter.spent();
-        assert!(spent.read.get() >= 15_000_000, "{spent:?}");
+        assert!(spent.read.get() + spent.queue.get() >= 15_000_000, "{spent:?}");
         assert!(spent.total().get() <= whole);
         assert_eq!((spent.write, spent.verify, spent.metadata), Default::default());
+    }
+
+    #[test]
+    fn the_queue_is_the_second_number_of_the_account() {
+        assert_eq!(parse_queued(b"123456 789 42\n"), 789);
+        for text in [&b""[..], b"1", b"1 x 3", b"1 99999999999999999999999 3", b"\xff \xff"] {
+            assert_eq!(parse_queued(text), 0);
+        }
     }
 
     #[test]

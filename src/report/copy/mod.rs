@@ -110,12 +110,14 @@ pub struct TimeView {
     pub cpu_ns: Nanos,
     /// Computing checksums.
     pub checksum_ns: Nanos,
+    /// Ready to go on while processors worked for others.
+    pub queue_ns: Nanos,
 }
 
 /// What limits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LimitView {
-    /// `source`, `destination`, `verification`, `metadata` or `processor`.
+    /// `source`, `destination`, `verification`, `metadata`, `processor` or `contention`.
     pub side: &'static str,
     /// Its part of the time, 0 to 1.
     pub share: f64,
@@ -210,6 +212,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
             metadata_wait_ns: time.metadata,
             cpu_ns: time.cpu,
             checksum_ns: time.checksum,
+            queue_ns: time.queue,
         },
         limit: result.limit().map(|(side, share)| LimitView { side: code(side), share }),
         user_ns: result.cpu.0,
@@ -251,6 +254,7 @@ const fn code(side: Side) -> &'static str {
         Side::Verification => "verification",
         Side::Metadata => "metadata",
         Side::Processor => "processor",
+        Side::Contention => "contention",
     }
 }
 
@@ -271,6 +275,9 @@ fn sentence(result: &CopyResult) -> String {
         }
         Side::Metadata => format!(
             "Names and attributes limit this copy: {share} of its time it waited for opens, creates, renames and directories."
+        ),
+        Side::Contention => format!(
+            "Other programs limit this copy: {share} of its time it was ready to go on while processors worked for them."
         ),
         Side::Processor => format!("The processor limits this copy: {share} of its time it computed."),
     }

@@ -88,6 +88,7 @@ fn time(out: &mut String, style: &Style, time: &TimeView) {
         ("names, attributes", time.metadata_wait_ns),
         ("processor", time.cpu_ns),
         ("checksums", time.checksum_ns),
+        ("in processor queue", time.queue_ns),
     ];
     let total: u64 = parts.iter().map(|(_, span)| span.get()).sum();
     let largest = parts.iter().map(|(_, span)| *span).max().unwrap_or_default();
@@ -163,6 +164,7 @@ mod tests {
                 metadata: millis(100),
                 cpu: millis(900),
                 checksum: millis(200),
+                queue: Nanos::new(0),
             },
             cpu: (millis(300), millis(800)),
             processors: 2,
