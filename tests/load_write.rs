@@ -14,8 +14,12 @@ use narrows::units::{Bytes, Nanos};
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Auto, EngineChoice::Psync];
 
 fn scratch(mib: u64) -> Target {
-    let options =
-        ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::from_mib(1), time: None, seed: 1 };
+    let options = ScratchOptions {
+        reserve: Some(Bytes::new(0)),
+        minimum: Bytes::from_mib(1),
+        seed: 1,
+        ..ScratchOptions::default()
+    };
     let go = &mut |_, _| ControlFlow::Continue(());
     let directory = std::env::temp_dir();
     ScratchFile::create(&directory, Bytes::from_mib(mib), &options, go).expect("room for it").into_target()

@@ -191,8 +191,13 @@ mod tests {
     use std::ops::ControlFlow;
 
     fn scratch() -> Target {
-        let options =
-            ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::new(4096), time: None, seed: 1 };
+        let options = ScratchOptions {
+            reserve: Some(Bytes::new(0)),
+            minimum: Bytes::new(4096),
+            time: None,
+            seed: 1,
+            compressible_percent: 0,
+        };
         let go = &mut |_, _| ControlFlow::Continue(());
         let directory = std::env::temp_dir();
         ScratchFile::create(&directory, Bytes::from_mib(4), &options, go).unwrap().into_target()

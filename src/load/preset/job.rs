@@ -18,6 +18,8 @@ pub struct JobTarget {
     pub path: String,
     /// The bytes of it that are used.
     pub size: Bytes,
+    /// Where they begin.
+    pub offset: Bytes,
     /// Whether fio makes the file and removes it after the last test.
     pub scratch: bool,
 }
@@ -30,6 +32,9 @@ pub struct JobTime {
     /// What is run before it and not counted.
     pub warm_up: Duration,
 }
+
+/// Why a test of trims beside other I/Os is missing.
+pub const NO_MIX: &str = "fio has no job that trims beside reads or writes";
 
 /// Options of one section, in order; an option without a value stands alone.
 type Options = Vec<(&'static str, Option<String>)>;
@@ -78,7 +83,11 @@ pub fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<Stri
 
 /// The command line of one test as a shell takes it.
 pub fn command(test: &Test, target: &JobTarget, time: JobTime) -> String {
-    let lines: Vec<String> = arguments(test, target, time)
+    let all = arguments(test, target, time);
+    if all.is_empty() {
+        return format!("# {}: {NO_MIX}", test.name);
+    }
+    let lines: Vec<String> = all
         .iter()
         .map(|arguments| {
             let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
@@ -122,6 +131,7 @@ fn global(target: &JobTarget) -> Options {
 fn sections(test: &Test, target: &JobTarget, time: JobTime) -> Vec<(String, Options)> {
     let name: String = test.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     match &test.work {
+        Work::Load(load) if (1..100).contains(&load.trim_percent) => Vec::new(),
         Work::Load(load) => vec![(name, of_load(load, target, time))],
         Work::Scan(plan) => vec![
             (format!("{name}-rate"), samples(plan, target)),
@@ -134,6 +144,7 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let set = |value: String| Some(value);
     let prefix = if load.pattern == Pattern::Random { "rand" } else { "" };
     let direction = match (load.write_percent, prefix) {
+        _ if load.trim_percent > 0 => "trim",
         (0, _) => "read",
         (100.., _) => "write",
         _ => "rw",
@@ -143,7 +154,11 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let block = load.block_size.get().max(1);
     let parts = if slice { u64::from(jobs) } else { 1 };
     let size = target.size.get() / parts / block * block;
-    let engine = if load.buffered { "psync" } else { "io_uring" };
+    let engine = match (load.trim_percent > 0, load.buffered) {
+        (true, _) => "falloc",
+        (false, true) => "psync",
+        (false, false) => "io_uring",
+    };
     let mut options: Options = vec![
         ("ioengine", set(engine.to_owned())),
         ("direct", set(u8::from(!load.buffered).to_string())),
@@ -161,8 +176,15 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     if slice {
         options.push(("offset_increment", set(size.to_string())));
     }
+    if target.offset.get() > 0 {
+        options.push(("offset", set(target.offset.get().to_string())));
+    }
     if load.write_percent > 0 {
         options.push(("refill_buffers", None));
+    }
+    if load.write_percent > 0 && load.compressible_percent > 0 {
+        options.push(("buffer_compress_percentage", set(load.compressible_percent.to_string())));
+        options.push(("buffer_compress_chunk", set("4096".to_owned())));
     }
     if (1..100).contains(&load.write_percent) {
         options.push(("rwmixread", set((100 - load.write_percent).to_string())));
@@ -213,7 +235,12 @@ mod tests {
     const TIME: JobTime = JobTime { run: Duration::from_secs(5), warm_up: Duration::from_millis(500) };
 
     fn target(scratch: bool) -> JobTarget {
-        JobTarget { path: "/mnt/a:b/it's".to_owned(), size: Bytes::from_mib(1024), scratch }
+        JobTarget {
+            path: "/mnt/a:b/it's".to_owned(),
+            size: Bytes::from_mib(1024),
+            offset: Bytes::new(0),
+            scratch,
+        }
     }
 
     fn load(load: LoadSpec) -> Test {
