@@ -247,6 +247,28 @@ mod tests {
     }
 
     #[test]
+    fn compressible_data_is_stamped_all_the_same_and_is_as_compressible_as_it_says() {
+        for engine in [EngineChoice::Auto, EngineChoice::Psync] {
+            for percent in [50, 100] {
+                let target = scratch();
+                let workload =
+                    Workload { compressible_percent: percent, ..workload(Pattern::Sequential, 100) };
+                let options = RunOptions { engine, ..RunOptions::default() };
+                let log = written(&target, &workload, &options);
+                assert!(check(&target, &log).is_clean(), "{percent} % {engine:?}");
+                let mut block = block(&target, 0);
+                let zeros = block.bytes()[64..].iter().filter(|byte| **byte == 0).count();
+                let least = (4096 * usize::from(percent) / 100).min(4096 - 64);
+                assert!((least..least + 64).contains(&zeros), "{zeros} zeros at {percent} %");
+                let mut damaged = block;
+                damaged.bytes()[4095] ^= 1;
+                target.file().write_all_at(damaged.bytes(), 0).unwrap();
+                assert_eq!(one(&check(&target, &log)).kind, Wrong::Flipped, "a bit among the zeros");
+            }
+        }
+    }
+
+    #[test]
     fn writes_of_several_sizes_are_found_again() {
         let target = scratch();
         let sizes = [4, 12, 64].map(|kib| WeightedSize { block_size: Bytes::from_kib(kib), weight: 1 });

@@ -1,6 +1,7 @@
 //! Tests of the worker with engines that end I/Os as they are told.
 
 use super::*;
+use crate::load::failure::Cause;
 use crate::load::measurement::Pattern;
 use crate::load::offsets::{Blocks, Offsets};
 use crate::load::random::Random;
@@ -185,4 +186,96 @@ fn a_stall_shows_in_every_io_that_it_delayed() {
     // A closed loop at the same rate sees it once.
     let closed = delayed(false, 0.95);
     assert!(closed < 0.5, "{closed} stalls");
+}
+
+/// An engine that breaks down after so many calls.
+struct Broken {
+    prepared: Vec<u32>,
+    calls_left: u32,
+}
+
+impl Engine for Broken {
+    fn prepare(&mut self, slot: u32, _request: Request) -> io::Result<()> {
+        self.prepared.push(slot);
+        Ok(())
+    }
+
+    fn submit_and_reap(&mut self, _: u32, _: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
+        self.calls_left =
+            self.calls_left.checked_sub(1).ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
+        done.extend(self.prepared.drain(..).map(|slot| Completion { slot, result: BLOCK as i32 }));
+        Ok(())
+    }
+
+    fn enters(&self) -> u64 {
+        0
+    }
+}
+
+fn sequential(write_percent: u8, trim_percent: u8) -> Source {
+    let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
+    let workload = Workload { write_percent, trim_percent, ..Workload::default() };
+    Source::new(&workload, vec![offsets], BLOCK, 0)
+}
+
+#[test]
+fn an_engine_that_breaks_down_leaves_what_was_counted() {
+    let (control, abort) = (Control::default(), AtomicBool::new(false));
+    let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::AsTheyArrive };
+    let mut engine = Broken { prepared: Vec::new(), calls_left: 5 };
+    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 4, ALWAYS).run();
+    assert_eq!((tally.completed, tally.good), (20, 20));
+    let failure = tally.failure.expect("says what failed");
+    assert_eq!((failure.cause, failure.errno.as_deref()), (Cause::Engine, Some("EBADF")));
+    assert!(tally.cut_short.is_some_and(|why| why.starts_with("the engine failed")));
+    assert!(abort.load(Ordering::Relaxed));
+}
+
+#[test]
+fn an_error_that_cannot_heal_ends_the_run_at_once_although_others_go_well() {
+    for errno in [libc::ENOSPC, libc::ENODEV, libc::EROFS] {
+        let control = Control::default();
+        let mut engine = Fake::new(&control, &[BLOCK as i32, BLOCK as i32, -errno], u64::MAX);
+        let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
+        assert_eq!((tally.errors, tally.good), (1, 2));
+        let failure = tally.failure.expect("says what failed");
+        assert_eq!((failure.offset, failure.cause), (Some(Bytes::new(8192)), Cause::of(errno)));
+        assert!(tally.cut_short.is_some_and(|why| why.starts_with("the target failed: read of 4096")));
+    }
+}
+
+#[test]
+fn the_failure_is_the_first_of_the_errors_in_a_row() {
+    let control = Control::default();
+    let results: Vec<i32> = [-libc::EIO, BLOCK as i32].into_iter().chain([-libc::EIO; 100]).collect();
+    let mut engine = Fake::new(&control, &results, u64::MAX);
+    let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
+    let failure = tally.failure.expect("says what failed");
+    assert_eq!((failure.offset, failure.cause, tally.good), (Some(Bytes::new(8192)), Cause::Medium, 1));
+}
+
+#[test]
+fn a_run_writes_no_more_than_its_budget() {
+    let budget = std::sync::Arc::new(Budget::new(Bytes::new(10 * 4096 + 100)));
+    let control = Control::default().with_budget(budget.clone());
+    let abort = AtomicBool::new(false);
+    let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::AsTheyArrive };
+    let mut engine = Broken { prepared: Vec::new(), calls_left: 1000 };
+    let tally = Worker::new(shared, &mut engine, sequential(100, 0), 4, ALWAYS).run();
+    assert_eq!(tally.good, 10);
+    assert_eq!((budget.left(), budget.is_exhausted()), (Bytes::new(100), true));
+    assert!(tally.cut_short.is_some_and(|why| why.contains("--max-writes")) && tally.failure.is_none());
+}
+
+#[test]
+fn trims_alone_end_when_everything_was_trimmed_once() {
+    let (control, abort) = (Control::default(), AtomicBool::new(false));
+    let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::AsTheyArrive };
+    let mut source = sequential(0, 100);
+    source.limit_trims(100);
+    let mut engine = Fake::new(&control, &[0; 1000], u64::MAX);
+    let tally = Worker::new(shared, &mut engine, source, 8, ALWAYS).run();
+    assert_eq!((tally.discards.latencies.count(), tally.errors), (100, 0));
+    assert_eq!(tally.discards.bytes, 100 * u64::from(BLOCK));
+    assert_eq!((tally.cut_short, tally.failure), (None, None));
 }

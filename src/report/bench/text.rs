@@ -167,7 +167,8 @@ fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Tabl
     let sides = [("read", &result.read), ("write", &result.write), ("trim", &result.trim)];
     let mut first = true;
     for (direction, side) in sides {
-        if let Some(side) = side {
+        // A rate of nothing over no time is no rate.
+        if let Some(side) = side.as_ref().filter(|_| result.elapsed_ns.get() > 0) {
             let shown = if first { result.name.as_str() } else { "" };
             row(out, style, shown, direction, side, table);
             first = false;
