@@ -201,8 +201,9 @@ fn empty(
 ) -> Result<SweepReport, Failure> {
     let is_read = matches!(place.kind(), TargetKind::Device | TargetKind::File);
     if is_read && loads.iter().any(LoadSpec::changes) {
-        return Err(Failure::new(format!("`{typed}` is only ever read"))
-            .hint("leave out --mix, or name a directory: it is tested in a scratch file"));
+        return Err(Failure::new(format!("`{typed}` is only ever read")).hint(
+            "name a directory: it is tested in a scratch file; or a blank device with --write --i-own SERIAL",
+        ));
     }
     if place.kind() == TargetKind::OwnedDevice && loads.iter().any(|load| load.trim_percent > 0) {
         return Err(Failure::new("only scratch files are trimmed").hint("name a directory on the device"));

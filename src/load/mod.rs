@@ -2,7 +2,8 @@
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
 //!
-//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what; a [`ScratchFile`] is the only thing that is written.
+//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what. Only a [`ScratchFile`] and a device that
+//! [`guard`] permits are written.
 //! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is one
 //! thread with one ring, and may carry out many streams: it takes a slot for each I/O, enters the kernel once for a
 //! batch, and counts each completion in a histogram of ticks.

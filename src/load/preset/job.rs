@@ -42,7 +42,9 @@ type Options = Vec<(&'static str, Option<String>)>;
 /// A job file with all tests, one after another.
 pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> String {
     let mut text = format!("; narrows bench --preset {preset}, as fio runs it: fio FILE\n");
-    if !target.scratch {
+    if !target.scratch && tests.iter().any(Test::writes) {
+        text.push_str("; This overwrites a part of the device, whatever is on it: fio does not look.\n");
+    } else if !target.scratch {
         text.push_str("; Nothing here writes. Run it with `fio --readonly FILE` to be sure.\n");
     }
     text.push_str("\n[global]\n");
@@ -299,6 +301,30 @@ mod tests {
         assert_eq!(text.matches("stonewall").count(), 8);
         assert_eq!(text.matches("unlink=1").count(), 1);
         assert!(text.trim_end().ends_with("unlink=1"), "{text}");
-        assert!(!file(preset.name, &preset.tests[..4], &target(false), TIME).contains("unlink"));
+        let reads = file(preset.name, &preset.tests[..4], &target(false), TIME);
+        assert!(!reads.contains("unlink") && reads.contains("; Nothing here writes."), "{reads}");
+    }
+
+    #[test]
+    fn a_job_for_a_device_that_is_written_says_so_and_keeps_off_its_first_mib() {
+        let preset = by_name("peak").unwrap();
+        let device = JobTarget { offset: Bytes::from_mib(1), ..target(false) };
+        let text = file(preset.name, &preset.tests, &device, TIME);
+        assert!(
+            text.contains("; This overwrites a part of the device") && !text.contains("Nothing here writes")
+        );
+        assert_eq!(text.matches("\noffset=1048576\n").count(), preset.tests.len(), "{text}");
+    }
+
+    #[test]
+    fn trims_are_holes_and_compressible_data_is_asked_for() {
+        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1);
+        let text = command(&Test::of(load.clone().trimming(100)), &target(true), TIME);
+        assert!(text.contains("--ioengine=falloc") && text.contains("--rw=randtrim"), "{text}");
+        let mixed = command(&Test::of(load.clone().writing(50).trimming(10)), &target(true), TIME);
+        assert!(mixed.starts_with("# ") && !mixed.contains("fio --"), "{mixed}");
+        let half = LoadSpec { compressible_percent: 50, ..load.writing(100) };
+        let text = command(&Test::of(half), &target(true), TIME);
+        assert!(text.contains("--buffer_compress_percentage=50"), "{text}");
     }
 }
