@@ -136,6 +136,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
             let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
             let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
             let writes = Writes::plan(args.common.writing.max_writes, before, size, &all, ceiling, &timing)?;
+            let writes = writes.on(&scene.subject.path);
             output::note(&writes.announcement(&what));
             Some(writes)
         }

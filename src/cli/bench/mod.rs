@@ -61,6 +61,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
             let loads: Vec<_> = preset.loads().collect();
             let asked = args.common.writing.max_writes;
             let writes = Writes::plan(asked, before, size, &loads, ceiling, &timing)?;
+            let writes = writes.on(&scene.subject.path);
             output::note(&writes.announcement(&what));
             Some(writes)
         }

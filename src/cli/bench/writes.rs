@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::runner::Timing;
+use crate::catalog::catalog;
 use crate::cli::Failure;
 use crate::load::guard::Budget;
 use crate::load::preset::{LoadSpec, StopRule};
+use crate::path::{HopSpec, Path};
 use crate::report::bench::WritesView;
 use crate::units::{Bytes, BytesPerSec, human};
 
@@ -22,6 +24,8 @@ pub(in crate::cli) struct Writes {
     fill: Bytes,
     expected: Option<Bytes>,
     compressible_percent: u8,
+    /// What the drive may be written in its life by its maker's warranty, where that is known.
+    rated: Option<Bytes>,
 }
 
 impl Writes {
@@ -50,7 +54,23 @@ impl Writes {
         let expected =
             if changes { ceiling.map(|rate| fill + in_tests(loads, fill, rate, timing)) } else { Some(fill) };
         let compressible_percent = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
-        Ok(Self { budget: Arc::new(budget), fill, expected, compressible_percent })
+        Ok(Self { budget: Arc::new(budget), fill, expected, compressible_percent, rated: None })
+    }
+
+    /// The same budget, of writes that end on the drive of a path, if it is a single one that the catalogue knows.
+    pub(in crate::cli) fn on(self, path: &Path) -> Self {
+        let mut drives = path.hops.iter().filter_map(|hop| match &hop.spec {
+            HopSpec::Device(drive) => Some(drive),
+            _ => None,
+        });
+        let drive = drives.next().filter(|_| drives.next().is_none());
+        let rated = drive.and_then(|drive| rated(drive.model.value()?, *drive.size.value()?));
+        Self { rated, ..self }
+    }
+
+    /// What the whole budget costs of the drive's rated life, 1 for all of it.
+    fn share_of_life(&self) -> Option<f64> {
+        Budget::share_of_life(self.budget.limit(), self.rated)
     }
 
     /// What is taken from.
@@ -73,23 +93,39 @@ impl Writes {
             _ => text.push_str(", then what the tests can in their time"),
         }
         text.push_str(&format!("; never more than {} (--max-writes)", human::bytes(limit)));
+        if let Some(share) = self.share_of_life() {
+            // Two decimals would make nothing of it.
+            let share = if share < 1e-4 { "less than 0.01 %".to_owned() } else { human::percent(share) };
+            text.push_str(&format!(", {share} of the drive's rated life"));
+        }
         text
     }
 
     /// What was written so far, for the report.
     pub(in crate::cli) fn view(&self) -> WritesView {
+        let mut why = Vec::new();
+        if self.expected.is_none() {
+            why.push("expected_bytes: the path's ceiling is not known");
+        }
+        if self.rated.is_none() {
+            why.push("limit_of_rated_life: the drive's endurance is not known");
+        }
         WritesView {
             limit_bytes: self.budget.limit(),
             written_bytes: self.budget.spent(),
             expected_bytes: self.expected,
+            limit_of_rated_life: self.share_of_life(),
             limit_reached: self.budget.is_exhausted(),
             compressible_percent: self.compressible_percent,
-            reason: self
-                .expected
-                .is_none()
-                .then(|| "expected_bytes: the path's ceiling is not known".to_owned()),
+            reason: (!why.is_empty()).then(|| why.join("; ")),
         }
     }
+}
+
+/// What may be written to a drive of this model and size in its life, where that is known.
+fn rated(model: &str, size: Bytes) -> Option<Bytes> {
+    let writes = catalog().medium(model)?.rated_drive_writes?;
+    Some(Bytes::new((writes * size.as_f64()) as u64))
 }
 
 /// What loads write at most at a rate.
@@ -133,9 +169,21 @@ mod tests {
         let text = writes.announcement("a scratch file in /srv");
         assert!(text.starts_with("writes 105 MB to fill a scratch file in /srv, 710 MB in all"), "{text}");
         assert!(text.ends_with("never more than 275 GB (--max-writes)"), "{text}");
+        // A drive of 1 TB with 600 TBW.
+        let rated = Writes { rated: Some(Bytes::new(600_000_000_000_000)), ..writes };
+        assert!(rated.announcement("x").ends_with("(--max-writes), 0.05 % of the drive's rated life"));
         let only_reads = plan(None, None, &[&read]).unwrap();
         assert_eq!(only_reads.expected, Some(Bytes::from_mib(100)));
         assert!(!only_reads.announcement("x").contains("in all"));
+    }
+
+    #[test]
+    fn the_rated_life_grows_with_the_capacity() {
+        let tb = |count: u64| Bytes::new(count * 1_000_000_000_000);
+        // Samsung's table: 600 TB for 1 TB, 1200 TB for 2 TB.
+        assert_eq!(rated("Samsung SSD 970 EVO Plus 1TB", tb(1)), Some(tb(600)));
+        assert_eq!(rated("Samsung SSD 970 EVO Plus 2TB", tb(2)), Some(tb(1200)));
+        assert_eq!(rated("QEMU NVMe Ctrl", tb(1)), None);
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl TestResult {
 }
 
 /// What may be and was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WritesView {
     /// The most that may be written in all, whether the run is resumed or not.
     pub limit_bytes: Bytes,
@@ -237,6 +237,8 @@ pub struct WritesView {
     pub written_bytes: Bytes,
     /// What would be written if every test took its longest at the ceiling of the path.
     pub expected_bytes: Option<Bytes>,
+    /// `limit_bytes` as a part of what the drive's maker warrants that may be written to it, 1 for all of it.
+    pub limit_of_rated_life: Option<f64>,
     /// Whether a write was refused since it would have been more than `limit_bytes`.
     pub limit_reached: bool,
     /// Percent of each written block that are zeros; the rest cannot be compressed.
