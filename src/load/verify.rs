@@ -210,7 +210,8 @@ mod tests {
 
     fn written(target: &Target, workload: &Workload, options: &RunOptions) -> WriteLog {
         let (measurement, log) = run_logged(target, workload, options, &Control::default()).unwrap();
-        assert!(measurement.errors == 0 && measurement.writes.count > 0 && log.blocks() > 0);
+        // A busy disk may end nothing within the measured time; what was in flight then is in the log.
+        assert!(measurement.errors == 0 && log.blocks() > 0);
         log
     }
 
