@@ -96,7 +96,11 @@ pub enum Command {
     /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
     ///
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
-    /// name and is gone however the run ends; a device is only ever read. Exit status 1: a result is not to be trusted.
+    /// name and is gone however the run ends. A device is only read, unless it is proven empty and --write --i-own SERIAL
+    /// name it. What will be written is said first, and --max-writes limits it.
+    ///
+    /// Exit status: 0 done, 1 a result is not to be trusted, 2 it could not be done or not to its end: a test failed, was
+    /// interrupted, or no more may be written. What was measured until then is shown and saved, and --resume goes on.
     Bench(Box<BenchArgs>),
     /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
     ///

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::failure::Cause;
 use crate::units::{Bytes, human};
 
 /// Why there is no measurement.
@@ -108,7 +109,10 @@ impl LoadError {
                     Some("run as root, or join the group that owns the device (often `disk`)")
                 }
                 io::ErrorKind::NotFound => Some("check the spelling of the path"),
-                _ => None,
+                _ => match source.raw_os_error().map(Cause::of) {
+                    None | Some(Cause::Other) => None,
+                    Some(cause) => Some(cause.hint()),
+                },
             },
             Self::NotADevice(_) => Some("name a block device such as /dev/nvme0n1"),
             Self::NotAFile(_) | Self::NotADirectory(_) => Some("name a directory to measure its file system"),

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::failure::{Cause, RunFailure};
 pub use super::workload::{
     Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
 };
@@ -122,7 +123,7 @@ pub struct OpTotals {
     pub latency: Latency,
 }
 
-/// The result of one workload. Totals are of reads and writes together.
+/// The result of one workload. Totals are of reads, writes and trims together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// What was asked.
@@ -151,6 +152,9 @@ pub struct Measurement {
     /// The writes alone.
     #[serde(default)]
     pub writes: OpTotals,
+    /// The trims alone; their bytes are those that were given back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub discards: OpTotals,
     /// The syncs, which are in no total: they move no bytes.
     #[serde(default)]
     pub syncs: OpTotals,
@@ -163,6 +167,9 @@ pub struct Measurement {
     pub first_error: Option<String>,
     /// Whether the run ended before its time: interrupted, or the target failed.
     pub cut_short: Option<String>,
+    /// What ended the run, when it was neither its time nor a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunFailure>,
     /// What the generator used.
     pub generator: GeneratorUse,
     /// Whether the counts of the run agree with each other.
@@ -170,4 +177,8 @@ pub struct Measurement {
     pub checks: SelfChecks,
     /// The bytes of the region that was visited.
     pub region: Bytes,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -2,7 +2,8 @@
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
 //!
-//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what; a [`ScratchFile`] is the only thing that it writes.
+//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what. Only a [`ScratchFile`] and a device that
+//! [`guard`] permits are written.
 //! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is one
 //! thread with one ring, and may carry out many streams: it takes a slot for each I/O, enters the kernel once for a
 //! batch, and counts each completion in a histogram of ticks. [`copy`](copy::copy) is load of another kind: a real job,
@@ -14,6 +15,8 @@ pub mod control;
 pub mod copy;
 mod engine;
 pub mod error;
+pub mod failure;
+pub mod fill;
 pub mod guard;
 mod histogram;
 mod ledger;
@@ -22,6 +25,7 @@ pub mod measurement;
 mod memory;
 pub mod nop;
 mod offsets;
+pub mod owned;
 mod pace;
 mod plan;
 pub mod preset;
@@ -38,6 +42,7 @@ mod source;
 mod spread;
 mod stamp;
 pub mod stats;
+mod streak;
 mod tally;
 pub mod target;
 pub mod until;
@@ -47,6 +52,7 @@ pub mod workload;
 
 pub use control::{Control, Phase};
 pub use error::LoadError;
+pub use failure::{Cause, RunFailure};
 pub use nop::{NopResult, nop_ceiling};
 pub use run::{EngineChoice, RunOptions, run, run_logged};
 pub use scratch::{ScratchFile, ScratchOptions};

@@ -53,6 +53,8 @@ pub(super) struct Plan {
     part: u32,
     reads: bool,
     writes: bool,
+    /// Percent of each written block that are zeros.
+    compressible: u8,
 }
 
 impl Plan {
@@ -70,7 +72,7 @@ impl Plan {
         let blocks = check(target, workload, options)?;
         let stamped = stamped_block(workload);
         if is_logged {
-            check_loggable(&blocks, stamped)?;
+            check_loggable(workload, &blocks, stamped)?;
         }
         let ring = match options.engine {
             EngineChoice::Psync => Err(None),
@@ -82,16 +84,34 @@ impl Plan {
         };
         let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
         let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
-        let (threads, depth) = match &ring {
+        let (mut threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
             Err(_) => (deal.to_threads(), 1),
         };
+        let all: u64 = blocks.iter().map(|blocks| blocks.count).sum();
+        let share = all.div_ceil(threads.len().max(1) as u64);
+        threads.iter_mut().for_each(|source| source.limit_trims(share));
         let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
         // The nonce only has to differ from that of the last run on the same file.
         let nonce = getrandom::u64().unwrap_or(options.seed);
         let (reads, writes) = (workload.reads(), workload.writes());
+        let compressible = workload.compressible_percent;
         let (mode, tempo) = (mode(workload, options), Tempo::of(workload));
-        Ok(Self { threads, depth, ring, region, mode, tempo, nonce, stamped, is_logged, part, reads, writes })
+        Ok(Self {
+            threads,
+            depth,
+            ring,
+            region,
+            mode,
+            tempo,
+            nonce,
+            stamped,
+            is_logged,
+            part,
+            reads,
+            writes,
+            compressible,
+        })
     }
 
     /// I/Os that all threads together keep in flight.
@@ -109,6 +129,11 @@ impl Plan {
             let bytes = Memory::size(self.part.into(), self.depth, self.reads, self.writes);
             LoadError::Memory { bytes: Bytes::new(bytes), source }
         })?;
+        let block = self.stamped.unwrap_or(self.part.into());
+        let memory = match self.compressible {
+            0 => memory,
+            percent => memory.compressible(percent, block),
+        };
         Ok(match self.stamped {
             Some(block) if self.writes => memory.stamped(block, self.nonce),
             _ => memory,
@@ -181,7 +206,7 @@ fn mode(workload: &Workload, options: &RunOptions) -> Mode {
 /// Whether the workload can be run on the target; returns the blocks to visit, those of each region apart.
 fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Vec<Blocks>, LoadError> {
     check_limits(workload, options)?;
-    if workload.writes() && target.kind() != Kind::Scratch {
+    if workload.changes() && !matches!(target.kind(), Kind::Scratch | Kind::Owned) {
         return Err(LoadError::NotOurs(target.path().to_owned()));
     }
     let logical = target.logical_block_size();
@@ -196,6 +221,9 @@ fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<V
         }
     }
     let regions = regions(target, workload);
+    if workload.changes() && regions.iter().any(|blocks| !target.may_change(blocks.first, blocks.end())) {
+        return Err(LoadError::NotOurs(target.path().to_owned()));
+    }
     // Each stream must have room for the largest I/O.
     let slices = u64::from(options.workers.max(options.streams));
     let need = slices.saturating_mul(workload.block_size.get() / workload.smallest_block().get());
@@ -246,8 +274,12 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if options.streams > MAX_STREAMS {
         return wrong(format!("{} streams are above the limit of {MAX_STREAMS}", options.streams));
     }
-    if workload.write_percent > 100 {
-        return wrong(format!("{} % of writes are more than all I/Os", workload.write_percent));
+    let (writes, trims) = (u32::from(workload.write_percent), u32::from(workload.trim_percent));
+    if writes + trims > 100 {
+        return wrong(format!("{} % of writes and trims are more than all I/Os", writes + trims));
+    }
+    if workload.compressible_percent > 100 {
+        return wrong(format!("{} % of a block are more than all of it", workload.compressible_percent));
     }
     let is_paced = workload.paced_iops.is_some();
     if is_paced && (workload.rate_limit.is_some() || matches!(options.reap, Reap::Batch(_))) {
@@ -307,7 +339,10 @@ fn stamped_block(workload: &Workload) -> Option<u64> {
 }
 
 /// Whether what is written can be verified later.
-fn check_loggable(regions: &[Blocks], stamped: Option<u64>) -> Result<(), LoadError> {
+fn check_loggable(workload: &Workload, regions: &[Blocks], stamped: Option<u64>) -> Result<(), LoadError> {
+    if workload.trims() {
+        return Err(LoadError::Workload("writes beside trims cannot be verified".to_owned()));
+    }
     if stamped.is_none() {
         let why = "only writes of whole sectors of 512 bytes can be verified";
         return Err(LoadError::Workload(why.to_owned()));

@@ -1,6 +1,7 @@
 //! Turns counts in ticks into a measurement in units.
 
 use super::clock::Scale;
+use super::failure::RunFailure;
 use super::measurement::{GeneratorUse, Latency, Measurement, Mode, OpTotals, SelfChecks, SlowIo, Workload};
 use super::run::BUCKET;
 use super::stats;
@@ -27,7 +28,7 @@ pub(super) struct Report<'a> {
 pub(super) fn measurement(report: &Report<'_>) -> Measurement {
     let Report { target, workload, tally, scale, .. } = report;
     let elapsed = scale.nanos(tally.elapsed());
-    let both = op_totals(&tally.both(), tally.start(), elapsed, *scale);
+    let both = op_totals(&tally.all(), tally.start(), elapsed, *scale);
     let series: Vec<BytesPerSec> =
         tally.full_buckets().iter().map(|bytes| Bytes::new(*bytes).per(BUCKET.duration())).collect();
     Measurement {
@@ -42,11 +43,13 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         latency: both.latency,
         reads: op_totals(&tally.reads, tally.start(), elapsed, *scale),
         writes: op_totals(&tally.writes, tally.start(), elapsed, *scale),
+        discards: op_totals(&tally.discards, tally.start(), elapsed, *scale),
         syncs: op_totals(&tally.syncs, tally.start(), elapsed, *scale),
         series,
         errors: tally.errors,
         first_error: tally.first_error(),
         cut_short: tally.cut_short.clone(),
+        failure: tally.failure.clone().map(|failure| RunFailure { after_ios: tally.good, ..failure }),
         generator: generator_use(report, elapsed),
         checks: checks(report),
         region: report.region,
@@ -94,7 +97,7 @@ fn latency(tally: &OpTally, start: u64, scale: Scale) -> Latency {
 
 fn checks(report: &Report<'_>) -> SelfChecks {
     let Report { tally, .. } = report;
-    let kinds = [&tally.reads, &tally.writes, &tally.syncs];
+    let kinds = [&tally.reads, &tally.writes, &tally.discards, &tally.syncs];
     let latencies: u128 = kinds.iter().map(|kind| kind.latencies.sum()).sum();
     let is_closed = !matches!(report.mode, Mode::Paced { .. });
     SelfChecks {
@@ -110,7 +113,7 @@ fn checks(report: &Report<'_>) -> SelfChecks {
 
 fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
     let Report { tally, .. } = report;
-    let both = tally.both().latencies;
+    let both = tally.all().latencies;
     let seconds = elapsed.as_secs_f64();
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     GeneratorUse {

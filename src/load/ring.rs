@@ -120,6 +120,9 @@ impl Ring {
     }
 }
 
+/// How a trim asks for a hole (fallocate(2)).
+const PUNCH: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+
 /// How I/Os name their file.
 #[derive(Clone, Copy)]
 enum Place {
@@ -208,7 +211,8 @@ impl<'r, 'f> RingEngine<'r, 'f> {
     /// The submission for a slot; `None` when the slot has no room in the memory.
     #[inline]
     fn entry(&self, place: Place, slot: u32, request: Request) -> Option<squeue::Entry> {
-        let from = self.memory.place(slot, request)?;
+        // A trim needs no memory.
+        let from = if request.op == Op::Discard { 0 } else { self.memory.place(slot, request)? };
         let at = self.memory.buffer().start().as_ptr().wrapping_add(from);
         let is_fixed = self.granted.fixed_buffer;
         let Request { op, offset, length } = request;
@@ -220,6 +224,9 @@ impl<'r, 'f> RingEngine<'r, 'f> {
                     (Op::Read, false) => opcode::Read::new($file, at, length).offset(offset).build(),
                     (Op::Write, true) => opcode::WriteFixed::new($file, at, length, 0).offset(offset).build(),
                     (Op::Write, false) => opcode::Write::new($file, at, length).offset(offset).build(),
+                    (Op::Discard, _) => {
+                        opcode::Fallocate::new($file, length.into()).offset(offset).mode(PUNCH).build()
+                    }
                     (Op::Fsync, _) => opcode::Fsync::new($file).build(),
                     (Op::Fdatasync, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
                 }

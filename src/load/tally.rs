@@ -1,6 +1,7 @@
 //! What one worker counted, and how the counts of several become one measurement.
 
 use super::engine::Op;
+use super::failure::RunFailure;
 use super::histogram::Histogram;
 use super::ledger::Ledger;
 use super::slot::Flight;
@@ -76,6 +77,8 @@ pub(super) struct Tally {
     pub(super) reads: OpTally,
     /// Writes that ended well in the window.
     pub(super) writes: OpTally,
+    /// Trims that ended well in the window.
+    pub(super) discards: OpTally,
     /// Syncs that ended well in the window; they move no bytes.
     pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
@@ -86,6 +89,10 @@ pub(super) struct Tally {
     pub(super) errors: u64,
     /// The first failure, with its time.
     first_error: Option<(u64, String)>,
+    /// I/Os and syncs that ended well, warm-up included.
+    pub(super) good: u64,
+    /// What ended the run, when it was a failure.
+    pub(super) failure: Option<RunFailure>,
     /// I/Os and syncs that ended well in the window, counted apart from their latencies.
     pub(super) completed: u64,
     /// The I/Os in flight, summed over all ticks of the window.
@@ -109,11 +116,14 @@ impl Tally {
             window,
             reads: OpTally::new(),
             writes: OpTally::new(),
+            discards: OpTally::new(),
             syncs: OpTally::new(),
             ledgers: Vec::new(),
             series: vec![0; window.buckets()],
             errors: 0,
             first_error: None,
+            good: 0,
+            failure: None,
             completed: 0,
             flight_ticks: 0,
             unsent: 0,
@@ -131,6 +141,7 @@ impl Tally {
         let kind = match flight.request.op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
+            Op::Discard => &mut self.discards,
             Op::Fsync | Op::Fdatasync => &mut self.syncs,
         };
         kind.latencies.record(ticks);
@@ -147,11 +158,12 @@ impl Tally {
         }
     }
 
-    /// Reads and writes together.
-    pub(super) fn both(&self) -> OpTally {
-        let mut both = self.reads.clone();
-        both.merge(&self.writes);
-        both
+    /// Reads, writes and trims together.
+    pub(super) fn all(&self) -> OpTally {
+        let mut all = self.reads.clone();
+        all.merge(&self.writes);
+        all.merge(&self.discards);
+        all
     }
 
     /// Counts an I/O that was seen to have failed at `now`.
@@ -169,6 +181,7 @@ impl Tally {
     pub(super) fn merge(&mut self, other: Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
+        self.discards.merge(&other.discards);
         self.syncs.merge(&other.syncs);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
@@ -176,6 +189,8 @@ impl Tally {
         self.ledgers.extend(other.ledgers);
         self.errors += other.errors;
         self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
+        self.good += other.good;
+        self.failure = self.failure.take().or(other.failure);
         self.cut_short = self.cut_short.take().or(other.cut_short);
         self.stopped = self.stopped.max(other.stopped);
         self.effort.user_seconds += other.effort.user_seconds;
@@ -227,7 +242,7 @@ mod tests {
     #[test]
     fn the_unfinished_last_bucket_counts_in_the_bytes_and_not_in_the_series() {
         let tally = at(&[1000, 1099, 1100, 1349], 1360);
-        assert_eq!(tally.both().bytes, 4 * 4096);
+        assert_eq!(tally.all().bytes, 4 * 4096);
         assert_eq!(tally.elapsed(), 350);
         assert_eq!(tally.full_buckets(), [2 * 4096, 4096, 0]);
     }
@@ -255,9 +270,9 @@ mod tests {
         tally.record(Flight { start: 1000, request }, 1070);
         assert_eq!((tally.reads.latencies.count(), tally.reads.bytes), (2, 8192));
         assert_eq!((tally.writes.latencies.max(), tally.writes.bytes), (Some(70), 512));
-        let both = tally.both();
-        assert_eq!((both.latencies.count(), both.bytes), (3, 8704));
-        assert_eq!(both.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
+        let all = tally.all();
+        assert_eq!((all.latencies.count(), all.bytes), (3, 8704));
+        assert_eq!(all.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
     }
 
     #[test]
@@ -270,7 +285,7 @@ mod tests {
         b.busiest_cpu_seconds = 0.5;
         b.effort.enters = 3;
         a.merge(b);
-        assert_eq!((a.both().bytes, a.both().latencies.count(), a.errors), (3 * 4096, 3, 3));
+        assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
         assert_eq!(a.first_error().as_deref(), Some("b failed"));
         assert_eq!(a.full_buckets(), [2 * 4096, 0, 4096]);
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));

@@ -1,16 +1,19 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
+use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::args::Common;
+use super::writes::Writes;
 use crate::ceiling::{self, Direction};
 use crate::cli::measure::{reader_cpus, stop_on_signals};
 use crate::cli::{Failure, facts, target};
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
+use crate::load::fill::refill;
 use crate::load::measurement::{Measurement, OpTotals, Workload};
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::run::{self, EngineChoice, RunOptions};
@@ -118,6 +121,10 @@ pub(in crate::cli) struct Runner<'a> {
     cpus: Vec<u32>,
     online: u32,
     idle: Activity,
+    /// What may be written; `None` when nothing is.
+    writes: Option<Writes>,
+    /// Whether parts of the target were trimmed since it was last filled.
+    is_trimmed: Cell<bool>,
 }
 
 impl<'a> Runner<'a> {
@@ -125,7 +132,11 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// Signals cannot be watched for.
-    pub(in crate::cli) fn new(scene: &'a Scene, common: &Common) -> Result<Self, Failure> {
+    pub(in crate::cli) fn new(
+        scene: &'a Scene,
+        cpu_node: Option<u32>,
+        writes: Option<Writes>,
+    ) -> Result<Self, Failure> {
         let progress = Progress::on_stderr(false);
         let stop = stop_on_signals()?;
         progress.phase("watching the idle machine", IDLE);
@@ -136,10 +147,17 @@ impl<'a> Runner<'a> {
             root: &scene.root,
             progress,
             stop,
-            cpus: reader_cpus(&scene.machine, &scene.subject.path, common.cpu_node),
+            cpus: reader_cpus(&scene.machine, &scene.subject.path, cpu_node),
             online: online.map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
             idle: Activity::between(&before, &Sample::read(&scene.root)),
+            writes,
+            is_trimmed: Cell::new(false),
         })
+    }
+
+    /// Where facts are read.
+    pub(in crate::cli) const fn root(&self) -> &Root {
+        self.root
     }
 
     /// Whether a signal came.
@@ -147,19 +165,41 @@ impl<'a> Runner<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// What may be written; `None` when nothing is.
+    pub(in crate::cli) fn writes(&self) -> Option<&Writes> {
+        self.writes.as_ref()
+    }
+
+    /// Whether a write was refused since no more may be written.
+    pub(in crate::cli) fn is_over_budget(&self) -> bool {
+        self.writes.as_ref().is_some_and(|writes| writes.budget().is_exhausted())
+    }
+
+    /// Shows how far the filling of a target is, and breaks it off when a signal came.
+    pub(in crate::cli) fn follow(&self, begin: Instant, written: Bytes) -> ControlFlow<()> {
+        self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
+        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     /// Runs a load. `label` is shown beside the bar.
     ///
     /// # Errors
-    /// [`Failure`] when nothing could be measured.
+    /// Nothing could be measured.
     pub(in crate::cli) fn load(
         &self,
         label: &str,
         load: &LoadSpec,
         target: &Opened,
         timing: &Timing,
-    ) -> Result<Outcome, Failure> {
-        let buffered =
-            load.buffered.then(|| target.buffered()).transpose().map_err(|error| failure(&error))?;
+    ) -> Result<Outcome, LoadError> {
+        self.fill_holes(load, target)?;
+        self.is_trimmed.set(load.trim_percent > 0);
+        // A warm-up would trim what is to be measured.
+        let timing = &match load.trim_percent {
+            100.. => Timing { warm_up: Duration::ZERO, ..*timing },
+            _ => *timing,
+        };
+        let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
         let mut outcome = self.once(label, load, target, timing)?;
         if !matches!(timing.stop, StopRule::SteadyRounds(_)) {
@@ -183,16 +223,30 @@ impl<'a> Runner<'a> {
         Ok(outcome)
     }
 
+    /// Writes the target again when something was trimmed: holes are read and trimmed without the device.
+    fn fill_holes(&self, load: &LoadSpec, target: &Opened) -> Result<(), LoadError> {
+        if !self.is_trimmed.get() {
+            return Ok(());
+        }
+        if let Some(writes) = &self.writes {
+            let taken = writes.budget().take(target.region().length);
+            taken.map_err(|over| LoadError::Workload(over.to_string()))?;
+        }
+        self.progress.phase("writing trimmed parts again", Duration::ZERO);
+        let begin = Instant::now();
+        refill(target, seed(), load.compressible_percent, &mut |written, _| self.follow(begin, written))
+    }
+
     /// Reads samples over the whole target.
     ///
     /// # Errors
-    /// [`Failure`] when nothing could be read.
+    /// Nothing could be read.
     pub(in crate::cli) fn scan(
         &self,
         plan: ScanPlan,
         target: &Opened,
         limit: Duration,
-    ) -> Result<Scan, Failure> {
+    ) -> Result<Scan, LoadError> {
         let control = Control::with_stop(self.stop.clone());
         let plan = plan.fitting(target.size());
         let all = Bytes::new(plan.sample_size.get().saturating_mul(plan.samples.into()));
@@ -208,8 +262,7 @@ impl<'a> Runner<'a> {
             }
             scanner.join()
         })
-        .map_err(|_| Failure::new("the scan failed; this is a bug in narrows"))?
-        .map_err(|error| failure(&error))
+        .map_err(|_| panicked())?
     }
 
     fn once(
@@ -218,19 +271,21 @@ impl<'a> Runner<'a> {
         load: &LoadSpec,
         target: &Opened,
         timing: &Timing,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, LoadError> {
         let longest = timing.longest();
         let (workload, options) = self.plan(load, timing);
         self.progress.phase(label, longest);
         let control = Control::with_stop(self.stop.clone());
+        let control = match &self.writes {
+            Some(writes) => control.with_budget(writes.budget().clone()),
+            None => control,
+        };
         let (measured, watched) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
             let watched = self.watch(&control, timing);
             (runner.join(), watched)
         });
-        let mut measurement = measured
-            .map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?
-            .map_err(|error| failure(&error))?;
+        let mut measurement = measured.map_err(|_| panicked())??;
         let (ended, known) = match (&measurement.cut_short, watched.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
             (None, Some(outlook)) if control.is_finished() => {
@@ -255,6 +310,8 @@ impl<'a> Runner<'a> {
         };
         let workload = Workload {
             write_percent: load.write_percent,
+            trim_percent: load.trim_percent,
+            compressible_percent: load.compressible_percent,
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
@@ -322,7 +379,7 @@ impl<'a> Runner<'a> {
     /// The runs of an outcome as the verdict takes them: reads and writes apart.
     pub(in crate::cli) fn runs(&self, outcome: &Outcome) -> Vec<Run> {
         let measurement = &outcome.measurement;
-        let mixed = measurement.workload.reads() && measurement.workload.writes();
+        let mixed = measurement.workload.is_mixed();
         let run = |direction, totals: &OpTotals| Run {
             direction,
             measurement: if mixed { of_side(measurement, totals) } else { measurement.clone() },
@@ -370,6 +427,10 @@ fn is_steady(rounds: &[BytesPerSec]) -> bool {
 /// A seed that differs from run to run.
 pub(in crate::cli) fn seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |span| span.as_nanos() as u64)
+}
+
+fn panicked() -> LoadError {
+    LoadError::Worker("it panicked; this is a bug in narrows".to_owned())
 }
 
 /// A load error with its hint.

@@ -67,6 +67,7 @@ pub fn render(report: &BenchReport, style: &Style) -> String {
         put_result(&mut out, style, result, &table);
     }
     left_out(&mut out, style, report);
+    writes(&mut out, style, report);
     commands(&mut out, style, report);
     if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
         out.push('\n');
@@ -92,7 +93,7 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         paragraph(&mut out, style, lead, Tone::Faint, &format!("differs: {}", preset.differs));
         let count = preset.tests.len();
         let scratch = if writes {
-            "writes to a scratch file; its writes are left out on a device"
+            "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
         };
@@ -114,6 +115,9 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
         super::TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
         super::TargetKind::File => format!("the file {} ({size}), only read", report.target.name),
         super::TargetKind::Scratch => format!("a scratch file of {size} for {}", report.target.name),
+        super::TargetKind::OwnedDevice => {
+            format!("{size} of the device {}, read and written behind its first MiB", report.target.name)
+        }
     };
     let stop = match report.settings.stop {
         StopRule::Precision => format!(
@@ -160,14 +164,19 @@ fn titles(out: &mut String, style: &Style, table: &Table) {
 }
 
 fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Table) {
-    let sides = [("read", &result.read), ("write", &result.write)];
+    let sides = [("read", &result.read), ("write", &result.write), ("trim", &result.trim)];
     let mut first = true;
     for (direction, side) in sides {
-        if let Some(side) = side {
+        // A rate of nothing over no time is no rate.
+        if let Some(side) = side.as_ref().filter(|_| result.elapsed_ns.get() > 0) {
             let shown = if first { result.name.as_str() } else { "" };
             row(out, style, shown, direction, side, table);
             first = false;
         }
+    }
+    if first {
+        // It could not begin.
+        paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &result.name);
     }
     details(out, style, result);
     if let Some(scan) = &result.scan {
@@ -225,6 +234,11 @@ fn details(out: &mut String, style: &Style, result: &TestResult) {
         parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
     }
     paragraph(out, style, lead, Tone::Faint, &parts.join(" · "));
+    if let Some(failed) = &result.failed {
+        let text = format!("failed: {} ({})", failed.summary, failed.detail);
+        paragraph(out, style, lead, Tone::Bad, &text);
+        paragraph(out, style, (Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
+    }
     match result.trusted {
         Some(true) => paragraph(out, style, lead, Tone::Good, "trusted"),
         Some(false) => paragraph(out, style, lead, Tone::Bad, "not trusted"),
@@ -297,6 +311,22 @@ fn compared(ours: &SideView, theirs: &FioSide) -> String {
         human::count(theirs.iops.get()),
         human::percent(ratio)
     )
+}
+
+/// What was written.
+fn writes(out: &mut String, style: &Style, report: &BenchReport) {
+    let Some(writes) = &report.writes else { return };
+    let data = match writes.compressible_percent {
+        0 => "of data that cannot be compressed".to_owned(),
+        percent => format!("of data of which {percent} % are zeros"),
+    };
+    let (written, limit) = (human::bytes(writes.written_bytes), human::bytes(writes.limit_bytes));
+    let mut text = format!("{written} {data}; --max-writes allows {limit}");
+    if report.target.kind == super::TargetKind::OwnedDevice {
+        text.push_str("; the data stays on the device until you clear it (`blkdiscard`)");
+    }
+    out.push('\n');
+    paragraph(out, style, (Tone::Faint, "written: "), Tone::Normal, &text);
 }
 
 /// Tests that were not run, those with the same reason together.

@@ -1,7 +1,7 @@
 //! The terminal view of a sweep: a heat map for each mix, or a bar for each number of streams, and what they show.
 
 use super::curve::x;
-use super::{Along, Curve, SweepPoint, SweepReport};
+use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
 use crate::load::preset::{LoadSpec, Parallel};
 use crate::report::text::{Line, Style, Tone, paragraph};
 use crate::units::{BytesPerSec, human};
@@ -26,11 +26,16 @@ pub fn render(report: &SweepReport, style: &Style) -> String {
     let (streams, depths): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         report.points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
     bars(&mut out, style, &streams, most);
-    for group in depths.chunk_by(|a, b| a.load.write_percent == b.load.write_percent) {
+    for group in depths.chunk_by(|a, b| a.load.direction() == b.load.direction()) {
         map(&mut out, style, group, most);
     }
     shapes(&mut out, style, report);
     doubts(&mut out, style, report);
+    if let Some(FailedPoint { load, failed, .. }) = &report.failed {
+        let text = format!("{} {}: {} ({})", load.mark(), load.direction(), failed.summary, failed.detail);
+        paragraph(&mut out, style, (Tone::Bad, "failed: "), Tone::Normal, &text);
+        paragraph(&mut out, style, (Tone::Normal, "hint: "), Tone::Normal, &failed.hint);
+    }
     if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
         out.push('\n');
         paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
@@ -178,6 +183,7 @@ mod tests {
     use super::*;
     use crate::load::measurement::Pattern;
     use crate::machine::Machine;
+    use crate::report::bench::sweep::PointTiming;
     use crate::report::bench::{PathCeilings, TargetKind, TargetView};
     use crate::units::{Bytes, Nanos};
     use unicode_width::UnicodeWidthStr;
@@ -188,7 +194,12 @@ mod tests {
             kind: TargetKind::Scratch,
             size_bytes: Bytes::from_mib(64),
         };
-        let timing = (0.02, Nanos::from_millis(1000));
+        let timing = PointTiming {
+            precision: 0.02,
+            max_time_ns: Nanos::from_millis(1000),
+            duration_ns: None,
+            warm_up_ns: Nanos::new(0),
+        };
         let asked = points.iter().map(|point| point.load.clone()).collect();
         let mut report =
             SweepReport::new(&Machine::default(), target, PathCeilings::default(), timing, asked);
