@@ -49,17 +49,7 @@ impl Engine for Psync<'_> {
                 Op::Discard => &mut [],
                 _ => self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?,
             };
-            let moved = match request.op {
-                Op::Read => self.file.read_at(bytes, request.offset),
-                Op::Write => self.file.write_at(bytes, request.offset),
-                Op::Discard => discard(self.file, request),
-                Op::Fsync => self.file.sync_all().map(|()| 0),
-                Op::Fdatasync => self.file.sync_data().map(|()| 0),
-            };
-            let result = match moved {
-                Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
-                Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),
-            };
+            let result = carry_out(self.file, bytes, request);
             done.push(Completion { slot, result });
         } else if want > 0 {
             std::thread::sleep(patience);
@@ -73,6 +63,22 @@ impl Engine for Psync<'_> {
 
     fn enters(&self) -> u64 {
         self.enters
+    }
+}
+
+/// Does one I/O and returns what the kernel would put into a completion: the bytes moved, or a negated errno. `bytes` are
+/// those of a read or write.
+pub(super) fn carry_out(file: &File, bytes: &mut [u8], request: Request) -> i32 {
+    let moved = match request.op {
+        Op::Read => file.read_at(bytes, request.offset),
+        Op::Write => file.write_at(bytes, request.offset),
+        Op::Discard => discard(file, request),
+        Op::Fsync => file.sync_all().map(|()| 0),
+        Op::Fdatasync => file.sync_data().map(|()| 0),
+    };
+    match moved {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),
     }
 }
 

@@ -2,12 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
-use nix::libc;
-
-use crate::load::engine::{Completion, Engine, Op, PATIENCE, Request};
+use crate::load::engine::{Completion, Engine, PATIENCE, Request};
 use crate::load::memory::Memory;
+use crate::load::psync::carry_out;
 use crate::load::ring::{Ring, RingEngine};
 
 /// A way to do I/O on any file. A slot's block stays in its part of the memory from the read to the write.
@@ -47,16 +45,7 @@ impl<'r> Mover<'r> {
             Self::Ring(engine) => engine.prepare_on(file, slot, request),
             Self::Calls(memory, done) => {
                 let bytes = memory.bytes(slot, request).ok_or(io::ErrorKind::InvalidInput)?;
-                let moved = match request.op {
-                    Op::Read => file.read_at(bytes, request.offset),
-                    Op::Write => file.write_at(bytes, request.offset),
-                    Op::Fsync => file.sync_all().map(|()| 0),
-                    Op::Fdatasync => file.sync_data().map(|()| 0),
-                };
-                let result = match moved {
-                    Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
-                    Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
-                };
+                let result = carry_out(file, bytes, request);
                 done.push(Completion { slot, result });
                 Ok(())
             }
