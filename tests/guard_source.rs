@@ -16,7 +16,10 @@ const WRITERS: &[(&str, &str)] = &[
     ("load/guard/open.rs", "a device with a permit"),
     ("cli/bench/save.rs", "the results and the job file that were named on the command line"),
     ("cli/snapshot.rs", "a new file that the user named"),
-    ("machine/dm_ioctl.rs", "/dev/mapper/control, to ask for tables: its ioctls need a writable handle"),
+    (
+        "machine/ioctl/device_mapper.rs",
+        "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
+    ),
 ];
 
 /// Every way of the standard library, of nix and of libc to open for writing that could appear.

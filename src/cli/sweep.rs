@@ -216,7 +216,8 @@ fn points(
         let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
         let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
         let trusted = crate::report::bench::trusted(&subject, &verdict);
-        report.points.push(SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted));
+        let checks = crate::report::bench::checks(&load, &outcome.measurement, &subject);
+        report.points.push(SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks));
         report.curves = curves(&report.points);
         keep(report)?;
     }

@@ -7,10 +7,12 @@ use std::sync::atomic::AtomicU64;
 use super::clock::Clock;
 use super::error::LoadError;
 use super::ledger::Ledger;
+use super::measurement::Access;
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
 use super::pace::Schedule;
-use super::ring::Ring;
+use super::passthrough::Namespace;
+use super::ring::{Ring, try_polling};
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
 use super::spread::gcd;
@@ -39,6 +41,12 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Whether io_uring is used; else why not.
     pub(super) ring: Result<(), Option<io::Error>>,
+    /// The namespace, when it is read by the drive's own commands.
+    pub(super) passthrough: Option<Namespace>,
+    /// The entries of a ring for such commands.
+    pub(super) entries: u32,
+    /// Whether completions are polled for; why not, where it was asked for in vain.
+    polled: Result<bool, String>,
     /// The bytes that are visited.
     pub(super) region: Bytes,
     /// What the latencies mean.
@@ -80,6 +88,16 @@ impl Plan {
                 (Err(error), _) => Err(Some(error)),
             },
         };
+        let passthrough = options.passthrough.clone();
+        if let Some(namespace) = &passthrough {
+            namespace.check(workload)?;
+            namespace.try_reading(false).map_err(|source| {
+                let device = namespace.device.clone();
+                LoadError::NoPassthrough { device, source }
+            })?;
+        }
+        let entries = passthrough.as_ref().map_or(0, |namespace| namespace.entries(workload));
+        let polled = polling(target, workload, options, ring.is_ok());
         let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
         let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
         let (threads, depth) = match &ring {
@@ -91,12 +109,33 @@ impl Plan {
         let nonce = getrandom::u64().unwrap_or(options.seed);
         let (reads, writes) = (workload.reads(), workload.writes());
         let (mode, tempo) = (mode(workload, options), Tempo::of(workload));
-        Ok(Self { threads, depth, ring, region, mode, tempo, nonce, stamped, is_logged, part, reads, writes })
+        Ok(Self {
+            threads,
+            depth,
+            ring,
+            passthrough,
+            entries,
+            polled,
+            region,
+            mode,
+            tempo,
+            nonce,
+            stamped,
+            is_logged,
+            part,
+            reads,
+            writes,
+        })
     }
 
     /// I/Os that all threads together keep in flight.
     pub(super) fn queue_depth(&self) -> u32 {
         self.depth.saturating_mul(self.threads.len() as u32)
+    }
+
+    /// Whether completions are polled for.
+    pub(super) fn polled(&self) -> bool {
+        self.polled.as_ref().is_ok_and(|polled| *polled)
     }
 
     /// The memory of one thread; `seed` decides what is written.
@@ -137,11 +176,40 @@ impl Plan {
     pub(super) fn describe(&self, granted: Option<String>) -> String {
         let threads = self.threads.len();
         match &self.ring {
-            Ok(()) => granted.unwrap_or_default(),
+            Ok(()) => match &self.polled {
+                Ok(_) => granted.unwrap_or_default(),
+                Err(why) => format!("{}; not polled: {why}", granted.unwrap_or_default()),
+            },
             Err(Some(reason)) => format!("psync ({threads} threads; the kernel refused io_uring: {reason})"),
             Err(None) => format!("psync ({threads} threads)"),
         }
     }
+}
+
+/// Whether to poll for completions; why not, where it was asked for and cannot be.
+fn polling(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    is_ring: bool,
+) -> Result<bool, String> {
+    if !options.poll || !is_ring {
+        return Ok(false);
+    }
+    if workload.sync.is_some() {
+        return Err("a sync cannot be polled for".to_owned());
+    }
+    let tried = match &options.passthrough {
+        Some(namespace) => namespace.try_reading(true),
+        None if target.access() == Access::Buffered => {
+            return Err("only direct I/O can be polled for".to_owned());
+        }
+        None => {
+            let length = u32::try_from(target.logical_block_size().get()).unwrap_or(u32::MAX);
+            try_polling(target.file(), target.region().start.get(), length)
+        }
+    };
+    tried.map(|()| true).map_err(|error| error.to_string())
 }
 
 /// How fast all threads together shall go.

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod fio;
+mod passthrough;
 pub(super) mod place;
 pub(super) mod runner;
 pub(super) mod save;
@@ -45,6 +46,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, read_only)?;
     let runner = Runner::new(&scene, &args.common)?;
+    let runner = match args.engine {
+        EngineName::Passthrough => runner.through(&scene, &place)?,
+        EngineName::Narrows | EngineName::Fio => runner,
+    };
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
     let target = place.open(size, &runner)?;
     let timing = timing(&args.common, preset.stop, kept.as_ref());

@@ -1,14 +1,18 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::args::Common;
+use super::passthrough;
+use super::place::Place;
 use crate::ceiling::{self, Direction};
-use crate::cli::measure::{reader_cpus, stop_on_signals};
+use crate::cli::measure::{condition, drives, reader_cpus, stop_on_signals};
 use crate::cli::{Failure, facts, target};
+use crate::load::Namespace;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::measurement::{Measurement, OpTotals, Workload};
@@ -118,6 +122,16 @@ pub(in crate::cli) struct Runner<'a> {
     cpus: Vec<u32>,
     online: u32,
     idle: Activity,
+    /// The drives of the path.
+    drives: Vec<String>,
+    /// What a NOP costs the engine, in nanoseconds, once it was measured.
+    nop: Cell<Option<f64>>,
+    /// Whether to poll for completions.
+    poll: bool,
+    /// Why there is no polling although it was asked for.
+    unpolled: Option<String>,
+    /// The namespace, when it is read by NVMe commands.
+    passthrough: Option<Namespace>,
 }
 
 impl<'a> Runner<'a> {
@@ -132,6 +146,8 @@ impl<'a> Runner<'a> {
         let before = Sample::read(&scene.root);
         thread::sleep(IDLE);
         let online = scene.machine.cpus.online.value();
+        let drives = drives(&scene.subject.path);
+        let unpolled = if common.poll { without_poll_queues(&scene.root, &drives) } else { None };
         Ok(Self {
             root: &scene.root,
             progress,
@@ -139,7 +155,21 @@ impl<'a> Runner<'a> {
             cpus: reader_cpus(&scene.machine, &scene.subject.path, common.cpu_node),
             online: online.map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
             idle: Activity::between(&before, &Sample::read(&scene.root)),
+            drives,
+            nop: Cell::new(None),
+            poll: common.poll && unpolled.is_none(),
+            unpolled,
+            passthrough: None,
         })
+    }
+
+    /// The same runner, which reads the drive at `place` by NVMe commands.
+    ///
+    /// # Errors
+    /// It is no whole NVMe drive, or cannot be read in this way.
+    pub(in crate::cli) fn through(self, scene: &Scene, place: &Place) -> Result<Self, Failure> {
+        let passthrough = Some(passthrough::namespace(scene, place)?);
+        Ok(Self { passthrough, ..self })
     }
 
     /// Whether a signal came.
@@ -223,14 +253,22 @@ impl<'a> Runner<'a> {
         let (workload, options) = self.plan(load, timing);
         self.progress.phase(label, longest);
         let control = Control::with_stop(self.stop.clone());
-        let (measured, watched) = thread::scope(|scope| {
+        let before = condition(self.root, &self.drives);
+        let (measured, mut watched) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
             let watched = self.watch(&control, timing);
             (runner.join(), watched)
         });
+        (watched.activity.before, watched.activity.after) = (before, condition(self.root, &self.drives));
         let mut measurement = measured
             .map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?
             .map_err(|error| failure(&error))?;
+        // Once is enough: the processor does not change from test to test.
+        self.nop.set(measurement.checks.nop_ns_per_io.or(self.nop.get()));
+        measurement.checks.nop_ns_per_io = self.nop.get();
+        if let Some(why) = &self.unpolled {
+            measurement.generator.engine.push_str(&format!("; not polled: {why}"));
+        }
         let (ended, known) = match (&measurement.cut_short, watched.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
             (None, Some(outlook)) if control.is_finished() => {
@@ -264,6 +302,9 @@ impl<'a> Runner<'a> {
             seed: seed(),
             workers,
             streams,
+            measure_nop: self.nop.get().is_none(),
+            poll: self.poll && !load.buffered,
+            passthrough: self.passthrough.clone().filter(|_| !load.buffered),
             ..RunOptions::default()
         };
         (workload, options)
@@ -302,6 +343,10 @@ impl<'a> Runner<'a> {
             activity.tcp = sample.tcp;
             activity.resyncs = sample.resyncs;
         }
+        if self.passthrough.is_some() {
+            // The kernel does not count what passes the block layer by.
+            activity.disks.retain(|name, _| !self.drives.contains(name));
+        }
         Watched { activity, outlook: last }
     }
 
@@ -338,6 +383,15 @@ impl<'a> Runner<'a> {
         }
         runs
     }
+}
+
+/// Why completions cannot be polled for, as far as the drivers say: a device without queues for that takes a polled read
+/// and ends it by interrupt all the same.
+fn without_poll_queues(root: &Root, drives: &[String]) -> Option<String> {
+    let polls = |name: &str| root.text(&format!("/sys/class/block/{name}/queue/io_poll")).get();
+    let without = drives.iter().find(|name| polls(name).as_deref() != Some("1"))?;
+    let how = if without.starts_with("nvme") { " (the kernel's nvme.poll_queues makes some)" } else { "" };
+    Some(format!("the driver of {without} has no queues for polling{how}"))
 }
 
 struct Watched {
