@@ -105,18 +105,15 @@ impl Namespace {
         open(&self.device)
     }
 
-    /// Tries one read of the first block, as the engine would do it.
+    /// Tries one read of a workload, as the engine would do it.
     ///
     /// # Errors
     /// The kernel or the drive refuses it.
-    pub(super) fn try_reading(&self, polled: bool) -> io::Result<()> {
+    pub(super) fn try_reading(&self, workload: &Workload, polled: bool) -> io::Result<()> {
         let file = self.open()?;
-        let length = u32::try_from(self.block.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut ring = CommandRing::with(1, polled)?;
-        let memory = Memory::new(length.into(), 1, true, false, 0)?;
-        let mut engine = CommandEngine::on(&mut ring, &file, self, memory, 1)?;
-        engine.prepare(0, Request { op: Op::Read, offset: 0, length })?;
-        first_result(&mut engine)
+        let mut ring = CommandRing::with(self.entries(workload), polled)?;
+        let memory = Memory::new(workload.block_size.get(), 1, true, false, 0)?;
+        CommandEngine::on(&mut ring, &file, self, memory, 1)?.tried(workload).map(drop)
     }
 }
 
@@ -171,6 +168,26 @@ impl<'r, 'f> CommandEngine<'r, 'f> {
             slots: vec![Progress::default(); depth as usize].into(),
             ended: Vec::with_capacity(2 * depth as usize),
         })
+    }
+
+    /// The same engine, after a read of the workload's size was tried. Before Linux 6.3 a command in a large registered buffer
+    /// is refused, for it counts the pages of the whole buffer as its own; then the buffer is not used as registered.
+    ///
+    /// # Errors
+    /// The read is refused either way.
+    pub(super) fn tried(mut self, workload: &Workload) -> io::Result<Self> {
+        let length = u32::try_from(workload.block_size.get()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let request = Request { op: Op::Read, offset: 0, length };
+        self.prepare(0, request)?;
+        let first = first_result(&mut self);
+        if first.is_err() && self.queue.granted.fixed_buffer {
+            self.queue.granted.fixed_buffer = false;
+            self.prepare(0, request)?;
+            first_result(&mut self)?;
+        } else {
+            first?;
+        }
+        Ok(self)
     }
 
     /// What the kernel granted, in words.
@@ -389,7 +406,7 @@ mod tests {
     #[test]
     fn what_is_no_namespace_is_refused() {
         let full = Namespace { device: PathBuf::from("/dev/full"), ..namespace(4096) };
-        assert!(full.try_reading(false).is_err());
+        assert!(full.try_reading(&reading(4096, 1), false).is_err());
         let missing = Namespace { device: PathBuf::from("/dev/no-such-namespace"), ..namespace(4096) };
         assert!(missing.open().is_err());
     }

@@ -91,7 +91,7 @@ impl Plan {
         let passthrough = options.passthrough.clone();
         if let Some(namespace) = &passthrough {
             namespace.check(workload)?;
-            namespace.try_reading(false).map_err(|source| {
+            namespace.try_reading(workload, false).map_err(|source| {
                 let device = namespace.device.clone();
                 LoadError::NoPassthrough { device, source }
             })?;
@@ -200,12 +200,12 @@ fn polling(
         return Err("a sync cannot be polled for".to_owned());
     }
     let tried = match &options.passthrough {
-        Some(namespace) => namespace.try_reading(true),
+        Some(namespace) => namespace.try_reading(workload, true),
         None if target.access() == Access::Buffered => {
             return Err("only direct I/O can be polled for".to_owned());
         }
         None => {
-            let length = u32::try_from(target.logical_block_size().get()).unwrap_or(u32::MAX);
+            let length = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
             try_polling(target.file(), target.region().start.get(), length)
         }
     };

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{cqueue, opcode, squeue};
@@ -117,7 +117,8 @@ impl Engine for RingEngine<'_, '_> {
     }
 }
 
-/// Whether `file` can be polled: makes a polled ring and reads one block of it. A driver without queues for polling may
+/// Whether reads of `length` bytes of `file` can be polled for: makes a polled ring and tries one. A kernel may lose large
+/// ones, which it has to split (seen on 6.1). A driver without queues for polling may
 /// still end such a read by interrupt; the caller has to look whether it has some.
 ///
 /// # Errors
@@ -130,13 +131,19 @@ pub(super) fn try_polling(file: &File, offset: u64, length: u32) -> io::Result<(
     first_result(&mut engine)
 }
 
+/// How long the first I/O of a way that may not work is waited for.
+const TRIAL: Duration = Duration::from_secs(1);
+
 /// Waits for one I/O and says whether it succeeded.
 ///
 /// # Errors
-/// It failed, or the engine did.
+/// It failed or did not come back, or the engine failed.
 pub(super) fn first_result(engine: &mut impl Engine) -> io::Result<()> {
-    let mut done = Vec::new();
+    let (began, mut done) = (Instant::now(), Vec::new());
     while done.is_empty() {
+        if began.elapsed() > TRIAL {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "a read that was tried did not come back"));
+        }
         engine.submit_and_reap(1, PATIENCE, &mut done)?;
     }
     match done.first() {

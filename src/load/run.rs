@@ -174,7 +174,7 @@ struct Setup {
 fn conduct<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     target: &'env Target,
-    workload: &Workload,
+    workload: &'env Workload,
     options: &'env RunOptions,
     plan: &'env Plan,
     shared: Shared<'env>,
@@ -185,6 +185,7 @@ fn conduct<'scope, 'env>(
         let (go, begin) = channel();
         let thread = Thread {
             target,
+            workload,
             source: source.clone(),
             cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
             plan,
@@ -256,6 +257,7 @@ fn wait_until(deadline: Instant, readiness: &Receiver<Result<Setup, LoadError>>)
 /// What one thread is given.
 struct Thread<'env> {
     target: &'env Target,
+    workload: &'env Workload,
     source: Source,
     cpu: Option<u32>,
     plan: &'env Plan,
@@ -290,7 +292,8 @@ impl Thread<'_> {
                 Ok(opened) => opened,
                 Err(error) => return self.give_up(refused(error)),
             };
-            let mut engine = match CommandEngine::on(&mut ring, &file, namespace, memory, depth) {
+            let engine = CommandEngine::on(&mut ring, &file, namespace, memory, depth);
+            let mut engine = match engine.and_then(|engine| engine.tried(self.workload)) {
                 Ok(engine) => engine,
                 Err(error) => return self.give_up(refused(error)),
             };

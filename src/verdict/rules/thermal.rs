@@ -4,7 +4,7 @@
 //! the warning threshold is only a reason for it: drives may keep their rate, so that alone is good to know.
 
 use crate::machine::activity::Activity;
-use crate::machine::health::{DriveHealth, SmartChange};
+use crate::machine::health::{DriveHealth, SmartChange, SmartLog};
 use crate::path::{DeviceHop, Hop, HopSpec};
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -71,8 +71,13 @@ fn slowed(hop: &Hop, device: &DeviceHop, change: &SmartChange, after: &DriveHeal
 
 fn is_hot(hop: &Hop, device: &DeviceHop, health: &DriveHealth, in_a_run: bool) -> Finding {
     let now = health.temperature.value().map_or_else(|| "hot".to_owned(), |now| format!("at {now}"));
-    let threshold = health.warning.value();
-    let of = threshold.map(|most| format!(", and warns from {most} on")).unwrap_or_default();
+    let of = match health.warning.value() {
+        _ if health.smart.value().is_some_and(SmartLog::is_too_hot) => {
+            ", and says that this is beyond its threshold".to_owned()
+        }
+        Some(most) => format!(", and warns from {most} on"),
+        None => String::new(),
+    };
     let is_counted = in_a_run && health.smart.value().is_some();
     let rate = if is_counted { "; it did not throttle in the run" } else { "" };
     let summary = format!("{} is {now}{of}{rate}.", device.block);
@@ -100,7 +105,7 @@ mod tests {
     use super::*;
     use crate::machine::activity::Condition;
     use crate::machine::fact::Fact;
-    use crate::machine::health::{SmartLog, Throttling};
+    use crate::machine::health::Throttling;
     use crate::units::{Celsius, Nanos};
     use crate::verdict::testing::{Sketch, link, run};
     use std::collections::BTreeMap;
