@@ -208,7 +208,8 @@ fn points(
         if runner.is_stopped() {
             break;
         }
-        let label = format!("{}/{all} {} {}", report.points.len() + 1, load.mark(), load.direction());
+        let label = format!("{} {}", load.mark(), load.direction());
+        runner.progress.test(report.points.len(), all, &label);
         let outcome = runner.load(&label, &load, target, &timing)?;
         if runner.is_stopped() && outcome.measurement.cut_short.is_some() {
             break;

@@ -176,7 +176,8 @@ impl Bench<'_> {
             if self.runner.is_stopped() {
                 break;
             }
-            let result = self.one(test, &format!("{}/{all} {}", index + 1, test.name), &context)?;
+            self.runner.progress.test(index, all, &test.name);
+            let result = self.one(test, &context)?;
             if result.cut_short.as_deref().is_some_and(|_| self.runner.is_stopped()) {
                 // Half of a test is no result; a resumed run does it again.
                 break;
@@ -206,6 +207,13 @@ impl Bench<'_> {
 
     /// Why a test cannot be run on the target, if it cannot.
     fn obstacle(&self, test: &Test) -> Option<String> {
+        let needs_files = match &test.work {
+            Work::Load(load) => load.buffered,
+            Work::Scan(_) => true,
+        };
+        if needs_files && self.args.engine == EngineName::Passthrough {
+            return Some("it cannot be run by NVMe commands".to_owned());
+        }
         match self.place.kind() {
             TargetKind::Device if test.writes() => return Some("a device is only ever read".to_owned()),
             TargetKind::File if test.writes() => return Some("the file is only read".to_owned()),
@@ -235,7 +243,7 @@ impl Bench<'_> {
         bench::report(&self.scene.machine, target, self.preset, settings, ceilings, left_out)
     }
 
-    fn one(&self, test: &Test, label: &str, context: &Context) -> Result<TestResult, Failure> {
+    fn one(&self, test: &Test, context: &Context) -> Result<TestResult, Failure> {
         let command = |time| job::command(test, &self.job_target(), self.job_time(time));
         let mut result = match &test.work {
             Work::Scan(plan) => {
@@ -244,7 +252,7 @@ impl Bench<'_> {
                 bench::of_scan(context, test, scan, command(limit))
             }
             Work::Load(load) => {
-                let outcome = self.runner.load(label, load, self.target, &self.timing)?;
+                let outcome = self.runner.load(&test.name, load, self.target, &self.timing)?;
                 let subject = self.subject(&outcome);
                 let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
                 let about = bench::About {

@@ -25,7 +25,7 @@ use crate::machine::Machine;
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
 use crate::path::build;
-use crate::report::progress::Progress;
+use crate::report::progress::{Live, Progress};
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 use crate::verdict::{Run, Subject};
 
@@ -177,7 +177,7 @@ impl<'a> Runner<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Runs a load. `label` is shown beside the bar.
+    /// Runs a load. `label` names it beside the bar when it runs in rounds.
     ///
     /// # Errors
     /// [`Failure`] when nothing could be measured.
@@ -191,15 +191,15 @@ impl<'a> Runner<'a> {
         let buffered =
             load.buffered.then(|| target.buffered()).transpose().map_err(|error| failure(&error))?;
         let target = buffered.as_ref().unwrap_or(target);
-        let mut outcome = self.once(label, load, target, timing)?;
+        let mut outcome = self.once(load, target, timing)?;
         if !matches!(timing.stop, StopRule::SteadyRounds(_)) {
             return Ok(outcome);
         }
         let mut rounds = vec![outcome.measurement.bytes_per_second];
         let again = Timing { warm_up: Duration::ZERO, ..*timing };
         while outcome.measurement.cut_short.is_none() && rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
-            let label = format!("{label}, round {}", rounds.len() + 1);
-            outcome = self.once(&label, load, target, &again)?;
+            self.progress.name(&format!("{label}, round {}", rounds.len() + 1));
+            outcome = self.once(load, target, &again)?;
             rounds.push(outcome.measurement.bytes_per_second);
         }
         if outcome.measurement.cut_short.is_none() {
@@ -242,16 +242,8 @@ impl<'a> Runner<'a> {
         .map_err(|error| failure(&error))
     }
 
-    fn once(
-        &self,
-        label: &str,
-        load: &LoadSpec,
-        target: &Opened,
-        timing: &Timing,
-    ) -> Result<Outcome, Failure> {
-        let longest = timing.longest();
+    fn once(&self, load: &LoadSpec, target: &Opened, timing: &Timing) -> Result<Outcome, Failure> {
         let (workload, options) = self.plan(load, timing);
-        self.progress.phase(label, longest);
         let control = Control::with_stop(self.stop.clone());
         let before = condition(self.root, &self.drives);
         let (measured, mut watched) = thread::scope(|scope| {
@@ -351,17 +343,14 @@ impl<'a> Runner<'a> {
     }
 
     fn show(&self, elapsed: Duration, done: Bytes, outlook: Option<&Outlook>, timing: &Timing) {
-        let left = timing.longest().saturating_sub(elapsed);
-        let interval = outlook
-            .and_then(Outlook::relative)
-            .map_or_else(String::new, |half| format!(" ± {}", human::percent(half)));
+        let longest = timing.longest().saturating_sub(elapsed);
         let (left, at_most) = match outlook.map(|outlook| outlook.decision) {
-            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(left), ""),
-            _ => (left, " at most"),
+            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(longest), false),
+            Some(_) => (longest, true),
+            None => (longest, false),
         };
-        let left = human::time(Duration::from_secs(left.as_secs() + 1).into());
-        self.progress
-            .say(elapsed, &format!("{}{interval}, {left} left{at_most}", human::rate(done.per(elapsed))));
+        let half = outlook.and_then(Outlook::relative);
+        self.progress.live(&Live { elapsed, rate: done.per(elapsed), half, left, at_most });
     }
 
     /// The runs of an outcome as the verdict takes them: reads and writes apart.

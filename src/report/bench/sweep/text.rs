@@ -170,7 +170,7 @@ fn self_checks(out: &mut String, style: &Style, report: &SweepReport) {
         parts.push(format!("a core here can do {} IOPS", human::count(1e9 / cost)));
     }
     let conditions = || checks().filter_map(|checks| checks.condition.as_ref());
-    if let (Some(first), Some(last)) = (conditions().next(), conditions().last()) {
+    if let (Some(first), Some(last)) = (conditions().next(), conditions().next_back()) {
         let drives = last.drives.iter().map(|drive| {
             let before = first.drives.iter().find(|other| other.name == drive.name);
             DriveView { before_celsius: before.and_then(|drive| drive.before_celsius), ..drive.clone() }
