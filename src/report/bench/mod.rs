@@ -245,7 +245,7 @@ pub struct Checks {
     /// can be measured faster than that by one worker.
     #[serde(default)]
     pub nop_ns_per_io: Option<f64>,
-    /// What links and drives of the path did around the run, where they were asked.
+    /// What links and drives of the path did around the run; absent where none of them tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<ConditionView>,
     /// What the generator used.

@@ -90,7 +90,7 @@ pub struct SmartView {
 }
 
 impl ConditionView {
-    /// What a run did to the links and drives of its path; `None` when they were not asked.
+    /// What a run did to the links and drives of its path; `None` when none of them tells, or they were not asked.
     pub fn of(path: &Path, activity: &Activity) -> Option<Self> {
         if activity.before == Condition::default() && activity.after == Condition::default() {
             return None;

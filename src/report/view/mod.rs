@@ -243,7 +243,7 @@ pub struct RunView {
     pub measurement: MeasurementView,
     /// Whether to believe it; findings say why not.
     pub trusted: Option<bool>,
-    /// What links and drives of the path did around it, where they were asked.
+    /// What links and drives of the path did around it; absent where none of them tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<ConditionView>,
     /// Why `trusted` is `null`.
