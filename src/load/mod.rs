@@ -23,6 +23,7 @@ mod offsets;
 mod pace;
 pub mod passthrough;
 mod plan;
+mod polling;
 pub mod preset;
 mod psync;
 mod queue;

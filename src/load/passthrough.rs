@@ -19,8 +19,8 @@ use nix::libc;
 use super::engine::{Completion, Engine, Op, Request};
 use super::error::LoadError;
 use super::memory::Memory;
+use super::polling::first_result;
 use super::queue::{AnyRing, Queue};
-use super::ring::first_result;
 use super::workload::Workload;
 use crate::units::{Bytes, human};
 
@@ -180,7 +180,8 @@ impl<'r, 'f> CommandEngine<'r, 'f> {
         let request = Request { op: Op::Read, offset: 0, length };
         self.prepare(0, request)?;
         let first = first_result(&mut self);
-        if first.is_err() && self.queue.granted.fixed_buffer {
+        let is_over = self.queue.in_flight() == 0;
+        if first.is_err() && is_over && self.queue.granted.fixed_buffer {
             self.queue.granted.fixed_buffer = false;
             self.prepare(0, request)?;
             first_result(&mut self)?;

@@ -7,12 +7,12 @@ use std::sync::atomic::AtomicU64;
 use super::clock::Clock;
 use super::error::LoadError;
 use super::ledger::Ledger;
-use super::measurement::Access;
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
 use super::pace::Schedule;
 use super::passthrough::Namespace;
-use super::ring::{Ring, try_polling};
+use super::polling::polling;
+use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
 use super::spread::gcd;
@@ -184,32 +184,6 @@ impl Plan {
             Err(None) => format!("psync ({threads} threads)"),
         }
     }
-}
-
-/// Whether to poll for completions; why not, where it was asked for and cannot be.
-fn polling(
-    target: &Target,
-    workload: &Workload,
-    options: &RunOptions,
-    is_ring: bool,
-) -> Result<bool, String> {
-    if !options.poll || !is_ring {
-        return Ok(false);
-    }
-    if workload.sync.is_some() {
-        return Err("a sync cannot be polled for".to_owned());
-    }
-    let tried = match &options.passthrough {
-        Some(namespace) => namespace.try_reading(workload, true),
-        None if target.access() == Access::Buffered => {
-            return Err("only direct I/O can be polled for".to_owned());
-        }
-        None => {
-            let length = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
-            try_polling(target.file(), target.region().start.get(), length)
-        }
-    };
-    tried.map(|()| true).map_err(|error| error.to_string())
 }
 
 /// How fast all threads together shall go.

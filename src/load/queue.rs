@@ -262,7 +262,6 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     }
 
     /// Entries pushed and not yet completed.
-    #[cfg(test)]
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }

@@ -5,12 +5,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{cqueue, opcode, squeue};
 
-use super::engine::{Completion, Engine, Op, PATIENCE, Request};
+use super::engine::{Completion, Engine, Op, Request};
 use super::memory::Memory;
 use super::queue::{AnyRing, Granted, Queue};
 
@@ -117,44 +117,10 @@ impl Engine for RingEngine<'_, '_> {
     }
 }
 
-/// Whether reads of `length` bytes of `file` can be polled for: makes a polled ring and tries one. A kernel may lose large
-/// ones, which it has to split (seen on 6.1). A driver without queues for polling may
-/// still end such a read by interrupt; the caller has to look whether it has some.
-///
-/// # Errors
-/// The ring or the read is refused, by the file system, the driver, or because the file was not opened for direct I/O.
-pub(super) fn try_polling(file: &File, offset: u64, length: u32) -> io::Result<()> {
-    let mut ring = Ring::with(1, true)?;
-    let memory = Memory::new(length.into(), 1, true, false, 0)?;
-    let mut engine = RingEngine::on(&mut ring, file, memory);
-    engine.prepare(0, Request { op: Op::Read, offset, length })?;
-    first_result(&mut engine)
-}
-
-/// How long the first I/O of a way that may not work is waited for.
-const TRIAL: Duration = Duration::from_secs(1);
-
-/// Waits for one I/O and says whether it succeeded.
-///
-/// # Errors
-/// It failed or did not come back, or the engine failed.
-pub(super) fn first_result(engine: &mut impl Engine) -> io::Result<()> {
-    let (began, mut done) = (Instant::now(), Vec::new());
-    while done.is_empty() {
-        if began.elapsed() > TRIAL {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "a read that was tried did not come back"));
-        }
-        engine.submit_and_reap(1, PATIENCE, &mut done)?;
-    }
-    match done.first() {
-        Some(completion) if completion.result < 0 => Err(io::Error::from_raw_os_error(-completion.result)),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::engine::PATIENCE;
     use std::os::unix::fs::FileExt;
 
     fn read(offset: u64, length: u32) -> Request {
