@@ -84,6 +84,8 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
         assert!(absent.is_none(), "{}", result.name);
         let checks = result.checks.as_ref().expect("checks itself");
         assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
+        let has_ring = checks.generator.engine.starts_with("io_uring");
+        assert_eq!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0), has_ring, "{checks:?}");
         // 50 ms say nothing, and the verdict knows.
         assert_eq!(result.trusted, Some(false), "{}", result.name);
         assert!(result.peer.as_ref().is_some_and(|peer| peer.tool == "KDiskMark"));
@@ -251,7 +253,7 @@ fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
     let whole: SweepReport = serde_json::from_value(json).expect("is a report");
     assert!(whole.complete);
     assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
-    assert!(whole.points.iter().all(|point| point.errors == 0));
+    assert!(whole.points.iter().all(|point| point.errors == 0 && point.checks.is_some()));
     assert!(whole.points.iter().any(|point| point.bytes_per_second.get() > 0.0));
 
     let part = SweepReport { points: whole.points[..5].to_vec(), complete: false, ..whole.clone() };
@@ -277,6 +279,27 @@ fn streams_are_swept_by_doubling() {
     for count in ["1", "2", "4", "8", "16"] {
         assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
     }
+}
+
+#[test]
+fn polling_is_granted_or_the_result_says_why_not() {
+    let dir = directory();
+    let report = report(&run(&quick(&["bench", text(dir.path()), "--poll", "--json"])));
+    for result in &report.results {
+        let engine = &result.checks.as_ref().expect("checks itself").generator.engine;
+        let is_told = ["iopoll", "not polled: ", "psync"].iter().any(|word| engine.contains(word));
+        assert!(is_told, "{engine}");
+    }
+}
+
+#[test]
+fn passthrough_reads_nothing_but_whole_nvme_drives() {
+    let dir = directory();
+    let output = run(&quick(&["bench", text(dir.path()), "--engine", "passthrough"]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("NVMe drives only") && said.contains("hint: name a whole drive"), "{said}");
+    assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
 #[test]

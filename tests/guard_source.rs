@@ -17,7 +17,10 @@ const WRITERS: &[(&str, &str)] = &[
     ("load/copy/destination.rs", "new files under names of its own beside the copy, and the manifest"),
     ("cli/bench/save.rs", "the results and the job file that were named on the command line"),
     ("cli/snapshot.rs", "a new file that the user named"),
-    ("machine/dm_ioctl.rs", "/dev/mapper/control, to ask for tables: its ioctls need a writable handle"),
+    (
+        "machine/ioctl/device_mapper.rs",
+        "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
+    ),
 ];
 
 /// Every way of the standard library, of nix and of libc to open for writing that could appear.

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::machine::block::{BlockKind, DmKind};
 use crate::machine::root::Root;
 use crate::machine::snapshot;
-use crate::machine::{cipher, tree::Tree};
+use crate::machine::{cipher, health, tree::Tree};
 
 /// The machine we run on, or the one that a snapshot holds.
 ///
@@ -65,7 +65,7 @@ pub(super) fn unseen(root: &Root) -> Vec<Failure> {
     unseen
 }
 
-/// Reads the whole machine, the cipher rate of each encrypted mapping included.
+/// Reads the whole machine, with the cipher rate of each encrypted mapping and the health of NVMe drives.
 pub(super) fn read(root: &Root) -> Machine {
     let mut machine = Machine::read(root);
     for (name, device) in &machine.block {
@@ -79,5 +79,7 @@ pub(super) fn read(root: &Root) -> Machine {
             machine.ciphers.insert(name.clone(), cipher::read(root, table));
         }
     }
+    // Last: a link may wake up for it, and it was to be seen as it was.
+    machine.health = health::read(root, health::nvme_drives(&machine));
     machine
 }

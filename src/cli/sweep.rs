@@ -12,7 +12,7 @@ use super::bench::save::SaveFile;
 use super::bench::writes::Writes;
 use super::bench::{json, style};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::load::measurement::{Pattern, RunFailure};
+use crate::load::measurement::Pattern;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::target::Target as Opened;
 use crate::report::bench::sweep::{
@@ -143,7 +143,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
         None => None,
     };
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
-    let runner = Runner::new(&scene, node, writes)?;
+    let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
     let target = place.open(size, compressible, &runner)?;
     let mut report = match kept {
         Some(kept) => SweepReport { failed: None, ..kept },
@@ -286,13 +286,14 @@ fn points(
     };
     keep(report)?;
     let mut trouble = None;
-    let all = report.asked.len();
+    let (all, path) = (report.asked.len(), &scene.subject.path);
     for load in report.missing() {
         if runner.is_stopped() {
             break;
         }
-        let label = format!("{}/{all} {} {}", report.points.len() + 1, load.mark(), load.direction());
-        let (point, failure) = match runner.load(&label, &load, target, timing) {
+        let label = format!("{} {}", load.mark(), load.direction());
+        runner.progress.test(report.points.len(), all, &label);
+        let (point, failed) = match runner.load(&label, &load, target, timing) {
             Ok(outcome) => {
                 let cut_short = outcome.measurement.cut_short.is_some();
                 if cut_short && (runner.is_stopped() || runner.is_over_budget()) {
@@ -301,15 +302,16 @@ fn points(
                 let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
                 let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
                 let trusted = crate::report::bench::trusted(&subject, &verdict);
-                let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted);
-                (Some(point), outcome.measurement.failure)
+                let checks = crate::report::bench::checks(&load, &outcome.measurement, &subject);
+                let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
+                let failure = outcome.measurement.failure;
+                (Some(point), failure.map(|failure| failed::view(&failure, runner.root(), path)))
             }
             Err(_) if runner.is_stopped() || runner.is_over_budget() => break,
-            Err(error) => (None, Some(RunFailure::of_error(&error))),
+            Err(error) => (None, Some(failed::of_error(&error, runner.root(), path))),
         };
-        if let Some(failure) = failure {
-            let failed = failed::view(&failure, runner.root(), &scene.subject.path);
-            let text = format!("{} {} failed: {}", load.mark(), load.direction(), failed.summary);
+        if let Some(failed) = failed {
+            let text = format!("{label} failed: {}", failed.summary);
             trouble = Some(Failure::new(format!("{text} ({})", failed.detail)).hint(&failed.hint));
             let point = point.map(|point| SweepPoint { trusted: Some(false), ..point });
             report.failed = Some(FailedPoint { load, point, failed });

@@ -68,6 +68,14 @@ pub enum LoadError {
     /// The engine that was asked for is not available.
     #[error("io_uring is not available: {0}")]
     NoRing(io::Error),
+    /// The namespace cannot be read by the drive's own commands.
+    #[error("cannot read `{}` by NVMe commands: {source}", device.display())]
+    NoPassthrough {
+        /// The character device of the namespace.
+        device: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// There is not enough memory for the buffers.
     #[error("cannot get {} of memory for buffers: {source}", human::bytes(*bytes))]
     Memory {
@@ -123,6 +131,9 @@ impl LoadError {
             Self::NoRing(_) => {
                 Some("check sysctl kernel.io_uring_disabled and the seccomp profile, or use the psync engine")
             }
+            Self::NoPassthrough { .. } => Some(
+                "NVMe passthrough needs Linux 5.19 or newer, io_uring and root; without it use another engine",
+            ),
             Self::Memory { .. } => Some("use smaller blocks or a lower queue depth"),
             Self::Workload(_) | Self::Worker(_) | Self::Interrupted => None,
         }

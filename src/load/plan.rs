@@ -10,6 +10,8 @@ use super::ledger::Ledger;
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
 use super::pace::Schedule;
+use super::passthrough::Namespace;
+use super::polling::polling;
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
@@ -39,6 +41,12 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Whether io_uring is used; else why not.
     pub(super) ring: Result<(), Option<io::Error>>,
+    /// The namespace, when it is read by the drive's own commands.
+    pub(super) passthrough: Option<Namespace>,
+    /// The entries of a ring for such commands.
+    pub(super) entries: u32,
+    /// Whether completions are polled for; why not, where it was asked for in vain.
+    polled: Result<bool, String>,
     /// The bytes that are visited.
     pub(super) region: Bytes,
     /// What the latencies mean.
@@ -82,6 +90,16 @@ impl Plan {
                 (Err(error), _) => Err(Some(error)),
             },
         };
+        let passthrough = options.passthrough.clone();
+        if let Some(namespace) = &passthrough {
+            namespace.check(workload)?;
+            namespace.try_reading(workload, false).map_err(|source| {
+                let device = namespace.device.clone();
+                LoadError::NoPassthrough { device, source }
+            })?;
+        }
+        let entries = passthrough.as_ref().map_or(0, |namespace| namespace.entries(workload));
+        let polled = polling(target, workload, options, ring.is_ok());
         let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
         let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
         let (mut threads, depth) = match &ring {
@@ -101,6 +119,9 @@ impl Plan {
             threads,
             depth,
             ring,
+            passthrough,
+            entries,
+            polled,
             region,
             mode,
             tempo,
@@ -117,6 +138,11 @@ impl Plan {
     /// I/Os that all threads together keep in flight.
     pub(super) fn queue_depth(&self) -> u32 {
         self.depth.saturating_mul(self.threads.len() as u32)
+    }
+
+    /// Whether completions are polled for.
+    pub(super) fn polled(&self) -> bool {
+        self.polled.as_ref().is_ok_and(|polled| *polled)
     }
 
     /// The memory of one thread; `seed` decides what is written.
@@ -162,7 +188,10 @@ impl Plan {
     pub(super) fn describe(&self, granted: Option<String>) -> String {
         let threads = self.threads.len();
         match &self.ring {
-            Ok(()) => granted.unwrap_or_default(),
+            Ok(()) => match &self.polled {
+                Ok(_) => granted.unwrap_or_default(),
+                Err(why) => format!("{}; not polled: {why}", granted.unwrap_or_default()),
+            },
             Err(Some(reason)) => format!("psync ({threads} threads; the kernel refused io_uring: {reason})"),
             Err(None) => format!("psync ({threads} threads)"),
         }

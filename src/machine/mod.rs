@@ -9,9 +9,11 @@ pub mod activity;
 pub mod block;
 pub mod cipher;
 pub mod cpu;
-mod dm_ioctl;
 pub mod dmi;
 pub mod fact;
+pub mod health;
+mod hex;
+mod ioctl;
 pub mod irq;
 pub mod mount;
 pub mod nic;
@@ -29,6 +31,7 @@ use block::BlockDevice;
 use cpu::Cpus;
 use dmi::{Dmi, Slot};
 use fact::Fact;
+use health::DriveHealth;
 use irq::IrqLine;
 use mount::Mount;
 use nic::Nic;
@@ -58,6 +61,8 @@ pub struct Machine {
     pub nics: BTreeMap<String, Nic>,
     /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
+    /// What NVMe drives say of themselves, by kernel name (`nvme0n1`); empty until it was asked for.
+    pub health: BTreeMap<String, DriveHealth>,
 }
 
 impl Machine {
@@ -74,6 +79,7 @@ impl Machine {
             mounts: mount::read(root),
             nics: nic::read(root),
             ciphers: BTreeMap::new(),
+            health: BTreeMap::new(),
         }
     }
 }

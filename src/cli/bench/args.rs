@@ -35,6 +35,10 @@ pub struct Common {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "500ms")]
     pub warm_up: Duration,
 
+    /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
+    #[arg(long)]
+    pub poll: bool,
+
     /// Options of writing.
     #[command(flatten)]
     pub writing: Writing,
@@ -110,7 +114,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub emit_fio: Option<PathBuf>,
 
-    /// Which engine runs the tests; fio runs each test a second time and shows both
+    /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
 
@@ -131,6 +135,8 @@ pub enum EngineName {
     Narrows,
     /// Our own, then the installed fio as a cross-check
     Fio,
+    /// Our own, by NVMe commands past the block layer: reads of a whole drive, as root
+    Passthrough,
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {

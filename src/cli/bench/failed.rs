@@ -1,5 +1,6 @@
 //! A failure of the engine as the report shows it: with what the machine knows of it now.
 
+use crate::load::LoadError;
 use crate::load::measurement::{Cause, RunFailure};
 use crate::machine::root::Root;
 use crate::path::Path;
@@ -18,5 +19,14 @@ pub(in crate::cli) fn view(failure: &RunFailure, root: &Root, path: &Path) -> Fa
             FailedView::new(&RunFailure { cause: Cause::Gone, detail, ..failure.clone() })
         }
         _ => FailedView::new(failure),
+    }
+}
+
+/// A run that could not be begun, with what its error advises.
+pub(in crate::cli) fn of_error(error: &LoadError, root: &Root, path: &Path) -> FailedView {
+    let failed = view(&RunFailure::of_error(error), root, path);
+    match error.hint() {
+        Some(hint) if failed.cause != Cause::Gone => FailedView { hint: hint.to_owned(), ..failed },
+        _ => failed,
     }
 }

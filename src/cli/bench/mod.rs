@@ -6,6 +6,7 @@
 pub mod args;
 pub(super) mod failed;
 mod fio;
+mod passthrough;
 pub(super) mod place;
 pub(super) mod runner;
 pub(super) mod save;
@@ -67,7 +68,11 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         }
         None => None,
     };
-    let runner = Runner::new(&scene, node, writes)?;
+    let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
+    let runner = match args.engine {
+        EngineName::Passthrough => runner.through(&scene, &place)?,
+        EngineName::Narrows | EngineName::Fio => runner,
+    };
     let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
     let target = place.open(size, compressible, &runner)?;
     let bench = Bench {
@@ -98,9 +103,16 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
 /// Whether the place suits what else was asked, and what is kept.
 fn check_place(args: &BenchArgs, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
     let is_written = place.kind() == TargetKind::OwnedDevice;
-    if is_written && args.engine == EngineName::Fio {
-        return Err(Failure::new("fio is not let near a device that is written")
-            .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
+    match args.engine {
+        EngineName::Fio if is_written => {
+            return Err(Failure::new("fio is not let near a device that is written")
+                .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
+        }
+        EngineName::Passthrough if is_written => {
+            return Err(Failure::new("NVMe passthrough only ever reads")
+                .hint("leave out --write and --i-own, or --engine passthrough"));
+        }
+        _ => {}
     }
     match kept.map(|kept| kept.target.kind) {
         Some(TargetKind::OwnedDevice) if !is_written => {
@@ -232,7 +244,8 @@ impl Bench<'_> {
             if self.runner.is_stopped() {
                 break;
             }
-            let result = self.one(test, &format!("{}/{all} {}", index + 1, test.name));
+            self.runner.progress.test(index, all, &test.name);
+            let result = self.one(test);
             if result.cut_short.as_deref().is_some_and(|_| self.runner.is_stopped()) {
                 // Half of a test is no result; a resumed run does it again.
                 break;
@@ -284,6 +297,13 @@ impl Bench<'_> {
 
     /// Why a test cannot be run on the target, if it cannot.
     fn obstacle(&self, test: &Test) -> Option<String> {
+        let needs_files = match &test.work {
+            Work::Load(load) => load.buffered,
+            Work::Scan(_) => true,
+        };
+        if needs_files && self.args.engine == EngineName::Passthrough {
+            return Some("it cannot be run by NVMe commands".to_owned());
+        }
         match self.place.kind() {
             TargetKind::Device if test.writes() => {
                 return Some("a device is only read, unless --write --i-own SERIAL".to_owned());
@@ -326,7 +346,7 @@ impl Bench<'_> {
     }
 
     /// Runs one test. A failure is in the result.
-    fn one(&self, test: &Test, label: &str) -> TestResult {
+    fn one(&self, test: &Test) -> TestResult {
         let command = |time| job::command(test, &self.job_target(), self.job_time(time));
         let context = &self.context;
         let measured = match &test.work {
@@ -338,7 +358,7 @@ impl Bench<'_> {
                     bench::of_scan(context, test, scan, about)
                 })
             }
-            Work::Load(load) => self.runner.load(label, load, self.target, &self.timing).map(|outcome| {
+            Work::Load(load) => self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
                 let subject = self.subject(&outcome);
                 let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
                 let about = bench::About {
@@ -351,7 +371,7 @@ impl Bench<'_> {
             }),
         };
         let mut result = measured.unwrap_or_else(|error| {
-            let failed = self.failed(&RunFailure::of_error(&error));
+            let failed = failed::of_error(&error, self.runner.root(), &self.scene.subject.path);
             let failed = Some(failed).filter(|_| !self.runner.is_over_budget());
             bench::not_begun(test, &error.to_string(), failed, command(self.timing.longest()))
         });

@@ -7,10 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::passthrough;
+use super::place::Place;
 use super::writes::Writes;
 use crate::ceiling::{self, Direction};
-use crate::cli::measure::{reader_cpus, stop_on_signals};
+use crate::cli::measure::{condition, drives, reader_cpus, stop_on_signals};
 use crate::cli::{Failure, facts, target};
+use crate::load::Namespace;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::fill::refill;
@@ -24,7 +27,7 @@ use crate::machine::Machine;
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
 use crate::path::build;
-use crate::report::progress::Progress;
+use crate::report::progress::{Live, Progress};
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 use crate::verdict::{Run, Subject};
 
@@ -125,6 +128,16 @@ pub(in crate::cli) struct Runner<'a> {
     writes: Option<Writes>,
     /// Whether parts of the target were trimmed since it was last filled.
     is_trimmed: Cell<bool>,
+    /// The drives of the path.
+    drives: Vec<String>,
+    /// What a NOP costs the engine, in nanoseconds, once it was measured.
+    nop: Cell<Option<f64>>,
+    /// Whether to poll for completions.
+    poll: bool,
+    /// Why there is no polling although it was asked for.
+    unpolled: Option<String>,
+    /// The namespace, when it is read by NVMe commands.
+    passthrough: Option<Namespace>,
 }
 
 impl<'a> Runner<'a> {
@@ -152,7 +165,27 @@ impl<'a> Runner<'a> {
             idle: Activity::between(&before, &Sample::read(&scene.root)),
             writes,
             is_trimmed: Cell::new(false),
+            drives: drives(&scene.subject.path),
+            nop: Cell::new(None),
+            poll: false,
+            unpolled: None,
+            passthrough: None,
         })
+    }
+
+    /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
+    pub(in crate::cli) fn polling(self, asked: bool) -> Self {
+        let unpolled = if asked { without_poll_queues(self.root, &self.drives) } else { None };
+        Self { poll: asked && unpolled.is_none(), unpolled, ..self }
+    }
+
+    /// The same runner, which reads the drive at `place` by NVMe commands.
+    ///
+    /// # Errors
+    /// It is no whole NVMe drive, or cannot be read in this way.
+    pub(in crate::cli) fn through(self, scene: &Scene, place: &Place) -> Result<Self, Failure> {
+        let passthrough = Some(passthrough::namespace(scene, place)?);
+        Ok(Self { passthrough, ..self })
     }
 
     /// Where facts are read.
@@ -178,10 +211,15 @@ impl<'a> Runner<'a> {
     /// Shows how far the filling of a target is, and breaks it off when a signal came.
     pub(in crate::cli) fn follow(&self, begin: Instant, written: Bytes) -> ControlFlow<()> {
         self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
+        self.go_on()
+    }
+
+    /// Breaks work off when a signal came.
+    fn go_on(&self) -> ControlFlow<()> {
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Runs a load. `label` is shown beside the bar.
+    /// Runs a load. `label` names it beside the bar when it runs in rounds.
     ///
     /// # Errors
     /// Nothing could be measured.
@@ -201,15 +239,15 @@ impl<'a> Runner<'a> {
         };
         let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
-        let mut outcome = self.once(label, load, target, timing)?;
+        let mut outcome = self.once(load, target, timing)?;
         if !matches!(timing.stop, StopRule::SteadyRounds(_)) {
             return Ok(outcome);
         }
         let mut rounds = vec![outcome.measurement.bytes_per_second];
         let again = Timing { warm_up: Duration::ZERO, ..*timing };
         while outcome.measurement.cut_short.is_none() && rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
-            let label = format!("{label}, round {}", rounds.len() + 1);
-            outcome = self.once(&label, load, target, &again)?;
+            self.progress.name(&format!("{label}, round {}", rounds.len() + 1));
+            outcome = self.once(load, target, &again)?;
             rounds.push(outcome.measurement.bytes_per_second);
         }
         if outcome.measurement.cut_short.is_none() {
@@ -232,9 +270,12 @@ impl<'a> Runner<'a> {
             let taken = writes.budget().take(target.region().length);
             taken.map_err(|over| LoadError::Workload(over.to_string()))?;
         }
-        self.progress.phase("writing trimmed parts again", Duration::ZERO);
         let begin = Instant::now();
-        refill(target, seed(), load.compressible_percent, &mut |written, _| self.follow(begin, written))
+        refill(target, seed(), load.compressible_percent, &mut |written, _| {
+            let rate = human::rate(written.per(begin.elapsed()));
+            self.progress.remark(&format!("writing trimmed parts again, {rate}"));
+            self.go_on()
+        })
     }
 
     /// Reads samples over the whole target.
@@ -265,27 +306,27 @@ impl<'a> Runner<'a> {
         .map_err(|_| panicked())?
     }
 
-    fn once(
-        &self,
-        label: &str,
-        load: &LoadSpec,
-        target: &Opened,
-        timing: &Timing,
-    ) -> Result<Outcome, LoadError> {
-        let longest = timing.longest();
+    fn once(&self, load: &LoadSpec, target: &Opened, timing: &Timing) -> Result<Outcome, LoadError> {
         let (workload, options) = self.plan(load, timing);
-        self.progress.phase(label, longest);
         let control = Control::with_stop(self.stop.clone());
         let control = match &self.writes {
             Some(writes) => control.with_budget(writes.budget().clone()),
             None => control,
         };
-        let (measured, watched) = thread::scope(|scope| {
+        let before = condition(self.root, &self.drives);
+        let (measured, mut watched) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
             let watched = self.watch(&control, timing);
             (runner.join(), watched)
         });
+        (watched.activity.before, watched.activity.after) = (before, condition(self.root, &self.drives));
         let mut measurement = measured.map_err(|_| panicked())??;
+        // Once is enough: the processor does not change from test to test.
+        self.nop.set(measurement.checks.nop_ns_per_io.or(self.nop.get()));
+        measurement.checks.nop_ns_per_io = self.nop.get();
+        if let Some(why) = &self.unpolled {
+            measurement.generator.engine.push_str(&format!("; not polled: {why}"));
+        }
         let (ended, known) = match (&measurement.cut_short, watched.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
             (None, Some(outlook)) if control.is_finished() => {
@@ -321,6 +362,9 @@ impl<'a> Runner<'a> {
             seed: seed(),
             workers,
             streams,
+            measure_nop: self.nop.get().is_none(),
+            poll: self.poll && !load.buffered,
+            passthrough: self.passthrough.clone().filter(|_| !load.buffered),
             ..RunOptions::default()
         };
         (workload, options)
@@ -359,21 +403,22 @@ impl<'a> Runner<'a> {
             activity.tcp = sample.tcp;
             activity.resyncs = sample.resyncs;
         }
+        if self.passthrough.is_some() {
+            // The kernel does not count what passes the block layer by.
+            activity.disks.retain(|name, _| !self.drives.contains(name));
+        }
         Watched { activity, outlook: last }
     }
 
     fn show(&self, elapsed: Duration, done: Bytes, outlook: Option<&Outlook>, timing: &Timing) {
-        let left = timing.longest().saturating_sub(elapsed);
-        let interval = outlook
-            .and_then(Outlook::relative)
-            .map_or_else(String::new, |half| format!(" ± {}", human::percent(half)));
+        let longest = timing.longest().saturating_sub(elapsed);
         let (left, at_most) = match outlook.map(|outlook| outlook.decision) {
-            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(left), ""),
-            _ => (left, " at most"),
+            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(longest), false),
+            Some(_) => (longest, true),
+            None => (longest, false),
         };
-        let left = human::time(Duration::from_secs(left.as_secs() + 1).into());
-        self.progress
-            .say(elapsed, &format!("{}{interval}, {left} left{at_most}", human::rate(done.per(elapsed))));
+        let half = outlook.and_then(Outlook::relative);
+        self.progress.live(&Live { elapsed, rate: done.per(elapsed), half, left, at_most });
     }
 
     /// The runs of an outcome as the verdict takes them: reads and writes apart.
@@ -395,6 +440,15 @@ impl<'a> Runner<'a> {
         }
         runs
     }
+}
+
+/// Why completions cannot be polled for, as far as the drivers say: a device without queues for that takes a polled read
+/// and ends it by interrupt all the same.
+fn without_poll_queues(root: &Root, drives: &[String]) -> Option<String> {
+    let polls = |name: &str| root.text(&format!("/sys/class/block/{name}/queue/io_poll")).get();
+    let without = drives.iter().find(|name| polls(name).as_deref() != Some("1"))?;
+    let how = if without.starts_with("nvme") { " (the kernel's nvme.poll_queues makes some)" } else { "" };
+    Some(format!("the driver of {without} has no queues for polling{how}"))
 }
 
 struct Watched {

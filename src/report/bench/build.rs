@@ -12,7 +12,7 @@ use crate::load::stats::{self, Steadiness};
 use crate::machine::Machine;
 use crate::machine::activity::Activity;
 use crate::report::sanitize::inert;
-use crate::report::view;
+use crate::report::view::{self, ConditionView};
 use crate::units::peers::Peer;
 use crate::units::{BytesPerSec, Iops, Nanos};
 use crate::verdict::{Code, Finding, Severity, Subject, Verdict};
@@ -311,6 +311,7 @@ fn is_about_a_run(finding: &Finding) -> bool {
         Code::AboveCeiling
             | Code::CacheMeasured
             | Code::GeneratorCpu
+            | Code::Thermal
             | Code::TooShort
             | Code::Unsteady
             | Code::RaidResync
@@ -323,21 +324,30 @@ fn note(finding: &Finding) -> Note {
     Note { code: finding.code, severity: finding.severity, summary: inert(&finding.summary) }
 }
 
-fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
+/// What the generator says of a run, with the links and drives around it. `subject` holds the runs of this load alone.
+pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
     let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     let mut generator = measurement.generator.clone();
     generator.engine = inert(&generator.engine);
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
-    let device = subject.runs.first().and_then(|run| device_bytes(subject, &run.activity));
+    let run = subject.runs.first();
+    let device = run.and_then(|run| device_bytes(subject, &run.activity));
     let checks = Checks {
         in_flight_of_asked: ratio(generator.mean_in_flight, load.total_depth() as f64),
         recorded_of_completed: ratio(measurement.latency.count as f64, completed),
         device_of_asked: device.and_then(|moved| ratio(moved, measurement.bytes.as_f64())),
+        nop_ns_per_io: measurement.checks.nop_ns_per_io,
+        condition: run.and_then(|run| ConditionView::of(&subject.path, &run.activity)),
         generator,
         reason: None,
     };
-    let reason = checks.device_of_asked.is_none().then(|| "no device counter covers the path".to_owned());
-    Checks { reason, ..checks }
+    let missing = [
+        (checks.device_of_asked.is_none(), "device_of_asked: no device counter covers the path"),
+        (checks.nop_ns_per_io.is_none(), "nop_ns_per_io: there is no io_uring here, or it was not measured"),
+    ];
+    let missing: Vec<&str> =
+        missing.into_iter().filter_map(|(missing, why)| missing.then_some(why)).collect();
+    Checks { reason: (!missing.is_empty()).then(|| missing.join("; ")), ..checks }
 }
 
 /// Bytes that the outermost block device with counters moved, reads and writes together.

@@ -8,14 +8,14 @@ mod chart;
 pub mod sweep;
 mod text;
 
-pub use build::{About, Context, not_begun, of_load, of_scan, report, trusted};
+pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
 pub use text::{list, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sanitize::inert;
-use super::view::{MachineView, Tool};
+use super::view::{ConditionView, MachineView, Tool};
 use crate::load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
 use crate::load::preset::{LoadSpec, StopRule};
 use crate::load::scan::{Scan, ScanPlan};
@@ -322,6 +322,13 @@ pub struct Checks {
     pub recorded_of_completed: Option<f64>,
     /// Bytes that the outermost block device moved for each byte of the application.
     pub device_of_asked: Option<f64>,
+    /// What one I/O costs the engine on the processor of its first worker, in nanoseconds, by NOPs through a ring: no device
+    /// can be measured faster than that by one worker.
+    #[serde(default)]
+    pub nop_ns_per_io: Option<f64>,
+    /// What links and drives of the path did around the run; absent where none of them tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionView>,
     /// What the generator used.
     pub generator: GeneratorUse,
     /// Why fields that are `null` are.

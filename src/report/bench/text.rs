@@ -3,6 +3,7 @@
 use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
 use crate::load::preset::{Preset, StopRule, Test};
 use crate::report::text::{Line, Style, Tone, fit, paragraph};
+use crate::report::view::ConditionView;
 use crate::units::human;
 
 /// The margin of what is said of a test.
@@ -244,6 +245,10 @@ fn details(out: &mut String, style: &Style, result: &TestResult) {
         Some(false) => paragraph(out, style, lead, Tone::Bad, "not trusted"),
         None => {}
     }
+    let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
+    for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
+        paragraph(out, style, lead, Tone::Warn, &trouble);
+    }
     for note in &result.findings {
         paragraph(out, style, lead, Tone::Warn, &format!("{}: {}", note.code.as_str(), note.summary));
     }
@@ -272,9 +277,22 @@ fn in_words(checks: &Checks) -> String {
         parts.push(format!("device moved {} of it", human::percent(part)));
     }
     parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
+    parts.extend(
+        checks
+            .nop_ns_per_io
+            .filter(|cost| *cost > 0.0)
+            .map(|cost| format!("a core here can do {} IOPS", human::count(1e9 / cost))),
+    );
     parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
     // What the kernel granted is in the JSON.
-    parts.extend(checks.generator.engine.split(" (").next().map(str::to_owned));
+    let engine = &checks.generator.engine;
+    parts.extend(engine.split(" (").next().map(str::to_owned));
+    match engine.split_once("not polled: ") {
+        Some((_, why)) => parts.push(format!("not polled: {why}")),
+        None if engine.contains("iopoll") => parts.push("polled".to_owned()),
+        None => {}
+    }
+    parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
     parts.join(" · ")
 }
 

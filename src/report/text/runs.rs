@@ -4,7 +4,7 @@ use super::Style;
 use super::ink::{Line, Tone, paragraph, width};
 use crate::ceiling::Direction;
 use crate::load::measurement::{Access, Pattern};
-use crate::report::view::{MeasurementView, RunView};
+use crate::report::view::{ConditionView, MeasurementView, RunView};
 use crate::units::{BytesPerSec, human};
 
 /// A run's course is drawn in at most this many columns.
@@ -80,7 +80,12 @@ fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: 
         parts.push(course);
     }
     paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &parts.join(" · "));
-    for (tone, text) in troubles(measurement) {
+    let around = run.condition.as_ref().map(ConditionView::in_words).unwrap_or_default();
+    if !around.is_empty() {
+        paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &around.join(" · "));
+    }
+    let changed = run.condition.iter().flat_map(ConditionView::troubles).map(|text| (Tone::Warn, text));
+    for (tone, text) in troubles(measurement).into_iter().chain(changed) {
         paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
     }
 }

@@ -12,7 +12,7 @@ pub use text::render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FailedView, PathCeilings, TargetView, WritesView};
+use super::{Checks, FailedView, PathCeilings, TargetView, WritesView};
 use crate::load::measurement::{Latency, Measurement};
 use crate::load::preset::LoadSpec;
 use crate::machine::Machine;
@@ -158,6 +158,9 @@ pub struct SweepPoint {
     pub errors: u64,
     /// Why the point ended.
     pub ended: String,
+    /// What the generator says of itself, and what links and drives did.
+    #[serde(default)]
+    pub checks: Option<Checks>,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -165,7 +168,13 @@ pub struct SweepPoint {
 
 impl SweepPoint {
     /// The point of a run.
-    pub fn new(load: &LoadSpec, measurement: &Measurement, ended: String, trusted: Option<bool>) -> Self {
+    pub fn new(
+        load: &LoadSpec,
+        measurement: &Measurement,
+        ended: String,
+        trusted: Option<bool>,
+        checks: Checks,
+    ) -> Self {
         let mut why = Vec::new();
         if measurement.ci95.is_none() {
             why.push("ci95: the run was too short for a confidence interval");
@@ -182,6 +191,7 @@ impl SweepPoint {
             trusted,
             errors: measurement.errors,
             ended,
+            checks: Some(checks),
             reason: (!why.is_empty()).then(|| why.join("; ")),
         }
     }
