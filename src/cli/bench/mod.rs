@@ -358,17 +358,19 @@ impl Bench<'_> {
                     bench::of_scan(context, test, scan, about)
                 })
             }
-            Work::Load(load) => self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
-                let subject = self.subject(&outcome);
-                let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
-                let about = bench::About {
-                    fio_command: command(outcome.measurement.elapsed_ns.duration()),
-                    ended: outcome.ended,
-                    rounds: outcome.rounds,
-                    failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
-                };
-                bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
-            }),
+            Work::Load(load) => {
+                self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
+                    let subject = self.subject(&outcome);
+                    let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
+                    let about = bench::About {
+                        fio_command: command(outcome.measurement.elapsed_ns.duration()),
+                        ended: outcome.ended,
+                        rounds: outcome.rounds,
+                        failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
+                    };
+                    bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
+                })
+            }
         };
         let mut result = measured.unwrap_or_else(|error| {
             let failed = failed::of_error(&error, self.runner.root(), &self.scene.subject.path);
