@@ -21,6 +21,8 @@ mod memory;
 pub mod nop;
 mod offsets;
 mod pace;
+mod parts;
+pub mod percentile;
 mod plan;
 pub mod preset;
 mod psync;

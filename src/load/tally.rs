@@ -3,6 +3,7 @@
 use super::engine::Op;
 use super::histogram::Histogram;
 use super::ledger::Ledger;
+use super::parts::Parts;
 use super::slot::Flight;
 use super::slowest::{Slow, Slowest};
 
@@ -53,15 +54,23 @@ pub(super) struct OpTally {
     pub(super) slowest: Slowest,
     /// The bytes that they moved.
     pub(super) bytes: u64,
+    /// Their latencies by parts of the window.
+    pub(super) parts: Parts,
 }
 
 impl OpTally {
     fn new() -> Self {
-        Self { latencies: Histogram::new(), slowest: Slowest::default(), bytes: 0 }
+        Self { latencies: Histogram::new(), slowest: Slowest::default(), bytes: 0, parts: Parts::new() }
     }
 
-    /// Adds the counts of another.
+    /// Goes on to another sample of the series.
+    fn enter(&mut self, sample: u64) {
+        self.parts.enter(sample, &self.latencies);
+    }
+
+    /// Adds the counts of another. Both are complete: what is recorded from now on is in no part.
     pub(super) fn merge(&mut self, other: &Self) {
+        self.parts.merge(&other.parts);
         self.latencies.merge(&other.latencies);
         self.slowest.merge(&other.slowest);
         self.bytes += other.bytes;
@@ -80,6 +89,8 @@ pub(super) struct Tally {
     pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
+    /// The bucket of the window that is not over.
+    bucket: u64,
     /// What was written where, of each worker that keeps a ledger.
     pub(super) ledgers: Vec<Ledger>,
     /// Failed I/Os, warm-up included.
@@ -112,6 +123,7 @@ impl Tally {
             syncs: OpTally::new(),
             ledgers: Vec::new(),
             series: vec![0; window.buckets()],
+            bucket: 0,
             errors: 0,
             first_error: None,
             completed: 0,
@@ -142,9 +154,25 @@ impl Tally {
     #[inline]
     pub(super) fn add_to_series(&mut self, moved: u64, now: u64) {
         let bucket = now.saturating_sub(self.window.start) / self.window.bucket.max(1);
+        if bucket != self.bucket {
+            self.enter(bucket);
+        }
         if let Some(bytes) = self.series.get_mut(bucket as usize) {
             *bytes += moved;
         }
+    }
+
+    #[cold]
+    fn enter(&mut self, bucket: u64) {
+        self.bucket = bucket;
+        for kind in [&mut self.reads, &mut self.writes, &mut self.syncs] {
+            kind.enter(bucket);
+        }
+    }
+
+    /// Counts the bucket that is not over in the parts of the window, too, when nothing more is recorded.
+    pub(super) fn complete(&mut self) {
+        self.enter(self.bucket);
     }
 
     /// Reads and writes together.
@@ -166,7 +194,9 @@ impl Tally {
     }
 
     /// Adds the counts of another worker over the same window.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, mut other: Self) {
+        self.complete();
+        other.complete();
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
         self.syncs.merge(&other.syncs);
@@ -188,9 +218,19 @@ impl Tally {
         self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);
     }
 
+    /// How many buckets were begun in the time that was measured.
+    pub(super) fn begun_buckets(&self) -> u64 {
+        self.elapsed().div_ceil(self.window.bucket.max(1))
+    }
+
     /// The ticks that were measured: the whole window, or less of it when the run was cut short.
     pub(super) fn elapsed(&self) -> u64 {
         self.stopped.min(self.window.end).saturating_sub(self.window.start)
+    }
+
+    /// The ticks in each bucket.
+    pub(super) fn bucket_ticks(&self) -> u64 {
+        self.window.bucket
     }
 
     /// When the window began.
@@ -258,6 +298,21 @@ mod tests {
         let both = tally.both();
         assert_eq!((both.latencies.count(), both.bytes), (3, 8704));
         assert_eq!(both.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
+    }
+
+    #[test]
+    fn the_parts_of_the_window_hold_every_latency() {
+        let mut tally = at(&[1000, 1099, 1100, 1349], 1360);
+        tally.complete();
+        let counts: Vec<u64> =
+            tally.reads.parts.tenths(tally.begun_buckets()).iter().map(|part| part.counts.count()).collect();
+        // 350 ticks are four buckets. What shows that one is over still counts in it: 1100 in the first, and the I/O of
+        // 1349, which was in flight since the second, there.
+        assert_eq!(counts, [3, 1, 0, 0]);
+        let mut twice = tally.clone();
+        twice.merge(tally);
+        let both = twice.both().parts.tenths(4);
+        assert_eq!(both.iter().map(|part| part.counts.count()).collect::<Vec<_>>(), [6, 2, 0, 0]);
     }
 
     #[test]
