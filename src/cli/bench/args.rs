@@ -83,6 +83,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub emit_fio: Option<PathBuf>,
 
+    /// Write the latencies of the tests as a log of HdrHistogram, for its tools
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub hlog: Option<PathBuf>,
+
     /// Which engine runs the tests; fio runs each test a second time and shows both
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,

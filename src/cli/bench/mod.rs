@@ -9,7 +9,7 @@ pub(super) mod place;
 pub(super) mod runner;
 pub(super) mod save;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common, EngineName};
 use place::Place;
@@ -21,6 +21,7 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
 use crate::load::target::Target as Opened;
+use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
     self, BenchReport, Context, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
@@ -38,6 +39,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     let (file, kept) = files(args)?;
+    if let Some(path) = &args.hlog {
+        save::refuse_existing(path)?;
+    }
     let preset = chosen(args, kept.as_ref())?;
     let typed = typed(args, kept.as_ref())?;
     let scene = Scene::read(&typed, args.common.cpu_node)?;
@@ -57,7 +61,11 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         target: &target,
         timing,
     };
-    let report = bench.all(typed, kept, file.as_ref())?;
+    let mut latencies = Hlog::new(SystemTime::now());
+    let report = bench.all(typed, kept, file.as_ref(), &mut latencies)?;
+    if let Some(path) = &args.hlog {
+        save::write_new(path, &latencies.text().map_err(Failure::new)?)?;
+    }
     drop(runner);
     let text = if args.common.json { json(&report)? } else { bench::render(&report, &style(&args.common)) };
     output::data(&text)?;
@@ -152,6 +160,7 @@ impl Bench<'_> {
         typed: String,
         kept: Option<BenchReport>,
         file: Option<&SaveFile>,
+        latencies: &mut Hlog,
     ) -> Result<BenchReport, Failure> {
         let context = Context::new(&self.scene.subject, self.preset.peer);
         let mut report = kept.unwrap_or_else(|| self.empty(typed, &context));
@@ -171,7 +180,8 @@ impl Bench<'_> {
             if self.runner.is_stopped() {
                 break;
             }
-            let result = self.one(test, &format!("{}/{all} {}", index + 1, test.name), &context)?;
+            let label = format!("{}/{all} {}", index + 1, test.name);
+            let result = self.one(test, &label, &context, latencies)?;
             if result.cut_short.as_deref().is_some_and(|_| self.runner.is_stopped()) {
                 // Half of a test is no result; a resumed run does it again.
                 break;
@@ -230,7 +240,13 @@ impl Bench<'_> {
         bench::report(&self.scene.machine, target, self.preset, settings, ceilings, left_out)
     }
 
-    fn one(&self, test: &Test, label: &str, context: &Context) -> Result<TestResult, Failure> {
+    fn one(
+        &self,
+        test: &Test,
+        label: &str,
+        context: &Context,
+        latencies: &mut Hlog,
+    ) -> Result<TestResult, Failure> {
         let command = |time| job::command(test, &self.job_target(), self.job_time(time));
         let mut result = match &test.work {
             Work::Scan(plan) => {
@@ -240,6 +256,7 @@ impl Bench<'_> {
             }
             Work::Load(load) => {
                 let outcome = self.runner.load(label, load, self.target, &self.timing)?;
+                latencies.add(&test.name, &outcome.measurement, SystemTime::now());
                 let subject = self.subject(&outcome);
                 let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
                 let about = bench::About {
