@@ -211,7 +211,8 @@ pub struct Measurement {
     /// The syncs, which are in no total: they move no bytes.
     #[serde(default)]
     pub syncs: OpTotals,
-    /// The rate in each 100 ms of the measured time. A remainder shorter than that is left out here (its bytes are in
+    /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
+    /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
     pub series: Vec<BytesPerSec>,
     /// I/Os that failed or returned too little, warm-up included. Their bytes and latencies are not counted.

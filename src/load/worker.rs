@@ -92,9 +92,8 @@ pub(super) struct Worker<'a, E> {
     last_error: String,
     unreported: u64,
     report_at: u64,
-    /// The sample of the series that `unreported` belongs to, and the tick after it.
+    /// The sample of the series that `unreported` belongs to.
     sample: u64,
-    sample_end: u64,
 }
 
 impl<'a, E: Engine> Worker<'a, E> {
@@ -123,7 +122,6 @@ impl<'a, E: Engine> Worker<'a, E> {
             unreported: 0,
             report_at: 0,
             sample: 0,
-            sample_end: window.start.saturating_add(window.bucket),
         }
     }
 
@@ -307,8 +305,8 @@ impl<'a, E: Engine> Worker<'a, E> {
         self.done = done;
         self.done.clear();
         if inside && moved > 0 {
-            self.tally.add_to_series(moved, now);
-            self.report(moved, now);
+            let shares = self.tally.add_to_series(moved, now);
+            self.report(moved, shares, now);
         }
         Ok(())
     }
@@ -331,15 +329,19 @@ impl<'a, E: Engine> Worker<'a, E> {
     }
 
     #[inline]
-    fn report(&mut self, bytes: u64, now: u64) {
-        if now >= self.sample_end {
-            self.tell();
-            let bucket = self.window.bucket.max(1);
-            self.sample = now.saturating_sub(self.window.start) / bucket;
-            self.sample_end =
-                self.sample.saturating_add(1).saturating_mul(bucket).saturating_add(self.window.start);
+    fn report(&mut self, bytes: u64, shares: Option<Vec<(u64, u64)>>, now: u64) {
+        match shares {
+            None => self.unreported += bytes,
+            Some(shares) => {
+                for (sample, share) in shares {
+                    if sample != self.sample {
+                        self.tell();
+                        self.sample = sample;
+                    }
+                    self.unreported += share;
+                }
+            }
         }
-        self.unreported += bytes;
         if now >= self.report_at {
             self.tell();
             self.report_at = now.saturating_add(self.shared.clock.ticks_in(REPORT_EVERY));
