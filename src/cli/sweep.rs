@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::bench::args::{Common, size};
-use super::bench::place::Place;
+use super::bench::place::{Filling, Place};
 use super::bench::runner::{Runner, Scene, Timing};
 use super::bench::save::SaveFile;
 use super::bench::{json, style};
@@ -94,7 +94,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let place = Place::of(&scene.subject.path, args.common.read_only || was_file)?;
     let runner = Runner::new(&scene, &args.common)?;
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(SIZE), |kept| kept.target.size_bytes);
-    let target = place.open(size, &runner)?;
+    let target = place.open(size, Filling::Whole, &runner)?;
     let mut report = match kept {
         Some(kept) => kept,
         None => empty(args, typed, &scene, &place, &target)?,

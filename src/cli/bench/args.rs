@@ -11,7 +11,7 @@ use crate::units::Bytes;
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct Common {
-    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset]
+    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset, or what 2 s write, an eighth of it at least]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
@@ -32,7 +32,7 @@ pub struct Common {
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "500ms")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
     /// The NUMA node whose processors read and write [default: where the kernel puts them]

@@ -12,7 +12,7 @@ pub(super) mod save;
 use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common, EngineName};
-use place::Place;
+use place::{Filling, Place};
 use runner::{Outcome, Runner, Scene, Timing};
 use save::SaveFile;
 
@@ -50,7 +50,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let place = Place::of(&scene.subject.path, read_only)?;
     let runner = Runner::new(&scene, &args.common)?;
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
-    let target = place.open(size, &runner)?;
+    // A run that goes on needs the file as large as it was.
+    let is_asked = kept.is_some() || args.common.size.is_some() || preset.stop != StopRule::Precision;
+    let filling = if is_asked { Filling::Whole } else { Filling::Quick };
+    let target = place.open(size, filling, &runner)?;
     let timing = timing(&args.common, preset.stop, kept.as_ref());
     let bench = Bench {
         args,

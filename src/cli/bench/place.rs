@@ -19,6 +19,20 @@ use crate::units::Bytes;
 const FIO_SCRATCH: &str = "narrows-fio-scratch";
 /// How long a scratch file may take to write before it stays as large as it is.
 const FILL_TIME: Duration = Duration::from_secs(60);
+/// How long it may take where its size was not asked for and tests stop as soon as their rate is known: writing it would
+/// take longer than they do. A slow drive then has a smaller one, which is still far larger than its cache.
+const QUICK_FILL_TIME: Duration = Duration::from_secs(2);
+/// The least part of a size that was not asked for, as a divisor.
+const LEAST_PART: u64 = 8;
+
+/// How large a scratch file must become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Filling {
+    /// As large as it was asked for, unless it takes a minute.
+    Whole,
+    /// As large as two seconds allow, and an eighth of its size at least.
+    Quick,
+}
 
 /// Where the bytes go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,18 +99,28 @@ impl Place {
     }
 
     /// Opens it; a scratch file is made and filled, of `size` or smaller where there is no room.
-    pub(in crate::cli) fn open(&self, size: Bytes, runner: &Runner<'_>) -> Result<Opened, Failure> {
+    pub(in crate::cli) fn open(
+        &self,
+        size: Bytes,
+        filling: Filling,
+        runner: &Runner<'_>,
+    ) -> Result<Opened, Failure> {
         match self {
             Self::Device(path) => Opened::open_device(path),
             Self::File(path) => Opened::open_file_read(path),
             Self::Scratch(dir) => {
+                let minimum = ScratchOptions::default().minimum;
+                let (time, minimum) = match filling {
+                    Filling::Whole => (FILL_TIME, minimum),
+                    Filling::Quick => (QUICK_FILL_TIME, minimum.max(Bytes::new(size.get() / LEAST_PART))),
+                };
                 let options = ScratchOptions {
-                    time: Some(FILL_TIME),
+                    time: Some(time),
                     seed: seed(),
-                    minimum: size.min(ScratchOptions::default().minimum),
+                    minimum: size.min(minimum),
                     ..ScratchOptions::default()
                 };
-                runner.progress.phase("writing scratch file", FILL_TIME);
+                runner.progress.phase("writing scratch file", time);
                 let begin = Instant::now();
                 ScratchFile::create(dir, size, &options, &mut |written, _| {
                     runner.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
