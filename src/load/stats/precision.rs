@@ -9,10 +9,12 @@ use crate::units::{BytesPerSec, Nanos};
 
 /// The confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
-/// A run stops only when its samples are worth this many independent ones: before that neither their spread nor their
-/// autocorrelation is known well enough. With it, intervals at the stop hold the true mean in 90 % and more of simulated
+/// An interval is believed only when the samples are worth this many independent ones: before that neither their spread
+/// nor their autocorrelation is known well enough. With it, intervals at the stop hold the true mean in 90 % and more of simulated
 /// runs up to a coefficient of 0.8 (a test below).
 const LEAST_INDEPENDENT: f64 = 20.0;
+/// With fewer the samples count as this much alike: a rate that hardly moves is known all the same.
+const WORST_RHO: f64 = 0.8;
 /// No autocorrelation counts as more negative than that of samples whose errors cancel out in the next one.
 const LEAST_RHO: f64 = -0.5;
 /// What is added to an estimated autocorrelation, in its standard errors (1/√n, Bartlett 1946): it is easily estimated too
@@ -128,6 +130,8 @@ struct Estimate {
     independent: f64,
     /// The half width of the interval.
     error: Option<f64>,
+    /// What it would be if neighbouring samples were as much alike as they may be.
+    worst: f64,
 }
 
 impl Estimate {
@@ -141,13 +145,19 @@ impl Estimate {
             let modelled = student_t(CONFIDENCE, freedom) * (variance(&samples) / independent).sqrt();
             if inflation < 1.0 { modelled } else { batches.half_width(CONFIDENCE).max(modelled) }
         });
-        Self { samples: samples.len(), mean, independent, error }
+        let few = samples.len() as f64 / inflation_by(WORST_RHO);
+        let worst = student_t(CONFIDENCE, (few - 1.0).max(6.0)) * (variance(&samples) / few.max(1.0)).sqrt();
+        Self { samples: samples.len(), mean, independent, error, worst }
     }
 
     fn is_within(&self, target: f64) -> bool {
-        self.mean > 0.0
-            && self.independent >= LEAST_INDEPENDENT
-            && self.error.is_some_and(|error| error <= target * self.mean)
+        self.mean > 0.0 && self.half_width().is_some_and(|half| half <= target * self.mean)
+    }
+
+    /// The half width of the interval, as wide as it may be while too little is known of the autocorrelation.
+    fn half_width(&self) -> Option<f64> {
+        let error = self.error?;
+        Some(if self.independent >= LEAST_INDEPENDENT { error } else { error.max(self.worst) })
     }
 
     /// Half widths shrink with the square root of the time.
@@ -164,7 +174,7 @@ impl Estimate {
             decision,
             warm_up,
             rate: BytesPerSec::new(self.mean),
-            half_width: self.error.map(BytesPerSec::new),
+            half_width: self.half_width().map(BytesPerSec::new),
         }
     }
 }
@@ -181,6 +191,11 @@ fn inflation(samples: &[f64]) -> f64 {
     let raw = products / spread;
     let count = samples.len() as f64;
     let rho = (raw + (1.0 + 4.0 * raw) / count + CAUTION / count.sqrt()).clamp(LEAST_RHO, 0.99);
+    inflation_by(rho)
+}
+
+/// How many samples of a first-order autoregressive process are worth one independent one.
+fn inflation_by(rho: f64) -> f64 {
     (1.0 + rho) / (1.0 - rho)
 }
 
@@ -228,6 +243,23 @@ mod tests {
         let wobble: Vec<f64> = (0..30).map(|i| if i % 2 == 0 { 990.0 } else { 1010.0 }).collect();
         assert_eq!(stop(&wobble), (20, true));
         assert_eq!(stop(&[1000.0; 30]), (20, true));
+    }
+
+    #[test]
+    fn a_rate_that_hardly_moves_needs_little_more_than_two_seconds() {
+        // Half a percent apart, however much neighbours are alike.
+        for phi in [0.0, 0.5, 0.8] {
+            let (mut random, mut hits, mut samples) = (Random::seeded(31), 0, 0);
+            for _ in 0..200 {
+                let (at, holds) = stop(&autoregressive(&mut random, 60, phi, 1000.0, 0.005));
+                hits += u32::from(holds);
+                samples += at;
+            }
+            assert!(
+                hits >= 186 && samples <= 200 * 26,
+                "phi {phi}: {hits} of 200 hold the mean, {samples} samples"
+            );
+        }
     }
 
     /// The rates of 100 ms samples of I/Os that end one after another, each after a time of its own around `spacing`.
