@@ -133,9 +133,7 @@ impl Counts {
         loop {
             let next = match (mine.peek(), theirs.peek()) {
                 (Some(a), Some(b)) if a.0 == b.0 => {
-                    let both = (a.0, a.1 + b.1);
-                    (mine.next(), theirs.next());
-                    Some(both)
+                    mine.next().zip(theirs.next()).map(|((index, a), (_, b))| (index, a + b))
                 }
                 (Some(a), Some(b)) if a.0 < b.0 => mine.next(),
                 (Some(_), None) => mine.next(),
