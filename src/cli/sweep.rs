@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::bench::args::{Common, size};
 use super::bench::failed;
-use super::bench::place::Place;
+use super::bench::place::{Filling, Place};
 use super::bench::runner::{Runner, Scene, Timing};
 use super::bench::save::SaveFile;
 use super::bench::writes::Writes;
@@ -144,7 +144,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     };
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
     let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
-    let target = place.open(size, compressible, &runner)?;
+    let target = place.open(size, Filling::Whole, compressible, &runner)?;
     let mut report = match kept {
         Some(kept) => SweepReport { failed: None, ..kept },
         None => SweepReport { cpu_node: node, ..empty(loads, &timing, typed, &scene, &place, &target)? },

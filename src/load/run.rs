@@ -138,6 +138,7 @@ fn execute(
     let shared = Shared { control, abort: &abort, clock: Clock::start(), reap: options.reap };
     let (mut tally, setups) =
         thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
+    tally.complete();
     let log = WriteLog { nonce: plan.nonce, ledgers: std::mem::take(&mut tally.ledgers) };
     let measurement = measurement(&Report {
         target,

@@ -128,7 +128,7 @@ impl Scan {
         Some(Nanos::new(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The access times as latencies. With few samples a high percentile is the slowest access.
+    /// The access times as latencies.
     pub fn access_latency(&self) -> Latency {
         let mut times: Vec<Nanos> = self.accesses.iter().map(|access| access.latency_ns).collect();
         times.sort_unstable();
@@ -140,12 +140,10 @@ impl Scan {
             count: times.len() as u64,
             min: of(0.0),
             mean: self.mean_access().unwrap_or_default(),
-            p50: of(0.5),
-            p99: of(0.99),
-            p999: of(0.999),
             max: of(1.0),
             ..Latency::default()
         }
+        .with_percentiles(of)
     }
 
     fn note_error(&mut self, offset: u64, error: &io::Error) {
@@ -318,7 +316,7 @@ mod tests {
         let access = |ns| AccessSample { offset: Bytes::new(0), latency_ns: Nanos::new(ns) };
         let scan = Scan {
             rates: vec![rate(100.0), rate(400.0), rate(200.0), rate(150.0), rate(150.0)],
-            accesses: vec![access(100), access(300)],
+            accesses: [100, 300, 300, 100, 200].map(access).into(),
             ..Scan::default()
         };
         assert_eq!(scan.mean_rate(), Some(BytesPerSec::from_mb(200.0)));
@@ -326,7 +324,8 @@ mod tests {
         assert_eq!(scan.rate_at(0.0), Some(BytesPerSec::from_mb(100.0)));
         assert_eq!(scan.mean_access(), Some(Nanos::new(200)));
         let latency = scan.access_latency();
-        assert_eq!((latency.count, latency.p50, latency.max), (2, Nanos::new(100), Nanos::new(300)));
+        assert_eq!((latency.count, latency.p50, latency.max), (5, Some(Nanos::new(200)), Nanos::new(300)));
+        assert_eq!(latency.p90, None);
         assert_eq!((Scan::default().mean_rate(), Scan::default().mean_access()), (None, None));
     }
 

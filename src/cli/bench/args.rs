@@ -11,7 +11,7 @@ use crate::units::Bytes;
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct Common {
-    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset]
+    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset, or what 2 s write, an eighth of it at least]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
@@ -32,7 +32,7 @@ pub struct Common {
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "500ms")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
     /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
@@ -113,6 +113,10 @@ pub struct BenchArgs {
     /// Write the same tests as a job file of fio
     #[arg(long, value_name = "FILE")]
     pub emit_fio: Option<PathBuf>,
+
+    /// Write the latencies of the tests as a log of HdrHistogram, for its tools
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub hlog: Option<PathBuf>,
 
     /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]

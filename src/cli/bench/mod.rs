@@ -12,10 +12,11 @@ pub(super) mod runner;
 pub(super) mod save;
 pub(super) mod writes;
 
-use std::time::Duration;
+use std::path::Path as FilePath;
+use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common, EngineName};
-use place::Place;
+use place::{Filling, Place};
 use runner::{Outcome, Runner, Scene, Timing};
 use save::SaveFile;
 use writes::Writes;
@@ -27,6 +28,7 @@ use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
 use crate::load::scan::ScanPlan;
 use crate::load::target::Target as Opened;
+use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
     self, BenchReport, Context, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
@@ -44,6 +46,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     let (file, kept) = files(args)?;
+    if let Some(path) = &args.hlog {
+        save::refuse_existing(path)?;
+    }
     let preset = chosen(args, kept.as_ref())?;
     let typed = typed(args, kept.as_ref())?;
     let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.settings.cpu_node);
@@ -74,7 +79,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         EngineName::Narrows | EngineName::Fio => runner,
     };
     let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
-    let target = place.open(size, compressible, &runner)?;
+    // A run that goes on needs the file as large as it was.
+    let is_asked = kept.is_some() || args.common.size.is_some() || preset.stop != StopRule::Precision;
+    let filling = if is_asked { Filling::Whole } else { Filling::Quick };
+    let target = place.open(size, filling, compressible, &runner)?;
     let bench = Bench {
         args,
         preset: &preset,
@@ -86,7 +94,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         node,
         context,
     };
-    let (report, trouble) = bench.all(typed, kept, file.as_ref())?;
+    let mut latencies = Hlog::new(SystemTime::now());
+    let (report, trouble) = bench.all(typed, kept, file.as_ref(), &mut latencies)?;
+    let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
+    let trouble = trouble.or(logged.err());
     drop(runner);
     let text = if args.common.json { json(&report)? } else { bench::render(&report, &style(&args.common)) };
     output::data(&text)?;
@@ -124,6 +135,11 @@ fn check_place(args: &BenchArgs, place: &Place, kept: Option<&BenchReport>) -> R
         }
         _ => Ok(()),
     }
+}
+
+/// Writes the log of latencies.
+fn write_latencies(path: &FilePath, latencies: &Hlog) -> Result<(), Failure> {
+    save::write_new(path, &latencies.text().map_err(Failure::new)?)
 }
 
 /// Where results are kept, and what is there already.
@@ -223,6 +239,7 @@ impl Bench<'_> {
         typed: String,
         kept: Option<BenchReport>,
         file: Option<&SaveFile>,
+        latencies: &mut Hlog,
     ) -> Result<(BenchReport, Option<Failure>), Failure> {
         let mut report = kept.unwrap_or_else(|| self.empty(typed));
         // What ended early is run again.
@@ -245,7 +262,7 @@ impl Bench<'_> {
                 break;
             }
             self.runner.progress.test(index, all, &test.name);
-            let result = self.one(test);
+            let result = self.one(test, latencies);
             if result.cut_short.as_deref().is_some_and(|_| self.runner.is_stopped()) {
                 // Half of a test is no result; a resumed run does it again.
                 break;
@@ -346,7 +363,7 @@ impl Bench<'_> {
     }
 
     /// Runs one test. A failure is in the result.
-    fn one(&self, test: &Test) -> TestResult {
+    fn one(&self, test: &Test, latencies: &mut Hlog) -> TestResult {
         let command = |time| job::command(test, &self.job_target(), self.job_time(time));
         let context = &self.context;
         let measured = match &test.work {
@@ -360,6 +377,7 @@ impl Bench<'_> {
             }
             Work::Load(load) => {
                 self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
+                    latencies.add(&test.name, &outcome.measurement, SystemTime::now());
                     let subject = self.subject(&outcome);
                     let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
                     let about = bench::About {

@@ -19,6 +19,20 @@ use crate::units::Bytes;
 const FIO_SCRATCH: &str = "narrows-fio-scratch";
 /// How long a scratch file may take to write before it stays as large as it is.
 const FILL_TIME: Duration = Duration::from_secs(60);
+/// How long it may take where its size was not asked for and tests stop as soon as their rate is known: writing it would
+/// take longer than they do. A slow drive then has a smaller one, which is still far larger than its cache.
+const QUICK_FILL_TIME: Duration = Duration::from_secs(2);
+/// The least part of a size that was not asked for, as a divisor.
+const LEAST_PART: u64 = 8;
+
+/// How large a scratch file must become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Filling {
+    /// As large as it was asked for, unless it takes a minute.
+    Whole,
+    /// As large as two seconds allow, and an eighth of its size at least.
+    Quick,
+}
 
 /// Where the bytes go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,17 +127,18 @@ impl Place {
     }
 
     /// Opens it; a scratch file is made and filled, of `size` or smaller where there is no room, and so is the part of a
-    /// device that is written.
+    /// device that is written. `filling` says how large a scratch file must become.
     pub(in crate::cli) fn open(
         &self,
         size: Bytes,
+        filling: Filling,
         compressible: u8,
         runner: &Runner<'_>,
     ) -> Result<Opened, Failure> {
         let opened = match self {
             Self::Device(path) => Opened::open_device(path),
             Self::File(path) => Opened::open_file_read(path),
-            Self::Scratch(dir) => scratch(dir, size, compressible, runner),
+            Self::Scratch(dir) => scratch(dir, size, filling, compressible, runner),
             Self::Owned { name, own } => {
                 let writable = guard::open_for_writing(runner.root(), name, own)?;
                 runner.progress.phase("filling the device", Duration::ZERO);
@@ -141,15 +156,26 @@ impl Place {
     }
 }
 
-fn scratch(dir: &FilePath, size: Bytes, compressible: u8, runner: &Runner<'_>) -> Result<Opened, LoadError> {
+fn scratch(
+    dir: &FilePath,
+    size: Bytes,
+    filling: Filling,
+    compressible: u8,
+    runner: &Runner<'_>,
+) -> Result<Opened, LoadError> {
+    let minimum = ScratchOptions::default().minimum;
+    let (time, minimum) = match filling {
+        Filling::Whole => (FILL_TIME, minimum),
+        Filling::Quick => (QUICK_FILL_TIME, minimum.max(Bytes::new(size.get() / LEAST_PART))),
+    };
     let options = ScratchOptions {
-        time: Some(FILL_TIME),
+        time: Some(time),
         seed: seed(),
-        minimum: size.min(ScratchOptions::default().minimum),
+        minimum: size.min(minimum),
         compressible_percent: compressible,
         ..ScratchOptions::default()
     };
-    runner.progress.phase("writing scratch file", FILL_TIME);
+    runner.progress.phase("writing scratch file", time);
     let begin = Instant::now();
     let created = ScratchFile::create(dir, size, &options, &mut |written, _| runner.follow(begin, written));
     created.map(ScratchFile::into_target)

@@ -34,7 +34,7 @@ use crate::verdict::{Run, Subject};
 /// How often the progress of a scan is shown.
 const TICK: Duration = Duration::from_millis(100);
 /// How often a run is looked at; the intervals of [`Precision`] are tested for this.
-const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(100);
 /// How long the idle machine is watched before the first test.
 const IDLE: Duration = Duration::from_millis(300);
 /// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.

@@ -81,7 +81,7 @@ impl Writes {
     /// Says what will be written to `place`, before anything is.
     pub(in crate::cli) fn announcement(&self, place: &str) -> String {
         let limit = self.budget.limit();
-        let mut text = format!("writes {} to fill {place}", human::bytes(self.fill));
+        let mut text = format!("writes up to {} to fill {place}", human::bytes(self.fill));
         match self.expected {
             Some(expected) if expected <= self.fill => {}
             Some(expected) if expected < limit => {
@@ -167,7 +167,10 @@ mod tests {
         let writes = plan(None, None, &[&read, &half, &trim]).unwrap();
         assert_eq!(writes.expected, Some(Bytes::new(500_000_000 + (200 << 20))));
         let text = writes.announcement("a scratch file in /srv");
-        assert!(text.starts_with("writes 105 MB to fill a scratch file in /srv, 710 MB in all"), "{text}");
+        assert!(
+            text.starts_with("writes up to 105 MB to fill a scratch file in /srv, 710 MB in all"),
+            "{text}"
+        );
         assert!(text.ends_with("never more than 275 GB (--max-writes)"), "{text}");
         // A drive of 1 TB with 600 TBW.
         let rated = Writes { rated: Some(Bytes::new(600_000_000_000_000)), ..writes };

@@ -126,7 +126,7 @@ fn global(target: &JobTarget) -> Options {
         ("norandommap", set("1")),
         ("randrepeat", set("0")),
         ("invalidate", set("1")),
-        ("percentile_list", set("50:99:99.9")),
+        ("percentile_list", set("50:90:95:99:99.9:99.99:99.999")),
     ]
 }
 

@@ -125,7 +125,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             writes: 0,
             done: Vec::with_capacity(2 * depth as usize),
             streak: Streak::default(),
-            teller: Teller::new(shared.control, &shared.clock, window),
+            teller: Teller::new(shared.control, &shared.clock),
         }
     }
 
@@ -336,8 +336,8 @@ impl<'a, E: Engine> Worker<'a, E> {
         self.done = done;
         self.done.clear();
         if inside && moved > 0 {
-            self.tally.add_to_series(moved, now);
-            self.teller.add(moved, now);
+            let shares = self.tally.add_to_series(moved, now);
+            self.teller.add(moved, shares, now);
         }
         Ok(())
     }

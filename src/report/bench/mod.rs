@@ -5,6 +5,7 @@
 
 mod build;
 mod chart;
+pub mod hlog;
 pub mod sweep;
 mod text;
 

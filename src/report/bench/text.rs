@@ -2,9 +2,9 @@
 
 use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
 use crate::load::preset::{Preset, StopRule, Test};
-use crate::report::text::{Line, Style, Tone, fit, paragraph};
+use crate::report::text::{Line, Style, Tone, fit, paragraph, percentiles};
 use crate::report::view::ConditionView;
-use crate::units::human;
+use crate::units::{Nanos, human};
 
 /// The margin of what is said of a test.
 const DETAIL: &str = "    ";
@@ -179,6 +179,12 @@ fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Tabl
         // It could not begin.
         paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &result.name);
     }
+    for (direction, side) in sides {
+        if let Some(side) = side.as_ref().filter(|side| side.latency_ns.count > 0) {
+            let text = format!("{direction} latency {}", percentiles(&side.latency_ns));
+            paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &text);
+        }
+    }
     details(out, style, result);
     if let Some(scan) = &result.scan {
         for line in chart::by_position(scan, style) {
@@ -210,7 +216,7 @@ fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &Side
         |[low, high]| human::percent((high - low).fraction_of(side.bytes_per_second) / 2.0),
     );
     let latency = &side.latency_ns;
-    let time = |span| if latency.count > 0 { human::time(span) } else { "–".to_owned() };
+    let time = |span: Option<Nanos>| span.map_or_else(|| "–".to_owned(), human::time);
     let cells = [
         human::rate(side.bytes_per_second),
         interval,

@@ -2,6 +2,7 @@
 
 use super::Style;
 use super::ink::{Line, Tone, paragraph, width};
+use super::latency::or_too_few;
 use crate::ceiling::Direction;
 use crate::load::measurement::{Access, Pattern};
 use crate::report::view::{ConditionView, MeasurementView, RunView};
@@ -65,8 +66,8 @@ fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: 
     if latency.count > 0 {
         parts.push(format!(
             "p50 {} · p99 {} · max {}",
-            human::time(latency.p50),
-            human::time(latency.p99),
+            or_too_few(latency.p50),
+            or_too_few(latency.p99),
             human::time(latency.max)
         ));
     }

@@ -59,7 +59,7 @@ fn bars(out: &mut String, style: &Style, points: &[&SweepPoint], most: f64) {
         let mut line = Line::new(style);
         line.put_right(Tone::Normal, &point.load.parallel.count().to_string(), 7);
         line.put_right(Tone::Strong, &human::rate(point.bytes_per_second), 20);
-        line.put_right(Tone::Faint, &human::time(point.latency_ns.p99), 31);
+        line.put_right(Tone::Faint, &point.latency_ns.p99.map_or_else(|| "–".to_owned(), human::time), 31);
         let share = if most > 0.0 { point.bytes_per_second.get() / most } else { 0.0 };
         let full = (share * room as f64).round() as usize;
         line.put(Tone::Normal, "  ").put(Tone::Normal, &if style.unicode { "█" } else { "#" }.repeat(full));
