@@ -10,9 +10,11 @@
 //! split by where its time goes.
 
 mod buffer;
+mod check;
 mod clock;
 pub mod control;
 pub mod copy;
+mod deal;
 mod engine;
 pub mod error;
 pub mod failure;

@@ -4,21 +4,28 @@
 //! show all.
 
 pub mod args;
+mod asked;
 pub(super) mod failed;
 mod fio;
+mod outcome;
 mod passthrough;
 pub(super) mod place;
 pub(super) mod runner;
 pub(super) mod save;
+pub(super) mod scene;
+pub(super) mod timing;
 pub(super) mod writes;
 
 use std::path::Path as FilePath;
 use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common, EngineName};
+use outcome::Outcome;
 use place::{Filling, Place};
-use runner::{Outcome, Runner, Scene, Timing};
+use runner::Runner;
 use save::SaveFile;
+use scene::Scene;
+use timing::Timing;
 use writes::Writes;
 
 use super::args::ColorWhen;
@@ -26,7 +33,6 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::load::measurement::RunFailure;
 use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
-use crate::load::scan::ScanPlan;
 use crate::load::target::Target as Opened;
 use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
@@ -45,19 +51,19 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
     }
-    let (file, kept) = files(args)?;
+    let (file, kept) = asked::files(args)?;
     if let Some(path) = &args.hlog {
         save::refuse_existing(path)?;
     }
-    let preset = chosen(args, kept.as_ref())?;
-    let typed = typed(args, kept.as_ref())?;
+    let preset = asked::chosen(args, kept.as_ref())?;
+    let typed = asked::typed(args, kept.as_ref())?;
     let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.settings.cpu_node);
     let scene = Scene::read(&typed, node)?;
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, read_only)?;
-    check_place(args, &place, kept.as_ref())?;
-    let timing = timing(&args.common, preset.stop, kept.as_ref());
+    asked::check_place(args, &place, kept.as_ref())?;
+    let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
     let context = Context::new(&scene.subject, preset.peer);
     let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
@@ -111,112 +117,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Whether the place suits what else was asked, and what is kept.
-fn check_place(args: &BenchArgs, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
-    let is_written = place.kind() == TargetKind::OwnedDevice;
-    match args.engine {
-        EngineName::Fio if is_written => {
-            return Err(Failure::new("fio is not let near a device that is written")
-                .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
-        }
-        EngineName::Passthrough if is_written => {
-            return Err(Failure::new("NVMe passthrough only ever reads")
-                .hint("leave out --write and --i-own, or --engine passthrough"));
-        }
-        _ => {}
-    }
-    match kept.map(|kept| kept.target.kind) {
-        Some(TargetKind::OwnedDevice) if !is_written => {
-            Err(Failure::new("the saved run writes to the device")
-                .hint("name it again: --write --i-own SERIAL"))
-        }
-        Some(kind) if is_written && kind != TargetKind::OwnedDevice => {
-            Err(Failure::new("the saved run writes to no device").hint("leave out --write and --i-own"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Writes the log of latencies.
 fn write_latencies(path: &FilePath, latencies: &Hlog) -> Result<(), Failure> {
     save::write_new(path, &latencies.text().map_err(Failure::new)?)
-}
-
-/// Where results are kept, and what is there already.
-fn files(args: &BenchArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), Failure> {
-    match (&args.save, &args.resume) {
-        (Some(path), _) => Ok((Some(SaveFile::create(path)?), None)),
-        (None, Some(path)) => {
-            let (file, kept): (_, BenchReport) = SaveFile::load(path)?;
-            if kept.schema != bench::SCHEMA {
-                return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
-            }
-            Ok((Some(file), Some(kept)))
-        }
-        (None, None) => Ok((None, None)),
-    }
-}
-
-/// The preset, with what was asked of it.
-fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Preset, Failure> {
-    let name = kept.map_or(args.preset.as_str(), |kept| kept.preset.name.as_str());
-    let mut preset =
-        preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
-    let mut asked = args.samples.is_some() || args.sample_size.is_some();
-    let compressible = match kept {
-        Some(kept) => kept.writes.as_ref().map_or(0, |writes| writes.compressible_percent),
-        None => args.common.writing.compressible.unwrap_or(0),
-    };
-    for test in &mut preset.tests {
-        match &mut test.work {
-            Work::Scan(plan) => {
-                *plan = kept.and_then(|kept| kept.settings.scan).unwrap_or(ScanPlan {
-                    samples: args.samples.unwrap_or(plan.samples),
-                    sample_size: args.sample_size.unwrap_or(plan.sample_size),
-                    ..*plan
-                });
-                asked = false;
-            }
-            Work::Load(load) => load.compressible_percent = compressible,
-        }
-    }
-    if asked {
-        return Err(Failure::new(format!("the preset {name} takes no samples"))
-            .hint("--samples and --sample-size belong to --preset disks"));
-    }
-    Ok(preset)
-}
-
-fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<String, Failure> {
-    match (&args.target, kept) {
-        (Some(typed), Some(kept)) if *typed != kept.target.name => {
-            Err(Failure::new(format!("the saved run is of `{}`, not of `{typed}`", kept.target.name))
-                .hint("leave out TARGET to go on with the saved run"))
-        }
-        (Some(typed), _) => Ok(typed.clone()),
-        (None, Some(kept)) => Ok(kept.target.name.clone()),
-        (None, None) => Err(Failure::new("name a target").hint("a directory, a mount point or a device")),
-    }
-}
-
-fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
-    let timing = Timing {
-        stop,
-        precision: common.precision,
-        max_time: common.max_time,
-        fixed: common.duration,
-        warm_up: common.warm_up,
-    };
-    match kept.map(|kept| &kept.settings) {
-        None => timing,
-        Some(kept) => Timing {
-            precision: kept.precision,
-            max_time: kept.max_time_ns.duration(),
-            fixed: kept.duration_ns.map(Nanos::duration),
-            warm_up: kept.warm_up_ns.duration(),
-            ..timing
-        },
-    }
 }
 
 struct Bench<'a> {

@@ -1,7 +1,7 @@
 //! `--engine passthrough`: finds the namespace behind a target, and refuses what cannot be read by NVMe commands.
 
 use super::place::Place;
-use super::runner::Scene;
+use super::scene::Scene;
 use crate::cli::Failure;
 use crate::load::Namespace;
 use crate::machine::block::BlockDevice;

@@ -7,112 +7,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::outcome::Outcome;
 use super::passthrough;
 use super::place::Place;
+use super::scene::Scene;
+use super::timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
 use super::writes::Writes;
-use crate::ceiling::{self, Direction};
+use crate::cli::Failure;
 use crate::cli::measure::{condition, drives, reader_cpus, stop_on_signals};
-use crate::cli::{Failure, facts, target};
 use crate::load::Namespace;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::fill::refill;
-use crate::load::measurement::{Measurement, OpTotals, Workload};
+use crate::load::measurement::Workload;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::run::{self, EngineChoice, RunOptions};
 use crate::load::scan::{self, Scan, ScanPlan};
-use crate::load::stats::{self, Decision, Outlook, Precision};
+use crate::load::stats::{Decision, Outlook};
 use crate::load::target::Target as Opened;
-use crate::machine::Machine;
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
-use crate::path::build;
 use crate::report::progress::{Live, Progress};
-use crate::units::{Bytes, BytesPerSec, Nanos, human};
-use crate::verdict::{Run, Subject};
+use crate::units::{Bytes, Nanos, human};
+use crate::verdict::Run;
 
 /// How often the progress of a scan is shown.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a run is looked at; the intervals of [`Precision`] are tested for this.
+/// How often a run is looked at; the intervals of [`Precision`](crate::load::stats::Precision) are tested for this.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long the idle machine is watched before the first test.
 const IDLE: Duration = Duration::from_millis(300);
-/// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.
-const MOST_ROUNDS: usize = 25;
-/// Rounds that must agree.
-const WINDOW: usize = 5;
-
-/// How long tests run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::cli) struct Timing {
-    /// When a test has run long enough.
-    pub(in crate::cli) stop: StopRule,
-    /// How narrow the interval must be.
-    pub(in crate::cli) precision: f64,
-    /// The longest that a test runs.
-    pub(in crate::cli) max_time: Duration,
-    /// Exactly this time, if it was asked for.
-    pub(in crate::cli) fixed: Option<Duration>,
-    /// What is not counted.
-    pub(in crate::cli) warm_up: Duration,
-}
-
-impl Timing {
-    /// The time of one run, or the most of it.
-    pub(in crate::cli) fn longest(&self) -> Duration {
-        self.fixed.unwrap_or(match self.stop {
-            StopRule::Precision => self.max_time,
-            StopRule::Seconds(seconds) | StopRule::SteadyRounds(seconds) => {
-                Duration::from_secs(seconds.into())
-            }
-        })
-    }
-
-    /// What the series says of when to stop; `None` when the time alone decides.
-    fn judge(&self, series: &[BytesPerSec]) -> Option<Outlook> {
-        let by_precision = self.fixed.is_none() && self.stop == StopRule::Precision;
-        let precision = Precision::new(self.precision).filter(|_| by_precision)?;
-        Some(precision.judge(series))
-    }
-}
-
-/// A machine, and the one path of it that is measured.
-pub(in crate::cli) struct Scene {
-    /// Where facts are read.
-    pub(in crate::cli) root: Root,
-    /// The machine.
-    pub(in crate::cli) machine: Machine,
-    /// The path with its ceilings, and no runs.
-    pub(in crate::cli) subject: Subject,
-}
-
-impl Scene {
-    /// Reads this machine and finds the path to what was typed.
-    ///
-    /// # Errors
-    /// [`Failure`] when there is no such target.
-    pub(in crate::cli) fn read(typed: &str, cpu_node: Option<u32>) -> Result<Self, Failure> {
-        let root = facts::open(None)?;
-        let machine = facts::read(&root);
-        let asked = target::resolve(&root, &machine, typed)?;
-        let options = build::Options { reader_node: cpu_node };
-        let path = build::path_with(&machine, &asked, &options)
-            .ok_or_else(|| Failure::new("no storage path leads to this target"))?;
-        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-        Ok(Self { root, machine, subject: Subject { path, ceilings, runs: Vec::new() } })
-    }
-}
-
-/// What one test came to.
-pub(in crate::cli) struct Outcome {
-    /// The figures.
-    pub(in crate::cli) measurement: Measurement,
-    /// Why it ended.
-    pub(in crate::cli) ended: String,
-    /// The mean rates of rounds, where there were rounds.
-    pub(in crate::cli) rounds: Vec<BytesPerSec>,
-    activity: Activity,
-}
 
 /// Everything that stays the same from test to test.
 pub(in crate::cli) struct Runner<'a> {
@@ -245,7 +169,10 @@ impl<'a> Runner<'a> {
         }
         let mut rounds = vec![outcome.measurement.bytes_per_second];
         let again = Timing { warm_up: Duration::ZERO, ..*timing };
-        while outcome.measurement.cut_short.is_none() && rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
+        while outcome.measurement.cut_short.is_none()
+            && rounds.len() < MOST_ROUNDS as usize
+            && !is_steady(&rounds)
+        {
             self.progress.name(&format!("{label}, round {}", rounds.len() + 1));
             outcome = self.once(load, target, &again)?;
             rounds.push(outcome.measurement.bytes_per_second);
@@ -421,24 +348,9 @@ impl<'a> Runner<'a> {
         self.progress.live(&Live { elapsed, rate: done.per(elapsed), half, left, at_most });
     }
 
-    /// The runs of an outcome as the verdict takes them: reads and writes apart.
+    /// The runs of an outcome as the verdict takes them.
     pub(in crate::cli) fn runs(&self, outcome: &Outcome) -> Vec<Run> {
-        let measurement = &outcome.measurement;
-        let mixed = measurement.workload.is_mixed();
-        let run = |direction, totals: &OpTotals| Run {
-            direction,
-            measurement: if mixed { of_side(measurement, totals) } else { measurement.clone() },
-            activity: outcome.activity.clone(),
-            idle: self.idle.clone(),
-        };
-        let mut runs = Vec::new();
-        if measurement.workload.reads() {
-            runs.push(run(Direction::Read, &measurement.reads));
-        }
-        if measurement.workload.writes() {
-            runs.push(run(Direction::Write, &measurement.writes));
-        }
-        runs
+        outcome.runs(&self.idle)
     }
 }
 
@@ -456,28 +368,6 @@ struct Watched {
     outlook: Option<Outlook>,
 }
 
-/// A mixed run in one direction.
-fn of_side(measurement: &Measurement, totals: &OpTotals) -> Measurement {
-    let share = totals.bytes_per_second.fraction_of(measurement.bytes_per_second);
-    Measurement {
-        bytes: totals.bytes,
-        bytes_per_second: totals.bytes_per_second,
-        iops: totals.iops,
-        latency: totals.latency.clone(),
-        ci95: None,
-        series: measurement.series.iter().map(|rate| *rate * share).collect(),
-        ..measurement.clone()
-    }
-}
-
-fn is_steady(rounds: &[BytesPerSec]) -> bool {
-    rounds
-        .len()
-        .checked_sub(WINDOW)
-        .and_then(|from| stats::steadiness(rounds.get(from..)?))
-        .is_some_and(|test| test.steady)
-}
-
 /// A seed that differs from run to run.
 pub(in crate::cli) fn seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |span| span.as_nanos() as u64)
@@ -490,39 +380,4 @@ fn panicked() -> LoadError {
 /// A load error with its hint.
 pub(in crate::cli) fn failure(error: &LoadError) -> Failure {
     Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::ZERO,
-    };
-
-    #[test]
-    fn the_time_alone_decides_where_it_was_asked_for() {
-        let rates = [BytesPerSec::from_mb(100.0); 100];
-        let decision = |timing: Timing| timing.judge(&rates).map(|outlook| outlook.decision);
-        assert_eq!(decision(TIMING), Some(Decision::Stop));
-        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }), None);
-        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..TIMING }), None);
-        assert_eq!(
-            Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }.longest(),
-            Duration::from_secs(9)
-        );
-        assert_eq!(Timing { stop: StopRule::Seconds(3), ..TIMING }.longest(), Duration::from_secs(3));
-    }
-
-    #[test]
-    fn the_last_five_rounds_decide() {
-        let rates = |values: &[f64]| values.iter().map(|mb| BytesPerSec::from_mb(*mb)).collect::<Vec<_>>();
-        assert!(!is_steady(&rates(&[100.0; 4])));
-        assert!(is_steady(&rates(&[500.0, 300.0, 100.0, 101.0, 99.0, 100.0, 100.0])));
-        assert!(!is_steady(&rates(&[100.0, 100.0, 100.0, 100.0, 130.0])));
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::runner::Timing;
+use super::timing::{MOST_ROUNDS, Timing};
 use crate::catalog::catalog;
 use crate::cli::Failure;
 use crate::load::guard::Budget;
@@ -14,8 +14,6 @@ use crate::units::{Bytes, BytesPerSec, human};
 
 /// What may be written when nothing else is asked: 0.05 % of the 600 TB that a drive of 1 TB is typically rated for.
 const MOST: Bytes = Bytes::from_mib(256 << 10);
-/// SNIA PTS 2.0.2: the most rounds of a test.
-const MOST_ROUNDS: u32 = 25;
 
 /// The budget of a run.
 #[derive(Debug, Clone)]
