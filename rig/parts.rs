@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "tests may panic")]
 
+#[path = "parts/figure.rs"]
+mod figure;
 #[path = "parts/judge.rs"]
 mod judge;
 #[path = "parts/options.rs"]

@@ -7,12 +7,18 @@
     reason = "a test runs the program, looks at what it leaves behind, and may panic"
 )]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use narrows::load::preset::Test;
 use narrows::report::bench::sweep::SweepReport;
 use narrows::report::bench::{self, BenchReport};
@@ -84,6 +90,8 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
         assert!(absent.is_none(), "{}", result.name);
         let checks = result.checks.as_ref().expect("checks itself");
         assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
+        let has_ring = checks.generator.engine.starts_with("io_uring");
+        assert_eq!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0), has_ring, "{checks:?}");
         // 50 ms say nothing, and the verdict knows.
         assert_eq!(result.trusted, Some(false), "{}", result.name);
         assert!(result.peer.as_ref().is_some_and(|peer| peer.tool == "KDiskMark"));
@@ -146,6 +154,36 @@ fn the_job_file_is_one_that_fio_accepts() {
             assert!(parsed.status.success(), "{}: {said}", preset.name);
         }
     }
+}
+
+#[test]
+fn the_log_of_histograms_holds_every_latency_of_every_test() {
+    let (dir, results) = (directory(), directory());
+    let log = results.path().join("run.hlog");
+    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--hlog", text(&log), "--json"];
+    arguments.extend(["--size", "64MiB", "--duration", "1100ms", "--warm-up", "1ms"]);
+    let report = report(&run(&arguments));
+    let written = fs::read_to_string(&log).expect("was written");
+    let mut counts: BTreeMap<String, (u64, u32)> = BTreeMap::new();
+    for entry in IntervalLogIterator::new(written.as_bytes()) {
+        let LogEntry::Interval(line) = entry.expect("is a line of the format") else { continue };
+        let bytes = STANDARD.decode(line.encoded_histogram()).expect("is base64");
+        let histogram: Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).expect("is a histogram");
+        let tag = line.tag().expect("has a tag").as_str().to_owned();
+        let count = counts.entry(tag).or_default();
+        *count = (count.0 + histogram.len(), count.1 + 1);
+    }
+    for result in &report.results {
+        let side = result.read.as_ref().or(result.write.as_ref()).expect("has a direction");
+        let tag = result.name.replace(' ', "-");
+        assert_eq!(counts.get(&tag), Some(&(side.latency_ns.count, 10)), "{tag}: {:?}", counts.keys());
+        assert_eq!(side.latency_ns.tenths.get("p50").map(Vec::len), Some(10), "{}", result.name);
+    }
+    let before = fs::metadata(&log).expect("is there").len();
+    let again = run(&arguments);
+    assert_eq!(again.status.code(), Some(2));
+    assert_eq!(fs::metadata(&log).expect("is there").len(), before, "nothing is overwritten");
 }
 
 #[test]
@@ -231,7 +269,7 @@ fn what_is_there_is_never_overwritten() {
     for option in ["--save", "--emit-fio", "--resume"] {
         let output = run(&quick(&["bench", text(dir.path()), option, text(&mine)])
             .into_iter()
-            .filter(|word| option != "--resume" || !["--size", "64MiB"].contains(word))
+            .filter(|word| option != "--resume" || !["--size", "64MiB", "--duration", "50ms"].contains(word))
             .collect::<Vec<_>>());
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"), "{option}");
@@ -251,19 +289,21 @@ fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
     let whole: SweepReport = serde_json::from_value(json).expect("is a report");
     assert!(whole.complete);
     assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
-    assert!(whole.points.iter().all(|point| point.errors == 0));
+    assert!(whole.points.iter().all(|point| point.errors == 0 && point.checks.is_some()));
     assert!(whole.points.iter().any(|point| point.bytes_per_second.get() > 0.0));
 
     let part = SweepReport { points: whole.points[..5].to_vec(), complete: false, ..whole.clone() };
     fs::write(&saved, serde_json::to_string(&part).expect("serialises")).expect("can be written");
-    let output =
-        run(&["sweep", "--resume", text(&saved), "--duration", "50ms", "--warm-up", "1ms", "--plain"]);
+    let output = run(&["sweep", "--resume", text(&saved), "--plain"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("4 KiB") && shown.contains("50:50"), "{shown}");
     let after: SweepReport =
         serde_json::from_str(&fs::read_to_string(&saved).expect("is there")).expect("is a report");
     assert!(after.complete);
     assert_eq!(after.points[..5], whole.points[..5]);
+    assert_eq!((after.duration_ns, after.warm_up_ns), (whole.duration_ns, whole.warm_up_ns));
+    let mine = after.points[5..].iter().all(|point| point.ended == "ran for 50 ms");
+    assert!(mine, "a resumed sweep runs each load as long as it was begun with: {:?}", after.points);
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
@@ -275,6 +315,27 @@ fn streams_are_swept_by_doubling() {
     for count in ["1", "2", "4", "8", "16"] {
         assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
     }
+}
+
+#[test]
+fn polling_is_granted_or_the_result_says_why_not() {
+    let dir = directory();
+    let report = report(&run(&quick(&["bench", text(dir.path()), "--poll", "--json"])));
+    for result in &report.results {
+        let engine = &result.checks.as_ref().expect("checks itself").generator.engine;
+        let is_told = ["iopoll", "not polled: ", "psync"].iter().any(|word| engine.contains(word));
+        assert!(is_told, "{engine}");
+    }
+}
+
+#[test]
+fn passthrough_reads_nothing_but_whole_nvme_drives() {
+    let dir = directory();
+    let output = run(&quick(&["bench", text(dir.path()), "--engine", "passthrough"]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("NVMe drives only") && said.contains("hint: name a whole drive"), "{said}");
+    assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
 #[test]

@@ -31,7 +31,10 @@ fn run(pattern: &str, depth: u32, series: &[f64]) -> Value {
             "access": "direct",
             "bytes_per_second": series.iter().sum::<f64>() / series.len().max(1) as f64,
             "series": series,
-            "latency_ns": { "p50": 80_000, "p99": 200_000, "p999": 900_000 },
+            "latency_ns": {
+                "p50": 80_000, "p99": 200_000, "p999": 900_000, "p9999": null,
+                "tenths": { "p50": [80_000, 80_500, 79_500, 80_000, 80_200, 79_800, 80_000, 80_100, 79_900, 80_000] }
+            },
             "errors": 0,
             "generator": { "engine": "io_uring (…)", "queue_depth": depth },
             "region_bytes": 536_870_912
@@ -151,6 +154,117 @@ fn doubts_about_a_run_are_passed_on() {
         found.workloads[0].cautions,
         ["B: the run is not trusted", "B: the run was cut short: interrupted", "B: 3 I/Os failed"]
     );
+}
+
+/// A run whose 99.9th percentile in each tenth of its time is this many µs.
+fn with_tail(tenths: [u64; 10]) -> Value {
+    let mut run = run("random", 1, &series(100.0, 0.02, 3));
+    let tenths: Vec<u64> = tenths.iter().map(|us| us * 1000).collect();
+    run["measurement"]["latency_ns"]["p999"] = json!(tenths.iter().sum::<u64>() / 10);
+    run["measurement"]["latency_ns"]["tenths"]["p999"] = json!(tenths);
+    one(run)
+}
+
+#[test]
+fn a_longer_tail_is_found_at_its_percentile_although_the_rate_is_the_same() {
+    let short = with_tail([900, 910, 890, 900, 905, 895, 900, 900, 910, 890]);
+    let long = with_tail([1900, 1910, 1890, 1900, 1905, 1895, 1900, 1900, 1910, 1890]);
+    let found = compared(&short, &long);
+    assert_eq!((found.verdict, found.latency_verdict), (Verdict::NotDistinguishable, Verdict::Slower));
+    let verdict = |percentile: &str| {
+        found.workloads[0].latency.iter().find(|pair| pair.percentile == percentile).map(|pair| pair.verdict)
+    };
+    assert_eq!(verdict("p50"), Some(Verdict::NotDistinguishable));
+    assert_eq!(verdict("p99"), Some(Verdict::NotComparable));
+    assert_eq!(verdict("p99.9"), Some(Verdict::Slower));
+    assert_eq!(verdict("p99.99"), None);
+    assert_eq!(compared(&long, &short).latency_verdict, Verdict::Faster);
+    // One stall in one tenth is no longer tail.
+    let once = with_tail([900, 910, 890, 900, 9005, 895, 900, 900, 910, 890]);
+    assert_eq!(compared(&short, &once).latency_verdict, Verdict::NotDistinguishable);
+    let (_dir, paths) = files(&short, &long);
+    narrows(&paths, &[]).code(1);
+}
+
+#[test]
+fn latencies_of_runs_that_differ_in_depth_are_not_compared() {
+    let mut deeper = run("random", 1, &series(100.0, 0.02, 3));
+    deeper["measurement"]["generator"]["queue_depth"] = json!(16);
+    let found = compared(&one(run("random", 1, &series(100.0, 0.02, 3))), &one(deeper));
+    assert_eq!((found.verdict, found.latency_verdict), (Verdict::NotComparable, Verdict::NotComparable));
+    assert!(found.workloads[0].latency.is_empty());
+}
+
+/// What `narrows bench --json` says of a test, and of a mixed one.
+fn bench(rate: f64, depth: u32) -> Value {
+    let side = |rate: f64| {
+        json!({ "bytes_per_second": rate, "ci95": [rate * 0.99, rate * 1.01], "iops": 1.0,
+                "latency_ns": { "p50": 80_000 } })
+    };
+    let load = |percent: u8| {
+        json!({ "pattern": "random", "block_size": 4096, "queue_depth": depth, "parallel": { "threads": 1 },
+                "write_percent": percent, "buffered": false })
+    };
+    json!({
+        "schema": "narrows/bench/1",
+        "target": { "name": "/srv", "kind": "scratch", "size_bytes": 1 << 30 },
+        "results": [
+            { "name": "RND4K Q32T1 read", "load": load(0), "read": side(rate), "write": null, "trusted": true,
+              "errors": 0, "series": vec![rate; 40], "checks": { "generator": { "queue_depth": depth } } },
+            { "name": "RND4K Q32T1 70:30", "load": load(30), "read": side(rate), "write": side(rate / 2.0),
+              "trusted": true, "errors": 0, "series": vec![rate; 40] },
+            { "name": "samples", "load": null, "read": side(1.0), "write": null, "series": [] }
+        ]
+    })
+}
+
+#[test]
+fn results_of_a_bench_are_compared_test_by_test() {
+    let found = compared(&bench(100e6, 32), &bench(120e6, 32));
+    let names: Vec<&str> = found.workloads.iter().map(|workload| workload.workload.as_str()).collect();
+    assert_eq!(names, ["RND4K Q32T1 read", "RND4K Q32T1 70:30, read", "RND4K Q32T1 70:30, write"]);
+    assert!(found.workloads.iter().all(|workload| workload.verdict == Verdict::Faster), "{found:?}");
+    assert_eq!(found.workloads[2].a_bytes_per_second.get(), 50e6);
+    assert_eq!(compared(&bench(100e6, 32), &bench(100e6, 4)).unmatched.len(), 6);
+}
+
+#[test]
+fn points_of_a_sweep_are_compared() {
+    let sweep = |rate: f64| {
+        json!({ "schema": "narrows/sweep/1", "points": [{
+            "load": { "pattern": "random", "block_size": 4096, "queue_depth": 4 },
+            "bytes_per_second": rate, "ci95": [rate * 0.99, rate * 1.01], "latency_ns": { "p50": 1 }, "errors": 0
+        }] })
+    };
+    let found = compared(&sweep(100e6), &sweep(90e6));
+    assert_eq!((found.verdict, found.workloads[0].workload.as_str()), (Verdict::Slower, "random 4 KiB × 4"));
+}
+
+#[test]
+fn plain_text_names_no_server_no_serial_and_no_directory() {
+    let of = |server: &str, serial: &str| {
+        json!({
+            "machine": { "kernel": "6.1" },
+            "paths": [{ "hops": [
+                { "id": format!("remote:{server}:/export/alice"), "kind": "remote", "name": format!("NFS server {server}"),
+                  "ceiling": { "read": { "facts": [{ "fact": "address", "value": "10.1.2.3" }] } } },
+                { "id": "device:sda", "kind": "device", "name": "disk",
+                  "ceiling": { "read": { "facts": [{ "fact": "serial number", "value": serial },
+                                                   { "fact": "wwid", "value": format!("naa.5002538{serial}") }] } } }
+            ] }],
+            "runs": [run("random", 1, &series(100.0, 0.02, 3))]
+        })
+    };
+    let (a, b) = (of("vault.example.org", "S5GXNX0"), of("cellar.example.org", "WD-WX123"));
+    let found = compare(&parse("/home/alice/before.json", &a), &parse("/home/alice/after.json", &b), 0.01);
+    let plain = render(&found, &Style::PLAIN);
+    for secret in ["alice/", "vault", "cellar", "S5GXNX0", "WD-WX123", "naa.5002538S"] {
+        assert!(!plain.contains(secret), "{secret}: {plain}");
+    }
+    assert!(plain.contains("before.json") && plain.contains("serial number: one -> another"), "{plain}");
+    assert!(plain.contains("server-1") && plain.contains("server-2"), "{plain}");
+    let shown = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
+    assert!(shown.contains("S5GXNX0") && shown.contains("vault.example.org"), "{shown}");
 }
 
 fn several() -> Vec<Comparison> {

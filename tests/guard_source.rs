@@ -1,5 +1,5 @@
-//! Only five files open anything for writing: those of the scratch file, the guard, saved results, `narrows snapshot` and the
-//! device-mapper's control node.
+//! Only six files open anything for writing: those of the scratch file, the guard, the destination of a copy, saved results,
+//! `narrows snapshot` and the device-mapper's control node.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,9 +14,13 @@ use std::path::{Path, PathBuf};
 const WRITERS: &[(&str, &str)] = &[
     ("load/scratch.rs", "a nameless file of its own"),
     ("load/guard/open.rs", "a device with a permit"),
+    ("load/copy/destination.rs", "new files under names of its own beside the copy, and the manifest"),
     ("cli/bench/save.rs", "the results and the job file that were named on the command line"),
     ("cli/snapshot.rs", "a new file that the user named"),
-    ("machine/dm_ioctl.rs", "/dev/mapper/control, to ask for tables: its ioctls need a writable handle"),
+    (
+        "machine/ioctl/device_mapper.rs",
+        "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
+    ),
 ];
 
 /// Every way of the standard library, of nix and of libc to open for writing that could appear.
@@ -30,6 +34,10 @@ const WAYS: &[&str] = &[
     "O_RDWR",
     "O_WRONLY",
     "O_CREAT",
+    "OFlags::RDWR",
+    "OFlags::WRONLY",
+    "OFlags::CREATE",
+    "OFlags::APPEND",
 ];
 
 fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {

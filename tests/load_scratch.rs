@@ -27,8 +27,8 @@ fn small(minimum_mib: u64) -> ScratchOptions {
     ScratchOptions {
         reserve: Some(Bytes::new(0)),
         minimum: Bytes::from_mib(minimum_mib),
-        time: None,
         seed: 5,
+        ..ScratchOptions::default()
     }
 }
 

@@ -4,7 +4,10 @@
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use narrows::load::fill::refill;
+use narrows::load::guard::Budget;
 use narrows::load::measurement::{
     Distribution, Measurement, OpTotals, Pattern, Region, SyncCadence, SyncKind, WeightedSize, Workload,
 };
@@ -14,8 +17,12 @@ use narrows::units::{Bytes, Nanos};
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Auto, EngineChoice::Psync];
 
 fn scratch(mib: u64) -> Target {
-    let options =
-        ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::from_mib(1), time: None, seed: 1 };
+    let options = ScratchOptions {
+        reserve: Some(Bytes::new(0)),
+        minimum: Bytes::from_mib(1),
+        seed: 1,
+        ..ScratchOptions::default()
+    };
     let go = &mut |_, _| ControlFlow::Continue(());
     let directory = std::env::temp_dir();
     ScratchFile::create(&directory, Bytes::from_mib(mib), &options, go).expect("room for it").into_target()
@@ -189,4 +196,56 @@ fn shapes_that_make_no_sense_are_refused() {
     let outside = Workload { regions: vec![beyond], ..read };
     let refused = run(&target, &outside, &RunOptions::default(), &Control::default());
     assert!(matches!(refused, Err(LoadError::TooSmall { .. })), "{refused:?}");
+}
+
+#[test]
+fn trims_give_the_blocks_back_and_end_when_all_are_gone() {
+    for engine in ENGINES {
+        let target = scratch(8);
+        let workload = Workload { trim_percent: 100, ..mixed(Pattern::Sequential, 0, 64, 4, 60_000) };
+        let options = RunOptions { engine, ..RunOptions::default() };
+        let measurement = match run(&target, &workload, &options, &Control::default()) {
+            // Not every file system can punch holes.
+            Ok(measurement) if measurement.failure.is_some() => return,
+            measured => measured.expect("the run begins"),
+        };
+        assert_eq!((measurement.errors, &measurement.cut_short), (0, &None));
+        assert_eq!((measurement.discards.count, measurement.discards.bytes), (128, Bytes::from_mib(8)));
+        assert_eq!((measurement.reads.count, measurement.writes.count), (0, 0));
+        assert_eq!(measurement.bytes, Bytes::from_mib(8));
+        let data = fs::read(target.reopen_path()).expect("readable");
+        assert!(data.len() == 8 << 20 && data.iter().all(|byte| *byte == 0), "{engine:?}");
+        refill(&target, 3, 0, &mut |_, _| ControlFlow::Continue(())).expect("room for it again");
+        let data = fs::read(target.reopen_path()).expect("readable");
+        assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{engine:?}");
+    }
+}
+
+#[test]
+fn reads_writes_and_trims_are_counted_apart() {
+    let target = scratch(8);
+    let workload = Workload { trim_percent: 30, ..mixed(Pattern::Random, 30, 4, 4, 300) };
+    let measurement =
+        run(&target, &workload, &RunOptions::default(), &Control::default()).expect("the run begins");
+    let kinds = [&measurement.reads, &measurement.writes, &measurement.discards];
+    assert!(kinds.iter().all(|kind| kind.count > 0), "{kinds:?}");
+    assert_eq!(kinds.iter().map(|kind| kind.count).sum::<u64>(), measurement.latency.count);
+    assert_eq!(kinds.iter().map(|kind| kind.bytes.get()).sum::<u64>(), measurement.bytes.get());
+}
+
+#[test]
+fn no_engine_writes_more_than_the_budget() {
+    for engine in ENGINES {
+        let target = scratch(8);
+        let budget = Arc::new(Budget::new(Bytes::from_kib(100)));
+        let control = Control::default().with_budget(budget.clone());
+        let options = RunOptions { engine, workers: 2, ..RunOptions::default() };
+        let workload = mixed(Pattern::Random, 50, 4, 8, 60_000);
+        let measurement = run(&target, &workload, &options, &control).expect("the run begins");
+        // What was in flight when the budget was spent is written, but not counted.
+        assert!((1..=25).contains(&measurement.writes.count), "{engine:?}");
+        assert_eq!((budget.spent(), budget.is_exhausted()), (Bytes::from_kib(100), true), "{engine:?}");
+        assert!(measurement.cut_short.is_some_and(|why| why.contains("--max-writes")));
+        assert_eq!(measurement.failure, None);
+    }
 }

@@ -21,6 +21,12 @@ pub(crate) struct Outcome {
     pub(crate) reference: Option<f64>,
     /// The commands that must succeed afterwards and did not, with what they said.
     pub(crate) unverified: Vec<String>,
+    /// How long it took.
+    pub(crate) seconds: Option<f64>,
+    /// The most memory that it had.
+    pub(crate) resident_bytes: Option<f64>,
+    /// What each of the other tools printed.
+    pub(crate) peers: BTreeMap<String, String>,
 }
 
 /// The judgement on a check.

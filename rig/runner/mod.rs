@@ -12,6 +12,7 @@ use std::thread;
 
 mod command;
 pub(crate) mod error;
+pub(crate) mod figure;
 mod image;
 pub(crate) mod judge;
 pub(crate) mod options;
@@ -137,6 +138,7 @@ impl Rig {
             measured_bytes_per_second: None,
             pass: false,
             elapsed: std::time::Duration::ZERO,
+            figures: Vec::new(),
             complaints: Vec::new(),
             log: String::new(),
         };
@@ -164,9 +166,15 @@ impl Rig {
                     Mode::Prove => prove(check, &outcome, leavings, index),
                     Mode::Check | Mode::Shell => judge::judge(check, &outcome, &names),
                 };
+                let figures = match self.mode {
+                    Mode::Prove => Vec::new(),
+                    Mode::Check | Mode::Shell => figure::read(check, &outcome, &names),
+                };
                 let command = check.run.lines().find(|line| line.contains("narrows")).unwrap_or(&check.run);
                 let prefix = |complaint| format!("`{command}`: {complaint}");
-                row.complaints.extend(judgement.complaints.into_iter().map(prefix));
+                let wrong = figures.iter().flat_map(|figure| figure.complaints.iter().cloned());
+                row.complaints.extend(judgement.complaints.into_iter().chain(wrong).map(prefix));
+                row.figures.extend(figures);
                 if index == 0 {
                     row.named = judgement.named;
                     row.injected_bytes_per_second = judgement.injected;
@@ -191,12 +199,24 @@ fn outcome(leavings: &Leavings, index: usize, check: &Check) -> Outcome {
         (exit.as_deref().map(str::trim) != Some("0"))
             .then(|| format!("afterwards `{}` failed: {}{}", command.trim(), said("stdout"), said("stderr")))
     });
+    // Elapsed seconds and KiB of memory.
+    let cost = |column: usize| {
+        // A line before it tells of a status other than 0.
+        text("run.cost")?.lines().last()?.split_whitespace().nth(column)?.parse::<f64>().ok()
+    };
     Outcome {
         exit: text("run.exit").and_then(|exit| exit.trim().parse().ok()),
         stdout: text("run.stdout").unwrap_or_default(),
         stderr: text("run.stderr").unwrap_or_default(),
         reference: text("reference.stdout").and_then(|rate| rate.trim().parse().ok()),
         unverified: unverified.collect(),
+        seconds: cost(0),
+        resident_bytes: cost(1).map(|kib| kib * 1024.0),
+        peers: check
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.name.clone(), text(&format!("peer.{}.stdout", peer.name))?)))
+            .collect(),
     }
 }
 
@@ -236,6 +256,9 @@ fn guest_log(leavings: &Leavings, scenario: &Scenario) -> String {
     for index in 0..scenario.checks.len() {
         for name in ["run.stderr", "run.stdout", "run.exit", "reference.stderr", "during.0.stderr"] {
             add(&format!("{index}.{name}"));
+        }
+        for peer in scenario.checks.iter().flat_map(|check| &check.peers) {
+            add(&format!("{index}.peer.{}.stderr", peer.name));
         }
     }
     log.push_str(&format!("── console ──\n{}\n", tail(&leavings.console())));

@@ -2,11 +2,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "reads scenario files")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::{Result, RigError};
@@ -142,6 +142,12 @@ pub(crate) struct Check {
     /// Shell commands that must succeed afterwards.
     #[serde(default)]
     pub(crate) verify: Vec<String>,
+    /// Other tools that do the same work afterwards.
+    #[serde(default, rename = "peer")]
+    pub(crate) peers: Vec<Peer>,
+    /// Numbers that are shown side by side and compared.
+    #[serde(default, rename = "figure")]
+    pub(crate) figures: Vec<Figure>,
     /// What must come of it. Where there are several, one of them must hold as a whole.
     #[serde(rename = "expect")]
     pub(crate) expectations: Vec<Expectation>,
@@ -149,6 +155,63 @@ pub(crate) struct Check {
 
 fn five_percent() -> f64 {
     0.05
+}
+
+/// Another tool.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Peer {
+    /// Its name in the table.
+    pub(crate) name: String,
+    /// A command, for the guest's shell, that prints a JSON object.
+    pub(crate) run: String,
+}
+
+/// A number of narrows, beside what was injected and what other tools say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Figure {
+    /// Its name in the table.
+    pub(crate) name: String,
+    /// Its unit.
+    pub(crate) unit: Unit,
+    /// Where it stands in what narrows prints: a pointer; or `seconds`, the time that the command took, or
+    /// `resident_bytes`, the most memory that it had.
+    pub(crate) narrows: String,
+    /// What it must be: a number, or a text such as `"{key}"` that names make one of.
+    pub(crate) injected: Option<Value>,
+    /// How far it may be from what was injected, as a fraction.
+    #[serde(default = "five_percent")]
+    pub(crate) tolerance: f64,
+    /// The least that it may be.
+    pub(crate) at_least: Option<f64>,
+    /// The most that it may be.
+    pub(crate) at_most: Option<f64>,
+    /// Where it stands in what each of the peers prints.
+    #[serde(default)]
+    pub(crate) peers: BTreeMap<String, String>,
+    /// How far it may be from each of them, as a fraction; absent: they are only shown.
+    pub(crate) within_of_peers: Option<f64>,
+}
+
+/// The unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Bytes per second.
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// No unit.
+    #[serde(rename = "1")]
+    Number,
 }
 
 /// Something that happens while narrows runs.
@@ -310,6 +373,19 @@ impl Check {
         }
         if self.during.iter().any(|action| action.guest.is_some() == action.qmp.is_some()) {
             return Err("an action needs either `guest` or `qmp`".to_owned());
+        }
+        let is_peer = |name: &String| self.peers.iter().any(|peer| peer.name == *name);
+        for figure in &self.figures {
+            if let Some(name) = figure.peers.keys().find(|name| !is_peer(name)) {
+                return Err(format!("figure `{}` is of `{name}`, which is no [[check.peer]]", figure.name));
+            }
+            let is_bound = figure.injected.is_some() || figure.at_least.is_some() || figure.at_most.is_some();
+            if !is_bound && figure.peers.is_empty() {
+                return Err(format!("figure `{}` is compared with nothing", figure.name));
+            }
+        }
+        if self.peers.iter().any(|peer| !peer.name.chars().all(|c| c.is_ascii_alphanumeric())) {
+            return Err("the name of a peer is a word".to_owned());
         }
         for expectation in &self.expectations {
             if expectation.exit.is_empty() {

@@ -14,6 +14,7 @@ use narrows::units::BytesPerSec;
 use serde::Serialize;
 
 use super::error::{Result, RigError};
+use super::figure::Reading;
 
 /// The result of one scenario.
 #[derive(Debug, Serialize)]
@@ -30,6 +31,9 @@ pub(crate) struct Row {
     pub(crate) measured_bytes_per_second: Option<f64>,
     /// Whether all expectations held.
     pub(crate) pass: bool,
+    /// Numbers beside those of other tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) figures: Vec<Reading>,
     /// How long the machine ran.
     #[serde(skip)]
     pub(crate) elapsed: Duration,
@@ -69,6 +73,9 @@ impl Row {
             self.elapsed.as_secs(),
             if self.pass { "pass" } else { "FAIL" }
         );
+        for figure in &self.figures {
+            println!("    {}", figure.line());
+        }
         for complaint in &self.complaints {
             println!("    {}", complaint.trim().replace('\n', "\n    "));
         }

@@ -147,6 +147,9 @@ fn add_check(check: &Check, add: &mut impl FnMut(&str, &str)) {
             add(&format!("after.{index}"), &action.after.to_string());
         }
     }
+    for peer in &check.peers {
+        add(&format!("peer.{}", peer.name), &peer.run);
+    }
     for (index, command) in check.verify.iter().enumerate() {
         add(&format!("verify.{index}"), command);
     }

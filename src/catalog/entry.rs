@@ -185,6 +185,11 @@ pub struct Medium {
     /// The lanes of its own link; 0 when it has none.
     #[serde(default)]
     pub lanes: u8,
+    /// How often its maker warrants that all of it may be written: terabytes written (TBW, JESD218A) over the capacity,
+    /// where that is the same for all capacities of the family.
+    pub rated_drive_writes: Option<f64>,
+    /// Where that is published.
+    pub endurance_source: Option<String>,
     /// Whether the source states both rates; `false` for what is only believed.
     #[serde(default = "yes")]
     pub verified: bool,

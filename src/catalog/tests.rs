@@ -91,6 +91,9 @@ fn every_medium_is_sound_and_within_its_link() {
     let mut seen = BTreeSet::new();
     for entry in &all {
         assert!(!entry.models.is_empty(), "{}", entry.name);
+        assert_eq!(entry.rated_drive_writes.is_some(), entry.endurance_source.is_some(), "{}", entry.name);
+        let is_sensible = |writes: f64| (50.0..=100_000.0).contains(&writes);
+        assert!(entry.rated_drive_writes.is_none_or(is_sensible), "{}", entry.name);
         for model in &entry.models {
             assert!(model.len() >= 5, "{}: `{model}` would match too much", entry.name);
             assert!(seen.insert(model.to_ascii_lowercase()), "`{model}` stands twice");

@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::compare::CompareArgs;
+use super::copy::CopyArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -69,6 +70,15 @@ pub enum Command {
     ///
     /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
     Compare(CompareArgs),
+    /// Copy a file or a tree, durably and verified, and say which side limited it
+    ///
+    /// DST is the name of the copy, not a directory to put it into. Nothing at the destination is ever overwritten: a
+    /// file that is there already is named and left alone. Holes, links, permissions, times, extended attributes and,
+    /// as root, owners are kept; devices, pipes and sockets are named and left out. A file gets its name only when its
+    /// data are on stable storage and read back as they were written.
+    ///
+    /// Exit status: 0 everything was copied, 2 something was not.
+    Copy(Box<CopyArgs>),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,
@@ -87,7 +97,11 @@ pub enum Command {
     /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
     ///
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
-    /// name and is gone however the run ends; a device is only ever read. Exit status 1: a result is not to be trusted.
+    /// name and is gone however the run ends. A device is only read, unless it is proven empty and --write --i-own SERIAL
+    /// name it. What will be written is said first, and --max-writes limits it.
+    ///
+    /// Exit status: 0 done, 1 a result is not to be trusted, 2 it could not be done or not to its end: a test failed, was
+    /// interrupted, or no more may be written. What was measured until then is shown and saved, and --resume goes on.
     Bench(Box<BenchArgs>),
     /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
     ///

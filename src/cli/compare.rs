@@ -17,7 +17,7 @@ const LARGEST: u64 = 256 << 20;
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
-    /// The result to compare with, as `narrows check TARGET --measure --json` prints it; - is standard input
+    /// The result to compare with, as `narrows check TARGET --measure`, `bench` and `sweep` print it with --json; - is standard input
     pub a: PathBuf,
 
     /// The result to judge
@@ -31,7 +31,7 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "plain")]
     pub json: bool,
 
-    /// Print ASCII without colour, at most 78 columns wide
+    /// Print ASCII without colour, at most 78 columns wide, and without addresses and names: to paste in public
     #[arg(long)]
     pub plain: bool,
 
@@ -56,10 +56,11 @@ fn percent(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let comparison = compare(&read(&args.a)?, &read(&args.b)?, args.threshold);
     output::data(&render(&comparison, args)?)?;
+    let is_told_apart = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Mixed);
     Ok(match comparison.verdict {
-        Verdict::NotDistinguishable => NOTHING_FOUND,
-        Verdict::Faster | Verdict::Slower | Verdict::Mixed => FINDINGS,
+        verdict if is_told_apart(verdict) || is_told_apart(comparison.latency_verdict) => FINDINGS,
         Verdict::NotComparable => FAILED,
+        _ => NOTHING_FOUND,
     })
 }
 

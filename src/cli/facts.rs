@@ -10,6 +10,7 @@ use crate::machine::capture::input::InputError;
 use crate::machine::capture::{self, Gathered, Part, Rank, UNDERSTOOD};
 use crate::machine::cipher;
 use crate::machine::root::Root;
+use crate::machine::health;
 use crate::machine::tree::Tree;
 
 /// The machine that was asked about.
@@ -136,7 +137,7 @@ pub(super) fn unseen(facts: &Facts) -> Vec<Failure> {
     unseen
 }
 
-/// Reads the whole machine, the cipher rate of each encrypted mapping included.
+/// Reads the whole machine, with the cipher rate of each encrypted mapping and the health of NVMe drives.
 pub(super) fn read(root: &Root) -> Machine {
     let mut machine = Machine::read(root);
     for (name, device) in &machine.block {
@@ -150,5 +151,7 @@ pub(super) fn read(root: &Root) -> Machine {
             machine.ciphers.insert(name.clone(), cipher::read(root, table));
         }
     }
+    // Last: a link may wake up for it, and it was to be seen as it was.
+    machine.health = health::read(root, health::nvme_drives(&machine));
     machine
 }

@@ -1,14 +1,21 @@
-//! `narrows guard`: may narrows write to this device? Writes nothing.
+//! `narrows guard`: may narrows write to this device? Writes nothing. `bench --write` asks the same here before it
+//! writes.
 
 use std::path::Path;
 
 use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::load::guard::{self, Device, Examined, Identity, Medium, Usage, Use, UseKind};
+use crate::load::LoadError;
+use crate::load::guard::{
+    self, Device, Examined, Identity, Medium, Permit, Reason, Refusal, Usage, Use, UseKind, WritableDevice,
+    WriteError,
+};
 use crate::machine::root::Root;
 use crate::machine::target::{self, Found};
 use crate::machine::usage::{self, DeviceUsage, DeviceUse, How};
 use crate::report;
+use crate::report::sanitize::inert;
+use crate::units::Bytes;
 
 /// Opens the device, reads who uses it, examines it and all that belongs to it, and decides.
 ///
@@ -17,21 +24,59 @@ use crate::report;
 pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
     let root = Root::live();
     let name = block_device(&root, &args.device)?;
-    // The handle comes first: while it is open, the number belongs to this device.
-    let device = open(&name)
-        .map_err(|error| Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned)))?;
-    let usage = plain(usage::read(&root, &name));
-    let examined: Vec<Examined> =
-        usage.family.iter().map(|member| examine(&root, member, &name, &device)).collect();
-    let size = device.size();
-    let reasons = match guard::decide(device, &usage, &examined, args.i_own.as_deref()) {
-        Ok(_) => Vec::new(),
-        Err(refusal) => refusal.reasons,
-    };
-    let names = examined.into_iter().map(|examined| examined.device).collect();
-    let shown = report::guard::build(&name, size, names, &reasons);
+    let Decision { size, examined, permit } = decide(&root, &name, args.i_own.as_deref())?;
+    let reasons = permit.map_or_else(|refusal| refusal.reasons, |_| Vec::new());
+    let shown = report::guard::build(&name, size, examined, &reasons);
     output::data(&render(&shown, args.json)?)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FINDINGS })
+}
+
+/// Opens a device for writing, exclusively, if everything permits it. `own` is what the user typed to name it.
+///
+/// # Errors
+/// [`Failure`] with everything that speaks against it.
+pub(super) fn open_for_writing(root: &Root, name: &str, own: &str) -> Result<WritableDevice, Failure> {
+    let permit = decide(root, name, Some(own))?.permit.map_err(|refusal| refused(&refusal))?;
+    guard::open_for_writing(permit).map_err(|error| match error {
+        WriteError::Open(error) => load_failure(&error),
+        WriteError::Refused(refusal) => refused(&refusal),
+    })
+}
+
+/// A refusal with what can be done about each of its reasons.
+fn refused(refusal: &Refusal) -> Failure {
+    let mut hints: Vec<&str> = Vec::new();
+    for hint in refusal.reasons.iter().map(Reason::hint) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    Failure::new(inert(&refusal.to_string())).hint(hints.join("\nhint: "))
+}
+
+/// What was decided of a device.
+struct Decision {
+    size: Bytes,
+    /// The devices that were examined.
+    examined: Vec<String>,
+    permit: Result<Permit, Refusal>,
+}
+
+/// Opens a device, reads who uses it, examines it and all that belongs to it, and decides.
+fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failure> {
+    // The handle comes first: while it is open, the number belongs to this device.
+    let device = open(name).map_err(|error| load_failure(&error))?;
+    let usage = plain(usage::read(root, name));
+    let examined: Vec<Examined> =
+        usage.family.iter().map(|member| examine(root, member, name, &device)).collect();
+    let size = device.size();
+    let permit = guard::decide(device, &usage, &examined, own);
+    let examined = examined.into_iter().map(|examined| examined.device).collect();
+    Ok(Decision { size, examined, permit })
+}
+
+fn load_failure(error: &LoadError) -> Failure {
+    Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
 }
 
 fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Failure> {
@@ -54,7 +99,7 @@ fn block_device(root: &Root, typed: &str) -> Result<String, Failure> {
 }
 
 /// Opens a device by its kernel name, in which `!` stands for a slash.
-fn open(name: &str) -> Result<Device, crate::load::LoadError> {
+fn open(name: &str) -> Result<Device, LoadError> {
     Device::open(Path::new(&format!("/dev/{}", name.replace('!', "/"))))
 }
 

@@ -19,7 +19,7 @@ use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::stats;
 use crate::load::target::Target as LoadTarget;
 use crate::machine::Machine;
-use crate::machine::activity::{Activity, Sample};
+use crate::machine::activity::{Activity, Condition, Sample};
 use crate::machine::root::Root;
 use crate::path::{HopSpec, Path, Target};
 use crate::report::progress::Progress;
@@ -104,6 +104,8 @@ struct Bench<'a> {
     stop: Arc<AtomicBool>,
     cpus: Vec<u32>,
     online: u32,
+    /// The drives of the path.
+    drives: Vec<String>,
 }
 
 /// Runs load on the path of `subject` and adds the runs to it, the last one marked when it was cut short.
@@ -124,6 +126,7 @@ pub(super) fn run(
         stop: stop_on_signals()?,
         cpus: reader_cpus(machine, &subject.path, args.cpu_node),
         online: machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)),
+        drives: drives(&subject.path),
     };
     let target = match bench.open(&place(&subject.path, args)?, &plan) {
         Ok(target) => target,
@@ -293,11 +296,13 @@ impl Bench<'_> {
         };
         self.progress.phase(step.name, step.workload.duration_ns.duration());
         let control = Control::with_stop(self.stop.clone());
-        let (measurement, activity) = thread::scope(|scope| {
+        let before = condition(self.root, &self.drives);
+        let (measurement, mut activity) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &step.workload, &options, &control));
             let activity = self.watch(&control, step.workload.duration_ns.duration());
             (runner.join(), activity)
         });
+        (activity.before, activity.after) = (before, condition(self.root, &self.drives));
         let measurement: Measurement = measurement
             .map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?
             .map_err(|error| failure(&error))?;
@@ -327,6 +332,20 @@ impl Bench<'_> {
         }
         activity
     }
+}
+
+/// The drives of a path, by kernel name.
+pub(super) fn drives(path: &Path) -> Vec<String> {
+    let drive = |spec: &HopSpec| match spec {
+        HopSpec::Device(device) => Some(device.block.clone()),
+        _ => None,
+    };
+    path.hops.iter().filter_map(|hop| drive(&hop.spec)).collect()
+}
+
+/// What links and drives say now, while no load of ours runs.
+pub(super) fn condition(root: &Root, drives: &[String]) -> Condition {
+    Condition::read(root, drives.iter().map(String::as_str))
 }
 
 fn seed() -> u64 {

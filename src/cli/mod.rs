@@ -7,6 +7,7 @@ pub mod args;
 pub mod bench;
 mod check;
 pub mod compare;
+pub mod copy;
 mod facts;
 mod failure;
 mod guard;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Copy(args) => copy::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -5,18 +5,24 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::bench::args::{Common, size};
-use super::bench::place::Place;
-use super::bench::runner::{Runner, Scene, Timing};
+use super::bench::failed;
+use super::bench::place::{Filling, Place};
+use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
+use super::bench::scene::Scene;
+use super::bench::timing::Timing;
+use super::bench::writes::Writes;
 use super::bench::{json, style};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::load::measurement::Pattern;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::target::Target as Opened;
-use crate::report::bench::sweep::{SCHEMA, SweepPoint, SweepReport, curves, render};
+use crate::report::bench::sweep::{
+    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, render,
+};
 use crate::report::bench::{Context, TargetKind, TargetView};
 use crate::units::peers::Peer;
-use crate::units::{Bytes, human};
+use crate::units::{Bytes, Nanos, human};
 use crate::verdict::{self, Subject};
 
 /// The size of the scratch file, unless another is asked for.
@@ -27,7 +33,7 @@ const RECORD: Bytes = Bytes::from_kib(128);
 /// What `sweep` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct SweepArgs {
-    /// A directory, mount point or file (tested in a scratch file there), or a device (only read)
+    /// A directory, mount point or file (tested in a scratch file there), or a device (only read, unless --write)
     #[arg(required_unless_present = "resume")]
     pub target: Option<String>,
 
@@ -40,10 +46,9 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(1..=4096), conflicts_with = "threads")]
     pub depths: Vec<u32>,
 
-    /// How many of 100 I/Os read
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "100",
-          value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub mix: Vec<u8>,
+    /// How many of 100 I/Os read; the others write. READ:WRITE:TRIM, such as 60:30:10 or 0:0:100, also trims
+    #[arg(long, value_name = "MIX", value_delimiter = ',', default_value = "100", value_parser = mix)]
+    pub mix: Vec<Mix>,
 
     /// The order of addresses [default: random; with --threads sequential]
     #[arg(long, value_name = "ORDER", value_enum)]
@@ -63,8 +68,32 @@ pub struct SweepArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the sweep that FILE keeps
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "order"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration", "compressible"])]
     pub resume: Option<PathBuf>,
+}
+
+/// How many of 100 I/Os are of which kind; the others read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mix {
+    /// So many write.
+    pub writes: u8,
+    /// So many trim.
+    pub trims: u8,
+}
+
+/// Reads `70` (reads, the others write) or `60:30:10` (reads, writes and trims).
+fn mix(text: &str) -> Result<Mix, String> {
+    let refused =
+        || format!("`{text}` is not a mix such as 70 or 60:30:10 (reads, writes and trims, 100 in all)");
+    let parts: Vec<u8> =
+        text.split(':').map(|part| part.trim().parse()).collect::<Result<_, _>>().map_err(|_| refused())?;
+    match parts.as_slice() {
+        [reads @ 0..=100] => Ok(Mix { writes: 100 - reads, trims: 0 }),
+        [reads, writes, trims] if u32::from(*reads) + u32::from(*writes) + u32::from(*trims) == 100 => {
+            Ok(Mix { writes: *writes, trims: *trims })
+        }
+        _ => Err(refused()),
+    }
 }
 
 /// The order of addresses.
@@ -89,19 +118,45 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
             return Err(Failure::new("name a target").hint("a directory, a mount point or a device"));
         }
     };
-    let scene = Scene::read(&typed, args.common.cpu_node)?;
+    let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.cpu_node);
+    let scene = Scene::read(&typed, node)?;
     let was_file = kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
-    let place = Place::of(&scene.subject.path, args.common.read_only || was_file)?;
-    let runner = Runner::new(&scene, &args.common)?;
+    let place = Place::of(&scene.subject.path, &args.common, args.common.read_only || was_file)?;
+    if kept.as_ref().is_some_and(|kept| {
+        (kept.target.kind == TargetKind::OwnedDevice) != (place.kind() == TargetKind::OwnedDevice)
+    }) {
+        return Err(Failure::new("the saved sweep and this one do not agree on writing to the device")
+            .hint("give --write --i-own SERIAL again, or leave both out, as it was begun"));
+    }
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(SIZE), |kept| kept.target.size_bytes);
-    let target = place.open(size, &runner)?;
-    let mut report = match kept {
-        Some(kept) => kept,
-        None => empty(args, typed, &scene, &place, &target)?,
+    let loads = kept.as_ref().map_or_else(|| loads(args), |kept| kept.asked.clone());
+    let timing = timing(args, kept.as_ref());
+    let writes = match place.filled() {
+        Some(what) => {
+            let all: Vec<&LoadSpec> = loads.iter().collect();
+            let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
+            let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
+            let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
+            let writes = Writes::plan(args.common.writing.max_writes, before, size, &all, ceiling, &timing)?;
+            let writes = writes.on(&scene.subject.path);
+            output::note(&writes.announcement(&what));
+            Some(writes)
+        }
+        None => None,
     };
-    points(args, &scene, &runner, &target, file.as_ref(), &mut report)?;
+    let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
+    let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
+    let target = place.open(size, Filling::Whole, compressible, &runner)?;
+    let mut report = match kept {
+        Some(kept) => SweepReport { failed: None, ..kept },
+        None => SweepReport { cpu_node: node, ..empty(loads, &timing, typed, &scene, &place, &target)? },
+    };
+    let trouble = points(&timing, &scene, &runner, &target, file.as_ref(), &mut report)?;
     drop(runner);
     output::data(&if args.common.json { json(&report)? } else { render(&report, &style(&args.common)) })?;
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
     Ok(match (report.complete, report.has_doubts()) {
         (false, _) => FAILED,
         (true, true) => FINDINGS,
@@ -121,21 +176,45 @@ fn files(args: &SweepArgs) -> Result<(Option<SaveFile>, Option<SweepReport>), Fa
     Ok((Some(file), Some(kept)))
 }
 
+fn timing(args: &SweepArgs, kept: Option<&SweepReport>) -> Timing {
+    let common = &args.common;
+    let timing = Timing {
+        stop: StopRule::Precision,
+        precision: common.precision,
+        max_time: common.max_time,
+        fixed: common.duration,
+        warm_up: common.warm_up,
+    };
+    kept.map_or(timing, |kept| Timing {
+        precision: kept.precision,
+        max_time: kept.max_time_ns.duration(),
+        fixed: kept.duration_ns.map(Nanos::duration),
+        warm_up: kept.warm_up_ns.duration(),
+        ..timing
+    })
+}
+
 fn empty(
-    args: &SweepArgs,
+    loads: Vec<LoadSpec>,
+    timing: &Timing,
     typed: String,
     scene: &Scene,
     place: &Place,
     target: &Opened,
 ) -> Result<SweepReport, Failure> {
-    let loads = loads(args);
-    if place.kind() != TargetKind::Scratch && loads.iter().any(|load| load.write_percent > 0) {
-        return Err(Failure::new(format!("`{typed}` is only ever read"))
-            .hint("leave out --mix, or name a directory: it is tested in a scratch file"));
+    let is_read = matches!(place.kind(), TargetKind::Device | TargetKind::File);
+    if is_read && loads.iter().any(LoadSpec::changes) {
+        return Err(Failure::new(format!("`{typed}` is only ever read")).hint(
+            "name a directory: it is tested in a scratch file; or a blank device with --write --i-own SERIAL",
+        ));
     }
+    if place.kind() == TargetKind::OwnedDevice && loads.iter().any(|load| load.trim_percent > 0) {
+        return Err(Failure::new("only scratch files are trimmed").hint("name a directory on the device"));
+    }
+    let room = target.region().length;
     let needed = |load: &LoadSpec| load.total_depth().saturating_mul(load.block_size.get());
-    if let Some(load) = loads.iter().find(|load| needed(load) > target.size().get()) {
-        let (needed, size) = (Bytes::new(needed(load)), human::block_size(target.size()));
+    if let Some(load) = loads.iter().find(|load| needed(load) > room.get()) {
+        let (needed, size) = (Bytes::new(needed(load)), human::block_size(room));
         return Err(Failure::new(format!(
             "{} needs {}, and the target has {size}",
             load.mark(),
@@ -144,10 +223,14 @@ fn empty(
         .hint("use --size, or sweep less far"));
     }
     let kind = place.kind();
-    let view = TargetView { name: typed, kind, size_bytes: target.size() };
+    let view = TargetView { name: typed, kind, size_bytes: room };
     let ceilings = Context::new(&scene.subject, Peer::None).ceilings;
-    let longest = args.common.duration.unwrap_or(args.common.max_time);
-    let timing = (args.common.precision, longest.into());
+    let timing = PointTiming {
+        precision: timing.precision,
+        max_time_ns: timing.longest().into(),
+        duration_ns: timing.fixed.map(Nanos::from),
+        warm_up_ns: timing.warm_up.into(),
+    };
     Ok(SweepReport::new(&scene.machine, view, ceilings, timing, loads))
 }
 
@@ -166,9 +249,13 @@ fn loads(args: &SweepArgs) -> Vec<LoadSpec> {
         None => or(&[kib(4), kib(16), kib(64), kib(256), kib(1024)]),
     };
     let mut loads = Vec::new();
-    for reads in &args.mix {
+    let compressible_percent = args.common.writing.compressible.unwrap_or(0);
+    for mix in &args.mix {
         for block in &blocks {
-            let load = |depth| LoadSpec::reading(pattern, *block, depth).writing(100 - reads.min(&100));
+            let load = |depth| LoadSpec {
+                compressible_percent,
+                ..LoadSpec::reading(pattern, *block, depth).writing(mix.writes).trimming(mix.trims)
+            };
             match args.threads {
                 Some(most) => loads.extend(doubling(most).map(|count| load(1).on(Parallel::Streams(count)))),
                 None => loads.extend(args.depths.iter().map(|depth| load(*depth))),
@@ -185,48 +272,80 @@ fn doubling(most: u32) -> impl Iterator<Item = u32> {
     powers.chain(std::iter::once(most))
 }
 
-/// Runs every load that has no point yet, and keeps the report after each.
+/// Runs every load that has no point yet, and keeps the report after each. Returns what ended that early: a load that
+/// failed, or a report that cannot be kept.
 fn points(
-    args: &SweepArgs,
+    timing: &Timing,
     scene: &Scene,
     runner: &Runner<'_>,
     target: &Opened,
     file: Option<&SaveFile>,
     report: &mut SweepReport,
-) -> Result<(), Failure> {
-    let keep = |report: &SweepReport| file.map_or(Ok(()), |file| file.keep(report));
-    let timing = Timing {
-        stop: StopRule::Precision,
-        precision: report.precision,
-        max_time: report.max_time_ns.duration(),
-        fixed: args.common.duration,
-        warm_up: args.common.warm_up,
+) -> Result<Option<Failure>, Failure> {
+    let keep = |report: &mut SweepReport| {
+        report.writes = runner.writes().map(Writes::view);
+        file.map_or(Ok(()), |file| file.keep(report))
     };
     keep(report)?;
-    let all = report.asked.len();
+    let mut trouble = None;
+    let (all, path) = (report.asked.len(), &scene.subject.path);
     for load in report.missing() {
         if runner.is_stopped() {
             break;
         }
-        let label = format!("{}/{all} {} {}", report.points.len() + 1, load.mark(), load.direction());
-        let outcome = runner.load(&label, &load, target, &timing)?;
-        if runner.is_stopped() && outcome.measurement.cut_short.is_some() {
+        let label = format!("{} {}", load.mark(), load.direction());
+        runner.progress.test(report.points.len(), all, &label);
+        let (point, failed) = match runner.load(&label, &load, target, timing) {
+            Ok(outcome) => {
+                let cut_short = outcome.measurement.cut_short.is_some();
+                if cut_short && (runner.is_stopped() || runner.is_over_budget()) {
+                    break;
+                }
+                let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
+                let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
+                let trusted = crate::report::bench::trusted(&subject, &verdict);
+                let checks = crate::report::bench::checks(&load, &outcome.measurement, &subject);
+                let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
+                let failure = outcome.measurement.failure;
+                (Some(point), failure.map(|failure| failed::view(&failure, runner.root(), path)))
+            }
+            Err(_) if runner.is_stopped() || runner.is_over_budget() => break,
+            Err(error) => (None, Some(failed::of_error(&error, runner.root(), path))),
+        };
+        if let Some(failed) = failed {
+            let text = format!("{label} failed: {}", failed.summary);
+            trouble = Some(Failure::new(format!("{text} ({})", failed.detail)).hint(&failed.hint));
+            let point = point.map(|point| SweepPoint { trusted: Some(false), ..point });
+            report.failed = Some(FailedPoint { load, point, failed });
             break;
         }
-        let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
-        let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
-        let trusted = crate::report::bench::trusted(&subject, &verdict);
-        report.points.push(SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted));
+        report.points.extend(point);
         report.curves = curves(&report.points);
-        keep(report)?;
+        trouble = keep(report).err();
+        if trouble.is_some() {
+            break;
+        }
     }
+    conclude(runner, file.is_some(), report);
+    Ok(trouble.or(keep(report).err()))
+}
+
+/// Says whether the report is complete, and why not.
+fn conclude(runner: &Runner<'_>, is_kept: bool, report: &mut SweepReport) {
     let rest = report.missing().len();
     report.complete = rest == 0;
-    report.reason = (rest > 0).then(|| {
-        let how = if file.is_some() { "--resume goes on" } else { "with --save FILE a sweep can be resumed" };
-        format!("interrupted with {rest} loads to go; {how}")
-    });
-    keep(report)
+    let how = if is_kept { "--resume goes on" } else { "with --save FILE a sweep can be resumed" };
+    let why = match &report.failed {
+        Some(failed) => {
+            format!("{} {} failed: {}", failed.load.mark(), failed.load.direction(), failed.failed.summary)
+        }
+        None if runner.is_over_budget() => {
+            "no more may be written (--max-writes), and a larger --max-writes is needed to go on".to_owned()
+        }
+        None if runner.is_stopped() => "interrupted".to_owned(),
+        None => "ended early".to_owned(),
+    };
+    report.reason = (rest > 0).then(|| format!("{why}; {rest} loads to go; {how}"));
 }
 
 #[cfg(test)]
@@ -253,6 +372,17 @@ mod tests {
             ["RND4K Q1T1 read", "RND4K Q32T1 read", "RND1M Q1T1 read", "RND1M Q32T1 read"]
         );
         assert_eq!(loads[4..6], ["RND4K Q1T1 70:30", "RND4K Q32T1 70:30"]);
+        let loads = sweep(&["--block-sizes", "4K", "--depths", "1", "--mix", "0:0:100,60:30:10,0"]);
+        assert_eq!(loads, ["RND4K Q1T1 trim", "RND4K Q1T1 60:30:10", "RND4K Q1T1 write"]);
+    }
+
+    #[test]
+    fn a_mix_is_a_hundred_in_all() {
+        assert_eq!(mix("70"), Ok(Mix { writes: 30, trims: 0 }));
+        assert_eq!(mix("60:30:10"), Ok(Mix { writes: 30, trims: 10 }));
+        for text in ["101", "", "60:30", "60:30:11", "255:255:255", "-1", "a:b:c", "1:2:3:94"] {
+            assert!(mix(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it.
+//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it, the
+//! `results` of `narrows bench` or the `points` of `narrows sweep`.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::Unmatched;
 use super::inventory::Inventory;
+use super::welch::Mean;
+use super::{Unmatched, results};
+use crate::load::percentile::PERCENTILES;
 use crate::load::stats::{BatchMeans, student_t};
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 
@@ -15,7 +18,9 @@ pub enum InputError {
     #[error("it is not JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// It holds no measurement.
-    #[error("it holds no measurement (no `runs` with a `measurement`)")]
+    #[error(
+        "it holds no measurement (no `runs` with a `measurement`, and no `results` or `points` of a load)"
+    )]
     NoRuns,
 }
 
@@ -36,12 +41,23 @@ pub(super) struct Entry {
     pub(super) label: String,
     pub(super) rate: BytesPerSec,
     pub(super) means: Option<BatchMeans>,
-    pub(super) latencies: Vec<(&'static str, Nanos)>,
+    pub(super) tails: Vec<Tail>,
     pub(super) access: Option<String>,
     pub(super) depth: Option<String>,
     pub(super) engine: Option<String>,
     pub(super) region: Option<String>,
     pub(super) cautions: Vec<String>,
+}
+
+/// A percentile of the latency.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tail {
+    /// `p99.9`.
+    pub(super) label: &'static str,
+    /// That of the whole run.
+    pub(super) value: Nanos,
+    /// The mean over the tenths of the run, if it has them.
+    pub(super) mean: Option<Mean>,
 }
 
 impl Input {
@@ -55,8 +71,10 @@ impl Input {
         collect(&value, &mut found);
         let is_of_several =
             found.iter().any(|(target, _)| *target != found.first().and_then(|first| first.0));
-        let runs: Vec<Entry> =
+        let mut runs: Vec<Entry> =
             found.iter().filter_map(|(target, run)| entry(run, target.filter(|_| is_of_several))).collect();
+        let tests = value.as_object().map(results::runs).unwrap_or_default();
+        runs.extend(tests.iter().filter_map(|run| entry(run, None)));
         if runs.is_empty() {
             return Err(InputError::NoRuns);
         }
@@ -104,11 +122,11 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
     Some(Entry {
-        label: label(workload, direction.as_deref(), target),
+        label: text(run.get("name")).unwrap_or_else(|| label(workload, direction.as_deref(), target)),
         key,
         rate,
         means: means(measurement, rate),
-        latencies: latencies(measurement),
+        tails: tails(measurement),
         access: text(measurement.get("access")),
         depth: generator("queue_depth").filter(|depth| depth != "0"),
         engine: generator("engine").and_then(|engine| engine.split_whitespace().next().map(str::to_owned)),
@@ -149,12 +167,19 @@ fn means(measurement: &Value, rate: BytesPerSec) -> Option<BatchMeans> {
     Some(BatchMeans { mean: rate, variance: error * error * BATCHES as f64, batches: BATCHES })
 }
 
-fn latencies(measurement: &Value) -> Vec<(&'static str, Nanos)> {
+fn tails(measurement: &Value) -> Vec<Tail> {
+    /// Tenths of a run.
+    const TENTHS: usize = 10;
     let latency = measurement.get("latency_ns").or_else(|| measurement.get("latency"));
-    [("p50", "p50"), ("p99", "p99"), ("p99.9", "p999")]
-        .into_iter()
-        .filter_map(|(name, field)| Some((name, Nanos::new(latency?.get(field)?.as_u64()?))))
-        .collect()
+    let tenths = |key: &str| -> Option<Mean> {
+        let items = latency?.get("tenths")?.get(key)?.as_array()?;
+        let values: Option<Vec<f64>> = items.iter().map(Value::as_f64).collect();
+        Mean::of(&values.filter(|values| values.len() == TENTHS)?)
+    };
+    let tail = |label: &'static str, key: &str| {
+        Some(Tail { label, value: Nanos::new(latency?.get(key)?.as_u64()?), mean: tenths(key) })
+    };
+    PERCENTILES.iter().filter_map(|percentile| tail(percentile.label, percentile.key)).collect()
 }
 
 fn cautions(run: &Value, measurement: &Value) -> Vec<String> {

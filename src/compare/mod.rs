@@ -3,15 +3,18 @@
 
 mod input;
 mod inventory;
+mod latency;
+mod results;
 mod welch;
 
 pub use input::{Input, InputError};
+pub use latency::{LatencyDifference, LatencyPair};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::stats::BatchMeans;
-use crate::units::{BytesPerSec, Nanos};
+use crate::units::BytesPerSec;
 use input::Entry;
 
 /// The name and version of the schema, in [`Comparison::schema`].
@@ -29,11 +32,13 @@ pub struct Comparison {
     pub a: String,
     /// The second file.
     pub b: String,
-    /// The verdict on all workloads together.
+    /// The verdict on the rates of all workloads together.
     pub verdict: Verdict,
+    /// The verdict on the latencies of all workloads together: `faster` when percentiles of B are shorter.
+    pub latency_verdict: Verdict,
     /// The probability with which all intervals hold together; each alone holds with a higher one (Bonferroni).
     pub confidence: f64,
-    /// Differences below this fraction of A's rate are none.
+    /// Differences below this fraction of A's rate or latency are none.
     pub threshold: f64,
     /// Each workload that is in both files.
     pub workloads: Vec<WorkloadComparison>,
@@ -64,7 +69,7 @@ pub enum Verdict {
 pub struct WorkloadComparison {
     /// The workload in words.
     pub workload: String,
-    /// Which is faster.
+    /// Which has the higher rate.
     pub verdict: Verdict,
     /// The mean rate of A.
     pub a_bytes_per_second: BytesPerSec,
@@ -72,8 +77,7 @@ pub struct WorkloadComparison {
     pub b_bytes_per_second: BytesPerSec,
     /// The difference of the rates with its interval; `null` when the two cannot be compared.
     pub difference: Option<Difference>,
-    /// Latencies side by side. A file holds one value for each percentile and not how it varied, so no difference is
-    /// claimed.
+    /// The percentiles of the latency that both have, with their differences.
     pub latency: Vec<LatencyPair>,
     /// What makes the comparison less sure than its interval says.
     pub cautions: Vec<String>,
@@ -93,17 +97,6 @@ pub struct Difference {
     pub relative: f64,
     /// Its interval as a fraction of A's mean rate.
     pub relative_interval: [f64; 2],
-}
-
-/// A percentile of the latency in both.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyPair {
-    /// `p50`, `p99` or `p99.9`.
-    pub percentile: String,
-    /// In A.
-    pub a_ns: Nanos,
-    /// In B.
-    pub b_ns: Nanos,
 }
 
 /// A workload that only one file has.
@@ -132,28 +125,49 @@ pub struct Change {
 }
 
 /// Compares two results. A difference counts when its interval does not hold zero and it is at least `threshold` of A's
-/// rate: one run says nothing of how much the next one would differ.
+/// rate or latency: one run says nothing of how much the next one would differ.
 ///
 /// Rates are compared by Welch's test on batch means ("The generalization of 'Student's' problem when several different
-/// population variances are involved", Biometrika 34, 1947), which allows for autocorrelation. With k workloads each
-/// interval has a confidence of 1 − 5 %/k, so that all hold together with 95 % (Bonferroni), and two results that are
-/// alike are told apart in at most one of twenty comparisons however many workloads they have.
+/// population variances are involved", Biometrika 34, 1947), which allows for autocorrelation, percentiles of latencies
+/// by the same test on their values in the tenths of each run. All intervals hold together with 95 % (Bonferroni): the
+/// 5 % are shared half and half by rates and percentiles, and evenly among each. So two results that are alike are told
+/// apart in at most one of twenty comparisons however many workloads they have.
 pub fn compare(a: &Input, b: &Input, threshold: f64) -> Comparison {
     let (pairs, unmatched) = input::matched(a, b);
-    let confidence = 1.0 - (1.0 - CONFIDENCE) / pairs.len().max(1) as f64;
-    let workloads: Vec<WorkloadComparison> =
-        pairs.iter().map(|(a, b)| compare_one(a, b, confidence, threshold)).collect();
+    let tails: usize = pairs
+        .iter()
+        .map(|(a, b)| {
+            latency::shared(&a.tails, &b.tails).filter(|(a, b)| latency::is_comparable(a, b)).count()
+        })
+        .sum();
+    let share = if tails > 0 { 0.5 } else { 1.0 };
+    let sure = |part: f64, count: usize| 1.0 - (1.0 - CONFIDENCE) * part / count.max(1) as f64;
+    let test = Test { rate: sure(share, pairs.len()), latency: sure(1.0 - share, tails), threshold };
+    let workloads: Vec<WorkloadComparison> = pairs.iter().map(|(a, b)| compare_one(a, b, test)).collect();
+    let latencies = workloads.iter().flat_map(|workload| &workload.latency);
     Comparison {
         schema: SCHEMA.to_owned(),
         a: a.name.clone(),
         b: b.name.clone(),
         verdict: overall(workloads.iter().map(|workload| workload.verdict)),
+        latency_verdict: overall(latencies.map(|pair| pair.verdict)),
         confidence: CONFIDENCE,
         threshold,
         workloads,
         unmatched,
         inventory: inventory::changes(&a.inventory, &b.inventory),
     }
+}
+
+/// When a difference counts.
+#[derive(Debug, Clone, Copy)]
+struct Test {
+    /// The confidence of the interval of a rate.
+    rate: f64,
+    /// The confidence of the interval of a percentile.
+    latency: f64,
+    /// The least difference, as a fraction.
+    threshold: f64,
 }
 
 fn overall(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
@@ -168,19 +182,19 @@ fn overall(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     }
 }
 
-fn compare_one(a: &Entry, b: &Entry, confidence: f64, threshold: f64) -> WorkloadComparison {
-    let difference = comparable(a, b).map(|(a, b)| welch::difference(&a, &b, confidence));
+fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
+    let difference = comparable(a, b).map(|(a, b)| welch::difference(&a, &b, test.rate));
     let verdict = match &difference {
         Err(_) => Verdict::NotComparable,
-        Ok(found) if found.relative.abs() < threshold => Verdict::NotDistinguishable,
+        Ok(found) if found.relative.abs() < test.threshold => Verdict::NotDistinguishable,
         Ok(Difference { interval: [low, _], .. }) if *low > 0.0 => Verdict::Faster,
         Ok(Difference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Slower,
         Ok(_) => Verdict::NotDistinguishable,
     };
-    let latency = a.latencies.iter().filter_map(|(name, a_ns)| {
-        let b_ns = b.latencies.iter().find(|(other, _)| other == name).map(|(_, ns)| *ns)?;
-        Some(LatencyPair { percentile: (*name).to_owned(), a_ns: *a_ns, b_ns })
-    });
+    // What makes the rates incomparable, such as another queue depth, makes the latencies so, too.
+    let is_alike = alike(a, b).is_ok();
+    let tails = latency::shared(&a.tails, &b.tails).filter(|_| is_alike);
+    let latency = tails.map(|(a, b)| latency::compare(a, b, test.latency, test.threshold));
     WorkloadComparison {
         workload: a.label.clone(),
         verdict,
@@ -193,14 +207,19 @@ fn compare_one(a: &Entry, b: &Entry, confidence: f64, threshold: f64) -> Workloa
     }
 }
 
-/// The means of two runs that may be compared, or why they may not.
-fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> {
+/// Whether two runs were made in the same way, or how they were not.
+fn alike(a: &Entry, b: &Entry) -> Result<(), String> {
     let same = |what: &str, a: &Option<String>, b: &Option<String>| match (a, b) {
         (Some(a), Some(b)) if a != b => Err(format!("{what} differs: {a}, {b}")),
         _ => Ok(()),
     };
     same("access", &a.access, &b.access)?;
-    same("generator.queue_depth", &a.depth, &b.depth)?;
+    same("generator.queue_depth", &a.depth, &b.depth)
+}
+
+/// The means of two runs that may be compared, or why they may not.
+fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> {
+    alike(a, b)?;
     let means = |entry: &Entry, side: &str| {
         entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
             format!(

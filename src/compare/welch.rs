@@ -3,14 +3,49 @@
 use super::Difference;
 use crate::load::stats::{BatchMeans, student_t};
 
-/// The difference of the mean of `b` from that of `a`, with its interval by Welch's method: the squared standard errors
-/// add up, with the degrees of freedom of Satterthwaite ("An approximate distribution of estimates of variance components",
+/// A mean and what is known of its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mean {
+    /// The mean.
+    pub(super) value: f64,
+    /// The square of its standard error.
+    squared_error: f64,
+    /// The degrees of freedom of that.
+    freedom: f64,
+}
+
+impl From<&BatchMeans> for Mean {
+    fn from(means: &BatchMeans) -> Self {
+        Self { value: means.mean.get(), squared_error: means.squared_error(), freedom: means.freedom() }
+    }
+}
+
+impl Mean {
+    /// The mean of values that are independent of each other; `None` for fewer than two.
+    pub(super) fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let value = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|one| (one - value).powi(2)).sum();
+        Some(Self { value, squared_error: squares / (count - 1.0) / count, freedom: count - 1.0 })
+    }
+}
+
+/// Half the width of the interval of the difference of two means, by Welch's method: the squared standard errors add up,
+/// with the degrees of freedom of Satterthwaite ("An approximate distribution of estimates of variance components",
 /// Biometrics Bulletin 2, 1946).
+pub(super) fn half_width(a: &Mean, b: &Mean, confidence: f64) -> f64 {
+    let (x, y) = (a.squared_error, b.squared_error);
+    let parts = x * x / a.freedom + y * y / b.freedom;
+    let freedom = if parts > 0.0 { (x + y).powi(2) / parts } else { a.freedom + b.freedom };
+    student_t(confidence, freedom) * (x + y).sqrt()
+}
+
+/// The difference of the mean rate of `b` from that of `a`, with its interval.
 pub(super) fn difference(a: &BatchMeans, b: &BatchMeans, confidence: f64) -> Difference {
-    let (x, y) = (a.squared_error(), b.squared_error());
-    let parts = x * x / a.freedom() + y * y / b.freedom();
-    let freedom = if parts > 0.0 { (x + y).powi(2) / parts } else { a.freedom() + b.freedom() };
-    let half = student_t(confidence, freedom) * (x + y).sqrt();
+    let half = half_width(&a.into(), &b.into(), confidence);
     let apart = b.mean.get() - a.mean.get();
     let interval = [apart - half, apart + half];
     let relative = |rate: f64| rate / a.mean.get();
@@ -46,6 +81,15 @@ mod tests {
     fn constant_rates_differ_exactly() {
         let found = difference(&means(100.0, 0.0, 10), &means(90.0, 0.0, 10), 0.95);
         assert_eq!((found.interval, found.relative), ([-10.0, -10.0], -0.1));
+    }
+
+    #[test]
+    fn the_error_of_a_mean_is_that_of_its_values() {
+        // 1, 2, 3, 4: mean 2.5, sample variance 5/3, squared error 5/12.
+        let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert!((mean.value - 2.5).abs() < 1e-12 && (mean.squared_error - 5.0 / 12.0).abs() < 1e-12);
+        assert_eq!(Mean::of(&[1.0]), None);
+        assert_eq!(Mean::of(&[1.0, f64::NAN]), None);
     }
 
     proptest! {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::guard::Budget;
 use super::stats::SAMPLE;
 use crate::units::{Bytes, BytesPerSec};
 
@@ -40,12 +41,25 @@ pub struct Control {
     told: Mutex<Told>,
     changed: Condvar,
     bytes: AtomicU64,
+    budget: Option<Arc<Budget>>,
 }
 
 impl Control {
     /// A control that also stops when `stop` is set from elsewhere, such as a signal handler.
     pub fn with_stop(stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..Self::default() }
+    }
+
+    /// The same control, of a run that writes no more than `budget` holds: it ends when the next write does not fit, with
+    /// [`cut_short`](super::measurement::Measurement::cut_short) set.
+    #[must_use]
+    pub fn with_budget(self, budget: Arc<Budget>) -> Self {
+        Self { budget: Some(budget), ..self }
+    }
+
+    /// What may be written, where that is limited.
+    pub(super) fn budget(&self) -> Option<&Budget> {
+        self.budget.as_deref()
     }
 
     /// Asks the run to end now. It ends within 50 ms, plus the time of the I/Os in flight, with what it has so far.

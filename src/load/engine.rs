@@ -13,6 +13,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) enum Op {
     Read,
     Write,
+    /// fallocate(2) with `FALLOC_FL_PUNCH_HOLE`: the blocks are given back.
+    Discard,
     /// fsync(2) of the whole file.
     Fsync,
     /// fdatasync(2) of the whole file.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::failure::Cause;
 use crate::units::{Bytes, human};
 
 /// Why there is no measurement.
@@ -67,6 +68,14 @@ pub enum LoadError {
     /// The engine that was asked for is not available.
     #[error("io_uring is not available: {0}")]
     NoRing(io::Error),
+    /// The namespace cannot be read by the drive's own commands.
+    #[error("cannot read `{}` by NVMe commands: {source}", device.display())]
+    NoPassthrough {
+        /// The character device of the namespace.
+        device: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// There is not enough memory for the buffers.
     #[error("cannot get {} of memory for buffers: {source}", human::bytes(*bytes))]
     Memory {
@@ -108,7 +117,10 @@ impl LoadError {
                     Some("run as root, or join the group that owns the device (often `disk`)")
                 }
                 io::ErrorKind::NotFound => Some("check the spelling of the path"),
-                _ => None,
+                _ => match source.raw_os_error().map(Cause::of) {
+                    None | Some(Cause::Other) => None,
+                    Some(cause) => Some(cause.hint()),
+                },
             },
             Self::NotADevice(_) => Some("name a block device such as /dev/nvme0n1"),
             Self::NotAFile(_) | Self::NotADirectory(_) => Some("name a directory to measure its file system"),
@@ -119,6 +131,9 @@ impl LoadError {
             Self::NoRing(_) => {
                 Some("check sysctl kernel.io_uring_disabled and the seccomp profile, or use the psync engine")
             }
+            Self::NoPassthrough { .. } => Some(
+                "NVMe passthrough needs Linux 5.19 or newer, io_uring and root; without it use another engine",
+            ),
             Self::Memory { .. } => Some("use smaller blocks or a lower queue depth"),
             Self::Workload(_) | Self::Worker(_) | Self::Interrupted => None,
         }

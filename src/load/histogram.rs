@@ -101,6 +101,71 @@ impl Histogram {
         }
         Some(max)
     }
+
+    /// Makes this copy of a histogram what `to` has become since, and returns what was added to it meanwhile.
+    pub(super) fn advance(&mut self, to: &Self) -> Counts {
+        let mut added = Vec::new();
+        for (index, (mine, theirs)) in (0..).zip(self.buckets.iter_mut().zip(&to.buckets)) {
+            if theirs > mine {
+                added.push((index, *theirs - *mine));
+            }
+            *mine = *theirs;
+        }
+        if to.overflow > self.overflow {
+            added.push((BUCKETS as u16, to.overflow - self.overflow));
+        }
+        (self.count, self.overflow, self.sum) = (to.count, to.overflow, to.sum);
+        (self.min, self.max) = (to.min, to.max);
+        Counts(added)
+    }
+}
+
+/// The values of a part of a run: buckets that are not empty with their counts, in the order of buckets. Those that were
+/// too large for a bucket are in one behind the last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Counts(Vec<(u16, u64)>);
+
+impl Counts {
+    /// Adds other counts.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
+        let (mut mine, mut theirs) = (self.0.iter().copied().peekable(), other.0.iter().copied().peekable());
+        loop {
+            let next = match (mine.peek(), theirs.peek()) {
+                (Some(a), Some(b)) if a.0 == b.0 => {
+                    mine.next().zip(theirs.next()).map(|((index, a), (_, b))| (index, a + b))
+                }
+                (Some(a), Some(b)) if a.0 < b.0 => mine.next(),
+                (Some(_), None) => mine.next(),
+                (_, Some(_)) => theirs.next(),
+                (None, None) => break,
+            };
+            merged.extend(next);
+        }
+        self.0 = merged;
+    }
+
+    /// How many values there are.
+    pub(super) fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The middle of each bucket with its count, least first.
+    pub(super) fn values(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|(index, count)| (middle(usize::from(*index)), *count))
+    }
+
+    /// The least value that at least the fraction `q` of all values does not exceed, to within 1/128; `None` when there
+    /// are none.
+    pub(super) fn quantile(&self, q: f64) -> Option<u64> {
+        let all = self.count();
+        let rank = ((q.clamp(0.0, 1.0) * all as f64).ceil() as u64).clamp(1, all.max(1));
+        let mut seen = 0;
+        self.values().find_map(|(value, count)| {
+            seen += count;
+            (seen >= rank).then_some(value)
+        })
+    }
 }
 
 /// The bucket of a value; at or past [`BUCKETS`] for an overflow.
@@ -185,6 +250,27 @@ mod tests {
             prop_assert_eq!(histogram.min(), values.first().copied());
             prop_assert_eq!(histogram.max(), values.last().copied());
             prop_assert_eq!(histogram.sum(), values.iter().map(|v| u128::from(*v)).sum::<u128>());
+        }
+
+        #[test]
+        fn what_was_added_meanwhile_is_what_was_recorded(
+            before in prop::collection::vec(any::<u64>(), 0..50), meanwhile in prop::collection::vec(0u64..1 << 44, 0..50),
+            later in prop::collection::vec(0u64..1 << 20, 0..50), q in 0.0f64..=1.0,
+        ) {
+            let mut histogram = filled(&before);
+            let mut copy = histogram.clone();
+            meanwhile.iter().for_each(|value| histogram.record(*value));
+            let mut first = copy.advance(&histogram);
+            prop_assert_eq!(&first, &Histogram::new().advance(&filled(&meanwhile)));
+            prop_assert_eq!(copy.advance(&histogram), Counts::default());
+            later.iter().for_each(|value| histogram.record(*value));
+            first.merge(&copy.advance(&histogram));
+            let both = filled(&[meanwhile, later].concat());
+            prop_assert_eq!(&first, &Histogram::new().advance(&both));
+            prop_assert_eq!(first.count(), both.count());
+            if let (Some(got), Some(want)) = (first.quantile(q), both.quantile(q).filter(|want| *want < 1 << LIMIT_BITS)) {
+                prop_assert!((got as f64 - want as f64).abs() <= want as f64 / 64.0, "{} for {}", got, want);
+            }
         }
 
         #[test]

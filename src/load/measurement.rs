@@ -1,8 +1,12 @@
 //! What a run achieved, with everything needed to judge whether to believe it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::failure::{Cause, RunFailure};
+use super::percentile::{PERCENTILES, Percentile};
 pub use super::workload::{
     Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
 };
@@ -22,7 +26,8 @@ pub enum Access {
 /// Latencies of completed I/Os in nanoseconds, from submission to completion.
 ///
 /// Every I/O that ended well in the measured time is recorded. Count, least, mean and most are exact; a percentile is
-/// the least latency that so many percent of the I/Os did not exceed, to within 1/128 of itself.
+/// the least latency that so many percent of the I/Os did not exceed, to within 1/128 of itself. One for which there are
+/// too few I/Os is `null` ([`Percentile::least_samples`]).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// The number of I/Os recorded.
@@ -32,11 +37,23 @@ pub struct Latency {
     /// The arithmetic mean.
     pub mean: Nanos,
     /// The median.
-    pub p50: Nanos,
+    pub p50: Option<Nanos>,
+    /// The 90th percentile.
+    #[serde(default)]
+    pub p90: Option<Nanos>,
+    /// The 95th percentile.
+    #[serde(default)]
+    pub p95: Option<Nanos>,
     /// The 99th percentile.
-    pub p99: Nanos,
+    pub p99: Option<Nanos>,
     /// The 99.9th percentile.
-    pub p999: Nanos,
+    pub p999: Option<Nanos>,
+    /// The 99.99th percentile.
+    #[serde(default)]
+    pub p9999: Option<Nanos>,
+    /// The 99.999th percentile.
+    #[serde(default)]
+    pub p99999: Option<Nanos>,
     /// The most.
     pub max: Nanos,
     /// I/Os so slow (over some 5 minutes) that a percentile among them is the most; they are in all other figures.
@@ -45,6 +62,44 @@ pub struct Latency {
     /// The slowest I/Os, slowest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<SlowIo>,
+    /// The percentiles of each tenth of the measured time, by their field: how much they vary. Without those for which a
+    /// tenth has too few I/Os.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tenths: BTreeMap<String, Vec<Nanos>>,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Latency {
+    /// The percentiles in order; `None` where there are too few I/Os.
+    pub fn percentiles(&self) -> [(Percentile, Option<Nanos>); PERCENTILES.len()] {
+        let values = [self.p50, self.p90, self.p95, self.p99, self.p999, self.p9999, self.p99999];
+        std::array::from_fn(|index| (PERCENTILES[index], values[index]))
+    }
+
+    /// The same with the percentiles that `quantile` gives, as far as `count` supports them.
+    pub(super) fn with_percentiles(self, quantile: impl Fn(f64) -> Nanos) -> Self {
+        let is_known = |percentile: &Percentile| self.count >= percentile.least_samples();
+        let [p50, p90, p95, p99, p999, p9999, p99999] =
+            PERCENTILES.map(|one| is_known(&one).then(|| quantile(one.fraction)));
+        let unknown = PERCENTILES.iter().filter(|one| !is_known(one));
+        let needs: Vec<String> =
+            unknown.map(|one| format!("{} ({} needed)", one.key, one.least_samples())).collect();
+        let reason = (!needs.is_empty()).then(|| format!("too few samples: {}", needs.join(", ")));
+        Self { p50, p90, p95, p99, p999, p9999, p99999, reason, ..self }
+    }
+}
+
+/// Latencies that were recorded in a part of the measured time, for a log of histograms.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// When it began, since the measured time began.
+    pub start: Nanos,
+    /// How long it was.
+    pub length: Nanos,
+    /// Latencies, to within 1/128, with the number of I/Os that took that long, least first.
+    pub counts: Vec<(Nanos, u64)>,
 }
 
 /// One of the slowest I/Os.
@@ -120,9 +175,12 @@ pub struct OpTotals {
     pub iops: Iops,
     /// Their latencies.
     pub latency: Latency,
+    /// All their latencies by tenths of the measured time. Not in JSON: `narrows bench --hlog` writes them.
+    #[serde(skip)]
+    pub intervals: Vec<Interval>,
 }
 
-/// The result of one workload. Totals are of reads and writes together.
+/// The result of one workload. Totals are of reads, writes and trims together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// What was asked.
@@ -151,10 +209,14 @@ pub struct Measurement {
     /// The writes alone.
     #[serde(default)]
     pub writes: OpTotals,
+    /// The trims alone; their bytes are those that were given back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub discards: OpTotals,
     /// The syncs, which are in no total: they move no bytes.
     #[serde(default)]
     pub syncs: OpTotals,
-    /// The rate in each 100 ms of the measured time. A remainder shorter than that is left out here (its bytes are in
+    /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
+    /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
     pub series: Vec<BytesPerSec>,
     /// I/Os that failed or returned too little, warm-up included. Their bytes and latencies are not counted.
@@ -163,6 +225,9 @@ pub struct Measurement {
     pub first_error: Option<String>,
     /// Whether the run ended before its time: interrupted, or the target failed.
     pub cut_short: Option<String>,
+    /// What ended the run, when it was neither its time nor a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunFailure>,
     /// What the generator used.
     pub generator: GeneratorUse,
     /// Whether the counts of the run agree with each other.
@@ -170,4 +235,8 @@ pub struct Measurement {
     pub checks: SelfChecks,
     /// The bytes of the region that was visited.
     pub region: Bytes,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

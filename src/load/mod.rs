@@ -2,16 +2,23 @@
 //!
 //! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
 //!
-//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what; a [`ScratchFile`] is the only thing that is written.
+//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what. Only a [`ScratchFile`] and a device that
+//! [`guard`] permits are written.
 //! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is one
 //! thread with one ring, and may carry out many streams: it takes a slot for each I/O, enters the kernel once for a
-//! batch, and counts each completion in a histogram of ticks.
+//! batch, and counts each completion in a histogram of ticks. [`copy`](copy::copy) is load of another kind: a real job,
+//! split by where its time goes.
 
 mod buffer;
+mod check;
 mod clock;
 pub mod control;
+pub mod copy;
+mod deal;
 mod engine;
 pub mod error;
+pub mod failure;
+pub mod fill;
 pub mod guard;
 mod histogram;
 mod ledger;
@@ -20,10 +27,16 @@ pub mod measurement;
 mod memory;
 pub mod nop;
 mod offsets;
+pub mod owned;
 mod pace;
+mod parts;
+pub mod passthrough;
+pub mod percentile;
 mod plan;
+mod polling;
 pub mod preset;
 mod psync;
+mod queue;
 mod random;
 mod result;
 mod ring;
@@ -36,6 +49,7 @@ mod source;
 mod spread;
 mod stamp;
 pub mod stats;
+mod streak;
 mod tally;
 pub mod target;
 pub mod until;
@@ -45,7 +59,9 @@ pub mod workload;
 
 pub use control::{Control, Phase};
 pub use error::LoadError;
+pub use failure::{Cause, RunFailure};
 pub use nop::{NopResult, nop_ceiling};
+pub use passthrough::Namespace;
 pub use run::{EngineChoice, RunOptions, run, run_logged};
 pub use scratch::{ScratchFile, ScratchOptions};
 pub use target::{Kind, Region, Target};

@@ -8,7 +8,7 @@ use super::error::LoadError;
 use super::measurement::{Latency, Pattern};
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
-use super::result::op_totals;
+use super::result::{Span, op_totals};
 use super::ring::{Ring, RingEngine};
 use super::source::Source;
 use super::tally::Window;
@@ -59,7 +59,8 @@ pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
     }
     let scale = clock.scale();
     let elapsed_ns = scale.nanos(tally.elapsed());
-    let totals = op_totals(&tally.reads, start, elapsed_ns, scale);
+    let span = Span { start, bucket: length, buckets: 1, elapsed: elapsed_ns };
+    let totals = op_totals(&tally.reads, span, scale);
     let ios = totals.count;
     Ok(NopResult {
         ios,
@@ -80,7 +81,8 @@ mod tests {
             Ok(result) => {
                 assert!(result.ios > 0);
                 assert_eq!(result.latency.count, result.ios);
-                assert!(result.latency.min <= result.latency.p50 && result.latency.p50 <= result.latency.max);
+                let (latency, median) = (&result.latency, result.latency.p50.unwrap());
+                assert!(latency.min <= median && median <= latency.max);
             }
             Err(LoadError::NoRing(error)) => println!("skipped: no io_uring here: {error}"),
             Err(error) => panic!("{error}"),

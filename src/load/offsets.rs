@@ -35,6 +35,11 @@ impl Blocks {
         Self { first: self.first + from * self.block_size, block_size: self.block_size, count: to - from }
     }
 
+    /// The byte after the last block.
+    pub(super) fn end(self) -> u64 {
+        self.first.saturating_add(self.count.saturating_mul(self.block_size))
+    }
+
     fn offset(self, index: u64) -> u64 {
         self.first + index * self.block_size
     }

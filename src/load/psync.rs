@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use nix::fcntl::{FallocateFlags, fallocate};
+
 use super::engine::{Completion, Engine, Op, Request};
 use super::memory::Memory;
 
@@ -26,7 +28,7 @@ impl<'f> Psync<'f> {
 
 impl Engine for Psync<'_> {
     fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()> {
-        if self.memory.place(0, request).is_none() {
+        if request.op != Op::Discard && self.memory.place(0, request).is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         match self.prepared.replace((slot, request)) {
@@ -43,17 +45,11 @@ impl Engine for Psync<'_> {
     ) -> io::Result<()> {
         if let Some((slot, request)) = self.prepared.take() {
             self.enters += 1;
-            let bytes = self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?;
-            let moved = match request.op {
-                Op::Read => self.file.read_at(bytes, request.offset),
-                Op::Write => self.file.write_at(bytes, request.offset),
-                Op::Fsync => self.file.sync_all().map(|()| 0),
-                Op::Fdatasync => self.file.sync_data().map(|()| 0),
+            let bytes = match request.op {
+                Op::Discard => &mut [],
+                _ => self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?,
             };
-            let result = match moved {
-                Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
-                Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),
-            };
+            let result = carry_out(self.file, bytes, request);
             done.push(Completion { slot, result });
         } else if want > 0 {
             std::thread::sleep(patience);
@@ -68,6 +64,30 @@ impl Engine for Psync<'_> {
     fn enters(&self) -> u64 {
         self.enters
     }
+}
+
+/// Does one I/O and returns what the kernel would put into a completion: the bytes moved, or a negated errno. `bytes` are
+/// those of a read or write.
+pub(super) fn carry_out(file: &File, bytes: &mut [u8], request: Request) -> i32 {
+    let moved = match request.op {
+        Op::Read => file.read_at(bytes, request.offset),
+        Op::Write => file.write_at(bytes, request.offset),
+        Op::Discard => discard(file, request),
+        Op::Fsync => file.sync_all().map(|()| 0),
+        Op::Fdatasync => file.sync_data().map(|()| 0),
+    };
+    match moved {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),
+    }
+}
+
+/// Gives the blocks of a trim back to the file system; their bytes are zero from then on.
+fn discard(file: &File, request: Request) -> io::Result<usize> {
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    let offset = i64::try_from(request.offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    fallocate(file, flags, offset, request.length.into())?;
+    Ok(request.length as usize)
 }
 
 #[cfg(test)]

@@ -10,9 +10,12 @@ use nix::unistd::Pid;
 
 use super::clock::Clock;
 use super::control::{Control, EndOfRun, Phase};
+use super::engine::Engine;
 use super::error::LoadError;
+use super::ledger::Ledger;
 use super::measurement::{Measurement, Workload};
 use super::nop::nop_ceiling;
+use super::passthrough::{CommandEngine, CommandRing, Namespace};
 use super::plan::Plan;
 use super::psync::Psync;
 use super::result::{Report, measurement};
@@ -58,6 +61,12 @@ pub struct RunOptions {
     /// it when it is sequential: what IOzone calls threads. Each worker sends the I/Os of its streams in turn. With 1,
     /// random workers visit the whole region; sequential ones have a stream each.
     pub streams: u32,
+    /// Whether to poll for completions instead of waiting for interrupts, where that works (`IORING_SETUP_IOPOLL`). The
+    /// result's engine says `iopoll`, or why not.
+    pub poll: bool,
+    /// Reads this namespace by the drive's own commands instead of the target through the block layer. The target must
+    /// be its whole block device.
+    pub passthrough: Option<Namespace>,
     /// When completions are taken.
     pub reap: Reap,
     /// Whether to measure the cost of a NOP on the CPU of the first worker before the run, which takes 200 ms.
@@ -73,6 +82,8 @@ impl Default for RunOptions {
             seed: 0,
             workers: 1,
             streams: 1,
+            poll: false,
+            passthrough: None,
             reap: Reap::AsTheyArrive,
             measure_nop: false,
         }
@@ -127,6 +138,7 @@ fn execute(
     let shared = Shared { control, abort: &abort, clock: Clock::start(), reap: options.reap };
     let (mut tally, setups) =
         thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
+    tally.complete();
     let log = WriteLog { nonce: plan.nonce, ledgers: std::mem::take(&mut tally.ledgers) };
     let measurement = measurement(&Report {
         target,
@@ -163,7 +175,7 @@ struct Setup {
 fn conduct<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     target: &'env Target,
-    workload: &Workload,
+    workload: &'env Workload,
     options: &'env RunOptions,
     plan: &'env Plan,
     shared: Shared<'env>,
@@ -174,6 +186,7 @@ fn conduct<'scope, 'env>(
         let (go, begin) = channel();
         let thread = Thread {
             target,
+            workload,
             source: source.clone(),
             cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
             plan,
@@ -245,6 +258,7 @@ fn wait_until(deadline: Instant, readiness: &Receiver<Result<Setup, LoadError>>)
 /// What one thread is given.
 struct Thread<'env> {
     target: &'env Target,
+    workload: &'env Workload,
     source: Source,
     cpu: Option<u32>,
     plan: &'env Plan,
@@ -268,23 +282,44 @@ impl Thread<'_> {
             Ok(memory) => memory,
             Err(error) => return self.give_up(error),
         };
-        if self.plan.ring.is_ok() {
-            let mut ring = match Ring::open(depth) {
+        let polled = self.plan.polled();
+        if let Some(namespace) = &self.plan.passthrough {
+            let refused = |source| LoadError::NoPassthrough { device: namespace.device.clone(), source };
+            let opened = namespace.open().and_then(|file| {
+                let entries = self.plan.entries;
+                CommandRing::with(entries, polled).map(|ring| (file, ring))
+            });
+            let (file, mut ring) = match opened {
+                Ok(opened) => opened,
+                Err(error) => return self.give_up(refused(error)),
+            };
+            let engine = CommandEngine::on(&mut ring, &file, namespace, memory, depth);
+            let mut engine = match engine.and_then(|engine| engine.tried(self.workload)) {
+                Ok(engine) => engine,
+                Err(error) => return self.give_up(refused(error)),
+            };
+            let granted = Some(engine.describe());
+            self.work(&mut engine, Setup { pinned_to, granted }, ledger)
+        } else if self.plan.ring.is_ok() {
+            let mut ring = match Ring::with(depth, polled) {
                 Ok(ring) => ring,
                 Err(error) => return self.give_up(LoadError::NoRing(error)),
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory);
-            let window = self.start(Setup { pinned_to, granted: Some(engine.granted().to_string()) })?;
-            let pace = self.plan.pace(self.index, self.shared.clock);
-            let worker = Worker::new(self.shared, &mut engine, self.source, depth, window);
-            Some(worker.with_ledger(ledger).with_pace(pace).run())
+            let granted = Some(engine.granted().to_string());
+            self.work(&mut engine, Setup { pinned_to, granted }, ledger)
         } else {
             let mut engine = Psync::new(self.target.file(), memory);
-            let window = self.start(Setup { pinned_to, granted: None })?;
-            let pace = self.plan.pace(self.index, self.shared.clock);
-            let worker = Worker::new(self.shared, &mut engine, self.source, depth, window);
-            Some(worker.with_ledger(ledger).with_pace(pace).run())
+            self.work(&mut engine, Setup { pinned_to, granted: None }, ledger)
         }
+    }
+
+    /// Reports, waits for the start, and works.
+    fn work(&self, engine: &mut impl Engine, setup: Setup, ledger: Option<Ledger>) -> Option<Tally> {
+        let window = self.start(setup)?;
+        let pace = self.plan.pace(self.index, self.shared.clock);
+        let worker = Worker::new(self.shared, engine, self.source.clone(), self.plan.depth, window);
+        Some(worker.with_ledger(ledger).with_pace(pace).run())
     }
 
     fn start(&self, setup: Setup) -> Option<Window> {

@@ -12,10 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::buffer::Buffer;
 use super::control::{Control, EndOfRun, Phase};
+use super::engine::{Op, Request};
 use super::error::LoadError;
+use super::failure::RunFailure;
 use super::measurement::Latency;
 use super::random::Random;
 use super::stats::SAMPLE;
+use super::streak::Streak;
 use super::target::Target;
 use crate::units::{Bytes, BytesPerSec, Nanos};
 
@@ -99,6 +102,9 @@ pub struct Scan {
     /// Why the scan ended before its last sample, when it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<String>,
+    /// What ended the scan, when it was neither its time nor a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunFailure>,
 }
 
 impl Scan {
@@ -122,7 +128,7 @@ impl Scan {
         Some(Nanos::new(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
-    /// The access times as latencies. With few samples a high percentile is the slowest access.
+    /// The access times as latencies.
     pub fn access_latency(&self) -> Latency {
         let mut times: Vec<Nanos> = self.accesses.iter().map(|access| access.latency_ns).collect();
         times.sort_unstable();
@@ -134,12 +140,10 @@ impl Scan {
             count: times.len() as u64,
             min: of(0.0),
             mean: self.mean_access().unwrap_or_default(),
-            p50: of(0.5),
-            p99: of(0.99),
-            p999: of(0.999),
             max: of(1.0),
             ..Latency::default()
         }
+        .with_percentiles(of)
     }
 
     fn note_error(&mut self, offset: u64, error: &io::Error) {
@@ -147,6 +151,11 @@ impl Scan {
         if self.first_error.is_none() {
             self.first_error = Some(format!("{error} at offset {offset}"));
         }
+    }
+
+    /// Reads that ended well.
+    fn good(&self) -> u64 {
+        (self.rates.len() + self.accesses.len()) as u64
     }
 }
 
@@ -176,53 +185,64 @@ pub fn scan(
     control.enter(Phase::Measuring);
     let begin = Instant::now();
     let mut scan = Scan::default();
-    let is_over = || control.is_stopped() || begin.elapsed() >= limit;
+    let mut streak = Streak::default();
+    let is_over = |streak: &Streak| control.is_stopped() || streak.is_failure() || begin.elapsed() >= limit;
     for offset in plan.positions(target.size()) {
-        if is_over() {
+        if is_over(&streak) {
             break;
         }
-        sample(target, buffer.bytes(), offset, &mut scan);
+        note(&mut streak, offset, length, sample(target, buffer.bytes(), offset, &mut scan));
         control.add_bytes(length, begin.elapsed().as_nanos() as u64 / SAMPLE.get());
     }
     let mut random = Random::seeded(seed);
     let page = buffer.bytes().get_mut(..PAGE as usize).unwrap_or_default();
     for _ in 0..plan.seeks {
-        if is_over() {
+        if is_over(&streak) {
             break;
         }
-        access(target, page, random.below(target.size().get() / PAGE) * PAGE, &mut scan);
+        let offset = random.below(target.size().get() / PAGE) * PAGE;
+        note(&mut streak, offset, PAGE, access(target, page, offset, &mut scan));
     }
-    if control.is_stopped() {
-        scan.cut_short = Some("interrupted".to_owned());
-    } else if (scan.rates.len() as u64 + scan.accesses.len() as u64 + scan.errors)
-        < u64::from(plan.samples) + u64::from(plan.seeks)
+    if streak.is_failure()
+        && let Some(failure) = streak.failure()
     {
+        scan.cut_short = Some(failure.detail.clone());
+        scan.failure = Some(RunFailure { after_ios: scan.good(), ..failure });
+    } else if control.is_stopped() {
+        scan.cut_short = Some("interrupted".to_owned());
+    } else if (scan.good() + scan.errors) < u64::from(plan.samples) + u64::from(plan.seeks) {
         scan.cut_short = Some("the time was up".to_owned());
     }
     Ok(scan)
 }
 
-fn sample(target: &Target, buffer: &mut [u8], offset: u64, scan: &mut Scan) {
-    let begin = Instant::now();
-    match target.file().read_exact_at(buffer, offset) {
-        Ok(()) => {
-            let (took, bytes) = (begin.elapsed(), Bytes::new(buffer.len() as u64));
-            scan.rates.push(RateSample { offset: Bytes::new(offset), bytes_per_second: bytes.per(took) });
-            scan.bytes = scan.bytes + bytes;
-            scan.elapsed_ns = Nanos::new(scan.elapsed_ns.get().saturating_add(Nanos::from(took).get()));
+/// Notes how a read of `length` bytes ended.
+fn note(streak: &mut Streak, offset: u64, length: u64, ended: io::Result<()>) {
+    match ended {
+        Ok(()) => streak.end(),
+        Err(error) => {
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            let result = error.raw_os_error().map_or(0, i32::saturating_neg);
+            streak.add(RunFailure::of_io(result, Request { op: Op::Read, offset, length }));
         }
-        Err(error) => scan.note_error(offset, &error),
     }
 }
 
-fn access(target: &Target, page: &mut [u8], offset: u64, scan: &mut Scan) {
+fn sample(target: &Target, buffer: &mut [u8], offset: u64, scan: &mut Scan) -> io::Result<()> {
     let begin = Instant::now();
-    match target.file().read_exact_at(page, offset) {
-        Ok(()) => scan
-            .accesses
-            .push(AccessSample { offset: Bytes::new(offset), latency_ns: begin.elapsed().into() }),
-        Err(error) => scan.note_error(offset, &error),
-    }
+    target.file().read_exact_at(buffer, offset).inspect_err(|error| scan.note_error(offset, error))?;
+    let (took, bytes) = (begin.elapsed(), Bytes::new(buffer.len() as u64));
+    scan.rates.push(RateSample { offset: Bytes::new(offset), bytes_per_second: bytes.per(took) });
+    scan.bytes = scan.bytes + bytes;
+    scan.elapsed_ns = Nanos::new(scan.elapsed_ns.get().saturating_add(Nanos::from(took).get()));
+    Ok(())
+}
+
+fn access(target: &Target, page: &mut [u8], offset: u64, scan: &mut Scan) -> io::Result<()> {
+    let begin = Instant::now();
+    target.file().read_exact_at(page, offset).inspect_err(|error| scan.note_error(offset, error))?;
+    scan.accesses.push(AccessSample { offset: Bytes::new(offset), latency_ns: begin.elapsed().into() });
+    Ok(())
 }
 
 #[cfg(test)]
@@ -296,7 +316,7 @@ mod tests {
         let access = |ns| AccessSample { offset: Bytes::new(0), latency_ns: Nanos::new(ns) };
         let scan = Scan {
             rates: vec![rate(100.0), rate(400.0), rate(200.0), rate(150.0), rate(150.0)],
-            accesses: vec![access(100), access(300)],
+            accesses: [100, 300, 300, 100, 200].map(access).into(),
             ..Scan::default()
         };
         assert_eq!(scan.mean_rate(), Some(BytesPerSec::from_mb(200.0)));
@@ -304,7 +324,8 @@ mod tests {
         assert_eq!(scan.rate_at(0.0), Some(BytesPerSec::from_mb(100.0)));
         assert_eq!(scan.mean_access(), Some(Nanos::new(200)));
         let latency = scan.access_latency();
-        assert_eq!((latency.count, latency.p50, latency.max), (2, Nanos::new(100), Nanos::new(300)));
+        assert_eq!((latency.count, latency.p50, latency.max), (5, Some(Nanos::new(200)), Nanos::new(300)));
+        assert_eq!(latency.p90, None);
         assert_eq!((Scan::default().mean_rate(), Scan::default().mean_access()), (None, None));
     }
 

@@ -1,4 +1,4 @@
-//! The scratch file: the only thing that narrows ever writes to.
+//! The scratch file: what narrows writes to unless a device was named and permitted.
 //!
 //! The file has no name (`O_TMPFILE`), or loses it right after it was made, so nothing is left behind however the
 //! process ends; a process that is killed between the two leaves an empty file, which the next run removes. It is made by
@@ -9,9 +9,9 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::fcntl::{OFlag, openat};
 use nix::libc;
@@ -19,19 +19,12 @@ use nix::sys::stat::Mode;
 use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use super::buffer::Buffer;
 use super::error::LoadError;
+use super::fill::{Fill, Filling};
 use super::leftover::{scratch_name, sweep};
-use super::random::Random;
-use super::target::{Target, drop_direct};
+use super::target::Target;
 use crate::units::Bytes;
 
-/// Bytes in one write: large enough for the full rate of most devices at depth 1.
-const CHUNK: u64 = 4 << 20;
-/// Bytes after which the writes are made durable.
-const SYNC_EVERY: u64 = 8 * CHUNK;
-/// Every block of this size differs from every other, so that no deduplication shrinks the file.
-const DISTINCT: usize = 4096;
 /// Below this a file fits into the caches of drives and is read in a few milliseconds.
 const MINIMUM: Bytes = Bytes::from_mib(64);
 
@@ -46,11 +39,13 @@ pub struct ScratchOptions {
     pub time: Option<Duration>,
     /// Decides the contents.
     pub seed: u64,
+    /// So many percent of each 4 KiB are zeros, the rest is incompressible.
+    pub compressible_percent: u8,
 }
 
 impl Default for ScratchOptions {
     fn default() -> Self {
-        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0 }
+        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0, compressible_percent: 0 }
     }
 }
 
@@ -78,14 +73,19 @@ impl ScratchFile {
             OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(dir).map_err(failed)?;
         let size = fitting_size(dir, &parent, size, options)?;
         let (file, direct) = open_nameless(&parent).map_err(failed)?;
-        let mut fill = Fill { dir, file: &file, direct, random: Random::seeded(options.seed), options };
-        let written = fill.write(size, progress)?;
+        let filling = Filling {
+            time: options.time.map(|time| (time, options.minimum)),
+            seed: options.seed,
+            compressible_percent: options.compressible_percent,
+        };
+        let filled =
+            Fill::new("write the scratch file in", dir, &file, direct).write(0, size, &filling, progress)?;
+        let written = if filled.is_full { end_early(dir, &file, filled.written)? } else { filled.written };
         if written < options.minimum.get() {
             return Err(no_space(dir, &parent, options));
         }
-        let direct = fill.direct;
         file.sync_data().map_err(|error| LoadError::io("write the scratch file in", dir, error))?;
-        Ok(Self { target: Target::scratch(dir, file, direct)? })
+        Ok(Self { target: Target::scratch(dir, file, filled.direct)? })
     }
 
     /// The file as a target of runs.
@@ -175,91 +175,29 @@ fn open_and_unlink(parent: &File, direct: OFlag) -> nix::Result<File> {
     opened.map(File::from)
 }
 
-/// The work of filling a file.
-struct Fill<'a> {
-    dir: &'a Path,
-    file: &'a File,
-    direct: bool,
-    random: Random,
-    options: &'a ScratchOptions,
-}
-
-impl Fill<'_> {
-    /// Writes `size` bytes and returns how many fit, a whole number of MiB if not all did.
-    fn write(
-        &mut self,
-        size: u64,
-        progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
-    ) -> Result<u64, LoadError> {
-        let mut buffer = Buffer::new(CHUNK as usize)
-            .map_err(|source| LoadError::Memory { bytes: Bytes::new(CHUNK), source })?;
-        let begin = Instant::now();
-        let mut at = 0;
-        while at < size {
-            if self.is_late(begin, at) {
-                return Ok(at);
-            }
-            if progress(Bytes::new(at), Bytes::new(size)).is_break() {
-                return Err(LoadError::Interrupted);
-            }
-            let length = CHUNK.min(size - at);
-            let chunk = buffer.bytes().get_mut(..length as usize).unwrap_or_default();
-            self.random.fill(chunk);
-            for (index, block) in (at / DISTINCT as u64..).zip(chunk.chunks_exact_mut(DISTINCT)) {
-                block[..8].copy_from_slice(&index.to_le_bytes());
-            }
-            match self.write_chunk(chunk, at) {
-                Ok(()) => at += length,
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) => {
-                    return self.end_early(at);
-                }
-                Err(error) => return Err(LoadError::io("write the scratch file in", self.dir, error)),
-            }
-        }
-        let _ = progress(Bytes::new(size), Bytes::new(size));
-        Ok(size)
-    }
-
-    /// Whether the time is up for a file that is large enough.
-    fn is_late(&self, begin: Instant, written: u64) -> bool {
-        written >= self.options.minimum.get() && self.options.time.is_some_and(|time| begin.elapsed() >= time)
-    }
-
-    /// Writes one chunk, through the page cache from then on if the file system refuses direct writes.
-    fn write_chunk(&mut self, chunk: &[u8], at: u64) -> io::Result<()> {
-        match self.file.write_all_at(chunk, at) {
-            Err(error) if self.direct && error.raw_os_error() == Some(libc::EINVAL) => {
-                drop_direct(self.file)?;
-                self.direct = false;
-                self.file.write_all_at(chunk, at)?;
-            }
-            written => written?,
-        }
-        // Otherwise the page cache takes everything at once, and the time goes into one long sync at the end. (A file
-        // system may accept O_DIRECT and use the page cache all the same.)
-        if (at + chunk.len() as u64).is_multiple_of(SYNC_EVERY) { self.file.sync_data() } else { Ok(()) }
-    }
-
-    /// The disk or the quota is full although there seemed to be room: keeps the whole MiB that were written, less one
-    /// so that the file system can still write its own data.
-    fn end_early(&self, written: u64) -> Result<u64, LoadError> {
-        let kept = (written >> 20).saturating_sub(1) << 20;
-        self.file
-            .set_len(kept)
-            .map_err(|error| LoadError::io("shorten the scratch file in", self.dir, error))?;
-        Ok(kept)
-    }
+/// The disk or the quota is full although there seemed to be room: keeps the whole MiB that were written, less one so
+/// that the file system can still write its own data.
+fn end_early(dir: &Path, file: &File, written: u64) -> Result<u64, LoadError> {
+    let kept = (written >> 20).saturating_sub(1) << 20;
+    file.set_len(kept).map_err(|error| LoadError::io("shorten the scratch file in", dir, error))?;
+    Ok(kept)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::target::drop_direct;
     use std::collections::HashSet;
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{FileExt, MetadataExt};
 
-    const SMALL: ScratchOptions =
-        ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::new(4096), time: None, seed: 1 };
+    const SMALL: ScratchOptions = ScratchOptions {
+        reserve: Some(Bytes::new(0)),
+        minimum: Bytes::new(4096),
+        time: None,
+        seed: 1,
+        compressible_percent: 0,
+    };
 
     fn go(_: Bytes, _: Bytes) -> ControlFlow<()> {
         ControlFlow::Continue(())

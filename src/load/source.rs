@@ -5,24 +5,30 @@ use super::offsets::Offsets;
 use super::random::Random;
 use super::workload::{SyncKind, Workload};
 
-/// Reads, writes, or so many of each.
+/// Reads, writes, trims, or so many of each.
 #[derive(Debug, Clone)]
 enum Mix {
     Only(Op),
-    /// A write when a random number is below the bound of 100.
-    Both {
-        write_percent: u64,
+    /// A random number of 100 decides: below the first bound a write, below the second a trim, else a read.
+    Drawn {
+        writes_below: u64,
+        trims_below: u64,
         random: Random,
     },
 }
 
 impl Mix {
     fn new(workload: &Workload, seed: u64) -> Self {
-        match workload.write_percent {
-            0 => Self::Only(Op::Read),
-            100.. => Self::Only(Op::Write),
+        match (workload.write_percent, workload.trim_percent) {
+            (0, 0) => Self::Only(Op::Read),
+            (100.., _) => Self::Only(Op::Write),
+            (_, 100..) => Self::Only(Op::Discard),
             // Not the sequence of the offsets, so that no offset is always written.
-            percent => Self::Both { write_percent: percent.into(), random: Random::seeded(!seed) },
+            (writes, trims) => Self::Drawn {
+                writes_below: writes.into(),
+                trims_below: u64::from(writes) + u64::from(trims),
+                random: Random::seeded(!seed),
+            },
         }
     }
 
@@ -30,13 +36,11 @@ impl Mix {
     fn next(&mut self) -> Op {
         match self {
             Self::Only(op) => *op,
-            Self::Both { write_percent, random } => {
-                if random.below(100) < *write_percent {
-                    Op::Write
-                } else {
-                    Op::Read
-                }
-            }
+            Self::Drawn { writes_below, trims_below, random } => match random.below(100) {
+                draw if draw < *writes_below => Op::Write,
+                draw if draw < *trims_below => Op::Discard,
+                _ => Op::Read,
+            },
         }
     }
 }
@@ -88,7 +92,7 @@ struct Cadence {
     writes: u32,
 }
 
-/// An endless sequence of I/Os.
+/// A sequence of I/Os, endless unless all of them trim.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     streams: Vec<Offsets>,
@@ -99,6 +103,8 @@ pub(super) struct Source {
     cadence: Option<Cadence>,
     /// Bytes of a block, the smallest I/O.
     unit: u32,
+    /// Blocks that may still be visited, where that is limited: what was trimmed once is not there to be trimmed again.
+    left: Option<u64>,
 }
 
 impl Source {
@@ -114,7 +120,14 @@ impl Source {
             writes: 0,
         });
         let sizes = Sizes::new(workload, unit.into(), seed);
-        Self { streams, turn: 0, mix: Mix::new(workload, seed), sizes, cadence, unit }
+        Self { streams, turn: 0, mix: Mix::new(workload, seed), sizes, cadence, unit, left: None }
+    }
+
+    /// Ends the sequence after so many blocks if all of its I/Os trim.
+    pub(super) fn limit_trims(&mut self, blocks: u64) {
+        if matches!(self.mix, Mix::Only(Op::Discard)) {
+            self.left = Some(blocks);
+        }
     }
 
     /// The first byte that it visits, and the one after the last.
@@ -126,13 +139,22 @@ impl Source {
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
     }
 
-    /// The next I/O; `None` when there is no stream.
+    /// The next I/O; `None` when there is no stream, or nothing left to trim.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Request> {
         if let Some(sync) = self.due_sync() {
             return Some(sync);
         }
         let blocks = self.sizes.next();
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(blocks) {
+                Some(rest) => *left = rest,
+                None => {
+                    *left = 0;
+                    return None;
+                }
+            }
+        }
         let stream = self.streams.get_mut(self.turn)?;
         let offset = stream.next(blocks);
         self.turn = if self.turn + 1 < self.streams.len() { self.turn + 1 } else { 0 };
@@ -141,6 +163,12 @@ impl Source {
             cadence.writes += u32::from(op == Op::Write);
         }
         Some(Request { op, offset, length: blocks as u32 * self.unit })
+    }
+
+    /// Whether nothing is left to do.
+    #[inline]
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.left == Some(0)
     }
 
     fn due_sync(&mut self) -> Option<Request> {

@@ -1,8 +1,10 @@
 //! What one worker counted, and how the counts of several become one measurement.
 
 use super::engine::Op;
+use super::failure::RunFailure;
 use super::histogram::Histogram;
 use super::ledger::Ledger;
+use super::parts::Parts;
 use super::slot::Flight;
 use super::slowest::{Slow, Slowest};
 
@@ -53,15 +55,23 @@ pub(super) struct OpTally {
     pub(super) slowest: Slowest,
     /// The bytes that they moved.
     pub(super) bytes: u64,
+    /// Their latencies by parts of the window.
+    pub(super) parts: Parts,
 }
 
 impl OpTally {
     fn new() -> Self {
-        Self { latencies: Histogram::new(), slowest: Slowest::default(), bytes: 0 }
+        Self { latencies: Histogram::new(), slowest: Slowest::default(), bytes: 0, parts: Parts::new() }
     }
 
-    /// Adds the counts of another.
+    /// Goes on to another sample of the series.
+    fn enter(&mut self, sample: u64) {
+        self.parts.enter(sample, &self.latencies);
+    }
+
+    /// Adds the counts of another. Both are complete: what is recorded from now on is in no part.
     pub(super) fn merge(&mut self, other: &Self) {
+        self.parts.merge(&other.parts);
         self.latencies.merge(&other.latencies);
         self.slowest.merge(&other.slowest);
         self.bytes += other.bytes;
@@ -76,16 +86,26 @@ pub(super) struct Tally {
     pub(super) reads: OpTally,
     /// Writes that ended well in the window.
     pub(super) writes: OpTally,
+    /// Trims that ended well in the window.
+    pub(super) discards: OpTally,
     /// Syncs that ended well in the window; they move no bytes.
     pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
+    /// The bucket of the window that is not over.
+    bucket: u64,
+    /// When bytes were last added to the series.
+    last: u64,
     /// What was written where, of each worker that keeps a ledger.
     pub(super) ledgers: Vec<Ledger>,
     /// Failed I/Os, warm-up included.
     pub(super) errors: u64,
     /// The first failure, with its time.
     first_error: Option<(u64, String)>,
+    /// I/Os and syncs that ended well, warm-up included.
+    pub(super) good: u64,
+    /// What ended the run, when it was a failure.
+    pub(super) failure: Option<RunFailure>,
     /// I/Os and syncs that ended well in the window, counted apart from their latencies.
     pub(super) completed: u64,
     /// The I/Os in flight, summed over all ticks of the window.
@@ -109,11 +129,16 @@ impl Tally {
             window,
             reads: OpTally::new(),
             writes: OpTally::new(),
+            discards: OpTally::new(),
             syncs: OpTally::new(),
             ledgers: Vec::new(),
             series: vec![0; window.buckets()],
+            bucket: 0,
+            last: window.start,
             errors: 0,
             first_error: None,
+            good: 0,
+            failure: None,
             completed: 0,
             flight_ticks: 0,
             unsent: 0,
@@ -131,6 +156,7 @@ impl Tally {
         let kind = match flight.request.op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
+            Op::Discard => &mut self.discards,
             Op::Fsync | Op::Fdatasync => &mut self.syncs,
         };
         kind.latencies.record(ticks);
@@ -138,20 +164,68 @@ impl Tally {
         kind.bytes += u64::from(flight.request.length);
     }
 
-    /// Counts the bytes of I/Os that ended well at `now`, in the window, in the series.
+    /// Counts the bytes of I/Os that ended well at `now`, in the window, in the series. Where a bucket ended since the
+    /// last time, they are shared among the buckets by time, and the shares are returned with their buckets: an I/O that
+    /// ends right after a bucket moved its bytes in it. At a steady rate of few large I/Os the series would otherwise be
+    /// mostly rounding.
     #[inline]
-    pub(super) fn add_to_series(&mut self, moved: u64, now: u64) {
+    pub(super) fn add_to_series(&mut self, moved: u64, now: u64) -> Option<Vec<(u64, u64)>> {
         let bucket = now.saturating_sub(self.window.start) / self.window.bucket.max(1);
+        if bucket != self.bucket {
+            return Some(self.cross(moved, now, bucket));
+        }
+        self.last = now;
         if let Some(bytes) = self.series.get_mut(bucket as usize) {
             *bytes += moved;
         }
+        None
     }
 
-    /// Reads and writes together.
-    pub(super) fn both(&self) -> OpTally {
-        let mut both = self.reads.clone();
-        both.merge(&self.writes);
-        both
+    #[cold]
+    fn cross(&mut self, moved: u64, now: u64, bucket: u64) -> Vec<(u64, u64)> {
+        let (start, length) = (self.window.start, self.window.bucket);
+        let span = u128::from(now.saturating_sub(self.last).max(1));
+        let mut left = moved;
+        let mut shares: Vec<(u64, u64)> = (self.bucket..bucket)
+            .map(|before| {
+                let begin = start.saturating_add(before.saturating_mul(length)).max(self.last);
+                let end = start.saturating_add((before + 1).saturating_mul(length));
+                let share = u128::from(moved) * u128::from(end.saturating_sub(begin)) / span;
+                let share = u64::try_from(share).unwrap_or(left).min(left);
+                left -= share;
+                (before, share)
+            })
+            .collect();
+        shares.push((bucket, left));
+        for (bucket, share) in &shares {
+            if let Some(bytes) = self.series.get_mut(*bucket as usize) {
+                *bytes += share;
+            }
+        }
+        self.last = now;
+        self.enter(bucket);
+        shares
+    }
+
+    #[cold]
+    fn enter(&mut self, bucket: u64) {
+        self.bucket = bucket;
+        for kind in [&mut self.reads, &mut self.writes, &mut self.discards, &mut self.syncs] {
+            kind.enter(bucket);
+        }
+    }
+
+    /// Counts the bucket that is not over in the parts of the window, too, when nothing more is recorded.
+    pub(super) fn complete(&mut self) {
+        self.enter(self.bucket);
+    }
+
+    /// Reads, writes and trims together.
+    pub(super) fn all(&self) -> OpTally {
+        let mut all = self.reads.clone();
+        all.merge(&self.writes);
+        all.merge(&self.discards);
+        all
     }
 
     /// Counts an I/O that was seen to have failed at `now`.
@@ -166,9 +240,12 @@ impl Tally {
     }
 
     /// Adds the counts of another worker over the same window.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, mut other: Self) {
+        self.complete();
+        other.complete();
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
+        self.discards.merge(&other.discards);
         self.syncs.merge(&other.syncs);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
@@ -176,6 +253,8 @@ impl Tally {
         self.ledgers.extend(other.ledgers);
         self.errors += other.errors;
         self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
+        self.good += other.good;
+        self.failure = self.failure.take().or(other.failure);
         self.cut_short = self.cut_short.take().or(other.cut_short);
         self.stopped = self.stopped.max(other.stopped);
         self.effort.user_seconds += other.effort.user_seconds;
@@ -188,9 +267,19 @@ impl Tally {
         self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);
     }
 
+    /// How many buckets were begun in the time that was measured.
+    pub(super) fn begun_buckets(&self) -> u64 {
+        self.elapsed().div_ceil(self.window.bucket.max(1))
+    }
+
     /// The ticks that were measured: the whole window, or less of it when the run was cut short.
     pub(super) fn elapsed(&self) -> u64 {
         self.stopped.min(self.window.end).saturating_sub(self.window.start)
+    }
+
+    /// The ticks in each bucket.
+    pub(super) fn bucket_ticks(&self) -> u64 {
+        self.window.bucket
     }
 
     /// When the window began.
@@ -227,17 +316,33 @@ mod tests {
     #[test]
     fn the_unfinished_last_bucket_counts_in_the_bytes_and_not_in_the_series() {
         let tally = at(&[1000, 1099, 1100, 1349], 1360);
-        assert_eq!(tally.both().bytes, 4 * 4096);
+        assert_eq!(tally.all().bytes, 4 * 4096);
         assert_eq!(tally.elapsed(), 350);
-        assert_eq!(tally.full_buckets(), [2 * 4096, 4096, 0]);
+        // The third I/O ended with the first bucket. The last had 249 ticks since then, 100 each in the second and third.
+        assert_eq!(tally.full_buckets(), [3 * 4096, 1644, 1644]);
     }
 
     #[test]
     fn a_run_that_was_cut_short_has_only_its_full_buckets() {
         let tally = at(&[1000, 1150], 1199);
-        assert_eq!((tally.elapsed(), tally.full_buckets()), (199, &[4096][..]));
+        // Two thirds of the 150 ticks of the second I/O lie in the first bucket.
+        assert_eq!((tally.elapsed(), tally.full_buckets()), (199, &[4096 + 2730][..]));
         let stopped_in_warm_up = at(&[], 990);
         assert_eq!((stopped_in_warm_up.elapsed(), stopped_in_warm_up.full_buckets().len()), (0, 0));
+    }
+
+    #[test]
+    fn a_steady_rate_of_large_ios_is_steady_in_the_series() {
+        // An I/O in 30 ticks: 3 or 4 of them end in each bucket of 100.
+        let mut tally = Tally::new(Window { start: 0, end: 3000, bucket: 100 });
+        let mut shared = 0;
+        for end in (30..3000).step_by(30) {
+            let shares = tally.add_to_series(3000, end).unwrap_or_else(|| vec![(0, 3000)]);
+            shared += shares.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        }
+        tally.stopped = 2970;
+        assert!(tally.full_buckets().iter().all(|bytes| (9_999..=10_001).contains(bytes)), "{tally:?}");
+        assert_eq!(shared, 99 * 3000);
     }
 
     #[test]
@@ -255,9 +360,24 @@ mod tests {
         tally.record(Flight { start: 1000, request }, 1070);
         assert_eq!((tally.reads.latencies.count(), tally.reads.bytes), (2, 8192));
         assert_eq!((tally.writes.latencies.max(), tally.writes.bytes), (Some(70), 512));
-        let both = tally.both();
-        assert_eq!((both.latencies.count(), both.bytes), (3, 8704));
-        assert_eq!(both.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
+        let all = tally.all();
+        assert_eq!((all.latencies.count(), all.bytes), (3, 8704));
+        assert_eq!(all.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
+    }
+
+    #[test]
+    fn the_parts_of_the_window_hold_every_latency() {
+        let mut tally = at(&[1000, 1099, 1100, 1349], 1360);
+        tally.complete();
+        let counts: Vec<u64> =
+            tally.reads.parts.tenths(tally.begun_buckets()).iter().map(|part| part.counts.count()).collect();
+        // 350 ticks are four buckets. What shows that one is over still counts in it: 1100 in the first, and the I/O of
+        // 1349, which was in flight since the second, there.
+        assert_eq!(counts, [3, 1, 0, 0]);
+        let mut twice = tally.clone();
+        twice.merge(tally);
+        let both = twice.all().parts.tenths(4);
+        assert_eq!(both.iter().map(|part| part.counts.count()).collect::<Vec<_>>(), [6, 2, 0, 0]);
     }
 
     #[test]
@@ -270,9 +390,9 @@ mod tests {
         b.busiest_cpu_seconds = 0.5;
         b.effort.enters = 3;
         a.merge(b);
-        assert_eq!((a.both().bytes, a.both().latencies.count(), a.errors), (3 * 4096, 3, 3));
+        assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
         assert_eq!(a.first_error().as_deref(), Some("b failed"));
-        assert_eq!(a.full_buckets(), [2 * 4096, 0, 4096]);
+        assert_eq!(a.full_buckets(), [2 * 4096 + 2048, 2048, 0]);
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
     }
 }

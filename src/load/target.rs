@@ -1,4 +1,5 @@
-//! What is read: a block device or a file, opened read-only and past the page cache where that is possible.
+//! What is measured: a block device or a file, opened read-only and past the page cache where that is possible, or what
+//! the scratch file and the guard have opened for writing.
 
 #![expect(clippy::disallowed_methods, reason = "opening what is measured is this file's job")]
 
@@ -13,6 +14,7 @@ use nix::libc;
 
 use super::buffer::Buffer;
 use super::error::LoadError;
+use super::guard::EDGE;
 use super::measurement::Access;
 pub use super::workload::Region;
 use crate::units::Bytes;
@@ -33,9 +35,11 @@ pub enum Kind {
     File,
     /// A scratch file that narrows made.
     Scratch,
+    /// A block device that the guard gave a permit for, of which the first and the last MiB are never written.
+    Owned,
 }
 
-/// Something opened for a run. Runs only ever read it.
+/// Something opened for a run. Only scratch files and permitted devices are ever written.
 ///
 /// A file system may accept `O_DIRECT` and still go through the page cache (ext4 with `data=journal`, FUSE, tmpfs since
 /// Linux 6.6, compressed btrfs). That cannot be seen from here; it shows when the bytes read are compared with the
@@ -93,6 +97,21 @@ impl Target {
     /// A scratch file that was just filled.
     pub(super) fn scratch(path: &Path, file: File, direct: bool) -> Result<Self, LoadError> {
         Self::probed(path, file, Kind::Scratch, direct)
+    }
+
+    /// A device that may be written, of which runs visit `region`.
+    pub(super) fn owned(path: &Path, file: File, region: Region) -> Result<Self, LoadError> {
+        Ok(Self::probed(path, file, Kind::Owned, true)?.with_region(region))
+    }
+
+    /// Whether runs may change the bytes from `start` to `end`.
+    pub(super) fn may_change(&self, start: u64, end: u64) -> bool {
+        let within = |first: u64, last: u64| first <= start && end <= last;
+        match self.kind {
+            Kind::Scratch => within(0, self.size.get()),
+            Kind::Owned => within(EDGE.get(), self.size.saturating_sub(EDGE).get()),
+            Kind::Device { .. } | Kind::File => false,
+        }
     }
 
     fn probed(path: &Path, mut file: File, kind: Kind, direct: bool) -> Result<Self, LoadError> {

@@ -191,8 +191,13 @@ mod tests {
     use std::ops::ControlFlow;
 
     fn scratch() -> Target {
-        let options =
-            ScratchOptions { reserve: Some(Bytes::new(0)), minimum: Bytes::new(4096), time: None, seed: 1 };
+        let options = ScratchOptions {
+            reserve: Some(Bytes::new(0)),
+            minimum: Bytes::new(4096),
+            time: None,
+            seed: 1,
+            compressible_percent: 0,
+        };
         let go = &mut |_, _| ControlFlow::Continue(());
         let directory = std::env::temp_dir();
         ScratchFile::create(&directory, Bytes::from_mib(4), &options, go).unwrap().into_target()
@@ -205,7 +210,8 @@ mod tests {
 
     fn written(target: &Target, workload: &Workload, options: &RunOptions) -> WriteLog {
         let (measurement, log) = run_logged(target, workload, options, &Control::default()).unwrap();
-        assert!(measurement.errors == 0 && measurement.writes.count > 0 && log.blocks() > 0);
+        // A busy disk may end nothing within the measured time; what was in flight then is in the log.
+        assert!(measurement.errors == 0 && log.blocks() > 0);
         log
     }
 
@@ -237,6 +243,28 @@ mod tests {
                     assert!(report.is_clean(), "{report:?} {engine:?} {pattern:?} {workers} {streams}");
                     assert_eq!(report.blocks, log.blocks());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn compressible_data_is_stamped_all_the_same_and_is_as_compressible_as_it_says() {
+        for engine in [EngineChoice::Auto, EngineChoice::Psync] {
+            for percent in [50, 100] {
+                let target = scratch();
+                let workload =
+                    Workload { compressible_percent: percent, ..workload(Pattern::Sequential, 100) };
+                let options = RunOptions { engine, ..RunOptions::default() };
+                let log = written(&target, &workload, &options);
+                assert!(check(&target, &log).is_clean(), "{percent} % {engine:?}");
+                let mut block = block(&target, 0);
+                let zeros = block.bytes()[64..].iter().filter(|byte| **byte == 0).count();
+                let least = (4096 * usize::from(percent) / 100).min(4096 - 64);
+                assert!((least..least + 64).contains(&zeros), "{zeros} zeros at {percent} %");
+                let mut damaged = block;
+                damaged.bytes()[4095] ^= 1;
+                target.file().write_all_at(damaged.bytes(), 0).unwrap();
+                assert_eq!(one(&check(&target, &log)).kind, Wrong::Flipped, "a bit among the zeros");
             }
         }
     }

@@ -33,6 +33,14 @@ pub struct Workload {
     /// How many of 100 I/Os are writes: 0 only reads, 100 only writes. Which ones they are is decided at random.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_percent: u8,
+    /// How many of 100 I/Os are trims: they give their blocks back to the file system by punching holes. Writes and trims
+    /// together are 100 at most. With 100 the run ends when as many blocks were trimmed as there are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub trim_percent: u8,
+    /// So many percent of each written block of 4 KiB (or of the smallest I/O) are zeros, the rest is incompressible: a
+    /// device or file system that compresses saves about that much. 0: nothing can be compressed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub compressible_percent: u8,
     /// Which blocks a random workload prefers.
     #[serde(default, skip_serializing_if = "is_default")]
     pub distribution: Distribution,
@@ -194,9 +202,24 @@ impl Workload {
         self.write_percent > 0
     }
 
+    /// Whether some of its I/Os are trims.
+    pub fn trims(&self) -> bool {
+        self.trim_percent > 0
+    }
+
+    /// Whether its I/Os are of more than one kind.
+    pub fn is_mixed(&self) -> bool {
+        [self.reads(), self.writes(), self.trims()].into_iter().filter(|kind| *kind).count() > 1
+    }
+
+    /// Whether it changes what it runs on.
+    pub fn changes(&self) -> bool {
+        self.writes() || self.trims()
+    }
+
     /// Whether some of its I/Os are reads.
     pub fn reads(&self) -> bool {
-        self.write_percent < 100
+        self.write_percent.saturating_add(self.trim_percent) < 100
     }
 }
 

@@ -10,9 +10,11 @@ pub mod block;
 pub mod capture;
 pub mod cipher;
 pub mod cpu;
-mod dm_ioctl;
 pub mod dmi;
 pub mod fact;
+pub mod health;
+mod hex;
+mod ioctl;
 pub mod irq;
 pub mod log;
 pub mod mount;
@@ -33,6 +35,7 @@ use block::BlockDevice;
 use cpu::Cpus;
 use dmi::{Dmi, Slot};
 use fact::Fact;
+use health::DriveHealth;
 use irq::IrqLine;
 use log::LogEvent;
 use mount::Mount;
@@ -75,6 +78,8 @@ pub struct Machine {
     pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
     /// Every ZFS pool that a capture tells of; empty on a live machine, whose kernel does not show their layers.
     pub zfs: Vec<zfs::ZfsPool>,
+    /// What NVMe drives say of themselves, by kernel name (`nvme0n1`); empty until it was asked for.
+    pub health: BTreeMap<String, DriveHealth>,
 }
 
 impl Machine {
@@ -96,6 +101,7 @@ impl Machine {
             log: Vec::new(),
             cipher_benchmarks: Vec::new(),
             zfs: Vec::new(),
+            health: BTreeMap::new(),
         }
     }
 }

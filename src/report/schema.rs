@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::bench::BenchReport;
 use super::bench::sweep::SweepReport;
+use super::copy::{self, CopyReport};
 use super::guard::{self, GuardReport};
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
@@ -18,6 +19,11 @@ pub fn bench() -> Value {
 /// The schema of [`SweepReport`] (JSON Schema, draft 2020-12).
 pub fn sweep() -> Value {
     of::<SweepReport>(super::bench::sweep::SCHEMA, "narrows sweep --json")
+}
+
+/// The schema of [`CopyReport`] (JSON Schema, draft 2020-12).
+pub fn copy() -> Value {
+    of::<CopyReport>(copy::SCHEMA, "narrows copy --json")
 }
 
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).

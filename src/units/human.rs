@@ -1,6 +1,6 @@
 //! The only number formatter: three significant digits, decimal units, the unit always spelled out.
 
-use super::{BitsPerSec, Bytes, BytesPerSec, Nanos};
+use super::{BitsPerSec, Bytes, BytesPerSec, Celsius, Nanos};
 
 /// Three significant digits without trailing zeros after the point: `3.94`, `394`, `39.4`, `4`.
 fn three_digits(value: f64) -> String {
@@ -62,6 +62,11 @@ pub fn bit_rate(rate: BitsPerSec) -> String {
 /// A time span: `85.3 µs`, `12 ms`, `1.5 s`.
 pub fn time(span: Nanos) -> String {
     scaled(span.get() as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs")], "ns")
+}
+
+/// A temperature in whole degrees, which is what drives measure: `38 °C`.
+pub fn temperature(value: Celsius) -> String {
+    format!("{:.0} °C", value.get())
 }
 
 /// A large count: `978 k`, `1.26 M`, `42`.

@@ -9,4 +9,4 @@ pub mod peers;
 mod quantity;
 
 pub use link::{GtPerSec, Lanes};
-pub use quantity::{BitsPerSec, Bytes, BytesPerSec, Iops, Nanos, Sectors512};
+pub use quantity::{BitsPerSec, Bytes, BytesPerSec, Celsius, Iops, Nanos, Sectors512};

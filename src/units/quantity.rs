@@ -239,6 +239,34 @@ impl fmt::Display for Iops {
     }
 }
 
+/// A temperature in degrees Celsius.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Celsius(f64);
+
+impl Celsius {
+    /// `degrees` Celsius.
+    pub const fn new(degrees: f64) -> Self {
+        Self(degrees)
+    }
+
+    /// `kelvins` above absolute zero, as drives tell.
+    pub fn from_kelvin(kelvins: u16) -> Self {
+        Self(f64::from(kelvins) - 273.15)
+    }
+
+    /// The degrees.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Celsius {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&super::human::temperature(*self))
+    }
+}
+
 /// A time span in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

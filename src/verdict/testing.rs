@@ -326,7 +326,13 @@ pub(super) fn run(megabytes: f64) -> Run {
         bytes_per_second: rate,
         ci95: None,
         iops: Iops::new(rate.get() / block.as_f64()),
-        latency: Latency { count: 1000, min: Nanos::new(60_000), mean, p50: mean, ..Latency::default() },
+        latency: Latency {
+            count: 1000,
+            min: Nanos::new(60_000),
+            mean,
+            p50: Some(mean),
+            ..Latency::default()
+        },
         series: vec![rate; 20],
         errors: 0,
         first_error: None,

@@ -70,8 +70,7 @@ fn cached(case: &Case<'_>) -> Option<Vec<Evidence>> {
         0.0
     };
     let part = by_bytes.max(by_rate);
-    let too_fast = measurement.latency.count > 0
-        && measurement.latency.p50 < MEMORY_LATENCY
+    let too_fast = measurement.latency.p50.is_some_and(|median| median < MEMORY_LATENCY)
         && case.leaves().iter().all(|(_, _, device)| device.synthetic.is_none());
     (part < SEEN_BY_DEVICE || too_fast && part < 1.0).then(|| {
         let mut all = vec![Evidence::new("bytes asked for", measurement.bytes, "narrows' own count")];

@@ -11,7 +11,7 @@ use crate::units::Bytes;
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct Common {
-    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset]
+    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset, or what 2 s write, an eighth of it at least]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
@@ -32,8 +32,16 @@ pub struct Common {
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "500ms")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
+
+    /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
+    #[arg(long)]
+    pub poll: bool,
+
+    /// Options of writing.
+    #[command(flatten)]
+    pub writing: Writing,
 
     /// The NUMA node whose processors read and write [default: where the kernel puts them]
     #[arg(long, value_name = "N")]
@@ -52,10 +60,33 @@ pub struct Common {
     pub color: ColorWhen,
 }
 
+/// What both commands are asked about what is written.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct Writing {
+    /// Also write to the device that TARGET names, if it is proven empty and unused (see `narrows guard`)
+    ///
+    /// The first and the last MiB are never written. What the run wrote between them stays there; `blkdiscard` clears it.
+    #[arg(long, requires = "i_own", conflicts_with = "read_only")]
+    pub write: bool,
+
+    /// With --write: the serial number of the device, to show that it is the one that is meant
+    #[arg(long, value_name = "SERIAL", requires = "write")]
+    pub i_own: Option<String>,
+
+    /// The most that may be written in all, the scratch file included; the run ends when the next write would be more
+    /// [default: 256GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_writes: Option<Bytes>,
+
+    /// So much of each written block is zeros, which compressing drives and file systems save [default: 0%]
+    #[arg(long, value_name = "PERCENT", value_parser = part)]
+    pub compressible: Option<u8>,
+}
+
 /// What `bench` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct BenchArgs {
-    /// A directory, mount point or file (tested in a scratch file there), or a device (only read)
+    /// A directory, mount point or file (tested in a scratch file there), or a device (only read, unless --write)
     #[arg(required_unless_present_any = ["list", "resume"])]
     pub target: Option<String>,
 
@@ -76,14 +107,18 @@ pub struct BenchArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the run that FILE keeps: same target, preset and settings
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration"])]
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio
     #[arg(long, value_name = "FILE")]
     pub emit_fio: Option<PathBuf>,
 
-    /// Which engine runs the tests; fio runs each test a second time and shows both
+    /// Write the latencies of the tests as a log of HdrHistogram, for its tools
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub hlog: Option<PathBuf>,
+
+    /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
 
@@ -104,6 +139,8 @@ pub enum EngineName {
     Narrows,
     /// Our own, then the installed fio as a cross-check
     Fio,
+    /// Our own, by NVMe commands past the block layer: reads of a whole drive, as root
+    Passthrough,
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
@@ -135,6 +172,13 @@ fn percent(text: &str) -> Result<f64, String> {
     if (0.1..=50.0).contains(&number) { Ok(number / 100.0) } else { Err(refused()) }
 }
 
+/// Reads `50%` or `50`.
+fn part(text: &str) -> Result<u8, String> {
+    let refused = || format!("`{text}` is not a percentage between 0 and 100, such as 50%");
+    let number: u8 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
+    if number <= 100 { Ok(number) } else { Err(refused()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +208,11 @@ mod tests {
         assert!(bench(&["/srv", "--preset", "nothing"]).unwrap_err().contains("kdiskmark-nvme"));
         assert!(bench(&["/srv", "--save", "a", "--resume", "a"]).is_err());
         assert!(bench(&["/srv", "--precision", "0"]).is_err());
+        assert!(bench(&["/dev/x", "--write"]).is_err(), "without a serial number");
+        assert!(bench(&["/dev/x", "--i-own", "S"]).is_err(), "without --write");
+        assert!(bench(&["/dev/x", "--write", "--i-own", "S", "--read-only"]).is_err());
+        assert!(bench(&["/srv", "--compressible", "101%"]).is_err());
+        assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
     }
 
     #[test]
@@ -181,7 +230,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_size_or_percentage_panics(text in "\\PC{0,30}") {
-            let _ = (size(&text), percent(&text));
+            let _ = (size(&text), percent(&text), part(&text));
         }
     }
 }

@@ -4,28 +4,42 @@
 //! show all.
 
 pub mod args;
+mod asked;
+pub(super) mod failed;
 mod fio;
+mod outcome;
+mod passthrough;
 pub(super) mod place;
 pub(super) mod runner;
 pub(super) mod save;
+pub(super) mod scene;
+pub(super) mod timing;
+pub(super) mod writes;
 
-use std::time::Duration;
+use std::path::Path as FilePath;
+use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common, EngineName};
-use place::Place;
-use runner::{Outcome, Runner, Scene, Timing};
+use outcome::Outcome;
+use place::{Filling, Place};
+use runner::Runner;
 use save::SaveFile;
+use scene::Scene;
+use timing::Timing;
+use writes::Writes;
 
 use super::args::ColorWhen;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::load::measurement::RunFailure;
 use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
 use crate::load::target::Target as Opened;
+use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
-    self, BenchReport, Context, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    self, BenchReport, Context, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
 use crate::report::text::{Colour, Style};
-use crate::units::{Nanos, human};
+use crate::units::{Bytes, Nanos, human};
 use crate::verdict::{self, Subject};
 
 /// Runs the tests and shows what came of them.
@@ -37,17 +51,44 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
     }
-    let (file, kept) = files(args)?;
-    let preset = chosen(args, kept.as_ref())?;
-    let typed = typed(args, kept.as_ref())?;
-    let scene = Scene::read(&typed, args.common.cpu_node)?;
+    let (file, kept) = asked::files(args)?;
+    if let Some(path) = &args.hlog {
+        save::refuse_existing(path)?;
+    }
+    let preset = asked::chosen(args, kept.as_ref())?;
+    let typed = asked::typed(args, kept.as_ref())?;
+    let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.settings.cpu_node);
+    let scene = Scene::read(&typed, node)?;
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
-    let place = Place::of(&scene.subject.path, read_only)?;
-    let runner = Runner::new(&scene, &args.common)?;
+    let place = Place::of(&scene.subject.path, &args.common, read_only)?;
+    asked::check_place(args, &place, kept.as_ref())?;
+    let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
-    let target = place.open(size, &runner)?;
-    let timing = timing(&args.common, preset.stop, kept.as_ref());
+    let context = Context::new(&scene.subject, preset.peer);
+    let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
+    let ceiling = context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second);
+    let writes = match place.filled() {
+        Some(what) => {
+            let loads: Vec<_> = preset.loads().collect();
+            let asked = args.common.writing.max_writes;
+            let writes = Writes::plan(asked, before, size, &loads, ceiling, &timing)?;
+            let writes = writes.on(&scene.subject.path);
+            output::note(&writes.announcement(&what));
+            Some(writes)
+        }
+        None => None,
+    };
+    let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
+    let runner = match args.engine {
+        EngineName::Passthrough => runner.through(&scene, &place)?,
+        EngineName::Narrows | EngineName::Fio => runner,
+    };
+    let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
+    // A run that goes on needs the file as large as it was.
+    let is_asked = kept.is_some() || args.common.size.is_some() || preset.stop != StopRule::Precision;
+    let filling = if is_asked { Filling::Whole } else { Filling::Quick };
+    let target = place.open(size, filling, compressible, &runner)?;
     let bench = Bench {
         args,
         preset: &preset,
@@ -56,11 +97,19 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         place: &place,
         target: &target,
         timing,
+        node,
+        context,
     };
-    let report = bench.all(typed, kept, file.as_ref())?;
+    let mut latencies = Hlog::new(SystemTime::now());
+    let (report, trouble) = bench.all(typed, kept, file.as_ref(), &mut latencies)?;
+    let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
+    let trouble = trouble.or(logged.err());
     drop(runner);
     let text = if args.common.json { json(&report)? } else { bench::render(&report, &style(&args.common)) };
     output::data(&text)?;
+    if let Some(trouble) = trouble {
+        return Err(trouble);
+    }
     Ok(match (report.complete, report.has_doubts()) {
         (false, _) => FAILED,
         (true, true) => FINDINGS,
@@ -68,71 +117,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Where results are kept, and what is there already.
-fn files(args: &BenchArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), Failure> {
-    match (&args.save, &args.resume) {
-        (Some(path), _) => Ok((Some(SaveFile::create(path)?), None)),
-        (None, Some(path)) => {
-            let (file, kept): (_, BenchReport) = SaveFile::load(path)?;
-            if kept.schema != bench::SCHEMA {
-                return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
-            }
-            Ok((Some(file), Some(kept)))
-        }
-        (None, None) => Ok((None, None)),
-    }
-}
-
-/// The preset, with what was asked of it.
-fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Preset, Failure> {
-    let name = kept.map_or(args.preset.as_str(), |kept| kept.preset.name.as_str());
-    let mut preset =
-        preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
-    let mut asked = args.samples.is_some() || args.sample_size.is_some();
-    for test in &mut preset.tests {
-        if let Work::Scan(plan) = &mut test.work {
-            plan.samples = args.samples.unwrap_or(plan.samples);
-            plan.sample_size = args.sample_size.unwrap_or(plan.sample_size);
-            asked = false;
-        }
-    }
-    if asked {
-        return Err(Failure::new(format!("the preset {name} takes no samples"))
-            .hint("--samples and --sample-size belong to --preset disks"));
-    }
-    Ok(preset)
-}
-
-fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<String, Failure> {
-    match (&args.target, kept) {
-        (Some(typed), Some(kept)) if *typed != kept.target.name => {
-            Err(Failure::new(format!("the saved run is of `{}`, not of `{typed}`", kept.target.name))
-                .hint("leave out TARGET to go on with the saved run"))
-        }
-        (Some(typed), _) => Ok(typed.clone()),
-        (None, Some(kept)) => Ok(kept.target.name.clone()),
-        (None, None) => Err(Failure::new("name a target").hint("a directory, a mount point or a device")),
-    }
-}
-
-fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
-    let timing = Timing {
-        stop,
-        precision: common.precision,
-        max_time: common.max_time,
-        fixed: common.duration,
-        warm_up: common.warm_up,
-    };
-    match kept.map(|kept| &kept.settings) {
-        None => timing,
-        Some(kept) => Timing {
-            precision: kept.precision,
-            max_time: kept.max_time_ns.duration(),
-            fixed: kept.duration_ns.map(Nanos::duration),
-            warm_up: kept.warm_up_ns.duration(),
-            ..timing
-        },
-    }
+/// Writes the log of latencies.
+fn write_latencies(path: &FilePath, latencies: &Hlog) -> Result<(), Failure> {
+    save::write_new(path, &latencies.text().map_err(Failure::new)?)
 }
 
 struct Bench<'a> {
@@ -143,18 +130,23 @@ struct Bench<'a> {
     place: &'a Place,
     target: &'a Opened,
     timing: Timing,
+    node: Option<u32>,
+    context: Context,
 }
 
 impl Bench<'_> {
-    /// Runs every test that is not kept yet, and keeps the report after each.
+    /// Runs every test that is not kept yet, and keeps the report after each. What ends that early is beside the report:
+    /// a test that failed, or a report that cannot be kept.
     fn all(
         &self,
         typed: String,
         kept: Option<BenchReport>,
         file: Option<&SaveFile>,
-    ) -> Result<BenchReport, Failure> {
-        let context = Context::new(&self.scene.subject, self.preset.peer);
-        let mut report = kept.unwrap_or_else(|| self.empty(typed, &context));
+        latencies: &mut Hlog,
+    ) -> Result<(BenchReport, Option<Failure>), Failure> {
+        let mut report = kept.unwrap_or_else(|| self.empty(typed));
+        // What ended early is run again.
+        report.results.retain(TestResult::is_whole);
         let tests: Vec<&Test> = self.tests().collect();
         if let Some(path) = &self.args.emit_fio {
             let tests: Vec<Test> = tests.iter().map(|test| (*test).clone()).collect();
@@ -162,7 +154,8 @@ impl Bench<'_> {
                 job::file(self.preset.name, &tests, &self.job_target(), self.job_time(self.timing.longest()));
             save::write_new(path, &text)?;
         }
-        self.keep(file, &report)?;
+        self.keep(file, &mut report)?;
+        let mut trouble = None;
         let all = tests.len();
         for (index, test) in tests.into_iter().enumerate() {
             if report.result(&test.name).is_some() {
@@ -171,26 +164,49 @@ impl Bench<'_> {
             if self.runner.is_stopped() {
                 break;
             }
-            let result = self.one(test, &format!("{}/{all} {}", index + 1, test.name), &context)?;
+            self.runner.progress.test(index, all, &test.name);
+            let result = self.one(test, latencies);
             if result.cut_short.as_deref().is_some_and(|_| self.runner.is_stopped()) {
                 // Half of a test is no result; a resumed run does it again.
                 break;
             }
+            let is_whole = result.is_whole();
             report.results.push(result);
-            self.keep(file, &report)?;
+            trouble = self.keep(file, &mut report).err();
+            if !is_whole || trouble.is_some() {
+                break;
+            }
         }
-        report.complete = self.tests().all(|test| report.result(&test.name).is_some());
-        report.reason = (!report.complete).then(|| {
-            let rest = self.tests().count() - report.results.len();
-            let how =
-                if file.is_some() { "--resume goes on" } else { "with --save FILE a run can be resumed" };
-            format!("interrupted with {rest} tests to go; {how}")
+        self.conclude(file, &mut report);
+        let failed = report.results.iter().find_map(|result| Some((&result.name, result.failed.as_ref()?)));
+        let failed = failed.map(|(name, failed)| {
+            Failure::new(format!("{name} failed: {} ({})", failed.summary, failed.detail)).hint(&failed.hint)
         });
-        self.keep(file, &report)?;
-        Ok(report)
+        let unkept = self.keep(file, &mut report).err();
+        Ok((report, failed.or(trouble).or(unkept)))
     }
 
-    fn keep(&self, file: Option<&SaveFile>, report: &BenchReport) -> Result<(), Failure> {
+    /// Says whether the report is complete, and why not.
+    fn conclude(&self, file: Option<&SaveFile>, report: &mut BenchReport) {
+        let is_done = |test: &&Test| report.result(&test.name).is_some_and(TestResult::is_whole);
+        let rest = self.tests().filter(|test| !is_done(test)).count();
+        report.complete = rest == 0;
+        let how = if file.is_some() { "--resume goes on" } else { "with --save FILE a run can be resumed" };
+        let failed = report.results.iter().find_map(|result| Some((&result.name, result.failed.as_ref()?)));
+        let why = match failed {
+            Some((name, failed)) => format!("{name} failed: {}", failed.summary),
+            None if self.runner.is_over_budget() => {
+                "no more may be written (--max-writes), and a larger --max-writes is needed to go on"
+                    .to_owned()
+            }
+            None if self.runner.is_stopped() => "interrupted".to_owned(),
+            None => "ended early".to_owned(),
+        };
+        report.reason = (rest > 0).then(|| format!("{why}; {rest} tests to go; {how}"));
+    }
+
+    fn keep(&self, file: Option<&SaveFile>, report: &mut BenchReport) -> Result<(), Failure> {
+        report.writes = self.runner.writes().map(Writes::view);
         file.map_or(Ok(()), |file| file.keep(report))
     }
 
@@ -201,59 +217,95 @@ impl Bench<'_> {
 
     /// Why a test cannot be run on the target, if it cannot.
     fn obstacle(&self, test: &Test) -> Option<String> {
+        let needs_files = match &test.work {
+            Work::Load(load) => load.buffered,
+            Work::Scan(_) => true,
+        };
+        if needs_files && self.args.engine == EngineName::Passthrough {
+            return Some("it cannot be run by NVMe commands".to_owned());
+        }
         match self.place.kind() {
-            TargetKind::Device if test.writes() => return Some("a device is only ever read".to_owned()),
+            TargetKind::Device if test.writes() => {
+                return Some("a device is only read, unless --write --i-own SERIAL".to_owned());
+            }
+            TargetKind::OwnedDevice if matches!(test.work, Work::Scan(_)) => {
+                return Some(
+                    "most of an empty device was never written, so it is read from nowhere".to_owned(),
+                );
+            }
+            TargetKind::OwnedDevice if test.trims() => {
+                return Some("only scratch files are trimmed".to_owned());
+            }
             TargetKind::File if test.writes() => return Some("the file is only read".to_owned()),
             _ => {}
         }
-        let (needed, size) = (test.least_size(), self.target.size());
+        let (needed, size) = (test.least_size(), self.target.region().length);
         (needed > size).then(|| {
             let (needed, size) = (human::block_size(needed), human::block_size(size));
             format!("it needs {needed}, and the target has {size}")
         })
     }
 
-    fn empty(&self, typed: String, context: &Context) -> BenchReport {
+    fn empty(&self, typed: String) -> BenchReport {
         let kind = self.place.kind();
         let left_out = |test: &Test| Some(LeftOut { name: test.name.clone(), reason: self.obstacle(test)? });
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
-        let target = TargetView { name: typed, kind, size_bytes: self.target.size() };
+        let target = TargetView { name: typed, kind, size_bytes: self.target.region().length };
         let settings = Settings {
             stop: self.timing.stop,
             precision: self.timing.precision,
             max_time_ns: self.timing.max_time.into(),
             duration_ns: self.timing.fixed.map(Nanos::from),
             warm_up_ns: self.timing.warm_up.into(),
+            scan: self.preset.scan(),
+            cpu_node: self.node,
             reason: self.timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
         };
-        let ceilings = context.ceilings.clone();
+        let ceilings = self.context.ceilings.clone();
         bench::report(&self.scene.machine, target, self.preset, settings, ceilings, left_out)
     }
 
-    fn one(&self, test: &Test, label: &str, context: &Context) -> Result<TestResult, Failure> {
+    /// Runs one test. A failure is in the result.
+    fn one(&self, test: &Test, latencies: &mut Hlog) -> TestResult {
         let command = |time| job::command(test, &self.job_target(), self.job_time(time));
-        let mut result = match &test.work {
+        let context = &self.context;
+        let measured = match &test.work {
             Work::Scan(plan) => {
                 let limit = self.timing.longest();
-                let scan = self.runner.scan(*plan, self.target, limit)?;
-                bench::of_scan(context, test, scan, command(limit))
+                self.runner.scan(*plan, self.target, limit).map(|scan| {
+                    let failed = scan.failure.as_ref().map(|failure| self.failed(failure));
+                    let about = bench::About { fio_command: command(limit), failed, ..Default::default() };
+                    bench::of_scan(context, test, scan, about)
+                })
             }
             Work::Load(load) => {
-                let outcome = self.runner.load(label, load, self.target, &self.timing)?;
-                let subject = self.subject(&outcome);
-                let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
-                let about = bench::About {
-                    fio_command: command(outcome.measurement.elapsed_ns.duration()),
-                    ended: outcome.ended,
-                    rounds: outcome.rounds,
-                };
-                bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
+                self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
+                    latencies.add(&test.name, &outcome.measurement, SystemTime::now());
+                    let subject = self.subject(&outcome);
+                    let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
+                    let about = bench::About {
+                        fio_command: command(outcome.measurement.elapsed_ns.duration()),
+                        ended: outcome.ended,
+                        rounds: outcome.rounds,
+                        failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
+                    };
+                    bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
+                })
             }
         };
-        if self.args.engine == EngineName::Fio && !self.runner.is_stopped() {
-            result.fio = Some(self.with_fio(test, result.elapsed_ns.duration()));
+        let mut result = measured.unwrap_or_else(|error| {
+            let failed = failed::of_error(&error, self.runner.root(), &self.scene.subject.path);
+            let failed = Some(failed).filter(|_| !self.runner.is_over_budget());
+            bench::not_begun(test, &error.to_string(), failed, command(self.timing.longest()))
+        });
+        if self.args.engine == EngineName::Fio && !self.runner.is_stopped() && result.is_whole() {
+            result.fio = Some(self.with_fio(test, &result));
         }
-        Ok(result)
+        result
+    }
+
+    fn failed(&self, failure: &RunFailure) -> FailedView {
+        failed::view(failure, self.runner.root(), &self.scene.subject.path)
     }
 
     /// The path with the runs of one test.
@@ -262,19 +314,36 @@ impl Bench<'_> {
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.
-    fn with_fio(&self, test: &Test, time: Duration) -> bench::FioResult {
+    fn with_fio(&self, test: &Test, ours: &TestResult) -> bench::FioResult {
         let target = JobTarget {
             path: self.target.reopen_path().display().to_string(),
-            size: self.target.size(),
             scratch: false,
+            ..self.job_target()
         };
-        let time = self.job_time(time.max(Duration::from_secs(1)));
+        let time = self.job_time(ours.elapsed_ns.duration().max(Duration::from_secs(1)));
+        // fio cannot be told to stop after so many bytes of a run that is bound by time.
+        let span = (time.run + time.warm_up).as_secs_f64();
+        let rate = ours.write.as_ref().map_or(0.0, |write| write.bytes_per_second.get());
+        let expected = Bytes::new((2.0 * rate * span) as u64);
+        let budget = self.runner.writes().map(Writes::budget).filter(|_| test.writes());
+        if let Some(Err(over)) = budget.map(|budget| budget.announce(expected)) {
+            return bench::FioResult { reason: Some(format!("left out: {over}")), ..Default::default() };
+        }
         self.runner.progress.phase(&format!("fio: {}", test.name), time.run + time.warm_up);
-        job::arguments(test, &target, time).first().map(|arguments| fio::run(arguments)).unwrap_or_default()
+        let Some(arguments) = job::arguments(test, &target, time).into_iter().next() else {
+            return bench::FioResult { reason: Some(job::NO_MIX.to_owned()), ..Default::default() };
+        };
+        let result = fio::run(&arguments);
+        if let (Some(budget), Some(write)) = (budget, &result.write) {
+            let written = Bytes::new((write.bytes_per_second.get() * span) as u64);
+            // Never more than is left, so nothing is refused.
+            let _ = budget.take(written.min(budget.left()));
+        }
+        result
     }
 
     fn job_target(&self) -> JobTarget {
-        self.place.job_target(self.target.size())
+        self.place.job_target(self.target)
     }
 
     const fn job_time(&self, run: Duration) -> JobTime {

@@ -1,16 +1,16 @@
-//! What is opened for a target: a scratch file, or the thing itself for reading.
+//! What is opened for a target: a scratch file, the thing itself for reading, or a device that may be written.
 
-use std::ops::ControlFlow;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::args::{Common, Writing};
 use super::runner::{Runner, failure, seed};
-use crate::cli::Failure;
 use crate::cli::measure::device;
+use crate::cli::{Failure, guard};
 use crate::load::preset::job::JobTarget;
 use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::target::Target as Opened;
+use crate::load::{LoadError, owned};
 use crate::path::{HopSpec, Path, Target};
 use crate::report::bench::TargetKind;
 use crate::units::Bytes;
@@ -19,6 +19,20 @@ use crate::units::Bytes;
 const FIO_SCRATCH: &str = "narrows-fio-scratch";
 /// How long a scratch file may take to write before it stays as large as it is.
 const FILL_TIME: Duration = Duration::from_secs(60);
+/// How long it may take where its size was not asked for and tests stop as soon as their rate is known: writing it would
+/// take longer than they do. A slow drive then has a smaller one, which is still far larger than its cache.
+const QUICK_FILL_TIME: Duration = Duration::from_secs(2);
+/// The least part of a size that was not asked for, as a divisor.
+const LEAST_PART: u64 = 8;
+
+/// How large a scratch file must become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Filling {
+    /// As large as it was asked for, unless it takes a minute.
+    Whole,
+    /// As large as two seconds allow, and an eighth of its size at least.
+    Quick,
+}
 
 /// Where the bytes go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,11 +43,25 @@ pub(in crate::cli) enum Place {
     File(PathBuf),
     /// A scratch file in this directory, read and written.
     Scratch(PathBuf),
+    /// A device that is read and written if the guard permits it.
+    Owned {
+        /// Its kernel name.
+        name: String,
+        /// What the user typed to show that it is meant.
+        own: String,
+    },
 }
 
 impl Place {
     /// The place for a path's target. A file is tested in a scratch file beside it, or read itself if `read_only`.
-    pub(in crate::cli) fn of(path: &Path, read_only: bool) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of(path: &Path, common: &Common, read_only: bool) -> Result<Self, Failure> {
+        if let Writing { write: true, i_own: Some(own), .. } = &common.writing {
+            return match &path.asked {
+                Target::Block(name) => Ok(Self::Owned { name: name.clone(), own: own.clone() }),
+                _ => Err(Failure::new(format!("`{}` is not a block device", path.target))
+                    .hint("leave out --write: directories and files are tested in a scratch file")),
+            };
+        }
         match &path.asked {
             Target::Block(name) => Ok(Self::Device(device(name))),
             Target::Mount { path, .. } => Self::of_file(FilePath::new(path), read_only),
@@ -69,46 +97,86 @@ impl Place {
             Self::Device(_) => TargetKind::Device,
             Self::File(_) => TargetKind::File,
             Self::Scratch(_) => TargetKind::Scratch,
+            Self::Owned { .. } => TargetKind::OwnedDevice,
+        }
+    }
+
+    /// Whether it is filled with data before the tests, and what that is called; `None` when it is only read.
+    pub(in crate::cli) fn filled(&self) -> Option<String> {
+        match self {
+            Self::Device(_) | Self::File(_) => None,
+            Self::Scratch(dir) => Some(format!("a scratch file in {}", dir.display())),
+            Self::Owned { name, .. } => Some(format!("{name} behind its first MiB")),
         }
     }
 
     /// What a person would let fio open.
-    pub(in crate::cli) fn job_target(&self, size: Bytes) -> JobTarget {
-        match self {
-            Self::Device(path) | Self::File(path) => {
-                JobTarget { path: path.display().to_string(), size, scratch: false }
-            }
-            Self::Scratch(dir) => {
-                JobTarget { path: dir.join(FIO_SCRATCH).display().to_string(), size, scratch: true }
-            }
+    pub(in crate::cli) fn job_target(&self, opened: &Opened) -> JobTarget {
+        let (offset, size) = (opened.region().start, opened.region().length);
+        let path = match self {
+            Self::Device(path) | Self::File(path) => path.clone(),
+            Self::Scratch(dir) => dir.join(FIO_SCRATCH),
+            Self::Owned { name, .. } => device(name),
+        };
+        JobTarget {
+            path: path.display().to_string(),
+            size,
+            offset,
+            scratch: matches!(self, Self::Scratch(_)),
         }
     }
 
-    /// Opens it; a scratch file is made and filled, of `size` or smaller where there is no room.
-    pub(in crate::cli) fn open(&self, size: Bytes, runner: &Runner<'_>) -> Result<Opened, Failure> {
-        match self {
+    /// Opens it; a scratch file is made and filled, of `size` or smaller where there is no room, and so is the part of a
+    /// device that is written. `filling` says how large a scratch file must become.
+    pub(in crate::cli) fn open(
+        &self,
+        size: Bytes,
+        filling: Filling,
+        compressible: u8,
+        runner: &Runner<'_>,
+    ) -> Result<Opened, Failure> {
+        let opened = match self {
             Self::Device(path) => Opened::open_device(path),
             Self::File(path) => Opened::open_file_read(path),
-            Self::Scratch(dir) => {
-                let options = ScratchOptions {
-                    time: Some(FILL_TIME),
-                    seed: seed(),
-                    minimum: size.min(ScratchOptions::default().minimum),
-                    ..ScratchOptions::default()
-                };
-                runner.progress.phase("writing scratch file", FILL_TIME);
+            Self::Scratch(dir) => scratch(dir, size, filling, compressible, runner),
+            Self::Owned { name, own } => {
+                let writable = guard::open_for_writing(runner.root(), name, own)?;
+                runner.progress.phase("filling the device", Duration::ZERO);
                 let begin = Instant::now();
-                ScratchFile::create(dir, size, &options, &mut |written, _| {
-                    runner.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
-                    if runner.stop.load(Ordering::Relaxed) {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                })
-                .map(ScratchFile::into_target)
+                let progress = &mut |written, _| runner.follow(begin, written);
+                owned::prepare(writable, size, seed(), compressible, progress)
             }
+        };
+        let opened = opened.map_err(|error| failure(&error))?;
+        if let Some(writes) = runner.writes().filter(|_| self.filled().is_some()) {
+            let taken = writes.budget().take(opened.region().length);
+            taken.map_err(|over| Failure::new(over.to_string()))?;
         }
-        .map_err(|error| failure(&error))
+        Ok(opened)
     }
+}
+
+fn scratch(
+    dir: &FilePath,
+    size: Bytes,
+    filling: Filling,
+    compressible: u8,
+    runner: &Runner<'_>,
+) -> Result<Opened, LoadError> {
+    let minimum = ScratchOptions::default().minimum;
+    let (time, minimum) = match filling {
+        Filling::Whole => (FILL_TIME, minimum),
+        Filling::Quick => (QUICK_FILL_TIME, minimum.max(Bytes::new(size.get() / LEAST_PART))),
+    };
+    let options = ScratchOptions {
+        time: Some(time),
+        seed: seed(),
+        minimum: size.min(minimum),
+        compressible_percent: compressible,
+        ..ScratchOptions::default()
+    };
+    runner.progress.phase("writing scratch file", time);
+    let begin = Instant::now();
+    let created = ScratchFile::create(dir, size, &options, &mut |written, _| runner.follow(begin, written));
+    created.map(ScratchFile::into_target)
 }

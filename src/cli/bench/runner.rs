@@ -1,112 +1,42 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
+use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::args::Common;
-use crate::ceiling::{self, Direction};
-use crate::cli::measure::{reader_cpus, stop_on_signals};
-use crate::cli::{Failure, facts, target};
+use super::outcome::Outcome;
+use super::passthrough;
+use super::place::Place;
+use super::scene::Scene;
+use super::timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
+use super::writes::Writes;
+use crate::cli::Failure;
+use crate::cli::measure::{condition, drives, reader_cpus, stop_on_signals};
+use crate::load::Namespace;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
-use crate::load::measurement::{Measurement, OpTotals, Workload};
+use crate::load::fill::refill;
+use crate::load::measurement::Workload;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::run::{self, EngineChoice, RunOptions};
 use crate::load::scan::{self, Scan, ScanPlan};
-use crate::load::stats::{self, Decision, Outlook, Precision};
+use crate::load::stats::{Decision, Outlook};
 use crate::load::target::Target as Opened;
-use crate::machine::Machine;
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
-use crate::path::build;
-use crate::report::progress::Progress;
-use crate::units::{Bytes, BytesPerSec, Nanos, human};
-use crate::verdict::{Run, Subject};
+use crate::report::progress::{Live, Progress};
+use crate::units::{Bytes, Nanos, human};
+use crate::verdict::Run;
 
 /// How often the progress of a scan is shown.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a run is looked at; the intervals of [`Precision`] are tested for this.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a run is looked at; the intervals of [`Precision`](crate::load::stats::Precision) are tested for this.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long the idle machine is watched before the first test.
 const IDLE: Duration = Duration::from_millis(300);
-/// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.
-const MOST_ROUNDS: usize = 25;
-/// Rounds that must agree.
-const WINDOW: usize = 5;
-
-/// How long tests run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::cli) struct Timing {
-    /// When a test has run long enough.
-    pub(in crate::cli) stop: StopRule,
-    /// How narrow the interval must be.
-    pub(in crate::cli) precision: f64,
-    /// The longest that a test runs.
-    pub(in crate::cli) max_time: Duration,
-    /// Exactly this time, if it was asked for.
-    pub(in crate::cli) fixed: Option<Duration>,
-    /// What is not counted.
-    pub(in crate::cli) warm_up: Duration,
-}
-
-impl Timing {
-    /// The time of one run, or the most of it.
-    pub(in crate::cli) fn longest(&self) -> Duration {
-        self.fixed.unwrap_or(match self.stop {
-            StopRule::Precision => self.max_time,
-            StopRule::Seconds(seconds) | StopRule::SteadyRounds(seconds) => {
-                Duration::from_secs(seconds.into())
-            }
-        })
-    }
-
-    /// What the series says of when to stop; `None` when the time alone decides.
-    fn judge(&self, series: &[BytesPerSec]) -> Option<Outlook> {
-        let by_precision = self.fixed.is_none() && self.stop == StopRule::Precision;
-        let precision = Precision::new(self.precision).filter(|_| by_precision)?;
-        Some(precision.judge(series))
-    }
-}
-
-/// A machine, and the one path of it that is measured.
-pub(in crate::cli) struct Scene {
-    /// Where facts are read.
-    pub(in crate::cli) root: Root,
-    /// The machine.
-    pub(in crate::cli) machine: Machine,
-    /// The path with its ceilings, and no runs.
-    pub(in crate::cli) subject: Subject,
-}
-
-impl Scene {
-    /// Reads this machine and finds the path to what was typed.
-    ///
-    /// # Errors
-    /// [`Failure`] when there is no such target.
-    pub(in crate::cli) fn read(typed: &str, cpu_node: Option<u32>) -> Result<Self, Failure> {
-        let root = Root::live();
-        let machine = facts::read(&root);
-        let asked = target::resolve(&root, &machine, typed)?;
-        let options = build::Options { reader_node: cpu_node };
-        let path = build::path_with(&machine, &asked, &options)
-            .ok_or_else(|| Failure::new("no storage path leads to this target"))?;
-        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-        Ok(Self { root, machine, subject: Subject { path, ceilings, runs: Vec::new() } })
-    }
-}
-
-/// What one test came to.
-pub(in crate::cli) struct Outcome {
-    /// The figures.
-    pub(in crate::cli) measurement: Measurement,
-    /// Why it ended.
-    pub(in crate::cli) ended: String,
-    /// The mean rates of rounds, where there were rounds.
-    pub(in crate::cli) rounds: Vec<BytesPerSec>,
-    activity: Activity,
-}
 
 /// Everything that stays the same from test to test.
 pub(in crate::cli) struct Runner<'a> {
@@ -118,6 +48,20 @@ pub(in crate::cli) struct Runner<'a> {
     cpus: Vec<u32>,
     online: u32,
     idle: Activity,
+    /// What may be written; `None` when nothing is.
+    writes: Option<Writes>,
+    /// Whether parts of the target were trimmed since it was last filled.
+    is_trimmed: Cell<bool>,
+    /// The drives of the path.
+    drives: Vec<String>,
+    /// What a NOP costs the engine, in nanoseconds, once it was measured.
+    nop: Cell<Option<f64>>,
+    /// Whether to poll for completions.
+    poll: bool,
+    /// Why there is no polling although it was asked for.
+    unpolled: Option<String>,
+    /// The namespace, when it is read by NVMe commands.
+    passthrough: Option<Namespace>,
 }
 
 impl<'a> Runner<'a> {
@@ -125,7 +69,11 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// Signals cannot be watched for.
-    pub(in crate::cli) fn new(scene: &'a Scene, common: &Common) -> Result<Self, Failure> {
+    pub(in crate::cli) fn new(
+        scene: &'a Scene,
+        cpu_node: Option<u32>,
+        writes: Option<Writes>,
+    ) -> Result<Self, Failure> {
         let progress = Progress::on_stderr(false);
         let stop = stop_on_signals()?;
         progress.phase("watching the idle machine", IDLE);
@@ -136,10 +84,37 @@ impl<'a> Runner<'a> {
             root: &scene.root,
             progress,
             stop,
-            cpus: reader_cpus(&scene.machine, &scene.subject.path, common.cpu_node),
+            cpus: reader_cpus(&scene.machine, &scene.subject.path, cpu_node),
             online: online.map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
             idle: Activity::between(&before, &Sample::read(&scene.root)),
+            writes,
+            is_trimmed: Cell::new(false),
+            drives: drives(&scene.subject.path),
+            nop: Cell::new(None),
+            poll: false,
+            unpolled: None,
+            passthrough: None,
         })
+    }
+
+    /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
+    pub(in crate::cli) fn polling(self, asked: bool) -> Self {
+        let unpolled = if asked { without_poll_queues(self.root, &self.drives) } else { None };
+        Self { poll: asked && unpolled.is_none(), unpolled, ..self }
+    }
+
+    /// The same runner, which reads the drive at `place` by NVMe commands.
+    ///
+    /// # Errors
+    /// It is no whole NVMe drive, or cannot be read in this way.
+    pub(in crate::cli) fn through(self, scene: &Scene, place: &Place) -> Result<Self, Failure> {
+        let passthrough = Some(passthrough::namespace(scene, place)?);
+        Ok(Self { passthrough, ..self })
+    }
+
+    /// Where facts are read.
+    pub(in crate::cli) const fn root(&self) -> &Root {
+        self.root
     }
 
     /// Whether a signal came.
@@ -147,29 +122,59 @@ impl<'a> Runner<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Runs a load. `label` is shown beside the bar.
+    /// What may be written; `None` when nothing is.
+    pub(in crate::cli) fn writes(&self) -> Option<&Writes> {
+        self.writes.as_ref()
+    }
+
+    /// Whether a write was refused since no more may be written.
+    pub(in crate::cli) fn is_over_budget(&self) -> bool {
+        self.writes.as_ref().is_some_and(|writes| writes.budget().is_exhausted())
+    }
+
+    /// Shows how far the filling of a target is, and breaks it off when a signal came.
+    pub(in crate::cli) fn follow(&self, begin: Instant, written: Bytes) -> ControlFlow<()> {
+        self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
+        self.go_on()
+    }
+
+    /// Breaks work off when a signal came.
+    fn go_on(&self) -> ControlFlow<()> {
+        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Runs a load. `label` names it beside the bar when it runs in rounds.
     ///
     /// # Errors
-    /// [`Failure`] when nothing could be measured.
+    /// Nothing could be measured.
     pub(in crate::cli) fn load(
         &self,
         label: &str,
         load: &LoadSpec,
         target: &Opened,
         timing: &Timing,
-    ) -> Result<Outcome, Failure> {
-        let buffered =
-            load.buffered.then(|| target.buffered()).transpose().map_err(|error| failure(&error))?;
+    ) -> Result<Outcome, LoadError> {
+        self.fill_holes(load, target)?;
+        self.is_trimmed.set(load.trim_percent > 0);
+        // A warm-up would trim what is to be measured.
+        let timing = &match load.trim_percent {
+            100.. => Timing { warm_up: Duration::ZERO, ..*timing },
+            _ => *timing,
+        };
+        let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
-        let mut outcome = self.once(label, load, target, timing)?;
+        let mut outcome = self.once(load, target, timing)?;
         if !matches!(timing.stop, StopRule::SteadyRounds(_)) {
             return Ok(outcome);
         }
         let mut rounds = vec![outcome.measurement.bytes_per_second];
         let again = Timing { warm_up: Duration::ZERO, ..*timing };
-        while outcome.measurement.cut_short.is_none() && rounds.len() < MOST_ROUNDS && !is_steady(&rounds) {
-            let label = format!("{label}, round {}", rounds.len() + 1);
-            outcome = self.once(&label, load, target, &again)?;
+        while outcome.measurement.cut_short.is_none()
+            && rounds.len() < MOST_ROUNDS as usize
+            && !is_steady(&rounds)
+        {
+            self.progress.name(&format!("{label}, round {}", rounds.len() + 1));
+            outcome = self.once(load, target, &again)?;
             rounds.push(outcome.measurement.bytes_per_second);
         }
         if outcome.measurement.cut_short.is_none() {
@@ -183,16 +188,33 @@ impl<'a> Runner<'a> {
         Ok(outcome)
     }
 
+    /// Writes the target again when something was trimmed: holes are read and trimmed without the device.
+    fn fill_holes(&self, load: &LoadSpec, target: &Opened) -> Result<(), LoadError> {
+        if !self.is_trimmed.get() {
+            return Ok(());
+        }
+        if let Some(writes) = &self.writes {
+            let taken = writes.budget().take(target.region().length);
+            taken.map_err(|over| LoadError::Workload(over.to_string()))?;
+        }
+        let begin = Instant::now();
+        refill(target, seed(), load.compressible_percent, &mut |written, _| {
+            let rate = human::rate(written.per(begin.elapsed()));
+            self.progress.remark(&format!("writing trimmed parts again, {rate}"));
+            self.go_on()
+        })
+    }
+
     /// Reads samples over the whole target.
     ///
     /// # Errors
-    /// [`Failure`] when nothing could be read.
+    /// Nothing could be read.
     pub(in crate::cli) fn scan(
         &self,
         plan: ScanPlan,
         target: &Opened,
         limit: Duration,
-    ) -> Result<Scan, Failure> {
+    ) -> Result<Scan, LoadError> {
         let control = Control::with_stop(self.stop.clone());
         let plan = plan.fitting(target.size());
         let all = Bytes::new(plan.sample_size.get().saturating_mul(plan.samples.into()));
@@ -208,29 +230,30 @@ impl<'a> Runner<'a> {
             }
             scanner.join()
         })
-        .map_err(|_| Failure::new("the scan failed; this is a bug in narrows"))?
-        .map_err(|error| failure(&error))
+        .map_err(|_| panicked())?
     }
 
-    fn once(
-        &self,
-        label: &str,
-        load: &LoadSpec,
-        target: &Opened,
-        timing: &Timing,
-    ) -> Result<Outcome, Failure> {
-        let longest = timing.longest();
+    fn once(&self, load: &LoadSpec, target: &Opened, timing: &Timing) -> Result<Outcome, LoadError> {
         let (workload, options) = self.plan(load, timing);
-        self.progress.phase(label, longest);
         let control = Control::with_stop(self.stop.clone());
-        let (measured, watched) = thread::scope(|scope| {
+        let control = match &self.writes {
+            Some(writes) => control.with_budget(writes.budget().clone()),
+            None => control,
+        };
+        let before = condition(self.root, &self.drives);
+        let (measured, mut watched) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
             let watched = self.watch(&control, timing);
             (runner.join(), watched)
         });
-        let mut measurement = measured
-            .map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?
-            .map_err(|error| failure(&error))?;
+        (watched.activity.before, watched.activity.after) = (before, condition(self.root, &self.drives));
+        let mut measurement = measured.map_err(|_| panicked())??;
+        // Once is enough: the processor does not change from test to test.
+        self.nop.set(measurement.checks.nop_ns_per_io.or(self.nop.get()));
+        measurement.checks.nop_ns_per_io = self.nop.get();
+        if let Some(why) = &self.unpolled {
+            measurement.generator.engine.push_str(&format!("; not polled: {why}"));
+        }
         let (ended, known) = match (&measurement.cut_short, watched.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
             (None, Some(outlook)) if control.is_finished() => {
@@ -255,6 +278,8 @@ impl<'a> Runner<'a> {
         };
         let workload = Workload {
             write_percent: load.write_percent,
+            trim_percent: load.trim_percent,
+            compressible_percent: load.compressible_percent,
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
@@ -264,6 +289,9 @@ impl<'a> Runner<'a> {
             seed: seed(),
             workers,
             streams,
+            measure_nop: self.nop.get().is_none(),
+            poll: self.poll && !load.buffered,
+            passthrough: self.passthrough.clone().filter(|_| !load.buffered),
             ..RunOptions::default()
         };
         (workload, options)
@@ -302,42 +330,37 @@ impl<'a> Runner<'a> {
             activity.tcp = sample.tcp;
             activity.resyncs = sample.resyncs;
         }
+        if self.passthrough.is_some() {
+            // The kernel does not count what passes the block layer by.
+            activity.disks.retain(|name, _| !self.drives.contains(name));
+        }
         Watched { activity, outlook: last }
     }
 
     fn show(&self, elapsed: Duration, done: Bytes, outlook: Option<&Outlook>, timing: &Timing) {
-        let left = timing.longest().saturating_sub(elapsed);
-        let interval = outlook
-            .and_then(Outlook::relative)
-            .map_or_else(String::new, |half| format!(" ± {}", human::percent(half)));
+        let longest = timing.longest().saturating_sub(elapsed);
         let (left, at_most) = match outlook.map(|outlook| outlook.decision) {
-            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(left), ""),
-            _ => (left, " at most"),
+            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(longest), false),
+            Some(_) => (longest, true),
+            None => (longest, false),
         };
-        let left = human::time(Duration::from_secs(left.as_secs() + 1).into());
-        self.progress
-            .say(elapsed, &format!("{}{interval}, {left} left{at_most}", human::rate(done.per(elapsed))));
+        let half = outlook.and_then(Outlook::relative);
+        self.progress.live(&Live { elapsed, rate: done.per(elapsed), half, left, at_most });
     }
 
-    /// The runs of an outcome as the verdict takes them: reads and writes apart.
+    /// The runs of an outcome as the verdict takes them.
     pub(in crate::cli) fn runs(&self, outcome: &Outcome) -> Vec<Run> {
-        let measurement = &outcome.measurement;
-        let mixed = measurement.workload.reads() && measurement.workload.writes();
-        let run = |direction, totals: &OpTotals| Run {
-            direction,
-            measurement: if mixed { of_side(measurement, totals) } else { measurement.clone() },
-            activity: outcome.activity.clone(),
-            idle: self.idle.clone(),
-        };
-        let mut runs = Vec::new();
-        if measurement.workload.reads() {
-            runs.push(run(Direction::Read, &measurement.reads));
-        }
-        if measurement.workload.writes() {
-            runs.push(run(Direction::Write, &measurement.writes));
-        }
-        runs
+        outcome.runs(&self.idle)
     }
+}
+
+/// Why completions cannot be polled for, as far as the drivers say: a device without queues for that takes a polled read
+/// and ends it by interrupt all the same.
+fn without_poll_queues(root: &Root, drives: &[String]) -> Option<String> {
+    let polls = |name: &str| root.text(&format!("/sys/class/block/{name}/queue/io_poll")).get();
+    let without = drives.iter().find(|name| polls(name).as_deref() != Some("1"))?;
+    let how = if without.starts_with("nvme") { " (the kernel's nvme.poll_queues makes some)" } else { "" };
+    Some(format!("the driver of {without} has no queues for polling{how}"))
 }
 
 struct Watched {
@@ -345,69 +368,16 @@ struct Watched {
     outlook: Option<Outlook>,
 }
 
-/// A mixed run in one direction.
-fn of_side(measurement: &Measurement, totals: &OpTotals) -> Measurement {
-    let share = totals.bytes_per_second.fraction_of(measurement.bytes_per_second);
-    Measurement {
-        bytes: totals.bytes,
-        bytes_per_second: totals.bytes_per_second,
-        iops: totals.iops,
-        latency: totals.latency.clone(),
-        ci95: None,
-        series: measurement.series.iter().map(|rate| *rate * share).collect(),
-        ..measurement.clone()
-    }
-}
-
-fn is_steady(rounds: &[BytesPerSec]) -> bool {
-    rounds
-        .len()
-        .checked_sub(WINDOW)
-        .and_then(|from| stats::steadiness(rounds.get(from..)?))
-        .is_some_and(|test| test.steady)
-}
-
 /// A seed that differs from run to run.
 pub(in crate::cli) fn seed() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |span| span.as_nanos() as u64)
 }
 
+fn panicked() -> LoadError {
+    LoadError::Worker("it panicked; this is a bug in narrows".to_owned())
+}
+
 /// A load error with its hint.
 pub(in crate::cli) fn failure(error: &LoadError) -> Failure {
     Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::ZERO,
-    };
-
-    #[test]
-    fn the_time_alone_decides_where_it_was_asked_for() {
-        let rates = [BytesPerSec::from_mb(100.0); 100];
-        let decision = |timing: Timing| timing.judge(&rates).map(|outlook| outlook.decision);
-        assert_eq!(decision(TIMING), Some(Decision::Stop));
-        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }), None);
-        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..TIMING }), None);
-        assert_eq!(
-            Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }.longest(),
-            Duration::from_secs(9)
-        );
-        assert_eq!(Timing { stop: StopRule::Seconds(3), ..TIMING }.longest(), Duration::from_secs(3));
-    }
-
-    #[test]
-    fn the_last_five_rounds_decide() {
-        let rates = |values: &[f64]| values.iter().map(|mb| BytesPerSec::from_mb(*mb)).collect::<Vec<_>>();
-        assert!(!is_steady(&rates(&[100.0; 4])));
-        assert!(is_steady(&rates(&[500.0, 300.0, 100.0, 101.0, 99.0, 100.0, 100.0])));
-        assert!(!is_steady(&rates(&[100.0, 100.0, 100.0, 100.0, 130.0])));
-    }
 }

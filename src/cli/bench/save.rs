@@ -89,6 +89,18 @@ impl SaveFile {
     }
 }
 
+/// Refuses a name under which something is, before a run whose results are to be written there.
+///
+/// # Errors
+/// There is something of that name.
+pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(Failure::new(format!("`{}` exists already", path.display()))
+            .hint("choose another name; narrows overwrites nothing")),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Writes text to a file that is not there yet.
 ///
 /// # Errors
@@ -131,7 +143,7 @@ mod tests {
         let path = dir.path().join("run.json");
         fs::write(&path, "mine").unwrap();
         assert!(SaveFile::create(&path).is_err());
-        assert!(write_new(&path, "yours").is_err());
+        assert!(write_new(&path, "yours").is_err() && refuse_existing(&path).is_err());
         assert!(SaveFile::load::<Vec<i32>>(&path).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     }

@@ -3,7 +3,7 @@
 //! Flash wears with every write, so what a run will write is announced before it, checked against `--max-writes`, and
 //! counted while it runs: the engine takes bytes from the [`Budget`] before it submits them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::units::{Bytes, human};
 
@@ -12,6 +12,7 @@ use crate::units::{Bytes, human};
 pub struct Budget {
     limit: Bytes,
     left: AtomicU64,
+    refused: AtomicBool,
 }
 
 /// More was to be written than the budget holds.
@@ -29,7 +30,7 @@ pub struct OverBudget {
 impl Budget {
     /// A budget of `limit` bytes.
     pub const fn new(limit: Bytes) -> Self {
-        Self { limit, left: AtomicU64::new(limit.get()) }
+        Self { limit, left: AtomicU64::new(limit.get()), refused: AtomicBool::new(false) }
     }
 
     /// Whether a run that writes `planned` bytes fits into what is left. Takes nothing.
@@ -49,7 +50,25 @@ impl Budget {
         self.left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes.get()))
             .map(drop)
-            .map_err(|_| self.over(bytes))
+            .map_err(|_| {
+                self.refused.store(true, Ordering::Relaxed);
+                self.over(bytes)
+            })
+    }
+
+    /// Gives back the bytes of a write that was taken and did not happen.
+    pub fn give_back(&self, bytes: Bytes) {
+        self.left.fetch_add(bytes.get(), Ordering::Relaxed);
+    }
+
+    /// Whether a write was refused.
+    pub fn is_exhausted(&self) -> bool {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// What may be written in all.
+    pub const fn limit(&self) -> Bytes {
+        self.limit
     }
 
     /// What may still be written.

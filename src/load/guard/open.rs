@@ -7,6 +7,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sys::stat::{major, minor};
 
@@ -106,6 +107,11 @@ impl WritableDevice {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// The handle on its own.
+    pub(in crate::load) fn into_file(self) -> File {
+        self.file
+    }
 }
 
 impl Medium for WritableDevice {
@@ -147,6 +153,9 @@ pub fn open_for_writing(permit: Permit) -> Result<WritableDevice, WriteError> {
     let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
     let claimed =
         Device::of(&path, opened.map_err(|error| LoadError::io("open for writing", &path, error))?)?;
+    // With O_NONBLOCK io_uring would fail a write to a full queue instead of waiting.
+    let waiting = fcntl(&claimed.file, FcntlArg::F_SETFL(OFlag::O_DIRECT));
+    waiting.map_err(|error| LoadError::io("open for writing", &path, error.into()))?;
     let mut reasons = Vec::new();
     if claimed.number != device.number {
         reasons.push(Reason::Changed { what: format!("`{}` is another device now", path.display()) });

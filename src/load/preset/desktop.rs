@@ -9,7 +9,8 @@ const MIB: Bytes = Bytes::from_mib(1);
 /// KDiskMark's file by default, `src/appsettings.cpp`.
 const FILE: Bytes = Bytes::from_mib(1024);
 const STOPS: &str = "5 loops of 5 s with 5 s between them are replaced by one run that stops when the rate is known \
-                     within --precision; io_uring instead of libaio; the mean, never the best loop";
+                     within --precision; io_uring instead of libaio; the mean, never the best loop; without --size, \
+                     a slow drive has a smaller file: what 2 s write, an eighth at least";
 
 const fn random(kib: u64, depth: u32) -> LoadSpec {
     LoadSpec::reading(Random, Bytes::from_kib(kib), depth)

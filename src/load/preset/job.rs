@@ -18,6 +18,8 @@ pub struct JobTarget {
     pub path: String,
     /// The bytes of it that are used.
     pub size: Bytes,
+    /// Where they begin.
+    pub offset: Bytes,
     /// Whether fio makes the file and removes it after the last test.
     pub scratch: bool,
 }
@@ -31,13 +33,18 @@ pub struct JobTime {
     pub warm_up: Duration,
 }
 
+/// Why a test of trims beside other I/Os is missing.
+pub const NO_MIX: &str = "fio has no job that trims beside reads or writes";
+
 /// Options of one section, in order; an option without a value stands alone.
 type Options = Vec<(&'static str, Option<String>)>;
 
 /// A job file with all tests, one after another.
 pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> String {
     let mut text = format!("; narrows bench --preset {preset}, as fio runs it: fio FILE\n");
-    if !target.scratch {
+    if !target.scratch && tests.iter().any(Test::writes) {
+        text.push_str("; This overwrites a part of the device, whatever is on it: fio does not look.\n");
+    } else if !target.scratch {
         text.push_str("; Nothing here writes. Run it with `fio --readonly FILE` to be sure.\n");
     }
     text.push_str("\n[global]\n");
@@ -78,7 +85,11 @@ pub fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<Stri
 
 /// The command line of one test as a shell takes it.
 pub fn command(test: &Test, target: &JobTarget, time: JobTime) -> String {
-    let lines: Vec<String> = arguments(test, target, time)
+    let all = arguments(test, target, time);
+    if all.is_empty() {
+        return format!("# {}: {NO_MIX}", test.name);
+    }
+    let lines: Vec<String> = all
         .iter()
         .map(|arguments| {
             let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
@@ -115,13 +126,14 @@ fn global(target: &JobTarget) -> Options {
         ("norandommap", set("1")),
         ("randrepeat", set("0")),
         ("invalidate", set("1")),
-        ("percentile_list", set("50:99:99.9")),
+        ("percentile_list", set("50:90:95:99:99.9:99.99:99.999")),
     ]
 }
 
 fn sections(test: &Test, target: &JobTarget, time: JobTime) -> Vec<(String, Options)> {
     let name: String = test.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     match &test.work {
+        Work::Load(load) if (1..100).contains(&load.trim_percent) => Vec::new(),
         Work::Load(load) => vec![(name, of_load(load, target, time))],
         Work::Scan(plan) => vec![
             (format!("{name}-rate"), samples(plan, target)),
@@ -134,6 +146,7 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let set = |value: String| Some(value);
     let prefix = if load.pattern == Pattern::Random { "rand" } else { "" };
     let direction = match (load.write_percent, prefix) {
+        _ if load.trim_percent > 0 => "trim",
         (0, _) => "read",
         (100.., _) => "write",
         _ => "rw",
@@ -143,7 +156,11 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let block = load.block_size.get().max(1);
     let parts = if slice { u64::from(jobs) } else { 1 };
     let size = target.size.get() / parts / block * block;
-    let engine = if load.buffered { "psync" } else { "io_uring" };
+    let engine = match (load.trim_percent > 0, load.buffered) {
+        (true, _) => "falloc",
+        (false, true) => "psync",
+        (false, false) => "io_uring",
+    };
     let mut options: Options = vec![
         ("ioengine", set(engine.to_owned())),
         ("direct", set(u8::from(!load.buffered).to_string())),
@@ -161,8 +178,15 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     if slice {
         options.push(("offset_increment", set(size.to_string())));
     }
+    if target.offset.get() > 0 {
+        options.push(("offset", set(target.offset.get().to_string())));
+    }
     if load.write_percent > 0 {
         options.push(("refill_buffers", None));
+    }
+    if load.write_percent > 0 && load.compressible_percent > 0 {
+        options.push(("buffer_compress_percentage", set(load.compressible_percent.to_string())));
+        options.push(("buffer_compress_chunk", set("4096".to_owned())));
     }
     if (1..100).contains(&load.write_percent) {
         options.push(("rwmixread", set((100 - load.write_percent).to_string())));
@@ -213,7 +237,12 @@ mod tests {
     const TIME: JobTime = JobTime { run: Duration::from_secs(5), warm_up: Duration::from_millis(500) };
 
     fn target(scratch: bool) -> JobTarget {
-        JobTarget { path: "/mnt/a:b/it's".to_owned(), size: Bytes::from_mib(1024), scratch }
+        JobTarget {
+            path: "/mnt/a:b/it's".to_owned(),
+            size: Bytes::from_mib(1024),
+            offset: Bytes::new(0),
+            scratch,
+        }
     }
 
     fn load(load: LoadSpec) -> Test {
@@ -272,6 +301,30 @@ mod tests {
         assert_eq!(text.matches("stonewall").count(), 8);
         assert_eq!(text.matches("unlink=1").count(), 1);
         assert!(text.trim_end().ends_with("unlink=1"), "{text}");
-        assert!(!file(preset.name, &preset.tests[..4], &target(false), TIME).contains("unlink"));
+        let reads = file(preset.name, &preset.tests[..4], &target(false), TIME);
+        assert!(!reads.contains("unlink") && reads.contains("; Nothing here writes."), "{reads}");
+    }
+
+    #[test]
+    fn a_job_for_a_device_that_is_written_says_so_and_keeps_off_its_first_mib() {
+        let preset = by_name("peak").unwrap();
+        let device = JobTarget { offset: Bytes::from_mib(1), ..target(false) };
+        let text = file(preset.name, &preset.tests, &device, TIME);
+        assert!(
+            text.contains("; This overwrites a part of the device") && !text.contains("Nothing here writes")
+        );
+        assert_eq!(text.matches("\noffset=1048576\n").count(), preset.tests.len(), "{text}");
+    }
+
+    #[test]
+    fn trims_are_holes_and_compressible_data_is_asked_for() {
+        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1);
+        let text = command(&Test::of(load.clone().trimming(100)), &target(true), TIME);
+        assert!(text.contains("--ioengine=falloc") && text.contains("--rw=randtrim"), "{text}");
+        let mixed = command(&Test::of(load.clone().writing(50).trimming(10)), &target(true), TIME);
+        assert!(mixed.starts_with("# ") && !mixed.contains("fio --"), "{mixed}");
+        let half = LoadSpec { compressible_percent: 50, ..load.writing(100) };
+        let text = command(&Test::of(half), &target(true), TIME);
+        assert!(text.contains("--buffer_compress_percentage=50"), "{text}");
     }
 }

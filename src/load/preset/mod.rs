@@ -81,8 +81,18 @@ pub struct LoadSpec {
     pub parallel: Parallel,
     /// I/Os of 100 that write.
     pub write_percent: u8,
+    /// I/Os of 100 that trim.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_percent: u8,
+    /// Percent of each written block that are zeros.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compressible_percent: u8,
     /// Whether the page cache is used on purpose.
     pub buffered: bool,
+}
+
+fn is_zero(percent: &u8) -> bool {
+    *percent == 0
 }
 
 /// Who keeps the queues of a test.
@@ -104,6 +114,24 @@ impl Parallel {
     }
 }
 
+impl Preset {
+    /// The loads of its tests.
+    pub fn loads(&self) -> impl Iterator<Item = &LoadSpec> {
+        self.tests.iter().filter_map(|test| match &test.work {
+            Work::Load(load) => Some(load),
+            Work::Scan(_) => None,
+        })
+    }
+
+    /// The samples of its first scan, if it has one.
+    pub fn scan(&self) -> Option<ScanPlan> {
+        self.tests.iter().find_map(|test| match test.work {
+            Work::Scan(plan) => Some(plan),
+            Work::Load(_) => None,
+        })
+    }
+}
+
 impl LoadSpec {
     /// A direct load of one thread that only reads.
     pub const fn reading(pattern: Pattern, block_size: Bytes, queue_depth: u32) -> Self {
@@ -113,6 +141,8 @@ impl LoadSpec {
             queue_depth,
             parallel: Parallel::Threads(1),
             write_percent: 0,
+            trim_percent: 0,
+            compressible_percent: 0,
             buffered: false,
         }
     }
@@ -129,17 +159,31 @@ impl LoadSpec {
         Self { write_percent: percent, ..self }
     }
 
+    /// The same load of which so many I/Os of 100 trim.
+    #[must_use]
+    pub const fn trimming(self, percent: u8) -> Self {
+        Self { trim_percent: percent, ..self }
+    }
+
+    /// Whether it changes what it runs on.
+    pub const fn changes(&self) -> bool {
+        self.write_percent > 0 || self.trim_percent > 0
+    }
+
     /// The I/Os in flight over all threads and streams.
     pub fn total_depth(&self) -> u64 {
         u64::from(self.queue_depth) * u64::from(self.parallel.count())
     }
 
-    /// `read`, `write` or `70:30`.
+    /// `read`, `write`, `trim`, `70:30` (reads and writes) or `60:30:10` (reads, writes and trims).
     pub fn direction(&self) -> String {
-        match self.write_percent {
-            0 => "read".to_owned(),
-            100.. => "write".to_owned(),
-            percent => format!("{}:{percent}", 100 - percent),
+        let reads = 100_u8.saturating_sub(self.write_percent).saturating_sub(self.trim_percent);
+        match (self.write_percent, self.trim_percent) {
+            (0, 0) => "read".to_owned(),
+            (100.., _) => "write".to_owned(),
+            (_, 100..) => "trim".to_owned(),
+            (writes, 0) => format!("{reads}:{writes}"),
+            (writes, trims) => format!("{reads}:{writes}:{trims}"),
         }
     }
 
@@ -172,9 +216,14 @@ impl Test {
         }
     }
 
-    /// Whether it writes.
+    /// Whether it trims.
+    pub const fn trims(&self) -> bool {
+        matches!(&self.work, Work::Load(load) if load.trim_percent > 0)
+    }
+
+    /// Whether it writes or trims.
     pub const fn writes(&self) -> bool {
-        matches!(&self.work, Work::Load(load) if load.write_percent > 0)
+        matches!(&self.work, Work::Load(load) if load.changes())
     }
 }
 
@@ -190,6 +239,7 @@ pub fn all() -> Vec<Preset> {
         server::iozone(),
         server::diskspd(),
         server::steady(),
+        server::trim(),
     ]
 }
 

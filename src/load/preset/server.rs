@@ -67,3 +67,25 @@ pub(super) fn steady() -> Preset {
         ],
     }
 }
+
+/// Trims of a scratch file, alone and beside writes.
+pub(super) fn trim() -> Preset {
+    let kib = Bytes::from_kib;
+    Preset {
+        name: "trim",
+        about: "holes punched into a scratch file, alone and beside writes; each is a discard where the file system is \
+                mounted with that option",
+        source: "fio 3, engine falloc with rw=trim and rw=randtrim (fallocate(2), FALLOC_FL_PUNCH_HOLE)",
+        differs: "a test of trims alone ends when as many blocks were trimmed as the file has, and the file is written \
+                  again before the next test: what is trimmed already costs nothing to trim, and is read from nowhere",
+        peer: Peer::None,
+        size: Bytes::from_mib(1024),
+        stop: StopRule::Precision,
+        tests: vec![
+            Test::of(LoadSpec::reading(Sequential, kib(1024), 1).trimming(100)),
+            Test::of(LoadSpec::reading(Random, kib(64), 1).trimming(100)),
+            Test::of(LoadSpec::reading(Random, kib(4), 32)),
+            Test::of(LoadSpec::reading(Random, kib(4), 32).writing(50).trimming(50)),
+        ],
+    }
+}

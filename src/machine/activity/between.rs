@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{CpuCounters, DiskCounters, LinkState, NicCounters, Resync, Sample, TcpState, ThreadCounters};
+use super::{
+    Condition, CpuCounters, DiskCounters, LinkState, NicCounters, Resync, Sample, TcpState, ThreadCounters,
+};
 use crate::machine::pci::PciAddress;
 use crate::units::{Bytes, BytesPerSec, Nanos};
 
@@ -34,6 +36,10 @@ pub struct Activity {
     pub resyncs: BTreeMap<String, Resync>,
     /// Connections at the later moment.
     pub tcp: BTreeMap<String, TcpState>,
+    /// Links and drives before the load began, where they were asked.
+    pub before: Condition,
+    /// The same when it was over.
+    pub after: Condition,
 }
 
 /// What a disk did.
@@ -96,6 +102,8 @@ impl Activity {
             links: after.links.clone(),
             resyncs: after.resyncs.iter().filter(|(_, resync)| resync.is_running()).map(owned).collect(),
             tcp: after.tcp.clone(),
+            before: Condition::default(),
+            after: Condition::default(),
         }
     }
 }

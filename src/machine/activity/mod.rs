@@ -4,6 +4,7 @@
 //! errors of each hop (the USE method) come from here.
 
 mod between;
+mod condition;
 mod parse;
 mod tcp;
 
@@ -12,6 +13,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
+pub use condition::Condition;
 pub use parse::{parse_cpus, parse_diskstats, parse_nics, parse_thread};
 pub use tcp::TcpState;
 

@@ -1,8 +1,8 @@
 //! Device-mapper devices (kernel `Documentation/ABI/testing/sysfs-block-dm`).
 
 use super::dm_table::{DmTarget, parse_table};
-use crate::machine::dm_ioctl::{self, Unanswered};
 use crate::machine::fact::Fact;
+use crate::machine::ioctl::{Unanswered, device_mapper};
 use crate::machine::root::Root;
 
 /// A device-mapper device, `/sys/block/dm-*/dm`.
@@ -63,11 +63,12 @@ pub(in crate::machine) fn owner_of(uuid: &str) -> String {
 }
 
 fn table(root: &Root, (major, minor): (u32, u32)) -> Fact<Vec<DmTarget>> {
-    let answer = root.probe(&format!("dm-table/{major}:{minor}"), || match dm_ioctl::table(major, minor) {
-        Ok(table) => Some(table),
-        Err(Unanswered::Denied) => Some(DENIED.to_owned()),
-        Err(Unanswered::Absent) => None,
-    });
+    let answer =
+        root.probe(&format!("dm-table/{major}:{minor}"), || match device_mapper::table(major, minor) {
+            Ok(table) => Some(table),
+            Err(Unanswered::Denied) => Some(DENIED.to_owned()),
+            Err(Unanswered::Absent) => None,
+        });
     match answer {
         Fact::Known { value, source } if value == DENIED => Fact::Denied { source, need: "root".to_owned() },
         other => other.parse(parse_table),

@@ -9,6 +9,7 @@ pub(in crate::machine) mod device_path;
 pub(in crate::machine) mod dm;
 pub(in crate::machine) mod dm_table;
 pub(in crate::machine) mod md;
+pub mod namespace;
 pub(in crate::machine) mod nvme;
 mod queue;
 mod remote;

@@ -1,20 +1,20 @@
 //! From runs and their verdicts to the view: joins and cleans, and decides nothing.
 
 use super::{
-    BenchReport, Checks, LeftOut, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA, Settings,
-    SideView, TargetView, TestResult,
+    BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA,
+    Settings, SideView, TargetView, TestResult,
 };
 use crate::ceiling::{Direction, narrow};
 use crate::load::measurement::{Measurement, OpTotals};
-use crate::load::preset::{LoadSpec, Preset, Test};
+use crate::load::preset::{LoadSpec, Preset, Test, Work};
 use crate::load::scan::Scan;
 use crate::load::stats::{self, Steadiness};
 use crate::machine::Machine;
 use crate::machine::activity::Activity;
 use crate::report::sanitize::inert;
-use crate::report::view;
+use crate::report::view::{self, ConditionView};
 use crate::units::peers::Peer;
-use crate::units::{BytesPerSec, Iops};
+use crate::units::{BytesPerSec, Iops, Nanos};
 use crate::verdict::{Code, Finding, Severity, Subject, Verdict};
 
 /// What is the same for all tests on one path.
@@ -83,6 +83,20 @@ impl Context {
         }
     }
 
+    /// The trims of a test: they move no data, so no ceiling applies.
+    fn trims(&self, totals: &OpTotals, ci95: Option<[BytesPerSec; 2]>, mixed: bool) -> SideView {
+        let side = self.side(Direction::Write, totals, ci95, mixed);
+        let why = "of_ceiling: a trim moves no data";
+        let reason = match side.ci95 {
+            Some(_) => why.to_owned(),
+            None => format!(
+                "ci95: {}; {why}",
+                if mixed { "computed for all I/Os together only" } else { "the run was too short" }
+            ),
+        };
+        SideView { of_ceiling: None, reason: Some(reason), ..side }
+    }
+
     fn peer(&self, read: Option<BytesPerSec>, write: Option<BytesPerSec>) -> Option<PeerView> {
         let shows = |rate: Option<BytesPerSec>| rate.and_then(|rate| self.peer.shows(rate));
         Some(PeerView {
@@ -103,6 +117,8 @@ pub struct About {
     pub fio_command: String,
     /// The mean rates of rounds.
     pub rounds: Vec<BytesPerSec>,
+    /// What ended it, when it failed.
+    pub failed: Option<FailedView>,
 }
 
 /// The result of a load. `subject` holds the runs of this test alone, `verdict` is the verdict on it.
@@ -115,15 +131,16 @@ pub fn of_load(
     subject: &Subject,
     verdict: &Verdict,
 ) -> TestResult {
-    let mixed = measurement.workload.reads() && measurement.workload.writes();
+    let mixed = measurement.workload.is_mixed();
     let ci95 = if mixed { None } else { measurement.ci95 };
     let side = |direction, totals: &OpTotals, is_asked: bool| {
         is_asked.then(|| context.side(direction, totals, ci95, mixed))
     };
     let read = side(Direction::Read, &measurement.reads, measurement.workload.reads());
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
+    let trim = measurement.workload.trims().then(|| context.trims(&measurement.discards, ci95, mixed));
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
-    let trusted = trusted(subject, verdict);
+    let trusted = if about.failed.is_some() { Some(false) } else { trusted(subject, verdict) };
     let mut missing = Vec::new();
     if trusted.is_none() {
         missing.push("trusted: this run was not judged");
@@ -146,6 +163,7 @@ pub fn of_load(
         peer: context.peer(rate(&read), rate(&write)),
         read,
         write,
+        trim,
         elapsed_ns: measurement.elapsed_ns,
         ended: about.ended,
         trusted,
@@ -158,6 +176,7 @@ pub fn of_load(
         errors: measurement.errors,
         first_error: measurement.first_error.as_deref().map(inert),
         cut_short: measurement.cut_short.as_deref().map(inert),
+        failed: about.failed,
         fio_command: about.fio_command,
         fio: None,
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
@@ -169,7 +188,7 @@ fn last_five(rounds: &[BytesPerSec]) -> &[BytesPerSec] {
 }
 
 /// The result of a scan of positions.
-pub fn of_scan(context: &Context, test: &Test, scan: Scan, fio_command: String) -> TestResult {
+pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> TestResult {
     let rate = scan.bytes.per(scan.elapsed_ns.duration());
     let seconds = scan.elapsed_ns.as_secs_f64();
     let totals = OpTotals {
@@ -178,6 +197,7 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, fio_command: String) 
         bytes_per_second: rate,
         iops: Iops::new(if seconds > 0.0 { scan.rates.len() as f64 / seconds } else { 0.0 }),
         latency: scan.access_latency(),
+        intervals: Vec::new(),
     };
     let mut read = context.side(Direction::Read, &totals, None, false);
     read.reason = Some(
@@ -189,9 +209,10 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, fio_command: String) 
         peer: context.peer(scan.mean_rate(), None),
         read: Some(read),
         write: None,
+        trim: None,
         elapsed_ns: scan.elapsed_ns,
         ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
-        trusted: None,
+        trusted: about.failed.is_some().then_some(false),
         findings: Vec::new(),
         checks: None,
         series: Vec::new(),
@@ -200,10 +221,44 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, fio_command: String) 
         errors: scan.errors,
         first_error: scan.first_error.as_deref().map(inert),
         cut_short: scan.cut_short.clone(),
+        failed: about.failed,
         scan: Some(scan),
-        fio_command,
+        fio_command: about.fio_command,
         fio: None,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
+    }
+}
+
+/// The result of a test that could not even begin.
+pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command: String) -> TestResult {
+    let why = inert(why);
+    let load = match &test.work {
+        Work::Load(load) => Some(load.clone()),
+        Work::Scan(_) => None,
+    };
+    TestResult {
+        name: test.name.clone(),
+        load,
+        read: None,
+        write: None,
+        trim: None,
+        elapsed_ns: Nanos::new(0),
+        ended: format!("could not begin: {why}"),
+        trusted: failed.is_some().then_some(false),
+        findings: Vec::new(),
+        checks: None,
+        series: Vec::new(),
+        rounds: Vec::new(),
+        steadiness: None,
+        scan: None,
+        errors: 0,
+        first_error: None,
+        cut_short: Some(why),
+        failed,
+        peer: None,
+        fio_command,
+        fio: None,
+        reason: Some("nothing was measured".to_owned()),
     }
 }
 
@@ -231,6 +286,7 @@ pub fn report(
         ceilings,
         results: Vec::new(),
         left_out,
+        writes: None,
         complete: false,
         reason: Some("not all tests have run yet".to_owned()),
     }
@@ -256,6 +312,7 @@ fn is_about_a_run(finding: &Finding) -> bool {
         Code::AboveCeiling
             | Code::CacheMeasured
             | Code::GeneratorCpu
+            | Code::Thermal
             | Code::TooShort
             | Code::Unsteady
             | Code::RaidResync
@@ -268,21 +325,30 @@ fn note(finding: &Finding) -> Note {
     Note { code: finding.code, severity: finding.severity, summary: inert(&finding.summary) }
 }
 
-fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
+/// What the generator says of a run, with the links and drives around it. `subject` holds the runs of this load alone.
+pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
     let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     let mut generator = measurement.generator.clone();
     generator.engine = inert(&generator.engine);
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
-    let device = subject.runs.first().and_then(|run| device_bytes(subject, &run.activity));
+    let run = subject.runs.first();
+    let device = run.and_then(|run| device_bytes(subject, &run.activity));
     let checks = Checks {
         in_flight_of_asked: ratio(generator.mean_in_flight, load.total_depth() as f64),
         recorded_of_completed: ratio(measurement.latency.count as f64, completed),
         device_of_asked: device.and_then(|moved| ratio(moved, measurement.bytes.as_f64())),
+        nop_ns_per_io: measurement.checks.nop_ns_per_io,
+        condition: run.and_then(|run| ConditionView::of(&subject.path, &run.activity)),
         generator,
         reason: None,
     };
-    let reason = checks.device_of_asked.is_none().then(|| "no device counter covers the path".to_owned());
-    Checks { reason, ..checks }
+    let missing = [
+        (checks.device_of_asked.is_none(), "device_of_asked: no device counter covers the path"),
+        (checks.nop_ns_per_io.is_none(), "nop_ns_per_io: there is no io_uring here, or it was not measured"),
+    ];
+    let missing: Vec<&str> =
+        missing.into_iter().filter_map(|(missing, why)| missing.then_some(why)).collect();
+    Checks { reason: (!missing.is_empty()).then(|| missing.join("; ")), ..checks }
 }
 
 /// Bytes that the outermost block device with counters moved, reads and writes together.

@@ -5,19 +5,21 @@
 
 mod build;
 mod chart;
+pub mod hlog;
 pub mod sweep;
 mod text;
 
-pub use build::{About, Context, of_load, of_scan, report, trusted};
+pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
 pub use text::{list, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::view::{MachineView, Tool};
-use crate::load::measurement::{GeneratorUse, Latency};
+use super::sanitize::inert;
+use super::view::{ConditionView, MachineView, Tool};
+use crate::load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
 use crate::load::preset::{LoadSpec, StopRule};
-use crate::load::scan::Scan;
+use crate::load::scan::{Scan, ScanPlan};
 use crate::load::stats::Steadiness;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 use crate::verdict::{Code, Severity};
@@ -46,6 +48,9 @@ pub struct BenchReport {
     pub results: Vec<TestResult>,
     /// Tests of the preset that were not run.
     pub left_out: Vec<LeftOut>,
+    /// What may be and was written; absent when nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<WritesView>,
     /// Whether every test was run that was not left out.
     pub complete: bool,
     /// Why it is not complete.
@@ -86,6 +91,8 @@ pub enum TargetKind {
     File,
     /// A scratch file of ours, read and written.
     Scratch,
+    /// A block device that was proven empty, read and written between its first and its last MiB.
+    OwnedDevice,
 }
 
 /// A preset in words.
@@ -114,6 +121,12 @@ pub struct Settings {
     pub duration_ns: Option<Nanos>,
     /// What is run before each test and not counted.
     pub warm_up_ns: Nanos,
+    /// How many samples a scan reads, and how large, where the preset has a scan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanPlan>,
+    /// The NUMA node whose processors read and write, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_node: Option<u32>,
     /// Why `duration_ns` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -162,6 +175,9 @@ pub struct TestResult {
     pub read: Option<SideView>,
     /// The writes.
     pub write: Option<SideView>,
+    /// The trims; their rate is that of the bytes given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<SideView>,
     /// The measured time.
     pub elapsed_ns: Nanos,
     /// Why the test ended.
@@ -190,6 +206,9 @@ pub struct TestResult {
     /// Why the test ended before its time, when it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<String>,
+    /// What ended the test, when it failed; the figures are of what came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedView>,
     /// What the tool that the preset is modelled on would print.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerView>,
@@ -201,6 +220,69 @@ pub struct TestResult {
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl TestResult {
+    /// Whether the test ran to its end, so that it need not be run again. (A scan that was late has read what it could.)
+    pub fn is_whole(&self) -> bool {
+        self.failed.is_none() && (self.scan.is_some() || self.cut_short.is_none())
+    }
+}
+
+/// What may be and was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WritesView {
+    /// The most that may be written in all, whether the run is resumed or not.
+    pub limit_bytes: Bytes,
+    /// What was written so far: the filling of the target and the tests.
+    pub written_bytes: Bytes,
+    /// What would be written if every test took its longest at the ceiling of the path.
+    pub expected_bytes: Option<Bytes>,
+    /// `limit_bytes` as a part of what the drive's maker warrants that may be written to it, 1 for all of it.
+    pub limit_of_rated_life: Option<f64>,
+    /// Whether a write was refused since it would have been more than `limit_bytes`.
+    pub limit_reached: bool,
+    /// Percent of each written block that are zeros; the rest cannot be compressed.
+    pub compressible_percent: u8,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What ended a test before its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedView {
+    /// The kind of failure.
+    pub cause: Cause,
+    /// The kernel's name of the error, such as `EIO`; absent when it was no error of the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<String>,
+    /// Where the I/O went that failed; absent when it was none in particular.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Bytes>,
+    /// I/Os that ended well before, warm-up included.
+    pub after_ios: u64,
+    /// What happened, where, and after how many I/Os: `EIO at offset 4096 after 17 I/Os`.
+    pub summary: String,
+    /// The whole story.
+    pub detail: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl FailedView {
+    /// A failure as it is shown.
+    pub fn new(failure: &RunFailure) -> Self {
+        Self {
+            cause: failure.cause,
+            errno: failure.errno.clone(),
+            offset: failure.offset,
+            after_ios: failure.after_ios,
+            summary: inert(&failure.to_string()),
+            detail: inert(&failure.detail),
+            hint: failure.cause.hint().to_owned(),
+        }
+    }
 }
 
 /// The reads or the writes of a test.
@@ -241,6 +323,13 @@ pub struct Checks {
     pub recorded_of_completed: Option<f64>,
     /// Bytes that the outermost block device moved for each byte of the application.
     pub device_of_asked: Option<f64>,
+    /// What one I/O costs the engine on the processor of its first worker, in nanoseconds, by NOPs through a ring: no device
+    /// can be measured faster than that by one worker.
+    #[serde(default)]
+    pub nop_ns_per_io: Option<f64>,
+    /// What links and drives of the path did around the run; absent where none of them tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionView>,
     /// What the generator used.
     pub generator: GeneratorUse,
     /// Why fields that are `null` are.

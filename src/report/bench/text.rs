@@ -2,8 +2,9 @@
 
 use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
 use crate::load::preset::{Preset, StopRule, Test};
-use crate::report::text::{Line, Style, Tone, fit, paragraph};
-use crate::units::human;
+use crate::report::text::{Line, Style, Tone, fit, paragraph, percentiles};
+use crate::report::view::ConditionView;
+use crate::units::{Nanos, human};
 
 /// The margin of what is said of a test.
 const DETAIL: &str = "    ";
@@ -67,6 +68,7 @@ pub fn render(report: &BenchReport, style: &Style) -> String {
         put_result(&mut out, style, result, &table);
     }
     left_out(&mut out, style, report);
+    writes(&mut out, style, report);
     commands(&mut out, style, report);
     if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
         out.push('\n');
@@ -92,7 +94,7 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         paragraph(&mut out, style, lead, Tone::Faint, &format!("differs: {}", preset.differs));
         let count = preset.tests.len();
         let scratch = if writes {
-            "writes to a scratch file; its writes are left out on a device"
+            "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
         };
@@ -114,6 +116,9 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
         super::TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
         super::TargetKind::File => format!("the file {} ({size}), only read", report.target.name),
         super::TargetKind::Scratch => format!("a scratch file of {size} for {}", report.target.name),
+        super::TargetKind::OwnedDevice => {
+            format!("{size} of the device {}, read and written behind its first MiB", report.target.name)
+        }
     };
     let stop = match report.settings.stop {
         StopRule::Precision => format!(
@@ -160,13 +165,24 @@ fn titles(out: &mut String, style: &Style, table: &Table) {
 }
 
 fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Table) {
-    let sides = [("read", &result.read), ("write", &result.write)];
+    let sides = [("read", &result.read), ("write", &result.write), ("trim", &result.trim)];
     let mut first = true;
     for (direction, side) in sides {
-        if let Some(side) = side {
+        // A rate of nothing over no time is no rate.
+        if let Some(side) = side.as_ref().filter(|_| result.elapsed_ns.get() > 0) {
             let shown = if first { result.name.as_str() } else { "" };
             row(out, style, shown, direction, side, table);
             first = false;
+        }
+    }
+    if first {
+        // It could not begin.
+        paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &result.name);
+    }
+    for (direction, side) in sides {
+        if let Some(side) = side.as_ref().filter(|side| side.latency_ns.count > 0) {
+            let text = format!("{direction} latency {}", percentiles(&side.latency_ns));
+            paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &text);
         }
     }
     details(out, style, result);
@@ -200,7 +216,7 @@ fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &Side
         |[low, high]| human::percent((high - low).fraction_of(side.bytes_per_second) / 2.0),
     );
     let latency = &side.latency_ns;
-    let time = |span| if latency.count > 0 { human::time(span) } else { "–".to_owned() };
+    let time = |span: Option<Nanos>| span.map_or_else(|| "–".to_owned(), human::time);
     let cells = [
         human::rate(side.bytes_per_second),
         interval,
@@ -225,10 +241,19 @@ fn details(out: &mut String, style: &Style, result: &TestResult) {
         parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
     }
     paragraph(out, style, lead, Tone::Faint, &parts.join(" · "));
+    if let Some(failed) = &result.failed {
+        let text = format!("failed: {} ({})", failed.summary, failed.detail);
+        paragraph(out, style, lead, Tone::Bad, &text);
+        paragraph(out, style, (Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
+    }
     match result.trusted {
         Some(true) => paragraph(out, style, lead, Tone::Good, "trusted"),
         Some(false) => paragraph(out, style, lead, Tone::Bad, "not trusted"),
         None => {}
+    }
+    let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
+    for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
+        paragraph(out, style, lead, Tone::Warn, &trouble);
     }
     for note in &result.findings {
         paragraph(out, style, lead, Tone::Warn, &format!("{}: {}", note.code.as_str(), note.summary));
@@ -258,9 +283,22 @@ fn in_words(checks: &Checks) -> String {
         parts.push(format!("device moved {} of it", human::percent(part)));
     }
     parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
+    parts.extend(
+        checks
+            .nop_ns_per_io
+            .filter(|cost| *cost > 0.0)
+            .map(|cost| format!("a core here can do {} IOPS", human::count(1e9 / cost))),
+    );
     parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
     // What the kernel granted is in the JSON.
-    parts.extend(checks.generator.engine.split(" (").next().map(str::to_owned));
+    let engine = &checks.generator.engine;
+    parts.extend(engine.split(" (").next().map(str::to_owned));
+    match engine.split_once("not polled: ") {
+        Some((_, why)) => parts.push(format!("not polled: {why}")),
+        None if engine.contains("iopoll") => parts.push("polled".to_owned()),
+        None => {}
+    }
+    parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
     parts.join(" · ")
 }
 
@@ -297,6 +335,22 @@ fn compared(ours: &SideView, theirs: &FioSide) -> String {
         human::count(theirs.iops.get()),
         human::percent(ratio)
     )
+}
+
+/// What was written.
+fn writes(out: &mut String, style: &Style, report: &BenchReport) {
+    let Some(writes) = &report.writes else { return };
+    let data = match writes.compressible_percent {
+        0 => "of data that cannot be compressed".to_owned(),
+        percent => format!("of data of which {percent} % are zeros"),
+    };
+    let (written, limit) = (human::bytes(writes.written_bytes), human::bytes(writes.limit_bytes));
+    let mut text = format!("{written} {data}; --max-writes allows {limit}");
+    if report.target.kind == super::TargetKind::OwnedDevice {
+        text.push_str("; the data stays on the device until you clear it (`blkdiscard`)");
+    }
+    out.push('\n');
+    paragraph(out, style, (Tone::Faint, "written: "), Tone::Normal, &text);
 }
 
 /// Tests that were not run, those with the same reason together.

@@ -7,6 +7,7 @@ pub mod compare;
 mod findings;
 mod ink;
 mod ladder;
+mod latency;
 mod overview;
 mod public;
 mod rate;
@@ -17,6 +18,7 @@ mod tree;
 pub use style::{Colour, Style, Surroundings};
 
 pub(super) use ink::{Line, Tone, fit, paragraph};
+pub(super) use latency::percentiles;
 
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::path::HopKind;

@@ -1,5 +1,6 @@
 //! Takes out of a report what should not be pasted in public: addresses, UUIDs, WWNs, and the names of servers.
 
+use crate::compare::{Change, Comparison};
 use crate::machine::snapshot::redact::scrub;
 use crate::path::HopKind;
 use crate::report::view::{CeilingView, CheckReport, HopPair};
@@ -9,13 +10,81 @@ pub(super) fn without_identity(report: &CheckReport) -> CheckReport {
     let servers = servers(report);
     let mut report = report.clone();
     let mut texts = texts(&mut report);
+    replace_servers(&mut texts, servers);
+    scrub(&mut texts);
+    report
+}
+
+/// Facts whose value tells a device or a machine from all others, whatever it looks like.
+const IDENTITIES: [&str; 5] = ["serial", "uuid", "wwn", "wwid", "host name"];
+
+/// The comparison without what identifies its owner. Of a file only its name is left.
+pub(super) fn comparison_without_identity(comparison: &Comparison) -> Comparison {
+    let mut comparison = comparison.clone();
+    for change in &mut comparison.inventory {
+        hide_identity(change);
+    }
+    let names: Vec<String> = {
+        let inventory = comparison.inventory.iter();
+        let texts = inventory.flat_map(|change| [Some(&change.what), change.a.as_ref(), change.b.as_ref()]);
+        texts.flatten().flat_map(|text| text.split(" → ")).filter_map(server_in).collect()
+    };
+    let mut texts: Vec<&mut String> = Vec::new();
+    for file in [&mut comparison.a, &mut comparison.b] {
+        if let Some((_, name)) = file.rsplit_once('/') {
+            *file = name.to_owned();
+        }
+        texts.push(file);
+    }
+    for workload in &mut comparison.workloads {
+        texts.push(&mut workload.workload);
+        texts.extend(workload.cautions.iter_mut().chain(&mut workload.reason));
+    }
+    for run in &mut comparison.unmatched {
+        texts.extend([&mut run.workload, &mut run.reason]);
+    }
+    for change in &mut comparison.inventory {
+        texts.push(&mut change.what);
+        texts.extend(change.a.iter_mut().chain(&mut change.b).chain(&mut change.reason));
+    }
+    replace_servers(&mut texts, names);
+    scrub(&mut texts);
+    comparison
+}
+
+/// Puts words in the place of values that are identities by the name of their fact.
+fn hide_identity(change: &mut Change) {
+    let fact = change.what.rsplit(": ").next().unwrap_or_default().to_ascii_lowercase().replace('_', " ");
+    if IDENTITIES.iter().any(|identity| fact.contains(identity)) {
+        for (value, word) in [(&mut change.a, "one"), (&mut change.b, "another")] {
+            if let Some(value) = value {
+                *value = word.to_owned();
+            }
+        }
+    }
+}
+
+/// The name of the server in the id of a remote hop, `remote:server:/export`, with or without a fact behind it.
+fn server_in(text: &str) -> Option<String> {
+    let id = text.strip_prefix("remote:")?;
+    let name = id.split(':').next()?;
+    is_name(name).then(|| name.to_owned())
+}
+
+/// Whether it is the name of a server rather than an address, which is recognised by its form.
+fn is_name(name: &str) -> bool {
+    name.len() > 2 && name.parse::<std::net::IpAddr>().is_err()
+}
+
+/// Puts numbered words in the place of the names of servers, the longest first.
+fn replace_servers(texts: &mut [&mut String], mut servers: Vec<String>) {
+    servers.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    servers.dedup();
     for (number, server) in servers.iter().enumerate() {
-        for text in &mut texts {
+        for text in &mut *texts {
             **text = text.replace(server.as_str(), &format!("server-{}", number + 1));
         }
     }
-    scrub(&mut texts);
-    report
 }
 
 /// The names of servers, as the ids of their hops and the targets that are mounted from them hold them.
@@ -24,11 +93,10 @@ fn servers(report: &CheckReport) -> Vec<String> {
     for hop in report.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.kind == HopKind::Remote) {
         let name = hop.id.split_once(':').map_or("", |(_, name)| name);
         let name = name.split_once(":/").map_or(name, |(server, _)| server);
-        if name.len() > 2 && name.parse::<std::net::IpAddr>().is_err() && !found.iter().any(|f| f == name) {
+        if is_name(name) {
             found.push(name.to_owned());
         }
     }
-    found.sort_by_key(|name| std::cmp::Reverse(name.len()));
     found
 }
 

@@ -2,9 +2,10 @@
 
 use super::Style;
 use super::ink::{Line, Tone, paragraph, width};
+use super::latency::or_too_few;
 use crate::ceiling::Direction;
 use crate::load::measurement::{Access, Pattern};
-use crate::report::view::{MeasurementView, RunView};
+use crate::report::view::{ConditionView, MeasurementView, RunView};
 use crate::units::{BytesPerSec, human};
 
 /// A run's course is drawn in at most this many columns.
@@ -65,8 +66,8 @@ fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: 
     if latency.count > 0 {
         parts.push(format!(
             "p50 {} · p99 {} · max {}",
-            human::time(latency.p50),
-            human::time(latency.p99),
+            or_too_few(latency.p50),
+            or_too_few(latency.p99),
             human::time(latency.max)
         ));
     }
@@ -80,7 +81,12 @@ fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: 
         parts.push(course);
     }
     paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &parts.join(" · "));
-    for (tone, text) in troubles(measurement) {
+    let around = run.condition.as_ref().map(ConditionView::in_words).unwrap_or_default();
+    if !around.is_empty() {
+        paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &around.join(" · "));
+    }
+    let changed = run.condition.iter().flat_map(ConditionView::troubles).map(|text| (Tone::Warn, text));
+    for (tone, text) in troubles(measurement).into_iter().chain(changed) {
         paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AdviceView, CeilingPair, CeilingView, CheckReport, FindingView, HopPair, HopView, InputView, MachineView,
-    MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool, TrafficView,
+    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, FindingView, HopPair, HopView, InputView,
+    MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool, TrafficView,
 };
 use crate::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use crate::load::measurement::Measurement;
@@ -229,6 +229,7 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
         direction: run.direction,
         measurement: measurement_view(&run.measurement),
         trusted,
+        condition: ConditionView::of(&subject.path, &run.activity),
         reason: trusted.is_none().then(|| "this run was not judged".to_owned()),
     }
 }

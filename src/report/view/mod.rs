@@ -4,9 +4,11 @@
 //! why in `reason`. The schema may grow; a field, once there, keeps its name and meaning.
 
 mod build;
+mod condition;
 
 pub use build::build;
 pub(in crate::report) use build::{machine_view, tool};
+pub use condition::{ConditionView, DriveView, LinkStateView, LinkView, SmartView};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -256,6 +258,9 @@ pub struct RunView {
     pub measurement: MeasurementView,
     /// Whether to believe it; findings say why not.
     pub trusted: Option<bool>,
+    /// What links and drives of the path did around it; absent where none of them tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionView>,
     /// Why `trusted` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

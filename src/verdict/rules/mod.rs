@@ -35,6 +35,7 @@ mod sata_limited;
 mod slot_limited;
 mod smbios_contradiction;
 mod switch_oversubscribed;
+mod thermal;
 mod too_short;
 mod unsteady;
 mod usb_limited;
@@ -166,6 +167,7 @@ const PATH_RULES: &[PathRule] = &[
     raid_resync::check,
     raid_degraded::check,
     filesystem_limited::check,
+    thermal::check,
     device_limited::check,
 ];
 

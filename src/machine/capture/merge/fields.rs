@@ -12,6 +12,7 @@ use crate::machine::block::{
 use crate::machine::cpu::{Cpus, NumaNode};
 use crate::machine::dmi::{Dmi, Slot};
 use crate::machine::fact::Fact;
+use crate::machine::health::DriveHealth;
 use crate::machine::irq::IrqLine;
 use crate::machine::mount::Mount;
 use crate::machine::nic::Nic;
@@ -36,6 +37,7 @@ impl Fill for Machine {
             zfs,
             usb,
             log,
+            health,
             captured: _,
         } = other;
         self.kernel.fill(kernel, than);
@@ -48,6 +50,7 @@ impl Fill for Machine {
         fill_by(&mut self.mounts, mounts, than, |mount| mount.point.clone());
         self.nics.fill(nics, than);
         self.ciphers.fill(ciphers, than);
+        self.health.fill(health, than);
         self.cipher_benchmarks.extend(cipher_benchmarks);
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
@@ -228,6 +231,7 @@ impl Fill for Transport {
     }
 }
 
+fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });
 fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios }
     unites {} keeps {});

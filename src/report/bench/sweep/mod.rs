@@ -12,7 +12,7 @@ pub use text::render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PathCeilings, TargetView};
+use super::{Checks, FailedView, PathCeilings, TargetView, WritesView};
 use crate::load::measurement::{Latency, Measurement};
 use crate::load::preset::LoadSpec;
 use crate::machine::Machine;
@@ -40,12 +40,27 @@ pub struct SweepReport {
     pub precision: f64,
     /// The longest that one point takes.
     pub max_time_ns: Nanos,
+    /// The exact time of each point, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<Nanos>,
+    /// What is run before each point and not counted.
+    #[serde(default)]
+    pub warm_up_ns: Nanos,
+    /// The NUMA node whose processors read and write, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_node: Option<u32>,
     /// The loads that were asked for.
     pub asked: Vec<LoadSpec>,
     /// What was measured so far, in the order of `asked`.
     pub points: Vec<SweepPoint>,
     /// What the points show, along depth or streams.
     pub curves: Vec<Curve>,
+    /// The load that failed, and what was measured of it until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedPoint>,
+    /// What may be and was written; absent when nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<WritesView>,
     /// Whether every load was run.
     pub complete: bool,
     /// Why it is not complete.
@@ -59,7 +74,7 @@ impl SweepReport {
         machine: &Machine,
         target: TargetView,
         ceilings: PathCeilings,
-        (precision, max_time_ns): (f64, Nanos),
+        timing: PointTiming,
         asked: Vec<LoadSpec>,
     ) -> Self {
         Self {
@@ -68,11 +83,16 @@ impl SweepReport {
             machine: view::machine_view(machine),
             target: TargetView { name: inert(&target.name), ..target },
             ceilings,
-            precision,
-            max_time_ns,
+            precision: timing.precision,
+            max_time_ns: timing.max_time_ns,
+            duration_ns: timing.duration_ns,
+            warm_up_ns: timing.warm_up_ns,
+            cpu_node: None,
             asked,
             points: Vec::new(),
             curves: Vec::new(),
+            failed: None,
+            writes: None,
             complete: false,
             reason: Some("not all loads have run yet".to_owned()),
         }
@@ -94,6 +114,31 @@ impl SweepReport {
     }
 }
 
+/// How long points run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PointTiming {
+    /// Half of the confidence interval at which a point is done, as a part of the rate.
+    pub precision: f64,
+    /// The longest that one point takes.
+    pub max_time_ns: Nanos,
+    /// The exact time, if one was asked for.
+    pub duration_ns: Option<Nanos>,
+    /// What is run before and not counted.
+    pub warm_up_ns: Nanos,
+}
+
+/// A load that failed. It is in no curve, and is run again when the sweep is resumed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedPoint {
+    /// The load.
+    pub load: LoadSpec,
+    /// What was measured until then; absent when it could not begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<SweepPoint>,
+    /// What happened.
+    pub failed: FailedView,
+}
+
 /// What one load achieved, reads and writes together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
@@ -113,6 +158,9 @@ pub struct SweepPoint {
     pub errors: u64,
     /// Why the point ended.
     pub ended: String,
+    /// What the generator says of itself, and what links and drives did.
+    #[serde(default)]
+    pub checks: Option<Checks>,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -120,7 +168,13 @@ pub struct SweepPoint {
 
 impl SweepPoint {
     /// The point of a run.
-    pub fn new(load: &LoadSpec, measurement: &Measurement, ended: String, trusted: Option<bool>) -> Self {
+    pub fn new(
+        load: &LoadSpec,
+        measurement: &Measurement,
+        ended: String,
+        trusted: Option<bool>,
+        checks: Checks,
+    ) -> Self {
         let mut why = Vec::new();
         if measurement.ci95.is_none() {
             why.push("ci95: the run was too short for a confidence interval");
@@ -137,6 +191,7 @@ impl SweepPoint {
             trusted,
             errors: measurement.errors,
             ended,
+            checks: Some(checks),
             reason: (!why.is_empty()).then(|| why.join("; ")),
         }
     }

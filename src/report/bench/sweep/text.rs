@@ -1,9 +1,10 @@
 //! The terminal view of a sweep: a heat map for each mix, or a bar for each number of streams, and what they show.
 
 use super::curve::x;
-use super::{Along, Curve, SweepPoint, SweepReport};
+use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
 use crate::load::preset::{LoadSpec, Parallel};
 use crate::report::text::{Line, Style, Tone, paragraph};
+use crate::report::view::{ConditionView, DriveView};
 use crate::units::{BytesPerSec, human};
 
 /// Columns of a cell of the heat map.
@@ -26,11 +27,17 @@ pub fn render(report: &SweepReport, style: &Style) -> String {
     let (streams, depths): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         report.points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
     bars(&mut out, style, &streams, most);
-    for group in depths.chunk_by(|a, b| a.load.write_percent == b.load.write_percent) {
+    for group in depths.chunk_by(|a, b| a.load.direction() == b.load.direction()) {
         map(&mut out, style, group, most);
     }
     shapes(&mut out, style, report);
+    self_checks(&mut out, style, report);
     doubts(&mut out, style, report);
+    if let Some(FailedPoint { load, failed, .. }) = &report.failed {
+        let text = format!("{} {}: {} ({})", load.mark(), load.direction(), failed.summary, failed.detail);
+        paragraph(&mut out, style, (Tone::Bad, "failed: "), Tone::Normal, &text);
+        paragraph(&mut out, style, (Tone::Normal, "hint: "), Tone::Normal, &failed.hint);
+    }
     if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
         out.push('\n');
         paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
@@ -52,7 +59,7 @@ fn bars(out: &mut String, style: &Style, points: &[&SweepPoint], most: f64) {
         let mut line = Line::new(style);
         line.put_right(Tone::Normal, &point.load.parallel.count().to_string(), 7);
         line.put_right(Tone::Strong, &human::rate(point.bytes_per_second), 20);
-        line.put_right(Tone::Faint, &human::time(point.latency_ns.p99), 31);
+        line.put_right(Tone::Faint, &point.latency_ns.p99.map_or_else(|| "–".to_owned(), human::time), 31);
         let share = if most > 0.0 { point.bytes_per_second.get() / most } else { 0.0 };
         let full = (share * room as f64).round() as usize;
         line.put(Tone::Normal, "  ").put(Tone::Normal, &if style.unicode { "█" } else { "#" }.repeat(full));
@@ -160,6 +167,34 @@ fn sentence(curve: &Curve, end: f64) -> String {
     parts.join("; ")
 }
 
+/// What the engine could do at most, and what drives and links did from the first point to the last.
+fn self_checks(out: &mut String, style: &Style, report: &SweepReport) {
+    let checks = || report.points.iter().filter_map(|point| point.checks.as_ref());
+    let mut parts = Vec::new();
+    if let Some(cost) = checks().filter_map(|checks| checks.nop_ns_per_io).find(|cost| *cost > 0.0) {
+        parts.push(format!("a core here can do {} IOPS", human::count(1e9 / cost)));
+    }
+    let conditions = || checks().filter_map(|checks| checks.condition.as_ref());
+    if let (Some(first), Some(last)) = (conditions().next(), conditions().next_back()) {
+        let drives = last.drives.iter().map(|drive| {
+            let before = first.drives.iter().find(|other| other.name == drive.name);
+            DriveView { before_celsius: before.and_then(|drive| drive.before_celsius), ..drive.clone() }
+        });
+        let whole = ConditionView { links: last.links.clone(), drives: drives.collect() };
+        parts.extend(whole.in_words());
+    }
+    if !parts.is_empty() {
+        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &parts.join(" · "));
+    }
+    for point in &report.points {
+        let condition = point.checks.as_ref().and_then(|checks| checks.condition.as_ref());
+        for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
+            let lead = format!("{} {}: ", point.load.mark(), point.load.direction());
+            paragraph(out, style, (Tone::Warn, &lead), Tone::Normal, &trouble);
+        }
+    }
+}
+
 fn doubts(out: &mut String, style: &Style, report: &SweepReport) {
     let doubtful = report.points.iter().filter(|point| point.trusted == Some(false)).count();
     if doubtful > 0 {
@@ -176,10 +211,12 @@ mod tests {
     use super::super::curve::tests::point;
     use super::super::curves;
     use super::*;
+    use crate::load::measurement::GeneratorUse;
     use crate::load::measurement::Pattern;
     use crate::machine::Machine;
-    use crate::report::bench::{PathCeilings, TargetKind, TargetView};
-    use crate::units::{Bytes, Nanos};
+    use crate::report::bench::sweep::PointTiming;
+    use crate::report::bench::{Checks, PathCeilings, TargetKind, TargetView};
+    use crate::units::{Bytes, Celsius, Nanos};
     use unicode_width::UnicodeWidthStr;
 
     fn report(points: Vec<SweepPoint>) -> SweepReport {
@@ -188,7 +225,12 @@ mod tests {
             kind: TargetKind::Scratch,
             size_bytes: Bytes::from_mib(64),
         };
-        let timing = (0.02, Nanos::from_millis(1000));
+        let timing = PointTiming {
+            precision: 0.02,
+            max_time_ns: Nanos::from_millis(1000),
+            duration_ns: None,
+            warm_up_ns: Nanos::new(0),
+        };
         let asked = points.iter().map(|point| point.load.clone()).collect();
         let mut report =
             SweepReport::new(&Machine::default(), target, PathCeilings::default(), timing, asked);
@@ -210,6 +252,35 @@ mod tests {
         assert!(text.contains("\n4 KiB") && text.contains("\n1 MiB"), "{text}");
         assert!(text.contains("knee at depth 16, plateau of 401 MB/s up to 256"), "{text}");
         assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    }
+
+    #[test]
+    fn the_engine_and_the_drives_are_shown_from_the_first_point_to_the_last() {
+        let drive = |before, after| DriveView {
+            name: "nvme0n1".to_owned(),
+            before_celsius: Some(Celsius::new(before)),
+            after_celsius: Some(Celsius::new(after)),
+            warning_celsius: None,
+            smart: None,
+            reason: None,
+        };
+        let checked = |depth, before, after| {
+            let condition = ConditionView { links: Vec::new(), drives: vec![drive(before, after)] };
+            let checks = Checks {
+                in_flight_of_asked: None,
+                recorded_of_completed: None,
+                device_of_asked: None,
+                nop_ns_per_io: Some(80.0),
+                condition: Some(condition),
+                generator: GeneratorUse::default(),
+                reason: None,
+            };
+            let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), depth);
+            SweepPoint { checks: Some(checks), ..point(load, 100.0) }
+        };
+        let text = render(&report(vec![checked(1, 38.0, 40.0), checked(2, 40.0, 47.0)]), &Style::PLAIN);
+        assert!(text.contains("a core here can do 12.5 M IOPS"), "{text}");
+        assert!(text.contains("nvme0n1 38") && text.contains("47"), "{text}");
     }
 
     #[test]

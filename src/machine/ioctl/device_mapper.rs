@@ -7,20 +7,11 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use super::block::dm_table::without_key;
-
-/// Why there is no table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unanswered {
-    /// It takes root to ask.
-    Denied,
-    /// There is no device-mapper, no such device, or no table.
-    Absent,
-}
+use super::{Unanswered, reason};
+use crate::machine::block::dm_table::without_key;
 
 // `struct dm_ioctl`: where each field is. All numbers are in native order, the whole is 312 bytes.
 const DATA_SIZE: usize = 12;
@@ -57,7 +48,7 @@ nix::ioctl_readwrite_bad!(
 );
 
 /// The table of a device, a line `start length type parameters` for each target. Of keys it has the size only.
-pub(super) fn table(major: u32, minor: u32) -> Result<String, Unanswered> {
+pub(in crate::machine) fn table(major: u32, minor: u32) -> Result<String, Unanswered> {
     let control =
         open("/dev/mapper/control", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(reason)?;
     let mut room = *ROOM.start();
@@ -72,13 +63,6 @@ pub(super) fn table(major: u32, minor: u32) -> Result<String, Unanswered> {
         }
     }
     Err(Unanswered::Absent)
-}
-
-fn reason(error: Errno) -> Unanswered {
-    match error {
-        Errno::EACCES | Errno::EPERM => Unanswered::Denied,
-        _ => Unanswered::Absent,
-    }
 }
 
 fn ask(control: &OwnedFd, buffer: &mut [u8]) -> Result<(), Unanswered> {

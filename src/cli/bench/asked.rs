@@ -1,0 +1,132 @@
+//! What is asked for: what was typed, and what a saved run says.
+
+use super::args::{BenchArgs, Common, EngineName};
+use super::place::Place;
+use super::save::SaveFile;
+use super::timing::Timing;
+use crate::cli::Failure;
+use crate::load::preset::{self, Preset, StopRule, Work};
+use crate::load::scan::ScanPlan;
+use crate::report::bench::{self, BenchReport, TargetKind};
+use crate::units::Nanos;
+
+/// Whether the place suits what else was asked, and what is kept.
+///
+/// # Errors
+/// It does not.
+pub(super) fn check_place(
+    args: &BenchArgs,
+    place: &Place,
+    kept: Option<&BenchReport>,
+) -> Result<(), Failure> {
+    let is_written = place.kind() == TargetKind::OwnedDevice;
+    match args.engine {
+        EngineName::Fio if is_written => {
+            return Err(Failure::new("fio is not let near a device that is written")
+                .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
+        }
+        EngineName::Passthrough if is_written => {
+            return Err(Failure::new("NVMe passthrough only ever reads")
+                .hint("leave out --write and --i-own, or --engine passthrough"));
+        }
+        _ => {}
+    }
+    match kept.map(|kept| kept.target.kind) {
+        Some(TargetKind::OwnedDevice) if !is_written => {
+            Err(Failure::new("the saved run writes to the device")
+                .hint("name it again: --write --i-own SERIAL"))
+        }
+        Some(kind) if is_written && kind != TargetKind::OwnedDevice => {
+            Err(Failure::new("the saved run writes to no device").hint("leave out --write and --i-own"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where results are kept, and what is there already.
+///
+/// # Errors
+/// The file cannot be made or read, or holds something else.
+pub(super) fn files(args: &BenchArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), Failure> {
+    match (&args.save, &args.resume) {
+        (Some(path), _) => Ok((Some(SaveFile::create(path)?), None)),
+        (None, Some(path)) => {
+            let (file, kept): (_, BenchReport) = SaveFile::load(path)?;
+            if kept.schema != bench::SCHEMA {
+                return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
+            }
+            Ok((Some(file), Some(kept)))
+        }
+        (None, None) => Ok((None, None)),
+    }
+}
+
+/// The preset, with what was asked of it.
+///
+/// # Errors
+/// There is none of that name, or it has nothing of what was asked.
+pub(super) fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Preset, Failure> {
+    let name = kept.map_or(args.preset.as_str(), |kept| kept.preset.name.as_str());
+    let mut preset =
+        preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
+    let mut asked = args.samples.is_some() || args.sample_size.is_some();
+    let compressible = match kept {
+        Some(kept) => kept.writes.as_ref().map_or(0, |writes| writes.compressible_percent),
+        None => args.common.writing.compressible.unwrap_or(0),
+    };
+    for test in &mut preset.tests {
+        match &mut test.work {
+            Work::Scan(plan) => {
+                *plan = kept.and_then(|kept| kept.settings.scan).unwrap_or(ScanPlan {
+                    samples: args.samples.unwrap_or(plan.samples),
+                    sample_size: args.sample_size.unwrap_or(plan.sample_size),
+                    ..*plan
+                });
+                asked = false;
+            }
+            Work::Load(load) => load.compressible_percent = compressible,
+        }
+    }
+    if asked {
+        return Err(Failure::new(format!("the preset {name} takes no samples"))
+            .hint("--samples and --sample-size belong to --preset disks"));
+    }
+    Ok(preset)
+}
+
+/// The target that was typed, now or for the saved run.
+///
+/// # Errors
+/// There is none, or there are two.
+pub(super) fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<String, Failure> {
+    match (&args.target, kept) {
+        (Some(typed), Some(kept)) if *typed != kept.target.name => {
+            Err(Failure::new(format!("the saved run is of `{}`, not of `{typed}`", kept.target.name))
+                .hint("leave out TARGET to go on with the saved run"))
+        }
+        (Some(typed), _) => Ok(typed.clone()),
+        (None, Some(kept)) => Ok(kept.target.name.clone()),
+        (None, None) => Err(Failure::new("name a target").hint("a directory, a mount point or a device")),
+    }
+}
+
+/// How long tests run; a saved run goes on as it began.
+pub(super) fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
+    let timing = Timing {
+        stop,
+        precision: common.precision,
+        max_time: common.max_time,
+        fixed: common.duration,
+        warm_up: common.warm_up,
+    };
+    match kept.map(|kept| &kept.settings) {
+        None => timing,
+        Some(kept) => Timing {
+            precision: kept.precision,
+            max_time: kept.max_time_ns.duration(),
+            fixed: kept.duration_ns.map(Nanos::duration),
+            warm_up: kept.warm_up_ns.duration(),
+            ..timing
+        },
+    }
+}

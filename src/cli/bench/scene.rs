@@ -1,0 +1,35 @@
+//! What is measured: a machine, and one path of it.
+
+use crate::ceiling;
+use crate::cli::{Failure, facts, target};
+use crate::machine::Machine;
+use crate::machine::root::Root;
+use crate::path::build;
+use crate::verdict::Subject;
+
+/// A machine, and the one path of it that is measured.
+pub(in crate::cli) struct Scene {
+    /// Where facts are read.
+    pub(in crate::cli) root: Root,
+    /// The machine.
+    pub(in crate::cli) machine: Machine,
+    /// The path with its ceilings, and no runs.
+    pub(in crate::cli) subject: Subject,
+}
+
+impl Scene {
+    /// Reads this machine and finds the path to what was typed.
+    ///
+    /// # Errors
+    /// [`Failure`] when there is no such target.
+    pub(in crate::cli) fn read(typed: &str, cpu_node: Option<u32>) -> Result<Self, Failure> {
+        let root = Root::live();
+        let machine = facts::read(&root);
+        let asked = target::resolve(&root, &machine, typed)?;
+        let options = build::Options { reader_node: cpu_node };
+        let path = build::path_with(&machine, &asked, &options)
+            .ok_or_else(|| Failure::new("no storage path leads to this target"))?;
+        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
+        Ok(Self { root, machine, subject: Subject { path, ceilings, runs: Vec::new() } })
+    }
+}

@@ -1,0 +1,91 @@
+//! How long tests run, and when rounds of a test agree.
+
+use std::time::Duration;
+
+use crate::load::preset::StopRule;
+use crate::load::stats::{self, Outlook, Precision};
+use crate::units::BytesPerSec;
+
+/// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.
+pub(super) const MOST_ROUNDS: u32 = 25;
+/// Rounds that must agree.
+pub(super) const WINDOW: usize = 5;
+
+/// How long tests run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::cli) struct Timing {
+    /// When a test has run long enough.
+    pub(in crate::cli) stop: StopRule,
+    /// How narrow the interval must be.
+    pub(in crate::cli) precision: f64,
+    /// The longest that a test runs.
+    pub(in crate::cli) max_time: Duration,
+    /// Exactly this time, if it was asked for.
+    pub(in crate::cli) fixed: Option<Duration>,
+    /// What is not counted.
+    pub(in crate::cli) warm_up: Duration,
+}
+
+impl Timing {
+    /// The time of one run, or the most of it.
+    pub(in crate::cli) fn longest(&self) -> Duration {
+        self.fixed.unwrap_or(match self.stop {
+            StopRule::Precision => self.max_time,
+            StopRule::Seconds(seconds) | StopRule::SteadyRounds(seconds) => {
+                Duration::from_secs(seconds.into())
+            }
+        })
+    }
+
+    /// What the series says of when to stop; `None` when the time alone decides.
+    pub(super) fn judge(&self, series: &[BytesPerSec]) -> Option<Outlook> {
+        let by_precision = self.fixed.is_none() && self.stop == StopRule::Precision;
+        let precision = Precision::new(self.precision).filter(|_| by_precision)?;
+        Some(precision.judge(series))
+    }
+}
+
+/// Whether the last rounds agree.
+pub(super) fn is_steady(rounds: &[BytesPerSec]) -> bool {
+    rounds
+        .len()
+        .checked_sub(WINDOW)
+        .and_then(|from| stats::steadiness(rounds.get(from..)?))
+        .is_some_and(|test| test.steady)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::stats::Decision;
+
+    const TIMING: Timing = Timing {
+        stop: StopRule::Precision,
+        precision: 0.02,
+        max_time: Duration::from_secs(30),
+        fixed: None,
+        warm_up: Duration::ZERO,
+    };
+
+    #[test]
+    fn the_time_alone_decides_where_it_was_asked_for() {
+        let rates = [BytesPerSec::from_mb(100.0); 100];
+        let decision = |timing: Timing| timing.judge(&rates).map(|outlook| outlook.decision);
+        assert_eq!(decision(TIMING), Some(Decision::Stop));
+        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }), None);
+        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..TIMING }), None);
+        assert_eq!(
+            Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }.longest(),
+            Duration::from_secs(9)
+        );
+        assert_eq!(Timing { stop: StopRule::Seconds(3), ..TIMING }.longest(), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn the_last_five_rounds_decide() {
+        let rates = |values: &[f64]| values.iter().map(|mb| BytesPerSec::from_mb(*mb)).collect::<Vec<_>>();
+        assert!(!is_steady(&rates(&[100.0; 4])));
+        assert!(is_steady(&rates(&[500.0, 300.0, 100.0, 101.0, 99.0, 100.0, 100.0])));
+        assert!(!is_steady(&rates(&[100.0, 100.0, 100.0, 100.0, 130.0])));
+    }
+}

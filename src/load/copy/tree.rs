@@ -1,0 +1,244 @@
+//! What is not the data of files: directories, symbolic links, further names, and the parts that earlier runs left.
+
+use std::collections::HashSet;
+
+use rustix::fs::{FileType, Mode, fchmod, fstat, readlinkat, syncfs};
+
+use super::attributes;
+use super::destination::{PartName, make_directory, make_hard_link, make_symlink, remove_part};
+use super::fault::Why;
+use super::job::Job;
+use super::manifest;
+use super::place::{Below, Parents, look, split};
+use super::scan::{Entry, Kind, Listing, identity, names};
+
+/// The directories of the destination.
+#[derive(Debug, Default)]
+pub(super) struct Directories {
+    /// Those that this or an earlier run made, and that so get the attributes of the source.
+    ours: Vec<usize>,
+    /// Those that cannot be copied into. Nothing below them is.
+    closed: HashSet<Below>,
+    /// How many were made now.
+    made: u64,
+}
+
+impl Directories {
+    /// Makes every directory of the listing that is not there. The manifest is told before, so that a later run knows
+    /// them as ours.
+    pub(super) fn make(job: &Job<'_>, listing: &Listing) -> Self {
+        let mut directories = Self::default();
+        let mut parents = Parents::of(job.target);
+        let mut wanted = Vec::new();
+        for (index, entry) in listing.entries.iter().enumerate() {
+            if entry.kind != Kind::Directory || directories.is_closed(&entry.below) {
+                continue;
+            }
+            match directories.is_there(job, &mut parents, listing, entry) {
+                Ok(true) if job.is_our_directory(&entry.below) => {
+                    open_up(job, &entry.below);
+                    directories.ours.push(index);
+                }
+                Ok(true) => {}
+                // Its subdirectories are not there either: they are asked for when it is, below.
+                Ok(false) => wanted.push(index),
+                Err(why) => {
+                    directories.closed.insert(entry.below.clone());
+                    job.fault(&entry.below, why);
+                }
+            }
+        }
+        let entries = || wanted.iter().filter_map(|index| Some((*index, listing.entries.get(*index)?)));
+        let lines: String = entries().map(|(_, entry)| manifest::directory(&entry.below)).collect();
+        if !lines.is_empty()
+            && let Err(error) = job.note(&lines)
+        {
+            job.fault(&[], Why::io("note its directories", &error));
+            return directories;
+        }
+        for (index, entry) in entries() {
+            if directories.is_closed(&entry.below) {
+                continue;
+            }
+            let made = parents.get(&entry.below).and_then(|(parent, name)| make_directory(parent, name));
+            match made {
+                Ok(()) => {
+                    directories.made += 1;
+                    directories.ours.push(index);
+                }
+                Err(error) => {
+                    directories.closed.insert(entry.below.clone());
+                    job.fault(&entry.below, Why::io("make the directory", &error));
+                }
+            }
+        }
+        directories
+    }
+
+    /// Whether nothing can be put at this path: a directory above could not be made.
+    pub(super) fn is_closed(&self, below: &[u8]) -> bool {
+        let mut at = below;
+        while let Some((parent, _)) = split(at) {
+            if self.closed.contains(parent) {
+                return true;
+            }
+            at = parent;
+        }
+        false
+    }
+
+    /// Whether a directory is there to copy into.
+    fn is_there(
+        &self,
+        job: &Job<'_>,
+        parents: &mut Parents<'_>,
+        listing: &Listing,
+        entry: &Entry,
+    ) -> Result<bool, Why> {
+        let looking = |error: std::io::Error| Why::io("look for it", &error);
+        let found = match parents.get(&entry.below) {
+            Ok((parent, name)) => look(parent, name).map_err(looking)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(looking(error)),
+        };
+        match found {
+            None => Ok(false),
+            Some(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Directory => {
+                Err(Why::NotADirectory)
+            }
+            Some(_) => {
+                let opened = job.target.directory(&entry.below).map_err(looking)?;
+                let stat = fstat(opened).map_err(|errno| looking(errno.into()))?;
+                if listing.directories.contains(&identity(&stat)) { Err(Why::Loop) } else { Ok(true) }
+            }
+        }
+    }
+
+    /// Gives the directories that are ours their attributes, those below first: what is put into a directory changes
+    /// its time. Then makes all names durable.
+    pub(super) fn finish(&self, job: &Job<'_>, listing: &Listing) {
+        for entry in self.ours.iter().rev().filter_map(|index| listing.entries.get(*index)) {
+            let done = job.source.directory(&entry.below).and_then(|source| {
+                let target = job.target.directory(&entry.below)?;
+                attributes::apply(&source, &entry.stat, &target, &job.lost)
+            });
+            if let Err(error) = done {
+                job.fault(&entry.below, Why::io("set its attributes", &error));
+            }
+        }
+        if let Err(errno) = syncfs(job.target.base()) {
+            job.fault(&[], Why::io("sync it", &errno.into()));
+        }
+    }
+
+    /// How many directories were made.
+    pub(super) fn made(&self) -> u64 {
+        self.made
+    }
+}
+
+/// Makes a directory of an earlier run writable again: it may have got the attributes of its source already.
+fn open_up(job: &Job<'_>, below: &[u8]) {
+    if let Ok(directory) = job.target.directory(below) {
+        // If that fails, so does what is put into it, with the reason.
+        let _ = fchmod(directory, Mode::RWXU);
+    }
+}
+
+/// Makes symbolic links.
+pub(super) fn symlinks<'e>(job: &Job<'_>, entries: impl Iterator<Item = &'e Entry>) -> u64 {
+    let (mut sources, mut targets) = (Parents::of(job.source), Parents::of(job.target));
+    let mut made = 0;
+    for entry in entries.take_while(|_| !job.is_over()) {
+        match symlink(job, entry, &mut sources, &mut targets) {
+            Ok(true) => made += 1,
+            Ok(false) => job.count_earlier(),
+            Err(why) => job.fault(&entry.below, why),
+        }
+    }
+    made
+}
+
+/// Makes a link; false if an earlier run made it.
+fn symlink(
+    job: &Job<'_>,
+    entry: &Entry,
+    sources: &mut Parents<'_>,
+    targets: &mut Parents<'_>,
+) -> Result<bool, Why> {
+    let reading = |error: std::io::Error| Why::io("read the link", &error);
+    let (from, name) = sources.get(&entry.below).map_err(reading)?;
+    let leads_to = readlinkat(from, name, Vec::new()).map_err(|errno| reading(errno.into()))?;
+    let making = |error: std::io::Error| Why::io("make the link", &error);
+    let (to, name) = targets.get(&entry.below).map_err(making)?;
+    match make_symlink(leads_to.as_bytes(), to, name) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && job.options.resume => {
+            return match readlinkat(to, name, Vec::new()) {
+                Ok(there) if there == leads_to => Ok(false),
+                _ => Err(Why::Exists),
+            };
+        }
+        made => made.map_err(making)?,
+    }
+    attributes::apply_to_link(&entry.stat, to, name, &job.lost)
+        .map_err(|error| Why::io("set its attributes", &error))?;
+    Ok(true)
+}
+
+/// Gives files their further names.
+pub(super) fn hard_links(job: &Job<'_>, listing: &Listing, directories: &Directories) -> u64 {
+    let (mut firsts, mut targets) = (Parents::of(job.target), Parents::of(job.target));
+    let mut made = 0;
+    for entry in &listing.entries {
+        let Kind::HardLink(first) = entry.kind else { continue };
+        let Some(first) = listing.entries.get(first) else { continue };
+        if directories.is_closed(&entry.below) || job.is_over() {
+            continue;
+        }
+        match hard_link(job, (&first.below, &entry.below), &mut firsts, &mut targets) {
+            Ok(true) => made += 1,
+            Ok(false) => job.count_earlier(),
+            Err(why) => job.fault(&entry.below, why),
+        }
+    }
+    made
+}
+
+fn hard_link(
+    job: &Job<'_>,
+    (first, below): (&[u8], &[u8]),
+    firsts: &mut Parents<'_>,
+    targets: &mut Parents<'_>,
+) -> Result<bool, Why> {
+    let linking = |error: std::io::Error| Why::io("link it", &error);
+    let from = firsts.get(first).map_err(linking)?;
+    let to = targets.get(below).map_err(linking)?;
+    // What stands there was not copied by us if the first name was at fault.
+    let file =
+        look(from.0, from.1).map_err(linking)?.filter(|_| !job.has_fault(first)).ok_or(Why::OtherName)?;
+    match make_hard_link(from, to) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && job.options.resume => {
+            let there = look(to.0, to.1).map_err(linking)?;
+            let is_same = there.is_some_and(|there| identity(&there) == identity(&file));
+            if is_same { Ok(false) } else { Err(Why::Exists) }
+        }
+        made => made.map(|()| true).map_err(linking),
+    }
+}
+
+/// Removes the parts that earlier runs left and that are of no use.
+pub(super) fn sweep(job: &Job<'_>, listing: &Listing) {
+    let useful = job.useful_parts();
+    let is_useless = |part: &PartName| job.known.runs.contains(&part.run) && !useful.contains(part);
+    let directories = listing.entries.iter().filter(|entry| entry.kind == Kind::Directory);
+    let opened = directories.filter_map(|entry| job.target.directory(&entry.below).ok());
+    // A file's parts lie beside it; the top of a tree of one file is in the base.
+    let base = listing.entries.first().filter(|top| top.kind == Kind::File);
+    for directory in opened.chain(base.and_then(|_| job.target.base().try_clone().ok())) {
+        let names = names(&directory).unwrap_or_default();
+        for part in names.iter().filter_map(|name| PartName::parse(name)).filter(is_useless) {
+            // One that stays is looked at again by the next run.
+            let _ = remove_part(&directory, part);
+        }
+    }
+}

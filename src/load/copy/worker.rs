@@ -1,0 +1,307 @@
+//! The first half of a worker's job: files become parts, with all data and attributes.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::io::Errno;
+
+use super::attributes;
+use super::block::{Block, Cursor};
+use super::destination::{create_part, find_part, publish, remove_part, reopen_part, reserve};
+use super::fault::Why;
+use super::job::Job;
+use super::manifest::{self, Record};
+use super::mover::Mover;
+use super::pipeline::{End, Pipeline, Progress};
+use super::place::{Parents, look};
+use super::result::LARGE;
+use super::scan::{Entry, allocated, may_have_holes, modified, size};
+use super::spent::{Doing, Meter};
+
+/// After so many blocks of a file what was written is made durable and noted, so that a later run can go on from there.
+const CHECKPOINT: usize = 128;
+/// Parts are made durable together when they are so many,
+const BATCH_FILES: usize = 256;
+/// or hold so many bytes.
+const BATCH_BYTES: u64 = 128 << 20;
+/// A part that holds all data and attributes of a file.
+pub(super) struct Ready<'e> {
+    pub(super) entry: &'e Entry,
+    pub(super) record: Record,
+    pub(super) device: u64,
+    pub(super) blocks: Vec<Block>,
+    /// Whether the manifest knows it, so that it is worth keeping when the copy is stopped.
+    pub(super) is_begun: bool,
+}
+
+/// What is at the destination already.
+enum Standing {
+    Nothing,
+    /// The whole file, by an earlier run.
+    Complete,
+    /// A complete part that only lacks its name.
+    Unnamed(Record),
+    /// A part that an earlier run began.
+    Begun(Record),
+}
+
+/// One thread's means.
+pub(super) struct Worker<'a, 'r> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) mover: Mover<'r>,
+    pub(super) depth: u32,
+    block_size: u32,
+    pub(super) meter: Meter,
+    sources: Parents<'a>,
+    targets: Parents<'a>,
+    pub(super) ready: Vec<Ready<'a>>,
+    pub(super) ready_bytes: u64,
+}
+
+impl<'a, 'r> Worker<'a, 'r> {
+    /// A worker whose mover has `depth` slots of `block_size` bytes.
+    pub(super) fn new(job: &'a Job<'a>, mover: Mover<'r>, depth: u32, block_size: u32) -> Self {
+        Self {
+            job,
+            mover,
+            depth,
+            block_size,
+            meter: Meter::start(),
+            sources: Parents::of(job.source),
+            targets: Parents::of(job.target),
+            ready: Vec::new(),
+            ready_bytes: 0,
+        }
+    }
+
+    /// Copies a file. It gets its name with others, at the latest in `settle`.
+    pub(super) fn copy(&mut self, entry: &'a Entry) {
+        match self.prepare(entry) {
+            Ok(Some(ready)) => {
+                self.ready_bytes = self.ready_bytes.saturating_add(ready.record.size);
+                self.ready.push(ready);
+            }
+            Ok(None) => {}
+            Err(why) => self.job.fault(&entry.below, why),
+        }
+        self.meter.lap(Doing::Metadata);
+        if self.ready.len() >= BATCH_FILES || self.ready_bytes >= BATCH_BYTES {
+            self.settle();
+        }
+    }
+
+    /// Writes the part of a file; `None` when it is there already or the copy was stopped.
+    fn prepare(&mut self, entry: &'a Entry) -> Result<Option<Ready<'a>>, Why> {
+        let (source, stat) = self.open_source(entry)?;
+        let standing = self.standing(entry, &stat)?;
+        self.meter.lap(Doing::Metadata);
+        let kept = match standing {
+            Standing::Complete => {
+                self.count_earlier(entry);
+                return Ok(None);
+            }
+            Standing::Unnamed(record) => {
+                let (directory, name) = self.target(entry)?;
+                publish(directory, record.part, name).map_err(|error| Why::io("name it", &error))?;
+                self.count_earlier(entry);
+                return Ok(None);
+            }
+            Standing::Begun(record) => Some(record),
+            Standing::Nothing => None,
+        };
+        self.write_part(entry, &source, &stat, kept)
+    }
+
+    fn count_earlier(&self, entry: &Entry) {
+        let data = allocated(&entry.stat);
+        self.job.control.moved(if self.job.options.verify { data.saturating_mul(2) } else { data });
+        self.job.count_earlier();
+    }
+
+    /// The directory of the copy, and the name in it.
+    pub(super) fn target<'b>(&'b mut self, entry: &'b Entry) -> Result<(&'b File, &'b [u8]), Why> {
+        self.targets.get(&entry.below).map_err(|error| Why::io("open its directory", &error))
+    }
+
+    fn open_source(&mut self, entry: &Entry) -> Result<(File, Stat), Why> {
+        let opening = |error: io::Error| Why::io("open it", &error);
+        let (directory, name) = self.sources.get(&entry.below).map_err(opening)?;
+        // NONBLOCK: whatever took the place of the file meanwhile, opening it does not wait.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let open = |flags| rustix::fs::openat(directory, name, flags, rustix::fs::Mode::empty());
+        let opened = match open(flags | OFlags::NOATIME) {
+            // Only the owner may leave the access time alone.
+            Err(Errno::PERM) => open(flags),
+            opened => opened,
+        };
+        let file = File::from(opened.map_err(|errno| opening(errno.into()))?);
+        let stat = fstat(&file).map_err(|errno| opening(errno.into()))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Why::Changed);
+        }
+        Ok((file, stat))
+    }
+
+    /// What is there already. Something that no earlier run made is a fault.
+    fn standing(&mut self, entry: &Entry, source: &Stat) -> Result<Standing, Why> {
+        let job = self.job;
+        let (directory, name) = self.target(entry)?;
+        let looking = |error: io::Error| Why::io("look for it", &error);
+        let found = look(directory, name).map_err(looking)?;
+        let done = job.known.done.get(&entry.below).filter(|record| record.is_of(source));
+        if let Some(found) = found {
+            let is_ours = |record: &&Record| {
+                found.st_ino == record.inode
+                    && size(&found) == record.size
+                    && FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+            };
+            return done.filter(is_ours).map(|_| Standing::Complete).ok_or(Why::Exists);
+        }
+        if let Some(record) = done
+            && find_part(directory, record.part, record.inode).map_err(looking)?.is_some()
+        {
+            return Ok(Standing::Unnamed(record.clone()));
+        }
+        let begun = job.known.begun.get(&entry.below).filter(|record| record.is_of(source));
+        if let Some(record) = begun
+            && find_part(directory, record.part, record.inode).map_err(looking)?.is_some()
+        {
+            return Ok(Standing::Begun(record.clone()));
+        }
+        Ok(Standing::Nothing)
+    }
+
+    fn write_part(
+        &mut self,
+        entry: &'a Entry,
+        source: &File,
+        stat: &Stat,
+        kept: Option<Record>,
+    ) -> Result<Option<Ready<'a>>, Why> {
+        let job = self.job;
+        let creating = |error: io::Error| Why::io("make the copy", &error);
+        let is_large = size(stat) >= LARGE.get();
+        let (directory, _) = self.target(entry)?;
+        let (name, opened) = match &kept {
+            Some(record) => (record.part, reopen_part(directory, record.part, is_large)),
+            None => {
+                let name = job.part();
+                (name, create_part(directory, name, is_large))
+            }
+        };
+        let (part, direct) = opened.map_err(creating)?;
+        let made = fstat(&part).map_err(|errno| creating(errno.into()))?;
+        let blocks = kept.map(|record| record.blocks);
+        let is_resumed = blocks.is_some();
+        let record = Record {
+            part: name,
+            inode: made.st_ino,
+            size: size(stat),
+            modified: modified(stat),
+            blocks: Vec::new(),
+        };
+        self.meter.lap(Doing::Metadata);
+        let mut ready = Ready {
+            entry,
+            record,
+            device: made.st_dev,
+            is_begun: is_resumed,
+            blocks: blocks.unwrap_or_default(),
+        };
+        let written = self.fill(&mut ready, (source, stat), (&part, direct));
+        match written {
+            Ok(Progress::Whole) => Ok(Some(ready)),
+            Ok(Progress::Part) if ready.is_begun => Ok(None),
+            // Stopped too early to be of use, or failed: nothing stays behind.
+            outcome => {
+                let (directory, _) = self.target(entry)?;
+                let removed =
+                    remove_part(directory, name).map_err(|error| Why::io("remove its part", &error));
+                outcome.and(removed).map(|()| None)
+            }
+        }
+    }
+
+    /// Copies data and attributes.
+    fn fill(
+        &mut self,
+        ready: &mut Ready<'_>,
+        (source, stat): (&File, &Stat),
+        (part, direct): (&File, bool),
+    ) -> Result<Progress, Why> {
+        let job = self.job;
+        let from = ready.blocks.last().map_or(0, Block::end);
+        let sparse = may_have_holes(stat);
+        if !sparse && direct {
+            reserve(part, size(stat)).map_err(|error| Why::io("reserve room for it", &error))?;
+            self.meter.lap(Doing::Metadata);
+        }
+        let kept: u64 = ready.blocks.iter().map(|block| u64::from(block.length)).sum();
+        job.kept.fetch_add(kept, Ordering::Relaxed);
+        job.control.moved(kept);
+        let direct_read = job.options.direct && set_direct(source);
+        let mut ends = (End { file: source, direct: direct_read }, End { file: part, direct });
+        let mut cursor = Cursor::new(sparse.then_some(source), from, size(stat), self.block_size);
+        if self.pump(ready, (&mut ends.0, &mut ends.1), &mut cursor)? == Progress::Part {
+            return Ok(Progress::Part);
+        }
+        job.direct_reads.fetch_add(u64::from(ends.0.direct), Ordering::Relaxed);
+        job.direct_writes.fetch_add(u64::from(ends.1.direct), Ordering::Relaxed);
+        // Also gives a file that ends with a hole its size.
+        part.set_len(size(stat)).map_err(|error| Why::io("set its size", &error))?;
+        attributes::apply(source, stat, part, &job.lost)
+            .map_err(|error| Why::io("set its attributes", &error))?;
+        let now = fstat(source).map_err(|errno| Why::io("look at it", &errno.into()))?;
+        self.meter.lap(Doing::Metadata);
+        if size(&now) != size(stat) || modified(&now) != modified(stat) {
+            return Err(Why::Changed);
+        }
+        Ok(Progress::Whole)
+    }
+
+    /// Copies the blocks, with a checkpoint now and then for a file that is large enough to be worth one.
+    fn pump(
+        &mut self,
+        ready: &mut Ready<'_>,
+        (source, part): (&mut End<'_>, &mut End<'_>),
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Progress, Why> {
+        let job = self.job;
+        let told = |bytes: u64| job.control.moved(bytes);
+        loop {
+            let noted = ready.blocks.len();
+            let mut pipeline = Pipeline::new(&mut self.mover, &mut self.meter, self.depth);
+            let watch = (job.control.stop(), &told as &dyn Fn(u64));
+            let progress = pipeline.copy((source, part), cursor, &mut ready.blocks, CHECKPOINT, watch)?;
+            let fresh = ready.blocks.get_mut(noted..).unwrap_or_default();
+            fresh.sort_unstable_by_key(|block| block.offset);
+            if !ready.is_begun && (progress == Progress::Whole || fresh.len() < CHECKPOINT) {
+                return Ok(progress);
+            }
+            let noting = |error: io::Error| Why::io("note its progress", &error);
+            part.file.sync_data().map_err(|error| Why::io("sync it", &error))?;
+            let mut lines = String::new();
+            if !ready.is_begun {
+                lines = manifest::begun(&ready.entry.below, &ready.record);
+                ready.is_begun = true;
+            }
+            if !fresh.is_empty() {
+                lines.push_str(&manifest::blocks(&ready.entry.below, fresh));
+            }
+            job.note(&lines).map_err(noting)?;
+            self.meter.lap(Doing::Write);
+            if progress == Progress::Whole || job.control.is_stopped() {
+                return Ok(progress);
+            }
+        }
+    }
+}
+
+/// Turns an open file to direct access; false where the file system has none.
+fn set_direct(file: &File) -> bool {
+    rustix::fs::fcntl_getfl(file)
+        .and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT))
+        .is_ok()
+}

@@ -1,0 +1,287 @@
+//! A ring and its queues, whatever is sent through them: set-up, submission, completion, and the memory of both.
+
+#![expect(
+    unsafe_code,
+    reason = "the kernel reads and writes memory that the submission queue names by address"
+)]
+
+use std::fmt;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue, squeue};
+use nix::libc;
+
+use super::engine::Completion;
+use super::memory::Memory;
+
+/// What the kernel granted of what makes a ring fast. All of it is optional; none of it changes what is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// `IORING_SETUP_CQSIZE` (Linux 5.5): a completion queue no larger than the depth.
+    pub(super) small_queue: bool,
+    /// `IORING_SETUP_COOP_TASKRUN` (5.19): no inter-processor interrupt for a completion.
+    pub(super) cooperative: bool,
+    /// `IORING_SETUP_SINGLE_ISSUER` with `IORING_SETUP_DEFER_TASKRUN` (6.1): completions are worked off only when the
+    /// worker waits for them.
+    pub(super) deferred: bool,
+    /// `IORING_SETUP_NO_SQARRAY` (6.6): no index array in front of the submission queue.
+    pub(super) no_array: bool,
+    /// `IORING_SETUP_IOPOLL` (5.1): completions are looked for instead of waited for, where it was asked for.
+    pub(super) polled: bool,
+    /// `IORING_REGISTER_BUFFERS`: pages are pinned once instead of for each I/O.
+    pub(super) fixed_buffer: bool,
+    /// `IORING_REGISTER_FILES`: the file is looked up once.
+    pub(super) fixed_file: bool,
+    /// `IORING_REGISTER_RING_FDS` (5.18): the ring itself is looked up once.
+    pub(super) ring_descriptor: bool,
+}
+
+impl Granted {
+    /// The steps of the ladder, best first. Each drops what the youngest kernel feature was; SINGLE_ISSUER and
+    /// DEFER_TASKRUN go together, since the second requires the first.
+    pub(super) const LADDER: [Self; 5] = {
+        let none = Self {
+            small_queue: false,
+            cooperative: false,
+            deferred: false,
+            no_array: false,
+            polled: false,
+            fixed_buffer: false,
+            fixed_file: false,
+            ring_descriptor: false,
+        };
+        let small = Self { small_queue: true, ..none };
+        let cooperative = Self { cooperative: true, ..small };
+        let deferred = Self { deferred: true, ..cooperative };
+        [Self { no_array: true, ..deferred }, deferred, cooperative, small, none]
+    };
+
+    fn builder<S: squeue::EntryMarker, C: cqueue::EntryMarker>(self, depth: u32) -> Builder<S, C> {
+        let mut builder = IoUring::<S, C>::builder();
+        builder.dontfork();
+        if self.small_queue {
+            builder.setup_cqsize(depth);
+        }
+        if self.cooperative {
+            builder.setup_coop_taskrun();
+        }
+        if self.deferred {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        if self.no_array {
+            builder.setup_no_sqarray();
+        }
+        if self.polled {
+            builder.setup_iopoll();
+        }
+        builder
+    }
+}
+
+impl Granted {
+    /// What was granted, in words.
+    pub(super) fn names(self) -> String {
+        let names = [
+            (self.small_queue, "cqsize"),
+            (self.cooperative, "coop_taskrun"),
+            (self.deferred, "single_issuer, defer_taskrun"),
+            (self.no_array, "no_sqarray"),
+            (self.polled, "iopoll"),
+            (self.fixed_buffer, "fixed buffer"),
+            (self.fixed_file, "fixed file"),
+            (self.ring_descriptor, "registered ring"),
+        ];
+        let names: Vec<&str> = names.into_iter().filter_map(|(on, name)| on.then_some(name)).collect();
+        if names.is_empty() { "no extras".to_owned() } else { names.join(", ") }
+    }
+}
+
+impl fmt::Display for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "io_uring ({})", self.names())
+    }
+}
+
+/// A ring before it is used. Make it on the thread that will use it: DEFER_TASKRUN ties it to that thread.
+pub(super) struct AnyRing<S: squeue::EntryMarker, C: cqueue::EntryMarker> {
+    ring: IoUring<S, C>,
+    granted: Granted,
+}
+
+impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> AnyRing<S, C> {
+    /// Sets up a ring of at least `depth` entries with the most that the kernel grants.
+    ///
+    /// # Errors
+    /// The kernel has no io_uring (ENOSYS), forbids it (EPERM), lacks locked memory for it (ENOMEM), or is older than
+    /// 5.11, which cannot wait with a time-out (reported as ENOSYS).
+    pub(super) fn open(depth: u32) -> io::Result<Self> {
+        Self::with(depth, false)
+    }
+
+    /// The same, whose completions are polled for if `polled`. Such a ring takes direct reads and writes only.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub(super) fn with(depth: u32, polled: bool) -> io::Result<Self> {
+        let entries = depth.max(1).next_power_of_two();
+        let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
+        for granted in Granted::LADDER.map(|granted| Granted { polled, ..granted }) {
+            match granted.builder(entries).build(entries) {
+                Ok(ring) if ring.params().is_feature_ext_arg() => return Ok(Self { ring, granted }),
+                Ok(_) => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(refusal)
+    }
+}
+
+/// The queues of a ring at work.
+///
+/// They own the memory that the kernel reads and writes, and live no longer than the ring (`'r`).
+pub(super) struct Queue<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> {
+    submitter: Submitter<'r>,
+    submissions: SubmissionQueue<'r, S>,
+    completions: CompletionQueue<'r, C>,
+    memory: ManuallyDrop<Memory>,
+    /// What the kernel granted.
+    pub(super) granted: Granted,
+    /// Pushed and not yet completed.
+    in_flight: u64,
+    enters: u64,
+}
+
+impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
+    /// The queues of a ring, for I/Os in `memory`.
+    pub(super) fn new(ring: &'r mut AnyRing<S, C>, memory: Memory) -> Self {
+        let mut granted = ring.granted;
+        let (mut submitter, submissions, completions) = ring.ring.split();
+        granted.ring_descriptor = submitter.register_ring_fd().is_ok();
+        let memory = ManuallyDrop::new(memory);
+        Self { submitter, submissions, completions, memory, granted, in_flight: 0, enters: 0 }
+    }
+
+    /// Registers the memory. A refusal (locked memory is limited on kernels before 5.12) only costs speed.
+    pub(super) fn register_memory(&mut self) {
+        let buffer = self.memory.buffer();
+        let whole = [libc::iovec { iov_base: buffer.start().as_ptr().cast(), iov_len: buffer.length() }];
+        // SAFETY: the mapping stays until the queue is dropped. The kernel pins its pages, so even a ring that outlives
+        // it writes to no memory that was reused.
+        self.granted.fixed_buffer = unsafe { self.submitter.register_buffers(&whole) }.is_ok();
+    }
+
+    /// Registers the file that all entries are for. A refusal only costs speed.
+    pub(super) fn register_file(&mut self, file: RawFd) {
+        self.granted.fixed_file = self.submitter.register_files(&[file]).is_ok();
+    }
+
+    /// The memory of the I/Os.
+    #[inline]
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The memory of the I/Os, to look at or prepare the part of one that is not in flight.
+    pub(super) fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// Queues an entry.
+    ///
+    /// # Errors
+    /// The queue is full.
+    ///
+    /// # Safety
+    /// The entry must name no memory but that of this queue, in a part that no other I/O in flight uses. A descriptor that
+    /// was closed too early, or names another file by then, is an error or a wrong file and no matter of memory.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, entry: &S) -> io::Result<()> {
+        // SAFETY: the memory is not freed before the completion arrived (see `drop`), and no Rust reference points into
+        // a part in flight; the rest is what the caller vouches for.
+        unsafe { self.submissions.push(entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// One `io_uring_enter`. Submits all that is queued.
+    #[inline]
+    fn enter(&mut self, want: u32, patience: Duration) -> io::Result<usize> {
+        self.enters += 1;
+        if want > 0 {
+            let patience = Timespec::from(patience);
+            return self.submitter.submit_with_args(want as usize, &SubmitArgs::new().timespec(&patience));
+        }
+        // `submit` would not set GETEVENTS, without which a deferred completion never arrives.
+        let queued = self.submissions.len() as u32;
+        // SAFETY: no argument is passed, and the count is that of entries pushed, each of which `push`'s caller vouches
+        // for.
+        unsafe { self.submitter.enter::<libc::sigset_t>(queued, 0, EnterFlags::GETEVENTS.bits(), None) }
+    }
+
+    /// Submits what was pushed, waits for `want` entries to end or `patience` to be over, and appends all that ended, with
+    /// the user data of each as its slot. A polled ring waits however long it takes.
+    ///
+    /// # Errors
+    /// The ring broke down.
+    #[inline]
+    pub(super) fn submit_and_reap(
+        &mut self,
+        want: u32,
+        patience: Duration,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        if self.granted.polled && self.in_flight == 0 && want > 0 {
+            // There is nothing to poll for, and the kernel returns at once.
+            std::thread::sleep(patience);
+            return Ok(());
+        }
+        self.submissions.sync();
+        if let Err(error) = self.enter(want, patience) {
+            match error.raw_os_error() {
+                // Nothing ended in time, a signal came, or completions must be taken first: look and come back.
+                Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
+                _ => return Err(error),
+            }
+        }
+        self.submissions.sync();
+        self.completions.sync();
+        let before = done.len();
+        done.extend((&mut self.completions).map(|entry| {
+            let entry: cqueue::Entry = entry.into();
+            Completion { slot: entry.user_data() as u32, result: entry.result() }
+        }));
+        self.completions.sync();
+        self.in_flight = self.in_flight.saturating_sub((done.len() - before) as u64);
+        Ok(())
+    }
+
+    /// Kernel entries so far.
+    pub(super) fn enters(&self) -> u64 {
+        self.enters
+    }
+
+    /// Entries pushed and not yet completed.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+}
+
+impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> Drop for Queue<'_, S, C> {
+    fn drop(&mut self) {
+        if self.in_flight == 0 {
+            // The kernel takes a closed ring apart later, on its own time. Until then a registered file would stay open:
+            // a device claimed, the space of a scratch file taken.
+            let _ = self.submitter.unregister_files();
+            let _ = self.submitter.unregister_buffers();
+            // SAFETY: the memory is dropped here and nowhere else, and `self` is not used afterwards. No I/O is in
+            // flight, so the kernel touches it no more.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
+        // Else a device keeps I/Os and may yet write: the memory is given up instead of reused.
+    }
+}
