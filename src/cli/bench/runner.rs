@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, known, leave_out_warm_up};
 use super::passthrough;
 use super::place::Place;
 use super::scene::Scene;
@@ -257,8 +257,8 @@ impl<'a> Runner<'a> {
         let (ended, known) = match (&measurement.cut_short, watched.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
             (None, Some(outlook)) if control.is_finished() => {
-                let precision = human::percent(timing.precision);
-                (format!("known to ± {precision} after {}", measurement.elapsed_ns), outlook.ci95())
+                leave_out_warm_up(&mut measurement, &outlook);
+                (known(timing, &measurement, &outlook), outlook.ci95())
             }
             (None, _) => (format!("ran for {}", measurement.elapsed_ns), None),
         };

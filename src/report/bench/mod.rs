@@ -288,7 +288,7 @@ impl FailedView {
 /// The reads or the writes of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideView {
-    /// The mean rate.
+    /// The mean rate, without the warm-up where one was found.
     pub bytes_per_second: BytesPerSec,
     /// A 95 % confidence interval of the mean rate.
     pub ci95: Option<[BytesPerSec; 2]>,
