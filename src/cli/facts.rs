@@ -9,8 +9,8 @@ use crate::machine::block::{BlockKind, DmKind};
 use crate::machine::capture::input::InputError;
 use crate::machine::capture::{self, Gathered, Part, Rank, UNDERSTOOD};
 use crate::machine::cipher;
-use crate::machine::root::Root;
 use crate::machine::health;
+use crate::machine::root::Root;
 use crate::machine::tree::Tree;
 
 /// The machine that was asked about.

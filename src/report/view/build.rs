@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, FindingView, HopPair, HopView, InputView,
-    MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool, TrafficView,
+    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, FindingView, HopPair, HopView,
+    InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool,
+    TrafficView,
 };
 use crate::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use crate::load::measurement::Measurement;
