@@ -11,6 +11,7 @@ mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+pub mod hwloc;
 pub mod input;
 mod join;
 mod json;
@@ -128,6 +129,7 @@ const READERS: &[Reader] = &[
     zfs::read,
     net::read,
     lspci::read_inxi,
+    hwloc::read,
 ];
 
 /// What is understood, in the words of a hint.
