@@ -7,6 +7,7 @@ pub mod args;
 pub mod bench;
 mod check;
 pub mod compare;
+pub mod export;
 mod facts;
 mod failure;
 mod guard;
