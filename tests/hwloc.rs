@@ -5,6 +5,7 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::expect_used,
+    clippy::print_stderr,
     reason = "the tests run binaries, make files for them, and may panic"
 )]
 
