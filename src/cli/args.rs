@@ -141,11 +141,11 @@ pub struct CheckArgs {
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub from: Vec<PathBuf>,
 
-    /// Write the machine with the findings for `lstopo -i FILE` (XML of hwloc 2); without FILE in place of the report
+    /// Write the machine with the findings for `lstopo -i FILE`: hwloc=FILE, or hwloc in place of the report
     ///
-    /// The state of each link and what was found stand as infos at the PCI functions (`lstopo -i FILE -v --of console`);
+    /// The format is XML of hwloc 2. The state of each link and what was found stand as infos at the PCI functions (`lstopo -i FILE -v --of console`);
     /// what has a fault or limit is coloured. FILE must not be there yet.
-    #[arg(long, value_name = "hwloc[=FILE]", value_parser = Export::parse)]
+    #[arg(long, value_name = "FORMAT", value_parser = Export::parse)]
     pub export: Option<Export>,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
