@@ -1,8 +1,8 @@
 //! Sets of processors and nodes as hwloc writes them: 32-bit words in hexadecimal, the highest first, separated by
 //! commas; an empty word is zero (`hwloc/bitmap.c`, `hwloc_bitmap_snprintf`).
 
-/// More processors than Linux can have (`CONFIG_NR_CPUS` ends at 8192).
-const MOST_WORDS: usize = 2048;
+/// As many processors as Linux can have: `CONFIG_NR_CPUS` ends at 8192.
+const MOST_WORDS: usize = 256;
 
 /// Reads `0x00000001,,0x0000ffff`. `None` when it is malformed, absurdly long, or without end (`0xf...f`).
 pub(super) fn parse(text: &str) -> Option<Vec<u32>> {

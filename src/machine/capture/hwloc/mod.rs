@@ -28,6 +28,9 @@ pub const LINK_MAX_SPEED: &str = "narrows:link_max_speed";
 /// The most width of this end of a link; see [`LINK_SPEED`].
 pub const LINK_MAX_WIDTH: &str = "narrows:link_max_width";
 
+/// More disks and interfaces than any machine has.
+const MOST_OS_DEVICES: usize = 8192;
+
 /// Where a topology begins.
 const MARK: &str = "<topology";
 
@@ -104,7 +107,8 @@ fn os_device(version: u32, object: &Object) -> Option<OsDevice> {
 }
 
 fn os_devices(reading: &Reading<'_>, places: &BTreeMap<usize, PciAddress>, machine: &mut Machine) {
-    for object in reading.topology.objects.iter().filter(|object| object.kind() == "OSDev") {
+    let objects = reading.topology.objects.iter().filter(|object| object.kind() == "OSDev");
+    for object in objects.take(MOST_OS_DEVICES) {
         let Some(name) = object.attribute("name") else { continue };
         let pci = reading.ancestors(object).find_map(|(index, _)| places.get(&index)).copied();
         match os_device(reading.topology.version, object) {

@@ -11,7 +11,7 @@ const DEEPEST: usize = 512;
 /// hwloc writes at most 20 attributes and a few dozen infos.
 const MOST_ATTRIBUTES: usize = 64;
 /// The longest value that is kept: a set of 8192 processors is 2816 characters.
-const LONGEST: usize = 16_384;
+const LONGEST: usize = 4096;
 
 /// The attributes that facts are taken from.
 const KEPT: &[&str] = &[

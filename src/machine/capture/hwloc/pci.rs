@@ -12,6 +12,10 @@ use crate::units::{GtPerSec, Lanes};
 
 /// What tells the registers of a link.
 const RUN: &str = "sudo lspci -vvv";
+/// More functions than any machine has.
+const MOST: usize = 8192;
+/// The most processors that are kept as next to functions, over all of them: 1024 functions with 1024 each.
+const MOST_LOCAL: usize = 1 << 20;
 /// Links that are named one by one.
 const MOST_NAMED: usize = 8;
 
@@ -19,14 +23,22 @@ const MOST_NAMED: usize = 8;
 pub(super) fn fill(reading: &Reading<'_>, part: &mut Part) -> BTreeMap<usize, PciAddress> {
     let mut places = BTreeMap::new();
     let nodes = part.machine.cpus.nodes.len();
+    let mut local = 0;
     for (index, object) in reading.topology.objects.iter().enumerate() {
+        if places.len() >= MOST {
+            break;
+        }
         let is_pci = matches!(object.kind(), "PCIDev" | "Bridge");
         let Some(address) = object.attribute("pci_busid").filter(|_| is_pci).and_then(|id| id.parse().ok())
         else {
             continue;
         };
         let parent = reading.ancestors(object).find_map(|(index, _)| places.get(&index)).copied();
-        let device = device(reading, object, address, parent, nodes);
+        let mut device = device(reading, object, address, parent, nodes);
+        local += device.local_cpus.value().map_or(0, Vec::len);
+        if local > MOST_LOCAL {
+            device.local_cpus = Fact::absent(reading.source(object));
+        }
         if matches!(device.link.current_speed, Fact::Garbled { .. }) && part.gaps.len() < MOST_NAMED {
             let what =
                 format!("speed and width of the link of {address}, of which hwloc keeps the rate only");

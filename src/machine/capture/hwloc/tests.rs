@@ -225,6 +225,24 @@ fn depth_and_count_have_an_end() {
 }
 
 #[test]
+fn what_many_functions_are_next_to_has_an_end() {
+    let machine = format!("<topology><object type=\"Machine\" cpuset=\"{}\">", ["0xffffffff"; 256].join(","));
+    let function = |n: u32| {
+        format!(
+            "<object type=\"PCIDev\" pci_busid=\"{:04x}:{:02x}:{:02x}.0\"/>",
+            n >> 13,
+            n >> 5 & 0xff,
+            n & 31
+        )
+    };
+    let xml = machine + &(0..9000).map(function).collect::<String>();
+    let machine = part(&xml).machine;
+    assert_eq!(machine.pci.len(), 8192);
+    let kept: usize = machine.pci.values().filter_map(|device| device.local_cpus.value()).map(Vec::len).sum();
+    assert_eq!(kept, 1 << 20);
+}
+
+#[test]
 fn other_xml_is_none_of_ours() {
     for text in ["", "<topology", "<topology>", "<html><p>topology</p></html>", "<topologies/>"] {
         assert!(part(text).kind.is_none(), "{text}");
