@@ -212,6 +212,25 @@ fn a_record_may_be_a_file_an_unpacked_directory_or_standard_input() {
     assert_eq!(String::from_utf8(output.expect("the binary runs").stdout).expect("text"), from_file.0);
 }
 
+#[test]
+fn the_packed_record_of_every_machine_gives_identical_findings() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for name in MACHINES {
+        let tree = support::tree(name);
+        for (is_redacted, expected) in
+            [(false, check_tree(&tree)), (true, check_tree(&redact::redacted(&tree)))]
+        {
+            let file = dir.path().join(format!("{name}-{is_redacted}.tar.zst"));
+            let mut packed = Vec::new();
+            snapshot::write(&tree, &mut packed, is_redacted).expect("memory takes it");
+            std::fs::write(&file, &packed).expect("is ours");
+            let (said, complaint, _) = narrows(&["--json", "--from", path_text(&file)]);
+            let said: CheckReport = serde_json::from_str(&said).expect(&complaint);
+            assert_eq!(said.findings, expected.findings, "{name}, redacted: {is_redacted}");
+        }
+    }
+}
+
 fn unpack(tree: &Tree, to: &Path) {
     for (path, node) in tree.iter() {
         let at = to.join(path.trim_start_matches('/'));

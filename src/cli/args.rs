@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
+use super::export::Export;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -153,6 +154,13 @@ pub struct CheckArgs {
     /// TARGET first: `narrows /dev/sda --from lspci.txt dmesg.txt`.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub from: Vec<PathBuf>,
+
+    /// Write the machine with the findings for `lstopo -i FILE`: hwloc=FILE, or hwloc in place of the report
+    ///
+    /// The format is XML of hwloc 2. The state of each link and what was found stand as infos at the PCI functions (`lstopo -i FILE -v --of console`);
+    /// what has a fault or limit is coloured. FILE must not be there yet.
+    #[arg(long, value_name = "FORMAT", value_parser = Export::parse)]
+    pub export: Option<Export>,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]

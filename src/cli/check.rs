@@ -1,6 +1,7 @@
 //! `narrows check`: what limits a storage path?
 
 use super::args::{CheckArgs, ColorWhen, Measure};
+use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, measure, output, target};
@@ -22,6 +23,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
     }
+    if args.export.as_ref().is_some_and(Export::is_report) && (args.json || args.why.is_some()) {
+        return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
+            .hint("name a file: --export hwloc=FILE"));
+    }
     let facts = facts::open(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(&inert(note)));
     let unseen = facts::unseen(&facts);
@@ -37,7 +42,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let verdict = verdict::judge(&machine, &subjects);
     let report = view::build(&machine, &subjects, &verdict);
-    output::data(&render(&report, args)?)?;
+    if let Some(export) = &args.export {
+        export.write(&machine, &report)?;
+    }
+    if !args.export.as_ref().is_some_and(Export::is_report) {
+        output::data(&render(&report, args)?)?;
+    }
     if let Completion::CutShort(why) = completion {
         output::failure(&why);
         return Ok(FAILED);

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use crate::machine::Machine;
 use crate::machine::block::{BlockKind, DmKind};
 use crate::machine::capture::input::InputError;
-use crate::machine::capture::{self, Gathered, Part, Rank, UNDERSTOOD};
+use crate::machine::capture::{self, Gathered, Part, Rank, understood};
 use crate::machine::cipher;
 use crate::machine::health;
 use crate::machine::root::Root;
@@ -82,7 +82,7 @@ fn nothing(from: &[PathBuf], gathered: &Gathered) -> Failure {
     let names: Vec<String> = from.iter().map(|path| format!("`{}`", path.display())).collect();
     let why = gathered.notes.first().map(|note| format!(" ({note})")).unwrap_or_default();
     Failure::new(format!("nothing in {} was recognised{why}", names.join(", ")))
-        .hint(format!("narrows understands {UNDERSTOOD}; `narrows snapshot --script` prints a collector"))
+        .hint(format!("narrows understands {}; `narrows snapshot --script` prints a collector", understood()))
 }
 
 /// What was left out or not recognised, in a few lines.

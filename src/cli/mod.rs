@@ -8,6 +8,7 @@ pub mod bench;
 mod check;
 pub mod compare;
 pub mod copy;
+pub mod export;
 mod facts;
 mod failure;
 mod guard;

@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod copy;
 pub mod guard;
+pub mod hwloc;
 pub mod progress;
 pub mod sanitize;
 pub mod schema;

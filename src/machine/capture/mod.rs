@@ -11,6 +11,7 @@ mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+pub mod hwloc;
 pub mod input;
 mod join;
 mod json;
@@ -103,39 +104,41 @@ impl Captured {
 /// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.
 pub type Reader = fn(&Text) -> Part;
 
-/// Every reader.
-const READERS: &[Reader] = &[
-    sysfs::read,
-    lspci::read,
-    lspci::read_hex,
-    lspci::read_tree,
-    lspci::read_sysfs,
-    lspci::read_summary,
-    dmesg::read,
-    lsblk::read,
-    md::read,
-    dm::read,
-    dmidecode::read,
-    usb::read,
-    cpu::read_lscpu,
-    cpu::read_cpuinfo,
-    cpu::read_memory,
-    cpu::read_numactl,
-    nvme::read,
-    smart::read,
-    mounts::read,
-    lvm::read,
-    zfs::read,
-    net::read,
-    lspci::read_inxi,
+/// Every reader, and what it understands, in the words of a hint.
+const READERS: &[(Reader, &str)] = &[
+    (sysfs::read, "files of /sys and /proc as `grep .` prints them"),
+    (lspci::read, "lspci (-v, -vv, -vvv, -mm, -vmm)"),
+    (lspci::read_hex, "lspci -x to -xxxx"),
+    (lspci::read_tree, "lspci -t"),
+    (lspci::read_sysfs, "listings of /sys/bus/pci"),
+    (lspci::read_summary, "sbc-bench"),
+    (dmesg::read, "dmesg"),
+    (lsblk::read, "lsblk"),
+    (md::read, "/proc/mdstat, mdadm -D and -E"),
+    (dm::read, "dmsetup, cryptsetup status, luksDump and benchmark"),
+    (dmidecode::read, "dmidecode"),
+    (usb::read, "lsusb"),
+    (cpu::read_lscpu, "lscpu"),
+    (cpu::read_cpuinfo, "/proc/cpuinfo"),
+    (cpu::read_memory, "/proc/meminfo, free"),
+    (cpu::read_numactl, "numactl -H"),
+    (nvme::read, "nvme list, list-subsys and id-ctrl"),
+    (smart::read, "smartctl"),
+    (mounts::read, "mount, findmnt and df"),
+    (lvm::read, "pvs and lvs"),
+    (zfs::read, "zpool status and list"),
+    (net::read, "ip link, ethtool, ibstat, nvidia-smi -q"),
+    (lspci::read_inxi, "inxi"),
+    (hwloc::read, "XML of hwloc (lstopo)"),
 ];
 
-/// What is understood, in the words of a hint.
-pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \
-    dmsetup table, cryptsetup status, pvs and lvs, zpool status, lsusb, lscpu, numactl -H, files of /sys and /proc as \
-    `grep .` prints them, and records of `narrows snapshot`";
+/// What is understood, in the words of a hint: what each reader says of itself.
+pub fn understood() -> String {
+    let words: Vec<&str> = READERS.iter().map(|(_, words)| *words).collect();
+    format!("{}, and records of `narrows snapshot`", words.join(", "))
+}
 
 /// Shows a text to every reader; the parts that found something.
 pub fn parts(text: &Text) -> Vec<Part> {
-    READERS.iter().map(|reader| reader(text)).filter(|part| part.kind.is_some()).collect()
+    READERS.iter().map(|(reader, _)| reader(text)).filter(|part| part.kind.is_some()).collect()
 }

@@ -9,9 +9,10 @@ use crate::machine::Machine;
 use crate::machine::capture::merge::Merger;
 use crate::machine::capture::sysfs::{self, Missing};
 use crate::machine::capture::text::is_binary;
-use crate::machine::capture::{Part, Rank, Text, parts};
+use crate::machine::capture::{Part, Rank, Text, lspci, parts};
 use crate::machine::dmi;
 use crate::machine::fact::Fact;
+use crate::machine::pci::PciAddress;
 use crate::machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
 use crate::machine::tree::{Node, Tree, normalise};
 
@@ -145,6 +146,7 @@ impl Collector {
                 self.file(&name, Box::new(content.as_slice()), depth)?;
                 self.trees.entry(place.to_owned()).or_default().insert(inside, Node::File(content));
             }
+            Node::File(content) if self.config(inside, &content) => {}
             node => self.trees.entry(place.to_owned()).or_default().insert(inside, node),
         }
         Ok(())
@@ -194,6 +196,16 @@ impl Collector {
                 Ok(())
             }
         }
+    }
+
+    /// Takes a file of `/proc/bus/pci`; whether it was one.
+    fn config(&mut self, inside: &str, content: &[u8]) -> bool {
+        let Some(address) = config_of(inside) else { return false };
+        let part = lspci::of_config(address, content, inside);
+        if part.kind.is_some() {
+            self.gathered.merger.add("proc/bus/pci", part);
+        }
+        true
     }
 
     /// A record of our own is taken whole or not at all.
@@ -295,6 +307,13 @@ fn is_shown_too(inside: &str) -> bool {
     matches!(inside, "proc/mdstat")
 }
 
+/// The function whose config space a file of `/proc/bus/pci` is: `00/1f.2`, or `0000:00/1f.2` (kernel
+/// `drivers/pci/proc.c`, `pci_proc_attach_device`).
+fn config_of(inside: &str) -> Option<PciAddress> {
+    let (bus, function) = inside.strip_prefix("proc/bus/pci/")?.split_once('/')?;
+    format!("{bus}:{function}").parse().ok()
+}
+
 fn is_table(name: &str) -> bool {
     name.rsplit('/').next() == Some("DMI")
 }
@@ -315,6 +334,15 @@ mod tests {
         assert_eq!(split_record("a/b/sys"), Some(("a/b", "sys")));
         assert_eq!(split_record("sysx/lspci.txt"), None);
         assert_eq!(split_record(""), None);
+    }
+
+    #[test]
+    fn a_file_of_proc_bus_pci_names_its_function() {
+        let address = |text: &str| text.parse::<PciAddress>().ok();
+        assert_eq!(config_of("proc/bus/pci/00/1f.2"), address("0000:00:1f.2"));
+        assert_eq!(config_of("proc/bus/pci/0001:80/00.0"), address("0001:80:00.0"));
+        assert_eq!(config_of("proc/bus/pci/devices"), None);
+        assert_eq!(config_of("proc/bus/pci/00/../1f.2"), None);
     }
 
     #[test]

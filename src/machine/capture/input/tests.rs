@@ -5,6 +5,7 @@ use std::io::{Write, empty};
 
 use super::*;
 use crate::machine::tree::Miss;
+use crate::units::Lanes;
 
 /// A listing that the readers know.
 const LISTING: &str = "/sys/bus/pci/devices/0000:01:00.0/class:0x010802\n";
@@ -217,4 +218,44 @@ fn a_missing_file_and_a_running_machine_are_refused() {
 fn standard_input_is_a_text_like_any_other() {
     let found = gather(&["-".into(), "-".into()], LISTING.as_bytes()).expect("is readable");
     assert_eq!(recognised(found), ["standard input"]);
+}
+
+/// 256 bytes of config space with a PCI Express capability at 0x40: `kind` is Device/Port Type, the link runs x1 of x4 at
+/// 8 GT/s (PCI Express Base Specification 5.0, section 7.5.3).
+fn config(class: [u8; 3], kind: u8) -> Vec<u8> {
+    let mut config = vec![0; 256];
+    let mut put = |at: usize, bytes: &[u8]| config[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0x00, &[0x86, 0x80, 0x40, 0xa3]);
+    put(0x06, &[0x10]);
+    put(0x09, &class);
+    put(0x34, &[0x40]);
+    put(0x40, &[0x10, 0x00, kind << 4 | 2]);
+    put(0x48, &[0x00, 0x20]);
+    put(0x4c, &[0x43, 0x00]);
+    put(0x52, &[0x13, 0x00]);
+    config
+}
+
+#[test]
+fn the_config_space_that_a_support_bundle_copies_is_decoded() {
+    let mut port = config([0x00, 0x04, 0x06], 4);
+    port[0x0e] = 1;
+    port[0x18..0x1b].copy_from_slice(&[0, 1, 1]);
+    let drive = config([0x02, 0x08, 0x01], 0);
+    let bundle = [
+        ("sos/proc/bus/pci/00/01.0", port.as_slice()),
+        ("sos/proc/bus/pci/01/00.0", drive.as_slice()),
+        ("sos/proc/bus/pci/02/00.0", &[0xff; 7]),
+        ("sos/proc/bus/pci/devices", b"0000\t8086a340\n"),
+    ];
+    let machine = gathered(&bundle).merger.finish();
+    assert_eq!(machine.pci.len(), 2);
+    let found = &machine.pci[&"0000:01:00.0".parse().unwrap()];
+    assert_eq!(found.parent, "0000:00:01.0".parse().ok());
+    assert_eq!(
+        (found.link.current_width.get(), found.link.max_width.get()),
+        (Some(Lanes::new(1)), Some(Lanes::new(4)))
+    );
+    assert_eq!(found.class.get(), Some(0x01_0802));
+    assert_eq!(found.class.source().as_str(), "proc/bus/pci/01/00.0");
 }

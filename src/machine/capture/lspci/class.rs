@@ -158,7 +158,7 @@ pub(super) fn at_the_end_of(text: &str) -> Option<u16> {
 
 /// All 24 bits. Without `-v` the programming interface is not printed; of a non-volatile memory controller it is taken
 /// for NVM Express, because no other kind was ever sold in numbers.
-pub(super) fn full(code: u16, interface: Option<u8>) -> u32 {
+pub(in crate::machine::capture) fn full(code: u16, interface: Option<u8>) -> u32 {
     let implied = if code == NON_VOLATILE.0 { NON_VOLATILE.1 } else { 0 };
     u32::from(code) << 8 | u32::from(interface.unwrap_or(implied))
 }

@@ -11,7 +11,9 @@ use super::functions::{Functions, denied};
 use crate::machine::Machine;
 use crate::machine::capture::{Part, Rank, Text};
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::{Aer, Express, LinkEnd, NoExpress, PciDevice, PciId, PortType, parse_express};
+use crate::machine::pci::{
+    Aer, Express, LinkEnd, NoExpress, PciAddress, PciDevice, PciId, PortType, parse_express,
+};
 
 /// The header that every function has.
 const HEADER: usize = 64;
@@ -71,14 +73,29 @@ pub fn read_hex(text: &Text) -> Part {
     Part { kind: Some("lspci -x"), rank: Rank::Raw, machine: Machine { pci, ..Machine::default() }, gaps }
 }
 
+/// Decodes the raw config space of one function, as support bundles copy it from `/proc/bus/pci`. What is missing beside
+/// it is not for one file to say.
+pub(in crate::machine::capture) fn of_config(address: PciAddress, config: &[u8], source: &str) -> Part {
+    let mut functions = Functions::default();
+    decode(address, None, config, source.to_owned()).into_iter().for_each(|found| functions.add(found));
+    if functions.detail().is_none() {
+        return Part::default();
+    }
+    let (pci, _) = functions.finish();
+    let machine = Machine { pci, ..Machine::default() };
+    Part { kind: Some("config space"), rank: Rank::Raw, machine, gaps: Vec::new() }
+}
+
 fn device(text: &Text, block: &Block) -> Option<Found> {
     let place = block.place?;
-    let config = block.bytes.as_slice();
+    decode(place.address, place.above, &block.bytes, text.source(block.bytes_line))
+}
+
+fn decode(address: PciAddress, above: Option<PciAddress>, config: &[u8], source: String) -> Option<Found> {
     if config.len() < HEADER {
         return None;
     }
-    let source = text.source(block.bytes_line);
-    let mut device = PciDevice { address: place.address, parent: place.above, ..PciDevice::default() };
+    let mut device = PciDevice { address, parent: above, ..PciDevice::default() };
     device.express = match parse_express(config) {
         Ok(express) => Fact::known(express, source.clone()),
         Err(NoExpress::NotExpress) => Fact::absent(format!("{source}, PCI Express capability")),

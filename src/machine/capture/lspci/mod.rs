@@ -18,6 +18,8 @@ mod summary;
 mod sysfs;
 mod tree;
 
+pub(super) use class::full as full_class;
+pub(super) use hex::of_config;
 pub use hex::read_hex;
 pub use inxi::read_inxi;
 pub use summary::read_summary;

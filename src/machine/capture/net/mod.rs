@@ -37,7 +37,7 @@ pub fn read(text: &Text) -> Part {
 
 /// The interface of this name, made if need be. `None` for what can be no name (kernel `include/uapi/linux/if.h`,
 /// `IFNAMSIZ`; `dev_valid_name`).
-fn nic<'m>(machine: &'m mut Machine, name: &str) -> Option<&'m mut Nic> {
+pub(super) fn nic<'m>(machine: &'m mut Machine, name: &str) -> Option<&'m mut Nic> {
     let is_name =
         (1..16).contains(&name.len()) && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == ':');
     is_name.then(|| {

@@ -1,0 +1,80 @@
+//! `--export`: the machine with its findings in the format of another program.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use super::Failure;
+use super::bench::save::write_new;
+use super::output;
+use crate::machine::Machine;
+use crate::report::hwloc;
+use crate::report::view::CheckReport;
+
+/// What is written, and where to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// The file, which must not be there yet; `None` for standard output, in place of the report.
+    file: Option<PathBuf>,
+}
+
+impl Export {
+    /// Reads `hwloc`, `hwloc=-` or `hwloc=FILE`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (format, file) = text.split_once('=').map_or((text, None), |(format, file)| (format, Some(file)));
+        match (format, file) {
+            ("hwloc", None | Some("-")) => Ok(Self { file: None }),
+            ("hwloc", Some(file)) if !file.is_empty() => Ok(Self { file: Some(file.into()) }),
+            ("hwloc", _) => Err("name the file: hwloc=FILE".to_owned()),
+            _ => Err("the format is hwloc".to_owned()),
+        }
+    }
+
+    /// Whether it takes the place of the report.
+    pub(super) const fn is_report(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Writes the machine.
+    ///
+    /// # Errors
+    /// [`Failure`] when the file exists already or cannot be written.
+    pub(super) fn write(&self, machine: &Machine, report: &CheckReport) -> Result<(), Failure> {
+        let xml = hwloc::export(machine, report);
+        match &self.file {
+            Some(file) => {
+                write_new(file, &xml)?;
+                output::note(&format!("narrows: `lstopo -i {}` shows it", quoted(file)));
+                Ok(())
+            }
+            None if io::stdout().is_terminal() => Err(Failure::new("XML is no text for a terminal")
+                .hint("name a file, --export hwloc=FILE, or send it on: `narrows --export hwloc | lstopo --if xml -i -`")),
+            None => output::data(&xml),
+        }
+    }
+}
+
+/// A path that a shell takes as it stands, else in quotes.
+fn quoted(path: &Path) -> String {
+    let path = crate::report::sanitize::inert(&path.display().to_string());
+    let is_plain = path.chars().all(|c| c.is_alphanumeric() || "._-/+@".contains(c));
+    if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_may_have_a_file() {
+        assert_eq!(Export::parse("hwloc"), Ok(Export { file: None }));
+        assert_eq!(Export::parse("hwloc=-"), Ok(Export { file: None }));
+        assert_eq!(Export::parse("hwloc=a=b.xml"), Ok(Export { file: Some("a=b.xml".into()) }));
+        assert!(Export::parse("hwloc=").is_err() && Export::parse("svg").is_err());
+    }
+
+    #[test]
+    fn a_name_that_a_shell_would_obey_is_quoted() {
+        assert_eq!(quoted(Path::new("a/b.xml")), "a/b.xml");
+        assert_eq!(quoted(Path::new("a';rm -r $HOME.xml")), r"'a'\'';rm -r $HOME.xml'");
+    }
+}
