@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bench::args::BenchArgs;
+use super::fleet::args::FleetArgs;
 use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -27,6 +28,7 @@ Examples:
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
   narrows --from machine.tar.zst      the same verdict, anywhere
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
+  narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
@@ -139,6 +141,10 @@ pub struct CheckArgs {
     /// TARGET first: `narrows /dev/sda --from lspci.txt dmesg.txt`.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub from: Vec<PathBuf>,
+
+    /// Many captures, each of its own machine.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]

@@ -9,6 +9,7 @@ mod check;
 pub mod compare;
 mod facts;
 mod failure;
+pub mod fleet;
 mod guard;
 mod measure;
 mod output;

@@ -4,6 +4,7 @@
 //! Everything else here takes that report: [`text`] for a person, [`why`] for one hop, [`schema`] for other programs.
 
 pub mod bench;
+pub mod fleet;
 pub mod guard;
 pub mod progress;
 pub mod sanitize;
