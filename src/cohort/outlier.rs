@@ -9,7 +9,7 @@ use super::tally::{Cohort, Index};
 
 /// What is compared between hosts of one model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Aspect {
+pub(super) enum Aspect {
     /// The width of the link at a place, of hosts with the same device there.
     Width(String, Option<String>),
     /// The speed of the link at a place, of hosts with the same device there. A link that sleeps is left out.
@@ -26,7 +26,7 @@ pub enum Aspect {
 
 impl Aspect {
     /// A stable word: `link_width`, `bios`, or the code of a finding.
-    pub const fn as_str(&self) -> &'static str {
+    pub(super) const fn as_str(&self) -> &'static str {
         match self {
             Self::Width(..) => "link_width",
             Self::Speed(..) => "link_speed",
