@@ -237,7 +237,7 @@ impl CheckArgs {
     /// directory of this machine: `--from machine.tar.zst /dev/nvme0n1`.
     fn settled(mut self) -> Self {
         let is_input = |path: &PathBuf| path.as_os_str() == "-" || path.is_dir() || path.is_file();
-        let is_target = self.target.is_none() && self.from.len() > 1;
+        let is_target = self.target.is_none() && self.from.len() > 1 && !self.fleet.fleet;
         if is_target && self.from.last().is_some_and(|last| !is_input(last) && last.to_str().is_some()) {
             self.target = self.from.pop().map(|last| last.to_string_lossy().into_owned());
         }

@@ -145,7 +145,8 @@ impl Tally {
         Summary { models: self.cohorts.keys().flatten().count(), ..self.summary }
     }
 
-    /// What at least two hosts of a model have in common, worst and most frequent first.
+    /// What at least two hosts of a model have in common, worst and most frequent first; those of unknown model last,
+    /// which have nothing in common but that.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = self
             .cohorts
@@ -165,7 +166,8 @@ impl Tally {
             })
             .collect();
         groups.sort_by(|a, b| {
-            let rank = |group: &Group| (group.severity, std::cmp::Reverse(group.affected));
+            let rank =
+                |group: &Group| (group.model.is_none(), group.severity, std::cmp::Reverse(group.affected));
             rank(a).cmp(&rank(b))
         });
         groups

@@ -35,9 +35,10 @@ pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
         return Err(Failure::new("there are no captures here")
             .hint("--fleet takes a directory with one file, archive or directory for each host"));
     }
+    let out = out(format)?;
     let mut earlier: Earlier = args.fleet.since.as_deref().map(earlier::read).transpose()?;
     let since = args.fleet.since.as_ref().map(|path| path.display().to_string());
-    let mut sink = Sink::open(format, style, since, out(format)?).map_err(|error| unwritable(&error))?;
+    let mut sink = Sink::open(format, style, since, out).map_err(|error| unwritable(&error))?;
     let mut tally = Tally::default();
     let mut is_bad = false;
     let mut outcome = Ok(());
@@ -94,7 +95,8 @@ fn put_gone<W: Write + Send>(sink: &mut Sink<W>, gone: BTreeMap<String, Host>) -
 fn out(format: Format) -> Result<Box<dyn Write + Send>, Failure> {
     let is_terminal = io::stdout().is_terminal();
     match format {
-        #[cfg(feature = "parquet")]
+        Format::Parquet if !cfg!(feature = "parquet") => Err(Failure::new("this build cannot write Parquet")
+            .hint("build it with `cargo build --release --features parquet`, or take --format csv")),
         Format::Parquet if is_terminal => Err(Failure::new("a Parquet file is not for a terminal")
             .hint("write it to a file: `> fleet.parquet`")),
         _ if is_terminal => Ok(Box::new(LineWriter::new(io::stdout()))),

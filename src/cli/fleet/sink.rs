@@ -39,6 +39,8 @@ impl<W: Write + Send> Sink<W> {
             }
             #[cfg(feature = "parquet")]
             Format::Parquet => Form::Parquet(Box::new(crate::report::fleet::parquet::File::new(out)?)),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(ErrorKind::Unsupported.into()),
         };
         Ok(Self { form, is_open: true })
     }

@@ -50,10 +50,15 @@ fn put_found(out: &mut String, style: &Style, host: &str, found: &Found, change:
         (Severity::Limit, _) => Tone::Warn,
         (Severity::Info, _) => Tone::Faint,
     };
-    let text = match change {
-        None | Some(Change::Same) => found.summary.clone(),
-        Some(change) => format!("{}: {}", change.as_str(), found.summary),
-    };
+    // The end may not fit: first what it is, then the words.
+    let mut text = found.code.as_str();
+    if let Some(change) = change {
+        text = format!("{} {text}", change.as_str());
+    }
+    if let Some(state) = &found.state {
+        text.push_str(&format!(", {state}"));
+    }
+    text.push_str(&format!(": {}", found.summary));
     put(out, style, host, (tone, severity(found.severity)), &found.place, &text);
 }
 
