@@ -43,7 +43,7 @@ PY
 
 measure() {
     # 1 means findings.
-    /usr/bin/time -o "$work/$1.time" -f '%e %U %S %M' \
+    /usr/bin/time -q -o "$work/$1.time" -f '%e %U %S %M' \
         "$narrows" check --from "$work/captures" --fleet --format "$1" >"$work/$1.out" || [ $? -eq 1 ]
     echo "$1: $(awk '{ printf "%.1f s, %.1f s of processor time, %.0f MB at most", $1, $2 + $3, $4 / 1024 * 1.048576 }' "$work/$1.time"), $(wc -l <"$work/$1.out") lines"
 }
