@@ -16,6 +16,7 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::cohort::change::{self, Change};
 use crate::cohort::{Host, Tally};
 use crate::report::fleet::Entry;
+use crate::report::fleet::table::Layout;
 use crate::report::text::Style;
 use args::Format;
 use sink::Sink;
@@ -38,7 +39,9 @@ pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
     let out = out(format)?;
     let mut earlier: Earlier = args.fleet.since.as_deref().map(earlier::read).transpose()?;
     let since = args.fleet.since.as_ref().map(|path| path.display().to_string());
-    let mut sink = Sink::open(format, style, since, out).map_err(|error| unwritable(&error))?;
+    let longest = captures.iter().map(|capture| capture.host.chars().count()).max().unwrap_or(0);
+    let layout = Layout::new(style, longest);
+    let mut sink = Sink::open(format, layout, since, out).map_err(|error| unwritable(&error))?;
     let mut tally = Tally::default();
     let mut is_bad = false;
     let mut outcome = Ok(());

@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind, Write};
 
 use super::args::Format;
 use crate::cohort::{Group, Outlier, Summary};
-use crate::report::fleet::{Entry, Record, csv, row, table};
-use crate::report::text::Style;
+use crate::report::fleet::table::{self, Layout};
+use crate::report::fleet::{Entry, Record, csv, row};
 
 /// The rows or lines of a fleet on their way out.
 pub(super) struct Sink<W: Write + Send> {
@@ -14,7 +14,7 @@ pub(super) struct Sink<W: Write + Send> {
 }
 
 enum Form<W: Write + Send> {
-    Table(W, Style),
+    Table(W, Layout),
     Csv(W),
     Jsonl(W),
     #[cfg(feature = "parquet")]
@@ -26,9 +26,14 @@ impl<W: Write + Send> Sink<W> {
     ///
     /// # Errors
     /// When the first line cannot be written.
-    pub(super) fn open(format: Format, style: Style, since: Option<String>, mut out: W) -> io::Result<Self> {
+    pub(super) fn open(
+        format: Format,
+        layout: Layout,
+        since: Option<String>,
+        mut out: W,
+    ) -> io::Result<Self> {
         let form = match format {
-            Format::Table => Form::Table(out, style),
+            Format::Table => Form::Table(out, layout),
             Format::Csv => {
                 out.write_all(csv::head().as_bytes())?;
                 Form::Csv(out)
@@ -51,7 +56,7 @@ impl<W: Write + Send> Sink<W> {
     /// When it cannot be written for another reason, such as a full disk.
     pub(super) fn host(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         self.put(|form| match form {
-            Form::Table(out, style) => out.write_all(table::host(style, entry).as_bytes()),
+            Form::Table(out, layout) => out.write_all(table::host(layout, entry).as_bytes()),
             Form::Csv(out) => put_rows(out, &row::of(entry)),
             Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
             #[cfg(feature = "parquet")]
@@ -71,8 +76,8 @@ impl<W: Write + Send> Sink<W> {
     ) -> io::Result<()> {
         let rows = || outliers.iter().map(row::Row::outlier).collect::<Vec<_>>();
         self.put(|form| match form {
-            Form::Table(out, style) => {
-                out.write_all(table::foot(style, &groups, &outliers, &summary).as_bytes())?;
+            Form::Table(out, layout) => {
+                out.write_all(table::foot(layout.style(), &groups, &outliers, &summary).as_bytes())?;
                 out.flush()
             }
             Form::Csv(out) => {

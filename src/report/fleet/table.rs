@@ -9,41 +9,61 @@ use crate::verdict::Severity;
 /// The most groups and outliers that are shown; JSON lines have all.
 const MOST: usize = 40;
 
-/// Where each column begins: severity, place, what.
-const COLUMNS: (usize, usize, usize) = (24, 32, 48);
+/// The widths of the columns: severity with the space behind it, place likewise.
+const WIDTHS: (usize, usize) = (8, 16);
+
+/// How the lines of hosts look.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    style: Style,
+    /// The width of the first column, with the space behind it.
+    host: usize,
+}
+
+impl Layout {
+    /// A layout for hosts whose names have at most `longest` characters. A name gets no more than a third of the page.
+    pub fn new(style: Style, longest: usize) -> Self {
+        Self { style, host: longest.clamp(8, (style.width / 3).max(8)) + 2 }
+    }
+
+    /// How the text may look.
+    pub const fn style(&self) -> &Style {
+        &self.style
+    }
+}
 
 /// The lines of a host. What is only good to know is left out here, and so are hosts without anything else.
-pub fn host(style: &Style, entry: &Entry<'_>) -> String {
+pub fn host(layout: &Layout, entry: &Entry<'_>) -> String {
     let mut out = String::new();
     let name = &entry.host.host;
     if let Some(why) = &entry.host.failure {
-        put(&mut out, style, name, (Tone::Faint, "unread"), "", why);
+        put(&mut out, layout, name, (Tone::Faint, "unread"), "", why);
         return out;
     }
     if entry.change == Some(Change::Gone) {
-        put(&mut out, style, name, (Tone::Faint, "gone"), "", "there is no capture of this host any more");
+        put(&mut out, layout, name, (Tone::Faint, "gone"), "", "there is no capture of this host any more");
         return out;
     }
     for (index, found) in entry.host.findings.iter().enumerate() {
         match entry.of_finding(index) {
             _ if !found.counts() => {}
             Some(Change::Same) => {}
-            change => put_found(&mut out, style, name, found, change),
+            change => put_found(&mut out, layout, name, found, change),
         }
     }
     if let Some(changes) = entry.changes {
         for found in changes.gone.iter().filter(|found| found.counts()) {
-            put_found(&mut out, style, name, found, Some(Change::Gone));
+            put_found(&mut out, layout, name, found, Some(Change::Gone));
         }
         for changed in &changes.links {
             let text = link_sentence(&changed.link, changed.before.as_deref());
-            put(&mut out, style, name, (Tone::Warn, "link"), &changed.link.place, &text);
+            put(&mut out, layout, name, (Tone::Warn, "link"), &changed.link.place, &text);
         }
     }
     out
 }
 
-fn put_found(out: &mut String, style: &Style, host: &str, found: &Found, change: Option<Change>) {
+fn put_found(out: &mut String, layout: &Layout, host: &str, found: &Found, change: Option<Change>) {
     let tone = match (found.severity, change) {
         (_, Some(Change::Gone)) => Tone::Good,
         (Severity::Fault, _) => Tone::Bad,
@@ -59,15 +79,16 @@ fn put_found(out: &mut String, style: &Style, host: &str, found: &Found, change:
         text.push_str(&format!(", {state}"));
     }
     text.push_str(&format!(": {}", found.summary));
-    put(out, style, host, (tone, severity(found.severity)), &found.place, &text);
+    put(out, layout, host, (tone, severity(found.severity)), &found.place, &text);
 }
 
-fn put(out: &mut String, style: &Style, host: &str, (tone, word): (Tone, &str), place: &str, text: &str) {
-    let (severity, at, what) = COLUMNS;
+fn put(out: &mut String, layout: &Layout, host: &str, (tone, word): (Tone, &str), place: &str, text: &str) {
+    let style = &layout.style;
+    let (severity, at, what) = (layout.host, layout.host + WIDTHS.0, layout.host + WIDTHS.0 + WIDTHS.1);
     let mut line = Line::new(style);
     line.put(Tone::Normal, &fit(style, host, severity - 2)).pad_to(severity);
     line.put(tone, word).pad_to(at);
-    line.put(Tone::Normal, &fit(style, place, what - at - 2)).pad_to(what);
+    line.put(Tone::Normal, &fit(style, place, WIDTHS.1 - 2)).pad_to(what);
     line.put(Tone::Normal, &fit(style, text, style.width.saturating_sub(what)));
     line.end(out);
 }
