@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases rig bench perf fuzz
+.PHONY: help run build toolchain test unit cases rig bench perf fleet-bench fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ bench: build ## the load engine beside fio, in one run; writes target/bench/summ
 
 perf: build ## time and memory of check beside lstopo, in one run
 	@scripts/perf.sh
+
+fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), made by varying CASES=dir (tests/cases)
+	@scripts/fleet-bench.sh "$(or $(COUNT),10000)" "$(or $(CASES),tests/cases)"
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"

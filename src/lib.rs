@@ -14,6 +14,7 @@
 pub mod catalog;
 pub mod ceiling;
 pub mod cli;
+pub mod cohort;
 pub mod compare;
 pub mod load;
 pub mod machine;

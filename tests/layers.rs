@@ -18,8 +18,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("load", &["units"]),
     ("compare", &["units", "load"]),
     ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load"]),
-    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "verdict"]),
-    ("cli", &["units", "machine", "catalog", "path", "ceiling", "load", "compare", "verdict", "report"]),
+    ("cohort", &["units", "verdict"]),
+    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "verdict", "cohort"]),
+    (
+        "cli",
+        &["units", "machine", "catalog", "path", "ceiling", "load", "compare", "verdict", "cohort", "report"],
+    ),
 ];
 
 /// Modules of a folder that folders above it may not import, although they may import its types.

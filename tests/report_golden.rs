@@ -135,6 +135,7 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
     for (name, schema) in [
         ("check-1.json", schema::check()),
         ("copy-1.json", schema::copy()),
+        ("fleet-1.json", schema::fleet()),
         ("guard-1.json", schema::guard()),
     ] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bench::args::BenchArgs;
+use super::fleet::args::FleetArgs;
 use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -29,6 +30,7 @@ Examples:
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
   narrows --from machine.tar.zst      the same verdict, anywhere
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
+  narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
@@ -161,6 +163,9 @@ pub struct CheckArgs {
     /// what has a fault or limit is coloured. FILE must not be there yet.
     #[arg(long, value_name = "FORMAT", value_parser = Export::parse)]
     pub export: Option<Export>,
+    /// Many captures, each of its own machine.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
@@ -253,7 +258,7 @@ impl CheckArgs {
     /// directory of this machine: `--from machine.tar.zst /dev/nvme0n1`.
     fn settled(mut self) -> Self {
         let is_input = |path: &PathBuf| path.as_os_str() == "-" || path.is_dir() || path.is_file();
-        let is_target = self.target.is_none() && self.from.len() > 1;
+        let is_target = self.target.is_none() && self.from.len() > 1 && !self.fleet.fleet;
         if is_target && self.from.last().is_some_and(|last| !is_input(last) && last.to_str().is_some()) {
             self.target = self.from.pop().map(|last| last.to_string_lossy().into_owned());
         }

@@ -4,7 +4,7 @@ use super::args::{CheckArgs, ColorWhen, Measure};
 use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, measure, output, target};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target};
 use crate::ceiling;
 use crate::machine::Machine;
 use crate::machine::root::Root;
@@ -12,7 +12,7 @@ use crate::path::{Path, Target, build};
 use crate::report::sanitize::inert;
 use crate::report::text::{Colour, Style};
 use crate::report::{text, view, why};
-use crate::verdict::{self, Subject};
+use crate::verdict::{self, Subject, Verdict};
 
 /// Reads the machine, finds the paths, puts a ceiling on every hop, measures if asked, judges, and shows.
 ///
@@ -26,6 +26,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     if args.export.as_ref().is_some_and(Export::is_report) && (args.json || args.why.is_some()) {
         return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
             .hint("name a file: --export hwloc=FILE"));
+    }
+    if args.fleet.fleet {
+        return fleet::run(args, style(args));
     }
     let facts = facts::open(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(&inert(note)));
@@ -82,6 +85,13 @@ fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<
     }
 }
 
+/// Judges every path of a machine without a measurement.
+pub(super) fn judge(machine: &Machine) -> (Vec<Subject>, Verdict) {
+    let subjects: Vec<Subject> = build::all(machine).into_iter().map(with_ceilings).collect();
+    let verdict = verdict::judge(machine, &subjects);
+    (subjects, verdict)
+}
+
 fn with_ceilings(path: Path) -> Subject {
     let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
     Subject { path, ceilings, runs: Vec::new() }
@@ -115,11 +125,15 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
             .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
         return Ok(json + "\n");
     }
-    let style = Style::detect(colour(args.color), args.plain);
+    let style = style(args);
     match &args.why {
         None => Ok(text::render(report, &style)),
         Some(hop) => why::explain(report, hop, &style).map_err(|unknown| Failure::new(unknown.to_string())),
     }
+}
+
+fn style(args: &CheckArgs) -> Style {
+    Style::detect(colour(args.color), args.plain)
 }
 
 const fn colour(when: ColorWhen) -> Colour {

@@ -1,6 +1,6 @@
 //! Opens the machine that was asked about and reads it once.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::failure::Failure;
@@ -32,7 +32,15 @@ pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
         let root = Root::live();
         return Ok(Facts { machine: read(&root), root, notes: Vec::new() });
     }
-    let gathered = capture::gather(from, io::stdin().lock()).map_err(|error| refused(&error))?;
+    captured(from, io::stdin().lock())
+}
+
+/// The machine that `from` holds; `-` is `stdin`.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
+    let gathered = capture::gather(from, stdin).map_err(|error| refused(&error))?;
     if gathered.trees.is_empty() && gathered.merger.is_empty() {
         return Err(nothing(from, &gathered));
     }

@@ -22,6 +22,11 @@ impl Failure {
         self
     }
 
+    /// What went wrong, without what to do next.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Adds what to do next, if there is anything.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<String>) -> Self {

@@ -11,6 +11,7 @@ pub mod copy;
 pub mod export;
 mod facts;
 mod failure;
+pub mod fleet;
 mod guard;
 mod measure;
 mod output;

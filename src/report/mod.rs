@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod copy;
+pub mod fleet;
 pub mod guard;
 pub mod hwloc;
 pub mod progress;

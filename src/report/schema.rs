@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::bench::BenchReport;
 use super::bench::sweep::SweepReport;
 use super::copy::{self, CopyReport};
+use super::fleet;
 use super::guard::{self, GuardReport};
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
@@ -29,6 +30,11 @@ pub fn copy() -> Value {
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).
 pub fn check() -> Value {
     of::<CheckReport>(SCHEMA, "narrows check --json")
+}
+
+/// The schema of one line, a [`fleet::Record`] (JSON Schema, draft 2020-12).
+pub fn fleet() -> Value {
+    of::<fleet::Record>(fleet::SCHEMA, "narrows check --fleet --format jsonl")
 }
 
 /// The schema of [`GuardReport`] (JSON Schema, draft 2020-12).

@@ -59,6 +59,10 @@ fn heading(rest: &str) -> Option<&str> {
 
 /// Splits `…/0000:00:1c.0/0000:06:00.0/class:0x010802` into function, file and value. A file of another kind is `None`.
 fn file(line: &str) -> Option<(Place, &str, &str)> {
+    // Most lines of most texts name no path at all.
+    if !line.as_bytes().contains(&b'/') {
+        return None;
+    }
     let (dir, rest) = NAMES.iter().find_map(|name| split_at_name(line, name))?;
     let end =
         rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(rest.len());

@@ -1,0 +1,128 @@
+//! Writes a fleet as it was asked for, host by host.
+
+use std::io::{self, ErrorKind, Write};
+
+use super::args::Format;
+use crate::cohort::{Group, Outlier, Summary};
+use crate::report::fleet::table::{self, Layout};
+use crate::report::fleet::{Entry, Record, csv, row};
+
+/// The rows or lines of a fleet on their way out.
+pub(super) struct Sink<W: Write + Send> {
+    form: Form<W>,
+    is_open: bool,
+}
+
+enum Form<W: Write + Send> {
+    Table(W, Layout),
+    Csv(W),
+    Jsonl(W),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<crate::report::fleet::parquet::File<W>>),
+}
+
+impl<W: Write + Send> Sink<W> {
+    /// Begins to write.
+    ///
+    /// # Errors
+    /// When the first line cannot be written.
+    pub(super) fn open(
+        format: Format,
+        layout: Layout,
+        since: Option<String>,
+        mut out: W,
+    ) -> io::Result<Self> {
+        let form = match format {
+            Format::Table => Form::Table(out, layout),
+            Format::Csv => {
+                out.write_all(csv::head().as_bytes())?;
+                Form::Csv(out)
+            }
+            Format::Jsonl => {
+                put_record(&mut out, &Record::head(since))?;
+                Form::Jsonl(out)
+            }
+            #[cfg(feature = "parquet")]
+            Format::Parquet => Form::Parquet(Box::new(crate::report::fleet::parquet::File::new(out)?)),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(ErrorKind::Unsupported.into()),
+        };
+        Ok(Self { form, is_open: true })
+    }
+
+    /// Writes a host. Nothing more is written once the reader has gone away.
+    ///
+    /// # Errors
+    /// When it cannot be written for another reason, such as a full disk.
+    pub(super) fn host(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+        self.put(|form| match form {
+            Form::Table(out, layout) => out.write_all(table::host(layout, entry).as_bytes()),
+            Form::Csv(out) => put_rows(out, &row::of(entry)),
+            Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(file) => file.put(row::of(entry)),
+        })
+    }
+
+    /// Writes what stands after the hosts, and ends.
+    ///
+    /// # Errors
+    /// As [`Sink::host`].
+    pub(super) fn finish(
+        mut self,
+        groups: Vec<Group>,
+        outliers: Vec<Outlier>,
+        summary: Summary,
+    ) -> io::Result<()> {
+        let rows = || outliers.iter().map(row::Row::outlier).collect::<Vec<_>>();
+        self.put(|form| match form {
+            Form::Table(out, layout) => {
+                out.write_all(table::foot(layout.style(), &groups, &outliers, &summary).as_bytes())?;
+                out.flush()
+            }
+            Form::Csv(out) => {
+                put_rows(out, &rows())?;
+                out.flush()
+            }
+            Form::Jsonl(out) => {
+                let groups = groups.iter().cloned().map(Record::Group);
+                let outliers = outliers.iter().cloned().map(Record::Outlier);
+                let mut records = groups.chain(outliers).chain([Record::Summary(summary)]);
+                records.try_for_each(|record| put_record(out, &record))?;
+                out.flush()
+            }
+            #[cfg(feature = "parquet")]
+            Form::Parquet(file) => {
+                file.put(rows())?;
+                file.finish()
+            }
+        })
+    }
+
+    /// Whether anybody still reads.
+    pub(super) const fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    fn put(&mut self, write: impl FnOnce(&mut Form<W>) -> io::Result<()>) -> io::Result<()> {
+        if !self.is_open {
+            return Ok(());
+        }
+        match write(&mut self.form) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_open = false;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+fn put_rows(out: &mut impl Write, rows: &[row::Row]) -> io::Result<()> {
+    rows.iter().try_for_each(|row| out.write_all(csv::line(row).as_bytes()))
+}
+
+fn put_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, record)?;
+    out.write_all(b"\n")
+}
