@@ -19,5 +19,6 @@ pub mod load;
 pub mod machine;
 pub mod path;
 pub mod report;
+pub mod results;
 pub mod units;
 pub mod verdict;

@@ -17,9 +17,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ceiling", &["units", "machine", "catalog", "path"]),
     ("load", &["units"]),
     ("compare", &["units", "load"]),
-    ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load"]),
-    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "verdict"]),
-    ("cli", &["units", "machine", "catalog", "path", "ceiling", "load", "compare", "verdict", "report"]),
+    ("results", &["units", "load"]),
+    ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
+    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "results", "verdict"]),
+    ("cli", &["units", "machine", "catalog", "path", "ceiling", "load", "compare", "results", "verdict", "report"]),
 ];
 
 /// Modules of a folder that folders above it may not import, although they may import its types.

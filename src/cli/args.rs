@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::compare::CompareArgs;
+use super::import::ImportArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -69,6 +70,10 @@ pub enum Command {
     ///
     /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
     Compare(CompareArgs),
+    /// Say what another tool's results really measured, and whether to trust them
+    ///
+    /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
+    Import(ImportArgs),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,

@@ -10,6 +10,7 @@ pub mod compare;
 mod facts;
 mod failure;
 mod guard;
+pub mod import;
 mod measure;
 mod output;
 mod snapshot;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),

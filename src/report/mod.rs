@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod guard;
+pub mod import;
 pub mod progress;
 pub mod sanitize;
 pub mod schema;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::bench::BenchReport;
 use super::bench::sweep::SweepReport;
 use super::guard::{self, GuardReport};
+use super::import::{self, ImportReport};
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
 
@@ -28,6 +29,11 @@ pub fn check() -> Value {
 /// The schema of [`GuardReport`] (JSON Schema, draft 2020-12).
 pub fn guard() -> Value {
     of::<GuardReport>(guard::SCHEMA, "narrows guard --json")
+}
+
+/// The schema of [`ImportReport`] (JSON Schema, draft 2020-12).
+pub fn import() -> Value {
+    of::<ImportReport>(import::SCHEMA, "narrows import --json")
 }
 
 /// The schema of [`Comparison`] (JSON Schema, draft 2020-12).

@@ -12,6 +12,7 @@ mod gain;
 mod link;
 mod measured;
 mod partial;
+pub mod results;
 mod rules;
 mod sentence;
 #[cfg(test)]

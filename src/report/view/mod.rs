@@ -6,7 +6,7 @@
 mod build;
 
 pub use build::build;
-pub(in crate::report) use build::{machine_view, tool};
+pub(in crate::report) use build::{finding_view, machine_view, tool};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
