@@ -109,7 +109,8 @@ impl Case {
 /// The PCI addresses in a text, as `bus:device.function`. A function of `x` stands for any.
 pub(crate) fn addresses(text: &str) -> BTreeSet<String> {
     let ranges = text.split("..");
-    let words = ranges.flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '.'));
+    let words =
+        ranges.flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric() && c != ':' && c != '.'));
     words.filter_map(|word| address(word.trim_matches(['.', ':']))).collect()
 }
 
@@ -153,7 +154,10 @@ mod tests {
     fn addresses_are_found_in_words() {
         let hop = "10000:e1:00.0 <-> 10000:e0:06.0 (NVMe behind VMD), 60:00.x";
         assert_eq!(addresses(hop).into_iter().collect::<Vec<_>>(), ["60:00.x", "e0:06.0", "e1:00.0"]);
-        assert_eq!(addresses("0000:03:00.0..0f:0e.0").into_iter().collect::<Vec<_>>(), ["03:00.0", "0f:0e.0"]);
+        assert_eq!(
+            addresses("0000:03:00.0..0f:0e.0").into_iter().collect::<Vec<_>>(),
+            ["03:00.0", "0f:0e.0"]
+        );
         assert!(addresses("none (2.5GT/s x4 at 8.0 GB/s)").is_empty());
     }
 

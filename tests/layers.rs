@@ -20,7 +20,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("results", &["units", "load"]),
     ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
     ("report", &["units", "machine", "path", "ceiling", "load", "compare", "results", "verdict"]),
-    ("cli", &["units", "machine", "catalog", "path", "ceiling", "load", "compare", "results", "verdict", "report"]),
+    (
+        "cli",
+        &[
+            "units", "machine", "catalog", "path", "ceiling", "load", "compare", "results", "verdict",
+            "report",
+        ],
+    ),
 ];
 
 /// Modules of a folder that folders above it may not import, although they may import its types.

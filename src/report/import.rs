@@ -104,7 +104,8 @@ impl ImportReport {
 
 /// Puts results and what is thought of them together.
 pub fn build(results: &[Imported], verdicts: &[ResultVerdict]) -> ImportReport {
-    let results = results.iter().zip(verdicts).map(|(result, verdict)| result_view(result, verdict)).collect();
+    let results =
+        results.iter().zip(verdicts).map(|(result, verdict)| result_view(result, verdict)).collect();
     ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results }
 }
 
@@ -157,6 +158,8 @@ fn measurement_view(measured: &Measured) -> MeasurementView {
         error: measured.error,
         memory_only: measured.memory_only,
         nodes: measured.nodes,
-        reason: Some("`null` is what the text does not tell, or a direction that was not measured".to_owned()),
+        reason: Some(
+            "`null` is what the text does not tell, or a direction that was not measured".to_owned(),
+        ),
     }
 }

@@ -33,7 +33,11 @@ const NEW: Fields = Fields { version: None, size: 5, write: 9, rewrite: 11, read
 
 fn csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
     let cells: Vec<&str> = line.split(',').collect();
-    let is_version = |word: &str| word.starts_with("1.") && word.len() <= 6 && plain(&word.replace(['a', 'b', 'c', 'd', 'e'], "")).is_some();
+    let is_version = |word: &str| {
+        word.starts_with("1.")
+            && word.len() <= 6
+            && plain(&word.replace(['a', 'b', 'c', 'd', 'e'], "")).is_some()
+    };
     let layout = match cells.as_slice() {
         [first, ..] if is_version(first) && cells.len() >= 19 => NEW,
         [_, second, ..] if cells.len() >= 27 && second.ends_with(['G', 'M']) => OLD,
@@ -70,7 +74,8 @@ fn csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
         let work = Work { pattern: Some(Pattern::Random), ..work("seeks") };
         let mut measured = Measured::new(number, work);
         let rate = BytesPerSec::new(seeks * 8192.0);
-        measured.put(Op::Read, Side { bytes_per_second: rate, iops: Some(Iops::new(seeks)), ..Side::default() });
+        measured
+            .put(Op::Read, Side { bytes_per_second: rate, iops: Some(Iops::new(seeks)), ..Side::default() });
         imported.measurements.push(measured);
     }
     (!imported.is_empty()).then_some(imported)
@@ -86,7 +91,10 @@ mod tests {
             1.96,1.96,host,1,1421800799,7423M,,,,72853,15,47358,5,,,156821,7,537.7,10,100,,,,,49223,58,+++++,+++\n";
         let found = read(&Page { name: "x", body });
         let rates = |one: &Imported| {
-            let sides = one.measurements.iter().flat_map(|measured| measured.sides().map(|(_, side)| side).collect::<Vec<_>>());
+            let sides = one
+                .measurements
+                .iter()
+                .flat_map(|measured| measured.sides().map(|(_, side)| side).collect::<Vec<_>>());
             sides.map(|side| side.bytes_per_second.get() / 1024.0).collect::<Vec<_>>()
         };
         assert_eq!(rates(&found[0]), [59109.0, 30774.0, 74651.0, 146.9 * 8.0]);

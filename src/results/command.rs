@@ -60,7 +60,8 @@ fn call_of<'l>(line: &'l str, tool: &str) -> Option<&'l str> {
         let has_options = behind.strip_prefix(".exe").unwrap_or(behind);
         let has_options = has_options.strip_prefix('"').unwrap_or(has_options);
         let is_call = has_options.strip_prefix(' ').map(str::trim_start).is_some_and(|options| {
-            options.starts_with('-') || options.split_whitespace().next().is_some_and(|word| word.contains('='))
+            options.starts_with('-')
+                || options.split_whitespace().next().is_some_and(|word| word.contains('='))
         });
         if begins && is_call && line.len() < LONGEST {
             return line.get(at..);

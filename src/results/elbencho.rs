@@ -71,7 +71,9 @@ fn fill(measured: &mut Measured, op: Op, property: &str, values: &str) {
     };
     let Some(side) = side else { return };
     match property {
-        "Elapsed ms" | "Elapsed time" if last < 1e12 => side.elapsed_ns = Some(Nanos::from_millis(last as u64)),
+        "Elapsed ms" | "Elapsed time" if last < 1e12 => {
+            side.elapsed_ns = Some(Nanos::from_millis(last as u64))
+        }
         "Throughput MiB/s" => side.bytes_per_second = BytesPerSec::new(last * f64::from(1 << 20)),
         "IOPS" => side.iops = Some(Iops::new(last)),
         "Total MiB" => side.bytes = super::number::to_bytes(last * f64::from(1 << 20)),

@@ -18,7 +18,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut begins = true;
     for (number, line) in page.lines() {
         let line = line.trim();
-        if let Some(name) = line.strip_suffix(':').filter(|name| name.starts_with("/dev/") && !name.contains(' ')) {
+        if let Some(name) =
+            line.strip_suffix(':').filter(|name| name.starts_with("/dev/") && !name.contains(' '))
+        {
             device = Some((number, name));
             begins = true;
         } else if let Some(measured) = timing(number, line, device.map(|(_, name)| name)) {

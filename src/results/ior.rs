@@ -70,7 +70,8 @@ impl Run {
             "tasks" => self.tasks = count(),
             "clients" => {
                 self.tasks = count();
-                let per_node = value.split_once('(').and_then(|(_, rest)| whole(rest)).map(|(count, _)| count);
+                let per_node =
+                    value.split_once('(').and_then(|(_, rest)| whole(rest)).map(|(count, _)| count);
                 self.nodes = self.tasks.zip(per_node).and_then(|(tasks, per)| {
                     tasks.checked_div(u32::try_from(per).ok()?).filter(|nodes| *nodes > 0)
                 });
@@ -94,7 +95,8 @@ impl Run {
             "write" => Op::Write,
             _ => return None,
         };
-        let is_row = !self.columns.is_empty() && cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
+        let is_row =
+            !self.columns.is_empty() && cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
         is_row.then_some((op, cells))
     }
 
@@ -106,9 +108,10 @@ impl Run {
         let rate = BytesPerSec::new(cell("bw(MiB/s)").unwrap_or_default() * f64::from(1 << 20));
         let seconds = cell("total(s)").filter(|seconds| *seconds < 1e9);
         let block = cell("xfer(KiB)").and_then(|kib| super::number::to_bytes(kib * 1024.0));
-        let moved = self.moved.or(self.aggregate).or_else(|| {
-            seconds.and_then(|seconds| super::number::to_bytes(rate.get() * seconds))
-        });
+        let moved = self
+            .moved
+            .or(self.aggregate)
+            .or_else(|| seconds.and_then(|seconds| super::number::to_bytes(rate.get() * seconds)));
         let mut work = work(command);
         work.label = op.word().to_owned();
         work.block_size = block;
@@ -131,7 +134,9 @@ impl Run {
                 bytes: moved,
                 elapsed_ns: seconds.map(|seconds| Nanos::new((seconds * 1e9) as u64)),
                 // Only since 4.0 is it that of a transfer; before, it is that of the whole file in some releases.
-                latency_ns: latency.filter(|latency| *latency < 1.0).map(|latency| Latency::of_mean(latency * 1e9)),
+                latency_ns: latency
+                    .filter(|latency| *latency < 1.0)
+                    .map(|latency| Latency::of_mean(latency * 1e9)),
                 ..Side::default()
             },
         );

@@ -23,7 +23,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
                 run = Run::default();
                 commands.forget();
             }
-            run.version = after(line, "$Revision:").map(|rest| rest.trim_end_matches(['$', ' ']).trim().to_owned());
+            run.version =
+                after(line, "$Revision:").map(|rest| rest.trim_end_matches(['$', ' ']).trim().to_owned());
             run.begins.get_or_insert(number);
         }
         run.header(line);
@@ -77,7 +78,9 @@ impl Run {
             self.record = after(rest, " in ").and_then(kib);
         } else if let Some(rest) = line.strip_prefix("File size set to ") {
             self.file = self.file.or_else(|| kib(rest));
-        } else if let Some(rest) = line.strip_prefix("Record Size ").or(line.strip_prefix("Record size set to ")) {
+        } else if let Some(rest) =
+            line.strip_prefix("Record Size ").or(line.strip_prefix("Record size set to "))
+        {
             self.record = self.record.or_else(|| kib(rest));
         } else if line.starts_with("OPS Mode") {
             self.in_ops = true;
@@ -139,7 +142,8 @@ impl Run {
 
 fn measured(number: usize, work: Work, op: Op, kib: f64) -> Measured {
     let rate = BytesPerSec::from_kib(kib);
-    let iops = work.block_size.filter(|size| size.get() > 0).map(|size| Iops::new(rate.get() / size.as_f64()));
+    let iops =
+        work.block_size.filter(|size| size.get() > 0).map(|size| Iops::new(rate.get() / size.as_f64()));
     let mut measured = Measured::new(number, work);
     measured.put(op, Side { bytes_per_second: rate, iops, ..Side::default() });
     measured
@@ -190,7 +194,10 @@ mod tests {
         let found = read(&Page { name: "x", body });
         let [writers, readers] = found[0].measurements.as_slice() else { panic!("{found:?}") };
         assert_eq!(writers.write.as_ref().map(|side| side.bytes_per_second.get()), Some(907_733.81 * 1024.0));
-        assert_eq!((writers.work.working_set, writers.work.block_size), (Some(Bytes::new(4 << 30)), Some(Bytes::from_kib(1))));
+        assert_eq!(
+            (writers.work.working_set, writers.work.block_size),
+            (Some(Bytes::new(4 << 30)), Some(Bytes::from_kib(1)))
+        );
         assert_eq!((writers.work.direct, readers.work.pattern), (Some(false), Some(Pattern::Random)));
     }
 

@@ -32,7 +32,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             op = section;
         } else if let Some((label, mark)) = mark(line, op) {
             put(&mut found, page, &mut head, number, (label, mark));
-        } else if let Some(test) = line.trim().strip_prefix("Test").and_then(|rest| rest.trim_start().strip_prefix(':')) {
+        } else if let Some(test) =
+            line.trim().strip_prefix("Test").and_then(|rest| rest.trim_start().strip_prefix(':'))
+        {
             set_size(&mut found, test);
         } else if line.contains("<0Fill>") {
             zeros(&mut found);
@@ -123,11 +125,18 @@ fn mark(line: &str, section: Option<Op>) -> Option<(String, Mark)> {
         direct: Some(true),
         ..Work::default()
     };
-    let number = |open: char| rest.split_once(open).and_then(|(_, text)| leading(text)).map(|(number, _)| number);
+    let number =
+        |open: char| rest.split_once(open).and_then(|(_, text)| leading(text)).map(|(number, _)| number);
     Some((label.to_owned(), Mark { op, work, megabytes, iops: number('['), micros: number('<') }))
 }
 
-fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, number: usize, (_, mark): (String, Mark)) {
+fn put(
+    found: &mut Vec<Imported>,
+    page: &Page<'_>,
+    head: &mut Option<Head>,
+    number: usize,
+    (_, mark): (String, Mark),
+) {
     let head = head.get_or_insert_with(|| Head { line: number, ..Head::default() });
     if !head.begun {
         head.begun = true;
@@ -136,7 +145,8 @@ fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, numb
         imported.version.clone_from(&head.version);
         if head.is_kdiskmark {
             imported.corrections.push(
-                "KDiskMark prints KiB/s ÷ 1000 and calls it MB/s; its rates are multiplied by 1.024".to_owned(),
+                "KDiskMark prints KiB/s ÷ 1000 and calls it MB/s; its rates are multiplied by 1.024"
+                    .to_owned(),
             );
         }
         found.push(imported);

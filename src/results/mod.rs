@@ -61,5 +61,10 @@ pub fn read(page: &Page<'_>) -> Vec<Imported> {
     found
 }
 
+/// Fills in what stands beside the results and not in them: the job files of fio.
+pub fn complete(results: &mut [Imported], around: &surroundings::Surroundings) {
+    fio::complete(results, &around.jobs);
+}
+
 #[cfg(test)]
 mod tests;

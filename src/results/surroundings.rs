@@ -1,6 +1,8 @@
 //! What stands beside results: main memory, what the medium is called, counters of the storage during the run, logs of
 //! the rate. People write such things above and below a result; they are evidence, of the weight of a remark.
 
+use std::collections::BTreeMap;
+
 use crate::units::{Bytes, BytesPerSec};
 
 use super::Page;
@@ -19,6 +21,8 @@ pub struct Surroundings {
     pub arc_hits: Option<(f64, String)>,
     /// Logs of a rate over time, by the name of the text.
     pub logs: Vec<Log>,
+    /// Sections of fio job files: options by name, those of `global` included.
+    pub jobs: BTreeMap<String, BTreeMap<String, String>>,
     /// Rates that a sentence gives for a client of NFS, with their sources: `With nconnect=4, 15GB/s`.
     pub remote: Vec<(BytesPerSec, String)>,
 }
@@ -80,6 +84,7 @@ impl Surroundings {
         if self.arc_hits.is_none() {
             self.arc_hits = arc_hits(page);
         }
+        jobs(page, &mut self.jobs);
         self.words(page);
     }
 
@@ -131,7 +136,7 @@ fn stated_rate(line: &str) -> Option<BytesPerSec> {
 /// Words that name a kind of storage, in lower case.
 const WORDS: &[(Word, &[&str])] = &[
     (Word::Rotating, &["rpm", "hdd", "hdds", "wd red", "wd80efax", "ironwolf", "raidz2 4xhdd", "4xhdd"]),
-    (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "tmpfs", "in arc", "/dev/ram0"]),
+    (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "in arc", "/dev/ram0"]),
     (Word::Zfs, &["zpool", "zfs", "raidz", "raidz1", "raidz2", "raidz3", "zvol", "truenas", "slog"]),
     (Word::Network, &["nfs", "iscsi", "smb", "cifs", "filer", "gige", "1gbe", "gbe"]),
     (Word::Encrypted, &["luks", "dm-crypt", "bitlocker", "veracrypt"]),
@@ -146,6 +151,41 @@ fn contains_word(line: &str, mark: &str) -> bool {
         let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
         is_edge(before) && is_edge(after)
     })
+}
+
+/// The sections of a fio job file: `[global]` holds for those below it, `;` and `#` begin comments (HOWTO, "Job file
+/// format"). A text without a fio option in it is none.
+fn jobs(page: &Page<'_>, known: &mut BTreeMap<String, BTreeMap<String, String>>) {
+    let is_option =
+        |line: &str| ["rw=", "readwrite=", "ioengine=", "iodepth="].iter().any(|o| line.starts_with(o));
+    if !page.body.contains('[') || !page.lines().any(|(_, line)| is_option(line.trim())) {
+        return;
+    }
+    let mut global = BTreeMap::new();
+    let mut section: Option<String> = None;
+    for (_, line) in page.lines().take(MOST_LINES) {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            section = Some(name.to_owned());
+            if name != "global" && known.len() < MOST_LINES {
+                known.insert(name.to_owned(), global.clone());
+            }
+            continue;
+        }
+        let Some(section) = section.as_deref().filter(|_| !line.is_empty() && !line.starts_with([';', '#']))
+        else {
+            continue;
+        };
+        let (name, value) = line.split_once('=').unwrap_or((line, "1"));
+        if name.contains(char::is_whitespace) && !line.contains('=') {
+            continue;
+        }
+        let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+        match section {
+            "global" => global.insert(name, value),
+            section => known.get_mut(section).and_then(|options| options.insert(name, value)),
+        };
+    }
 }
 
 /// `Mem:            62Gi        32Gi`, `MemTotal:       65536 kB`.
@@ -184,7 +224,9 @@ fn pool(page: &Page<'_>) -> Option<Pool> {
         if !is_margin || *pool == "pool" || name.is_some_and(|name| name != *pool) {
             continue;
         }
-        let (Some(read), Some(write)) = (size(read, Base::Binary), size(write, Base::Binary)) else { continue };
+        let (Some(read), Some(write)) = (size(read, Base::Binary), size(write, Base::Binary)) else {
+            continue;
+        };
         name.get_or_insert(*pool);
         source = number;
         // The first line is the mean since the pool was imported.
@@ -245,12 +287,17 @@ fn log(page: &Page<'_>) -> Option<Log> {
     let mut log = Log { name: page.name.to_owned(), read: Vec::new(), write: Vec::new() };
     for (_, line) in page.lines() {
         let mut cells = line.split(',').map(plain);
-        let (Some(Some(millis)), Some(Some(kib)), Some(Some(direction))) = (cells.next(), cells.next(), cells.next())
+        let (Some(Some(millis)), Some(Some(kib)), Some(Some(direction))) =
+            (cells.next(), cells.next(), cells.next())
         else {
             continue;
         };
         let point = (millis / 1e3, BytesPerSec::from_kib(kib));
-        if direction < 0.5 { log.read.push(point) } else if direction < 1.5 { log.write.push(point) }
+        if direction < 0.5 {
+            log.read.push(point)
+        } else if direction < 1.5 {
+            log.write.push(point)
+        }
     }
     Some(log)
 }
@@ -281,7 +328,10 @@ mod tests {
 
     #[test]
     fn memory_is_told_by_free_and_meminfo() {
-        assert_eq!(seen("x", "Mem:            62Gi   32Gi\n").memory.map(|(size, _)| size), Some(Bytes::new(62 << 30)));
+        assert_eq!(
+            seen("x", "Mem:            62Gi   32Gi\n").memory.map(|(size, _)| size),
+            Some(Bytes::new(62 << 30))
+        );
         assert_eq!(seen("x", "Mem:  16384  1\n").memory.map(|(size, _)| size), Some(Bytes::new(16 << 30)));
         assert_eq!(seen("x", "MemTotal: 1024 kB\n").memory.map(|(size, _)| size), Some(Bytes::from_mib(1)));
     }
@@ -294,8 +344,17 @@ mod tests {
 
     #[test]
     fn a_pool_is_the_median_of_its_busy_intervals() {
-        let row = |read: &str| format!("tank   111G  54.9T      1  3.68K  {read}   5M\n  sdd   -  -  0  434  14.6K  98.5M\n");
-        let body = format!("  capacity     operations     bandwidth \n{}{}{}{}{}", row("9G"), row("0"), row("100M"), row("102M"), row("101M"));
+        let row = |read: &str| {
+            format!("tank   111G  54.9T      1  3.68K  {read}   5M\n  sdd   -  -  0  434  14.6K  98.5M\n")
+        };
+        let body = format!(
+            "  capacity     operations     bandwidth \n{}{}{}{}{}",
+            row("9G"),
+            row("0"),
+            row("100M"),
+            row("102M"),
+            row("101M")
+        );
         let pool = seen("z", &body).pool.expect("a pool");
         assert_eq!(pool.read.get(), 101.0 * 1_048_576.0);
     }

@@ -38,7 +38,8 @@ fn put_result(out: &mut String, style: &Style, result: &ResultView) {
         paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &text);
     }
     let (tone, word) = if result.trusted { (Tone::Good, "trusted") } else { (Tone::Bad, "NOT trusted") };
-    let limit = result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
+    let limit =
+        result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
     paragraph(out, style, (Tone::Normal, "  "), tone, &format!("{word}{limit}"));
     if !result.findings.is_empty() {
         out.push('\n');
@@ -56,9 +57,12 @@ fn put_measurement(out: &mut String, style: &Style, measurement: &MeasurementVie
     what.extend(work.block_size.map(human::block_size));
     what.extend(work.queue_depth.map(|depth| format!("depth {depth}")));
     what.extend(work.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
-    what.extend(work.direct.map(|direct| if direct { "direct" } else { "through the page cache" }.to_owned()));
+    what.extend(
+        work.direct.map(|direct| if direct { "direct" } else { "through the page cache" }.to_owned()),
+    );
     what.extend(measurement.memory_only.then(|| "memory only".to_owned()));
-    let head = if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
+    let head =
+        if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
     paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, head.trim_end_matches(": "));
     for (word, side) in [("read", &measurement.read), ("write", &measurement.write)] {
         if let Some(side) = side {

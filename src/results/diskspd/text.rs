@@ -3,7 +3,9 @@
 use crate::load::measurement::Pattern;
 use crate::results::command::Commands;
 use crate::results::number::{Base, plain, size, value};
-use crate::results::{Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work};
+use crate::results::{
+    Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
+};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// The runs in a text.
@@ -11,7 +13,8 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Total IO", "TotalIO"]) {
         return Vec::new();
     }
-    let mut reader = Reader { page: *page, run: Run::default(), commands: Commands::default(), found: Vec::new() };
+    let mut reader =
+        Reader { page: *page, run: Run::default(), commands: Commands::default(), found: Vec::new() };
     for (number, line) in page.lines() {
         reader.line(number, line.trim().trim_start_matches('\u{feff}'));
     }
@@ -146,7 +149,9 @@ fn parameter(run: &mut Run, line: &str) {
             "software cache disabled" => run.cached = Some(false),
             "using software cache" => run.cached = Some(true),
             line if line.starts_with("using random I/O") => run.work.pattern = Some(Pattern::Random),
-            line if line.starts_with("hardware write cache disabled") || line.starts_with("hardware and software") => {
+            line if line.starts_with("hardware write cache disabled")
+                || line.starts_with("hardware and software") =>
+            {
                 run.work.durability = Some(Durability::Each);
             }
             _ => {}
@@ -160,7 +165,9 @@ fn parameter(run: &mut Run, line: &str) {
         name if name.starts_with("using sequential I/O") => run.work.pattern = Some(Pattern::Sequential),
         name if name.starts_with("number of outstanding I/O") => run.work.queue_depth = count(),
         "block size" => run.work.block_size = size(rest, Base::Binary),
-        "duration" => run.work.asked_ns = value(rest, "").map(|seconds| Nanos::from_millis((seconds * 1e3) as u64)),
+        "duration" => {
+            run.work.asked_ns = value(rest, "").map(|seconds| Nanos::from_millis((seconds * 1e3) as u64))
+        }
         "actual test time" => run.elapsed = value(rest, ""),
         "thread count" => run.threads = count(),
         "path" => {
@@ -177,8 +184,11 @@ fn cpu(run: &mut Run, line: &str) {
     if !line.contains('%') || !line.contains('|') || line.starts_with("avg") {
         return;
     }
-    let shares: Vec<f64> =
-        line.split('|').filter_map(|cell| plain(cell.trim().strip_suffix('%')?)).map(|share| share / 100.0).collect();
+    let shares: Vec<f64> = line
+        .split('|')
+        .filter_map(|cell| plain(cell.trim().strip_suffix('%')?))
+        .map(|share| share / 100.0)
+        .collect();
     if let [usage, user, kernel, ..] = shares.as_slice() {
         run.cpu.push((*usage, Cpu { user: *user, system: *kernel }));
     }
@@ -251,7 +261,9 @@ fn side(one: &Totals, elapsed: Option<f64>, percentiles: Vec<Percentile>, max: O
         iops: Some(Iops::new(one.iops)),
         bytes: crate::results::number::to_bytes(one.bytes),
         ios: Some(one.ios as u64),
-        elapsed_ns: elapsed.filter(|seconds| *seconds < 1e9).map(|seconds| Nanos::new((seconds * 1e9) as u64)),
+        elapsed_ns: elapsed
+            .filter(|seconds| *seconds < 1e9)
+            .map(|seconds| Nanos::new((seconds * 1e9) as u64)),
         latency_ns: latency,
         spread: one.deviation.map(|deviation| Spread { mean: one.iops, deviation, samples: None }),
         ..Side::default()
@@ -266,7 +278,9 @@ fn of_command(work: &mut Work, command: &str) {
         let mut letters = option.chars();
         let (name, rest) = (letters.next(), letters.as_str());
         match name {
-            Some('c') => work.working_set = work.working_set.or_else(|| size(&rest.to_lowercase(), Base::Binary)),
+            Some('c') => {
+                work.working_set = work.working_set.or_else(|| size(&rest.to_lowercase(), Base::Binary))
+            }
             Some('b') => work.block_size = work.block_size.or_else(|| size(rest, Base::Binary)),
             Some('o') => work.queue_depth = work.queue_depth.or_else(|| rest.parse().ok()),
             Some('t' | 'F') => work.jobs = work.jobs.or_else(|| rest.parse().ok()),
@@ -345,7 +359,8 @@ total:
         let run = &found[0].measurements[0];
         assert_eq!(run.work.direct, Some(false));
         assert_eq!(run.work.working_set, Some(Bytes::from_mib(50)));
-        let seconds = run.read.as_ref().and_then(|side| side.elapsed_ns).map(|time| time.as_secs_f64().round());
+        let seconds =
+            run.read.as_ref().and_then(|side| side.elapsed_ns).map(|time| time.as_secs_f64().round());
         assert_eq!(seconds, Some(90.0));
     }
 }

@@ -4,7 +4,9 @@
 
 use crate::load::measurement::Pattern;
 use crate::results::number::plain;
-use crate::results::{Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work};
+use crate::results::{
+    Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
+};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// The runs in a text.
@@ -95,7 +97,8 @@ fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Op
 fn work(profile: &str, threads: usize) -> Work {
     let target = elements(profile, "Target").next().unwrap_or(profile);
     let is = |name: &str| element(target, name).map(|text| text.trim() == "true");
-    let is_random = element(target, "Random").is_some() || number(target, "RandomRatio").is_some_and(|r| r > 0.0);
+    let is_random =
+        element(target, "Random").is_some() || number(target, "RandomRatio").is_some_and(|r| r > 0.0);
     let bytes = |name: &str| number(target, name).and_then(crate::results::number::to_bytes);
     Work {
         label: "diskspd".to_owned(),
@@ -118,7 +121,10 @@ fn latency(span: &str, word: &str) -> Option<Latency> {
     let name = format!("{word}Milliseconds");
     let percentiles: Vec<Percentile> = elements(all, "Bucket")
         .filter_map(|bucket| {
-            Some(Percentile { percent: number(bucket, "Percentile")?, latency_ns: number(bucket, &name)? * 1e6 })
+            Some(Percentile {
+                percent: number(bucket, "Percentile")?,
+                latency_ns: number(bucket, &name)? * 1e6,
+            })
         })
         .collect();
     let max = percentiles.iter().find(|one| one.percent >= 100.0).map(|one| one.latency_ns);
@@ -134,7 +140,9 @@ fn spread(span: &str, word: &str, iops: f64) -> Option<Spread> {
 fn busiest(span: &str) -> Option<Cpu> {
     let share = |cpu: &str, name: &str| number(cpu, name).map(|percent| percent / 100.0);
     elements(element(span, "CpuUtilization")?, "CPU")
-        .filter_map(|cpu| Some(Cpu { user: share(cpu, "UserPercent")?, system: share(cpu, "KernelPercent")? }))
+        .filter_map(|cpu| {
+            Some(Cpu { user: share(cpu, "UserPercent")?, system: share(cpu, "KernelPercent")? })
+        })
         .max_by(|a, b| a.total().total_cmp(&b.total()))
 }
 

@@ -52,7 +52,10 @@ mod tests {
     #[test]
     fn a_run_that_did_not_start_is_a_result_of_its_own() {
         assert_eq!(failures("error: failed to setup shm segment\n").len(), 1);
-        assert_eq!(failures("fio: pid=4879, err=84/file:io_u.c:2141, func=io_u_queued_complete, error=x\n").len(), 1);
+        assert_eq!(
+            failures("fio: pid=4879, err=84/file:io_u.c:2141, func=io_u_queued_complete, error=x\n").len(),
+            1
+        );
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(super) use failure::read as read_failures;
 pub(super) use json::read as read_json;
 pub(super) use text::read as read_text;
 
+use std::collections::BTreeMap;
+
 use super::{Imported, Tool};
 
 /// Of a run that was printed as JSON and as text in one file (`--output-format=json,normal`) the JSON is kept: it has
@@ -35,13 +37,25 @@ pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
     join_failures(found);
 }
 
+/// Fills in the options of job files. A job has the name of its section.
+pub(super) fn complete(results: &mut [Imported], jobs: &BTreeMap<String, options::Options>) {
+    let of_fio = results.iter_mut().filter(|one| one.tool == Tool::Fio);
+    for measured in of_fio.flat_map(|one| &mut one.measurements) {
+        let name = measured.work.label.split(" on ").next().unwrap_or_default();
+        if let Some(options) = jobs.get(name) {
+            options::fill(&mut measured.work, &options::canonical_names(options), true);
+        }
+    }
+}
+
 /// What fio says on its way belongs to the result that it comes before, in the same text.
 fn join_failures(found: &mut Vec<Imported>) {
     let is_lone = |one: &Imported| one.tool == Tool::Fio && one.measurements.is_empty();
     let files: Vec<String> = found.iter().filter(|one| is_lone(one)).map(|one| one.file.clone()).collect();
     for file in files {
         let Some(at) = found.iter().position(|one| is_lone(one) && one.file == file) else { continue };
-        let Some(target) = found.iter().position(|one| one.tool == Tool::Fio && !is_lone(one) && one.file == file)
+        let Some(target) =
+            found.iter().position(|one| one.tool == Tool::Fio && !is_lone(one) && one.file == file)
         else {
             continue;
         };

@@ -15,7 +15,8 @@ pub(super) fn of_command(command: &str) -> Options {
     let mut options = Options::new();
     let mut words = command.split_whitespace().skip(1).peekable();
     while let Some(word) = words.next() {
-        let Some(option) = word.trim_start_matches(['"', '\'']).strip_prefix("--").or(word.strip_prefix('-')) else {
+        let Some(option) = word.trim_start_matches(['"', '\'']).strip_prefix("--").or(word.strip_prefix('-'))
+        else {
             continue;
         };
         let (name, value) = match option.split_once('=') {
@@ -32,8 +33,6 @@ fn canonical(name: &str) -> &str {
     match name {
         "blocksize" => "bs",
         "readwrite" => "rw",
-        "ioengine" => "ioengine",
-        "buffered" => "buffered",
         name => name,
     }
 }
@@ -49,6 +48,11 @@ pub(super) fn of_json(value: Option<&serde_json::Value>) -> Options {
     members
         .filter_map(|(name, value)| Some((canonical(name).to_owned(), value.as_str()?.to_owned())))
         .collect()
+}
+
+/// The same options under the names of fio's manual.
+pub(super) fn canonical_names(options: &Options) -> Options {
+    options.iter().map(|(name, value)| (canonical(name).to_owned(), value.clone())).collect()
 }
 
 fn is_on(options: &Options, name: &str) -> Option<bool> {
@@ -74,9 +78,8 @@ pub(super) fn fill(work: &mut Work, options: &Options, complete: bool) {
         .or_else(|| is_on(options, "buffered").map(|on| !on))
         .or(default);
     work.durability = work.durability.or_else(|| durability(options, complete));
-    work.target = work.target.take().or_else(|| {
-        options.get("filename").or_else(|| options.get("directory")).cloned()
-    });
+    work.target =
+        work.target.take().or_else(|| options.get("filename").or_else(|| options.get("directory")).cloned());
     work.zeros = work.zeros.or_else(|| is_on(options, "zero_buffers"));
     if work.working_set.is_none()
         && let Some(size) = options.get("size").and_then(|text| size(text, Base::Binary))
@@ -131,7 +134,8 @@ mod tests {
 
     #[test]
     fn options_have_aliases_and_defaults() {
-        let options = of_command("fio --readwrite=randrw --blocksize=4k,8k --size=1G --numjobs 4 --sync=0 --name=x");
+        let options =
+            of_command("fio --readwrite=randrw --blocksize=4k,8k --size=1G --numjobs 4 --sync=0 --name=x");
         let mut work = Work { jobs: Some(4), ..Work::default() };
         fill(&mut work, &options, true);
         assert_eq!(work.pattern, Some(Pattern::Random));

@@ -6,7 +6,9 @@
 use super::options::{self, Options, pattern};
 use crate::results::command::Commands;
 use crate::results::number::{self, Base, after, leading, scaled, size, value};
-use crate::results::{Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work};
+use crate::results::{
+    Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
+};
 use crate::units::{Bytes, Iops, Nanos};
 
 /// The results of every run in the text.
@@ -251,8 +253,9 @@ impl<'a> Reader<'a> {
                 options::fill(&mut measured.work, &options, options.contains_key("name"));
             }
             let errors = run.measurements.iter().filter(|one| one.error != 0);
-            let failures: Vec<String> =
-                errors.map(|one| format!("job `{}` ended with error {}", one.work.label, one.error)).collect();
+            let failures: Vec<String> = errors
+                .map(|one| format!("job `{}` ended with error {}", one.work.label, one.error))
+                .collect();
             run.failures = failures;
             run.command = command;
             if !run.is_empty() {
@@ -280,7 +283,8 @@ fn announced(line: &str) -> Option<Work> {
         let text = text.strip_prefix("(R)").unwrap_or(text).trim_start();
         size(text.split(['-', ',', '/']).next()?, Base::Binary)
     });
-    let engine = after(options, "ioengine=").map(|rest| rest.split(',').next().unwrap_or(rest).trim().to_owned());
+    let engine =
+        after(options, "ioengine=").map(|rest| rest.split(',').next().unwrap_or(rest).trim().to_owned());
     let depth = value(options, "iodepth=").map(|depth| depth as u32);
     Some(Work {
         label: label.trim().to_owned(),

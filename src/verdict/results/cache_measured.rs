@@ -56,7 +56,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     evidence.dedup();
-    evidence.push(not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)"));
+    evidence.push(not_so_when(
+        "the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)",
+    ));
     let summary = format!("The bytes came from or went to a cache, not the storage: {}", names.join(", "));
     vec![
         case.finding(Code::CacheMeasured, Severity::Limit, summary)
@@ -107,10 +109,12 @@ fn rotating(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option
     if !is_random(measured) || is_synced_apart(measured, op) {
         return None;
     }
-    let latency = mean(side).filter(|mean| *mean < ROTATING_LATENCY);
     let iops = side.iops.map(|iops| iops.get()).filter(|iops| *iops > ROTATING_IOPS);
-    let seen = match (latency, iops) {
-        (Some(latency), _) => case.evidence(measured, "mean latency of a random I/O", Nanos::new(latency as u64)),
+    let seen = match (mean(side), iops) {
+        (Some(latency), _) if latency >= ROTATING_LATENCY => return None,
+        (Some(latency), _) => {
+            case.evidence(measured, "mean latency of a random I/O", Nanos::new(latency as u64))
+        }
         (None, Some(iops)) => case.evidence(measured, "random I/Os per second", human::count(iops)),
         (None, None) => return None,
     };
@@ -128,13 +132,12 @@ fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> O
     let source = case.around.has(Word::Network)?;
     let all = case.sides().map(|(_, _, side)| side.bytes_per_second);
     let wire = super::network_limited::wire_of(all)?;
-    let above = side.bytes_per_second.get() > 1.0 * wire.get() / 0.999 * 0.99;
-    above.then(|| {
+    (side.bytes_per_second.get() > 0.985 * wire.get()).then(|| {
         (
             Confidence::Medium,
             vec![
                 case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new("most that the wire carries", human::rate(wire * 0.95), source),
+                Evidence::new("most that the wire carries", human::rate(wire * 0.985), source),
             ],
         )
     })
@@ -153,7 +156,11 @@ fn too_small(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Optio
     }
     Some((
         Confidence::Low,
-        vec![case.evidence(measured, "moved in all", format!("{} in {}", human::bytes(bytes), human::time(elapsed)))],
+        vec![case.evidence(
+            measured,
+            "moved in all",
+            format!("{} in {}", human::bytes(bytes), human::time(elapsed)),
+        )],
     ))
 }
 
@@ -173,7 +180,10 @@ mod tests {
 
     #[test]
     fn a_disk_that_turns_needs_milliseconds() {
-        let around = Surroundings { words: vec![(Word::Rotating, "config.txt:1".to_owned())], ..Surroundings::default() };
+        let around = Surroundings {
+            words: vec![(Word::Rotating, "config.txt:1".to_owned())],
+            ..Surroundings::default()
+        };
         let fast = verdict_of(&with_latency(fio_read("randread", 60), 890_000.0), &around);
         assert!(codes(&fast).contains(&Code::CacheMeasured));
         let honest = verdict_of(&with_latency(fio_read("randread", 60), 15_000_000.0), &around);
@@ -186,7 +196,11 @@ mod tests {
     fn every_finding_says_what_would_disprove_it() {
         let verdict = verdict_of(&with_latency(fio_read("randread", 2), 2_000.0), &Surroundings::default());
         for finding in &verdict.findings {
-            assert_eq!(finding.evidence.iter().filter(|one| one.fact == "not so when").count(), 1, "{finding:?}");
+            assert_eq!(
+                finding.evidence.iter().filter(|one| one.fact == "not so when").count(),
+                1,
+                "{finding:?}"
+            );
         }
     }
 }

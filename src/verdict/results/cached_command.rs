@@ -20,11 +20,14 @@ fn through_cache(case: &Case<'_>, measured: &Measured, bytes: Bytes) -> Seen {
     let mut evidence = vec![case.evidence(
         measured,
         "asked for",
-        format!("through the page cache ({})", if measured.work.durability == Some(Durability::AtEnd) {
-            "flushed at the end"
-        } else {
-            "never flushed"
-        }),
+        format!(
+            "through the page cache ({})",
+            if measured.work.durability == Some(Durability::AtEnd) {
+                "flushed at the end"
+            } else {
+                "never flushed"
+            }
+        ),
     )];
     evidence.push(case.evidence(measured, "moved or visited", human::bytes(bytes)));
     match case.memory() {
@@ -76,7 +79,8 @@ fn fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen
 /// IOzone writes its own file first, and diskspd visits it again and again.
 fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
     let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
-    let durable = op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
+    let durable =
+        op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
     (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, set))
 }
 
@@ -91,19 +95,22 @@ fn ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen
     let command = case.result.command.as_deref();
     let took = case.evidence(measured, "took", human::time(elapsed));
     if op == Op::Write {
-        return (measured.work.durability == Some(Durability::None))
-            .then(|| (Confidence::Medium, vec![took, case.evidence(measured, "fsync", "not asked for (-e)")]));
+        return (measured.work.durability == Some(Durability::None)).then(|| {
+            (Confidence::Medium, vec![took, case.evidence(measured, "fsync", "not asked for (-e)")])
+        });
     }
-    let write = case.all.iter().filter(|other| is_same_file(other, measured, case.result)).find_map(|other| {
-        other.measurements.iter().find_map(|one| one.write.as_ref().map(|side| side.bytes_per_second))
-    })?;
+    let write =
+        case.all.iter().filter(|other| is_same_file(other, measured, case.result)).find_map(|other| {
+            other.measurements.iter().find_map(|one| one.write.as_ref().map(|side| side.bytes_per_second))
+        })?;
     let ratio = side.bytes_per_second.get() / write.get().max(1.0);
     if command.is_some_and(|command| !is_reordered(command)) && ratio > 1.5 {
         let own = case.evidence(measured, "reader", "the node that wrote the data (no -C or -Z)");
         return Some((Confidence::Medium, vec![took, own]));
     }
     (ratio > RATIO).then(|| {
-        let faster = case.evidence(measured, "as fast as the write of the same data", format!("{ratio:.0} times"));
+        let faster =
+            case.evidence(measured, "as fast as the write of the same data", format!("{ratio:.0} times"));
         (Confidence::Medium, vec![took, faster])
     })
 }
@@ -143,6 +150,8 @@ mod tests {
         let text = "$ dd if=/dev/urandom of=/srv/x bs=1M conv=fsync\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n\
             $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n";
         let all = verdicts(text);
-        assert!(!codes(&all[0]).contains(&Code::CacheMeasured) && codes(&all[1]).contains(&Code::CacheMeasured));
+        assert!(
+            !codes(&all[0]).contains(&Code::CacheMeasured) && codes(&all[1]).contains(&Code::CacheMeasured)
+        );
     }
 }

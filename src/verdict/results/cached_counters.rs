@@ -49,7 +49,11 @@ pub(super) fn pool(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) ->
     }
     let mut evidence = vec![
         case.evidence(measured, "rate of the tool", human::rate(side.bytes_per_second)),
-        Evidence::new(format!("median rate of pool {}", pool.name), human::rate(pool.read), pool.source.clone()),
+        Evidence::new(
+            format!("median rate of pool {}", pool.name),
+            human::rate(pool.read),
+            pool.source.clone(),
+        ),
     ];
     if let Some((hits, source)) = &case.around.arc_hits {
         evidence.push(Evidence::new("reads that the ARC answered", human::percent(*hits), source.clone()));

@@ -14,7 +14,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     if case.result.tool != Tool::Hdparm {
         return Vec::new();
     }
-    let (Some(source), Some((target, rate))) = (case.around.has(Word::Encrypted), disk_rate(case.result)) else {
+    let (Some(source), Some((target, rate))) = (case.around.has(Word::Encrypted), disk_rate(case.result))
+    else {
         return Vec::new();
     };
     let below = case.all.iter().filter(|one| one.tool == Tool::Hdparm).filter_map(disk_rate);
@@ -22,7 +23,11 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     if is_plain(target) || rate.get() >= STEP * most.get() {
         return Vec::new();
     }
-    let summary = format!("{target} reads {}, {name} below it {}: encryption takes the rest", human::rate(rate), human::rate(most));
+    let summary = format!(
+        "{target} reads {}, {name} below it {}: encryption takes the rest",
+        human::rate(rate),
+        human::rate(most)
+    );
     vec![
         case.finding(Code::CryptoCpu, Severity::Limit, summary)
             .with_evidence([

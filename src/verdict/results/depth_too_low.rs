@@ -25,23 +25,33 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             return vec![
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
                     .with_evidence([
-                        case.evidence(measured, "I/Os in flight by Little's law (rate × mean latency)", in_flight(real)),
+                        case.evidence(
+                            measured,
+                            "I/Os in flight by Little's law (rate × mean latency)",
+                            in_flight(real),
+                        ),
                         not_so_when("the tool printed latencies of another part of the run than its rate"),
                     ])
-                    .with_advice([Advice::new("use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)")]),
+                    .with_advice([Advice::new(
+                        "use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)",
+                    )]),
             ];
         }
         let counts = matches!(case.result.tool, Tool::Fio | Tool::Diskspd);
         if asked <= 1.0 && counts && is_random(measured) {
-            let summary =
-                format!("The {} had one I/O in flight: they show latency, not what the storage can do", case.name(measured, op));
+            let summary = format!(
+                "The {} had one I/O in flight: they show latency, not what the storage can do",
+                case.name(measured, op)
+            );
             return vec![
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
                     .with_evidence([
                         case.evidence(measured, "I/Os in flight asked for", in_flight(asked)),
                         not_so_when("latency is what was to be measured"),
                     ])
-                    .with_advice([Advice::new("for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`")]),
+                    .with_advice([Advice::new(
+                        "for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`",
+                    )]),
             ];
         }
     }

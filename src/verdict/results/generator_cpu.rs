@@ -26,7 +26,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                 case.evidence(measured, "kernel time", human::percent(cpu.system)),
                 not_so_when("more jobs do not raise the rate"),
             ])
-            .with_advice([Advice::new("spread the load over more jobs, or use io_uring: `narrows sweep TARGET`")]),
+            .with_advice([Advice::new(
+                "spread the load over more jobs, or use io_uring: `narrows sweep TARGET`",
+            )]),
     ]
 }
 

@@ -49,7 +49,9 @@ fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence
         seen.push(case.evidence(measured, "`bw_bytes` and `bw` × 1024", value));
     }
     // Text rounds counts of I/Os per second; JSON does not.
-    if let (Some(iops), Some(elapsed), Some(ios), Some(_)) = (side.iops, side.elapsed_ns, side.ios, side.second_rate) {
+    if let (Some(iops), Some(elapsed), Some(ios), Some(_)) =
+        (side.iops, side.elapsed_ns, side.ios, side.second_rate)
+    {
         let counted = iops.get() * elapsed.as_secs_f64();
         if differ(counted, ios as f64, FAR) {
             let value = format!("{} and {}", human::count(counted), human::count(ios as f64));

@@ -93,16 +93,17 @@ fn breaks_trust(finding: &Finding) -> bool {
 
 /// The part of the path that a result shows to be its limit.
 fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> {
-    let by_finding = findings.iter().filter(|finding| finding.severity != Severity::Info).find_map(|finding| {
-        Some(match finding.code {
-            Code::CacheMeasured => (HopKind::Memory, "a cache in memory"),
-            Code::GeneratorCpu => (HopKind::Generator, "the processor time of the tool's own threads"),
-            Code::Throttled => (HopKind::Remote, "a rate limiter"),
-            Code::NetworkLimited => (HopKind::Network, "the network"),
-            Code::CryptoCpu => (HopKind::Crypt, "encryption on the processor"),
-            _ => return None,
-        })
-    });
+    let by_finding =
+        findings.iter().filter(|finding| finding.severity != Severity::Info).find_map(|finding| {
+            Some(match finding.code {
+                Code::CacheMeasured => (HopKind::Memory, "a cache in memory"),
+                Code::GeneratorCpu => (HopKind::Generator, "the processor time of the tool's own threads"),
+                Code::Throttled => (HopKind::Remote, "a rate limiter"),
+                Code::NetworkLimited => (HopKind::Network, "the network"),
+                Code::CryptoCpu => (HopKind::Crypt, "encryption on the processor"),
+                _ => return None,
+            })
+        });
     let memory = case.result.measurements.iter().all(|one| one.memory_only) && !case.result.is_empty();
     by_finding
         .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))

@@ -11,7 +11,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     }
     let claims = |label: &str| {
         let words = label.split(|c: char| !c.is_ascii_alphanumeric());
-        words.into_iter().any(|word| matches!(word.to_ascii_lowercase().as_str(), "sync" | "synchronous" | "fsync" | "dsync"))
+        words.into_iter().any(|word| {
+            matches!(word.to_ascii_lowercase().as_str(), "sync" | "synchronous" | "fsync" | "dsync")
+        })
     };
     let found = case.sides().find(|(measured, op, _)| {
         *op == Op::Write
@@ -29,7 +31,11 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         case.finding(Code::NotSynchronous, Severity::Limit, summary)
             .with_evidence([
                 case.evidence(measured, "sync, fsync, fdatasync", "not asked for within the run"),
-                case.evidence(measured, "ioengine", format!("{engine} (`sync` only means that write(2) is called)")),
+                case.evidence(
+                    measured,
+                    "ioengine",
+                    format!("{engine} (`sync` only means that write(2) is called)"),
+                ),
                 not_so_when("the file system or data set forces every write to be synchronous"),
             ])
             .with_advice([Advice::new("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`")]),

@@ -14,7 +14,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         true => format!("{tool} failed and measured nothing: {first}"),
         false => format!("{tool} failed; its numbers are void: {first}"),
     };
-    let evidence = errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
+    let evidence =
+        errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
     vec![
         case.finding(Code::RunFailed, Severity::Fault, summary)
             .with_evidence(evidence.chain([not_so_when("the message is of another run")]))

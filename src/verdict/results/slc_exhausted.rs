@@ -16,12 +16,19 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             continue;
         }
         let rate = |rate| human::rate(BytesPerSec::new(rate));
-        let summary = format!("Writes began with {} and ended with {}: a fast cache ran out", rate(first), rate(last));
+        let summary =
+            format!("Writes began with {} and ended with {}: a fast cache ran out", rate(first), rate(last));
         return vec![
             case.finding(Code::SlcExhausted, Severity::Limit, summary)
                 .with_evidence([
-                    Evidence::new("first and last fifth of the run", format!("{} and {}", rate(first), rate(last)), log),
-                    not_so_when("the drive was not new or trimmed, or was hot: then it is garbage collection or heat"),
+                    Evidence::new(
+                        "first and last fifth of the run",
+                        format!("{} and {}", rate(first), rate(last)),
+                        log,
+                    ),
+                    not_so_when(
+                        "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
+                    ),
                 ])
                 .with_advice([Advice::new("quote the rate of the last part for writes that last")])
                 .with_confidence(Confidence::Medium),

@@ -51,15 +51,25 @@ fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> 
     let iops = side.iops?.get();
     let limit = sold(iops)?;
     let rate = |op: Op| {
-        let all = case.all.iter().flat_map(|one| &one.measurements).filter(|one| one.side(op).is_some() && !is_mixed(one));
-        all.filter_map(|one| one.side(op)?.iops).map(|iops| iops.get()).find(|other| (other / iops - 1.0).abs() <= 0.01)
+        let all = case
+            .all
+            .iter()
+            .flat_map(|one| &one.measurements)
+            .filter(|one| one.side(op).is_some() && !is_mixed(one));
+        all.filter_map(|one| one.side(op)?.iops)
+            .map(|iops| iops.get())
+            .find(|other| (other / iops - 1.0).abs() <= 0.01)
     };
     let (read, write) = (rate(Op::Read)?, rate(Op::Write)?);
     (measured.asked_in_flight()? > 1.0).then(|| {
         (
             Confidence::High,
             vec![
-                case.evidence(measured, "reads and writes per second", format!("{} and {}", human::count(read), human::count(write))),
+                case.evidence(
+                    measured,
+                    "reads and writes per second",
+                    format!("{} and {}", human::count(read), human::count(write)),
+                ),
                 case.evidence(measured, "a limit that volumes are sold with", human::count(limit)),
             ],
         )
@@ -78,7 +88,11 @@ fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Se
         (
             Confidence::Medium,
             vec![
-                case.evidence(measured, "standard deviation of the rate", format!("{} of the mean", human::percent(spread))),
+                case.evidence(
+                    measured,
+                    "standard deviation of the rate",
+                    format!("{} of the mean", human::percent(spread)),
+                ),
                 case.evidence(measured, "mean latency", human::time(Nanos::new(mean as u64))),
             ],
         )
@@ -103,7 +117,8 @@ fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<S
     // A medium's own tail (garbage collection, a missed revolution) spreads; and it is no large part of the I/Os.
     let is_flat = above.len() >= 3 && last < 1.5 * high.latency_ns && high.percent <= 90.0;
     let is_limit = op == Op::Read || mean(side).is_some_and(|mean| mean < high.latency_ns);
-    let shown = |one: &Percentile| format!("{} at {} %", human::time(Nanos::new(one.latency_ns as u64)), one.percent);
+    let shown =
+        |one: &Percentile| format!("{} at {} %", human::time(Nanos::new(one.latency_ns as u64)), one.percent);
     (is_flat && is_limit && is_random(measured)).then(|| {
         (
             Confidence::Medium,
@@ -123,16 +138,25 @@ fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side)
     if !is_flat || depth < 8.0 || !is_random(measured) {
         return None;
     }
-    let others = case.all.iter().filter(|one| one.tool == Tool::Fio).flat_map(|one: &Imported| &one.measurements);
-    let single = others.filter(|one| is_random(one) && one.work.block_size == measured.work.block_size).find(|one| {
-        let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
-        one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth) && iops < 1.1 * other && iops > 0.9 * other
-    })?;
+    let others =
+        case.all.iter().filter(|one| one.tool == Tool::Fio).flat_map(|one: &Imported| &one.measurements);
+    let single = others
+        .filter(|one| is_random(one) && one.work.block_size == measured.work.block_size)
+        .find(|one| {
+            let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
+            one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
+                && iops < 1.1 * other
+                && iops > 0.9 * other
+        })?;
     let other = single.side(op)?.iops?.get();
     Some((
         Confidence::High,
         vec![
-            case.evidence(measured, &format!("I/Os per second with {} in flight", human::count(depth)), human::count(iops)),
+            case.evidence(
+                measured,
+                &format!("I/Os per second with {} in flight", human::count(depth)),
+                human::count(iops),
+            ),
             case.evidence(
                 single,
                 &format!("I/Os per second with {} in flight", human::count(single.asked_in_flight()?)),
@@ -146,12 +170,14 @@ fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side)
 mod tests {
     use super::super::testing::{codes, fio_read, verdict_of};
     use super::*;
-    use crate::results::{Latency, Spread};
     use crate::results::surroundings::Surroundings;
+    use crate::results::{Latency, Spread};
 
     fn with(percentiles: &[(f64, f64)]) -> Imported {
         let mut result = fio_read("randread", 60);
-        let percentiles = percentiles.iter().map(|(percent, micros)| Percentile { percent: *percent, latency_ns: micros * 1e3 });
+        let percentiles = percentiles
+            .iter()
+            .map(|(percent, micros)| Percentile { percent: *percent, latency_ns: micros * 1e3 });
         let side = result.measurements[0].read.as_mut().expect("reads");
         side.latency_ns = Some(Latency::of_mean(300e3).with_percentiles(percentiles.collect()));
         result

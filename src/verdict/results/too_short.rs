@@ -23,7 +23,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             short.push((measured, op, elapsed, true));
         }
     }
-    let Some((measured, op, elapsed, falling)) = short.iter().min_by_key(|(_, _, elapsed, _)| *elapsed).copied() else {
+    let Some((measured, op, elapsed, falling)) =
+        short.iter().min_by_key(|(_, _, elapsed, _)| *elapsed).copied()
+    else {
         return Vec::new();
     };
     // These tools' own protocol is short, and everybody's numbers are of that length.
@@ -35,20 +37,23 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     let why = if falling { ", and the rate still fell at its end" } else { "" };
     let more = short.len() - 1;
     let more = if more > 0 { format!(" ({more} more are as short)") } else { String::new() };
-    let summary =
-        format!("The {} lasted {}{why}: too short for what lasts{more}", case.name(measured, op), human::time(elapsed));
+    let summary = format!(
+        "The {} lasted {}{why}: too short for what lasts{more}",
+        case.name(measured, op),
+        human::time(elapsed)
+    );
     let mut evidence = vec![case.evidence(measured, "measured time", human::time(elapsed))];
-    if let Some(asked) = measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64()) {
+    if let Some(asked) =
+        measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64())
+    {
         evidence.push(case.evidence(measured, "time asked for", human::time(asked)));
     }
     let signal = case.result.failures.iter().find(|failure| failure.contains("terminating on signal"));
     evidence.extend(signal.map(|failure| Evidence::new("the tool says", failure, case.result.place())));
     evidence.push(not_so_when("a run of a minute and more has the same rate"));
-    vec![
-        case.finding(Code::TooShort, severity, summary).with_evidence(evidence).with_advice([Advice::new(
-            "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
-        )]),
-    ]
+    vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).with_advice([Advice::new(
+        "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
+    )])]
 }
 
 /// The measured time: told, or bytes over rate.
@@ -74,7 +79,8 @@ mod tests {
 
     #[test]
     fn hdparm_is_always_short_and_trusted() {
-        let all = verdicts("/dev/sda:\n Timing buffered disk reads: 510 MB in  3.01 seconds = 169.62 MB/sec\n");
+        let all =
+            verdicts("/dev/sda:\n Timing buffered disk reads: 510 MB in  3.01 seconds = 169.62 MB/sec\n");
         assert!(all[0].trusted && codes(&all[0]).contains(&Code::TooShort));
     }
 }

@@ -21,19 +21,24 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
     evidence.extend(compresses.map(|source| Evidence::new("file system", "one that compresses", source)));
     evidence.push(not_so_when("neither file system nor drive compresses or recognises zeros"));
     Some(
-        case.finding(Code::ZeroOrSparseData, severity, "Only zeros were written, which some storage does not store")
-            .with_evidence(evidence)
-            .with_advice([Advice::new("write data that does not compress (/dev/urandom into a file first, fio's default)")])
-            .with_confidence(Confidence::Medium),
+        case.finding(
+            Code::ZeroOrSparseData,
+            severity,
+            "Only zeros were written, which some storage does not store",
+        )
+        .with_evidence(evidence)
+        .with_advice([Advice::new(
+            "write data that does not compress (/dev/urandom into a file first, fio's default)",
+        )])
+        .with_confidence(Confidence::Medium),
     )
 }
 
 /// NAND needs some 50 µs to read a page. A drive that answers most single reads sooner, and the rest in the time of
 /// NAND, has no data at most addresses: they were trimmed or never written.
 fn sparse(case: &Case<'_>) -> Option<Finding> {
-    let (measured, (fast, slow)) = case.sides().find_map(|(measured, op, side)| {
-        Some((measured, two_speeds(measured, op, side)?))
-    })?;
+    let (measured, (fast, slow)) =
+        case.sides().find_map(|(measured, op, side)| Some((measured, two_speeds(measured, op, side)?)))?;
     let shown = |nanos: f64| human::time(Nanos::new(nanos as u64));
     let summary = format!(
         "Half of the reads took {}, less than NAND needs, others {}: most addresses were never written or trimmed",
