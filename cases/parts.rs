@@ -3,5 +3,6 @@
 #![expect(dead_code, reason = "the scorer itself uses the rest")]
 
 mod case;
+mod files;
 mod report;
 mod score;

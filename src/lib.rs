@@ -6,7 +6,8 @@
 //! ```text
 //! machine ──► path ──► ceiling ──┐
 //! (facts)    (hops)   (limits)   ├──► verdict ──► report
-//! load ──► measurement ──────────┘
+//! load ──► measurement ──────────┤
+//! results (other tools') ────────┘
 //! ```
 //!
 //! [`cli`] tells the story; everything below it can be used as a library.

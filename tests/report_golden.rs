@@ -132,7 +132,11 @@ fn what_devices_call_themselves_is_never_obeyed() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_types() {
-    for (name, schema) in [("check-1.json", schema::check()), ("guard-1.json", schema::guard())] {
+    for (name, schema) in [
+        ("check-1.json", schema::check()),
+        ("guard-1.json", schema::guard()),
+        ("import-1.json", schema::import()),
+    ] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&schema).expect("serialises") + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -100,6 +100,7 @@ impl Surroundings {
             }
             let lower = line.to_lowercase();
             if lower.contains("nconnect")
+                && !lower.contains('?')
                 && self.remote.len() < MOST_REMARKS
                 && let Some(rate) = stated_rate(line)
             {

@@ -4,9 +4,11 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::cli::Failure;
+use crate::machine::Machine;
 use crate::machine::capture::{Gathered, Text, gather_with};
 use crate::results::surroundings::Surroundings;
-use crate::results::{Imported, Page, read};
+use crate::results::{Imported, Page, complete, read};
+use crate::verdict::results::{ResultVerdict, judge_results};
 
 /// What the parsers of results found.
 #[derive(Debug, Default)]
@@ -22,10 +24,19 @@ impl Seen {
     pub(in crate::cli) fn see(&mut self, text: &Text) -> bool {
         let page = Page { name: text.name(), body: text.body() };
         let found = read(&page);
+        let remarks = self.around.remote.len();
         self.around.see(&page);
-        let is_known = !found.is_empty();
+        let is_known = !found.is_empty() || self.around.remote.len() > remarks;
         self.results.extend(found);
         is_known
+    }
+}
+
+impl Seen {
+    /// What is thought of the results, on the machine that the same texts tell of.
+    pub(in crate::cli) fn judge(&mut self, machine: &Machine) -> Vec<ResultVerdict> {
+        complete(&mut self.results, &self.around);
+        judge_results(&self.results, &self.around, Some(machine))
     }
 }
 

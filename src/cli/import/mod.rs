@@ -11,8 +11,7 @@ use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::report::import::{ImportReport, build};
 use crate::report::sanitize::inert;
 use crate::report::text::{self, Colour, Style};
-use crate::results::{UNDERSTOOD, complete};
-use crate::verdict::results::judge_results;
+use crate::results::UNDERSTOOD;
 
 pub(super) use gather::Seen;
 
@@ -53,9 +52,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint(format!("narrows understands {UNDERSTOOD}")));
     }
-    complete(&mut seen.results, &seen.around);
-    let machine = gathered.merger.finish();
-    let verdicts = judge_results(&seen.results, &seen.around, Some(&machine));
+    let verdicts = seen.judge(&gathered.merger.finish());
     let report = build(&seen.results, &verdicts);
     output::data(&render(&report, args)?)?;
     Ok(if report.is_trusted() { NOTHING_FOUND } else { FINDINGS })
