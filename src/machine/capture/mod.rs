@@ -104,31 +104,7 @@ impl Captured {
 pub type Reader = fn(&Text) -> Part;
 
 /// Every reader.
-const READERS: &[Reader] = &[
-    sysfs::read,
-    lspci::read,
-    lspci::read_hex,
-    lspci::read_tree,
-    lspci::read_sysfs,
-    lspci::read_summary,
-    dmesg::read,
-    lsblk::read,
-    md::read,
-    dm::read,
-    dmidecode::read,
-    usb::read,
-    cpu::read_lscpu,
-    cpu::read_cpuinfo,
-    cpu::read_memory,
-    cpu::read_numactl,
-    nvme::read,
-    smart::read,
-    mounts::read,
-    lvm::read,
-    zfs::read,
-    net::read,
-    lspci::read_inxi,
-];
+const READERS: &[Reader] = &[sysfs::read, lspci::read, lspci::read_hex, lspci::read_tree, lspci::read_sysfs, lspci::read_summary, dmesg::read, lsblk::read, md::read, dm::read, dmidecode::read, usb::read, cpu::read_lscpu, cpu::read_cpuinfo, cpu::read_memory, cpu::read_numactl, nvme::read, smart::read, mounts::read, lvm::read, zfs::read, net::read, lspci::read_inxi];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "lspci (-v, -vv, -vvv, -vmm, -t, -x), dmesg, dmidecode, lsblk, /proc/mdstat, mdadm -D, \

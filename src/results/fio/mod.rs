@@ -18,23 +18,24 @@ use super::{Imported, Tool};
 /// Of a run that was printed as JSON and as text in one file (`--output-format=json,normal`) the JSON is kept: it has
 /// more digits. The two are one when they stand in one text and a job has the same name and the same number of I/Os.
 pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
-    let key = |one: &Imported| -> Vec<(String, Vec<u64>)> {
-        let counts = |measured: &super::Measured| measured.sides().filter_map(|(_, side)| side.ios).collect();
-        one.measurements.iter().map(|one| (one.work.label.clone(), counts(one))).collect()
-    };
-    let kept: Vec<(String, Vec<(String, Vec<u64>)>)> = found
-        .iter()
-        .filter(|one| one.tool == Tool::Fio && is_json(one))
-        .map(|one| (one.file.clone(), key(one)))
-        .collect();
+    let of_json = found.iter().filter(|one| one.tool == Tool::Fio && is_json(one));
+    let kept: Vec<(String, Vec<Key>)> = of_json.map(|one| (one.file.clone(), keys(one))).collect();
     found.retain(|one| {
-        let is_double = |(file, keys): &(String, Vec<(String, Vec<u64>)>)| {
-            let own = key(one);
-            *file == one.file && !own.is_empty() && own.iter().all(|key| keys.contains(key))
+        let own = keys(one);
+        let is_double = |(file, known): &(String, Vec<Key>)| {
+            *file == one.file && !own.is_empty() && own.iter().all(|key| known.contains(key))
         };
         one.tool != Tool::Fio || is_json(one) || !kept.iter().any(is_double)
     });
     join_failures(found);
+}
+
+/// What makes a job the same: its name and its counts of I/Os.
+type Key = (String, Vec<u64>);
+
+fn keys(one: &Imported) -> Vec<Key> {
+    let counts = |measured: &super::Measured| measured.sides().filter_map(|(_, side)| side.ios).collect();
+    one.measurements.iter().map(|one| (one.work.label.clone(), counts(one))).collect()
 }
 
 /// Fills in the options of job files. A job has the name of its section.

@@ -29,18 +29,15 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 
 /// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
 fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
-    link.events(context.machine).any(|event| {
-        matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout)
-    })
+    link.events(context.machine)
+        .any(|event| matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout))
 }
 
 /// Corrected errors of which a captured log tells. The kernel prints few of many, so that each counts for more than one
 /// of a counter.
 fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
     let is_corrected = |kind: &LogKind| match kind {
-        LogKind::AerMessage(severity) | LogKind::AerError { severity, .. } => {
-            *severity == AerSeverity::Corrected
-        }
+        LogKind::AerMessage(severity) | LogKind::AerError { severity, .. } => *severity == AerSeverity::Corrected,
         _ => false,
     };
     let messages = link.events(context.machine).filter(|event| is_corrected(&event.kind));

@@ -11,8 +11,8 @@ use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
 use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use super::super::link::{Claim, wires};
 use super::switch_oversubscribed::{Shared, raw_of};
+use super::super::link::{Claim, wires};
 use super::{Context, Judged};
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {

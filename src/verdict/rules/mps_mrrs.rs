@@ -23,9 +23,7 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
     wires(context, judged)
         .iter()
         .filter(|link| link.moves_data())
-        .filter_map(|link| {
-            refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link))
-        })
+        .filter_map(|link| refused(context, link).or_else(|| mismatch(link)).or_else(|| inefficient(judged, link)))
         .collect()
 }
 
@@ -43,11 +41,7 @@ fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
             .with_confidence(Confidence::High)
-            .with_evidence([Evidence::new(
-                "the kernel's log",
-                "can't set Max Payload Size",
-                event.source.as_str(),
-            )])
+            .with_evidence([Evidence::new("the kernel's log", "can't set Max Payload Size", event.source.as_str())])
             .with_advice([alike()]),
     )
 }

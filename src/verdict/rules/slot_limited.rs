@@ -40,8 +40,7 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         "{} runs {width} at {speed}, less than its device can do, as the text says; the slot is the likely reason.",
         capitalised(&link.place())
     );
-    let advice =
-        "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
+    let advice = "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
     Some(
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Low)
