@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases rig bench perf fleet-bench fuzz
+.PHONY: help run build toolchain test unit cases result-cases rig bench perf fleet-bench fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ unit: toolchain ## only the tests that need no other program
 
 cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (tests/cases); writes target/cases/summary.json
 	@$(CARGO) test --locked --quiet --test cases -- $(CASES)
+
+result-cases: toolchain ## score the audit of other tools' results: CASES=dir (tests/result-cases); writes target/result-cases/summary.json
+	@$(CARGO) test --locked --quiet --test result_cases -- $(CASES)
 
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
 	$(CARGO) bench --locked --bench engine

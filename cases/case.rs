@@ -1,12 +1,11 @@
 //! A case: texts of a machine, and the verdict that is known for them.
 
-#![expect(clippy::disallowed_methods, reason = "the cases are files")]
-
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+
+use crate::files;
 
 /// What `case.json` says.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,27 +37,8 @@ pub(crate) struct Expected {
 
 /// The cases below a directory, by name.
 pub(crate) fn all(directory: &Path) -> Result<Vec<Case>, String> {
-    let listed = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    let mut directories: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
-    directories.sort();
-    let cases: Vec<Case> = directories
-        .iter()
-        .filter(|directory| directory.join("case.json").is_file())
-        .map(|directory| one(directory))
-        .collect::<Result<_, _>>()?;
-    if cases.is_empty() {
-        return Err(format!("{}: no directory in it has a case.json", directory.display()));
-    }
-    Ok(cases)
-}
-
-fn one(directory: &Path) -> Result<Case, String> {
-    let path = directory.join("case.json");
-    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
-    let mut case: Case = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    case.directory = directory.to_owned();
-    Ok(case)
+    let cases = files::cases::<Case>(directory)?;
+    Ok(cases.into_iter().map(|(directory, case)| Case { directory, ..case }).collect())
 }
 
 impl Case {

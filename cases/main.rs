@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod case;
+mod files;
 mod report;
 mod score;
 

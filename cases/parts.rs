@@ -3,6 +3,7 @@
 #![expect(dead_code, clippy::expect_used, reason = "the scorer itself uses the rest; tests may panic")]
 
 mod case;
+mod files;
 mod report;
 mod score;
 

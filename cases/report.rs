@@ -1,13 +1,11 @@
 //! The table for a person and `summary.json` for a program.
 
-#![expect(clippy::disallowed_methods, reason = "the summary is a file")]
-
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use serde_json::json;
 
+use crate::files;
 use crate::score::Score;
 
 /// The share of scored cases that must be right.
@@ -64,10 +62,5 @@ pub(crate) fn write(path: &Path, cases: &Path, scores: &[Score]) -> Result<(), S
         "false_alarms": false_alarms(scores),
         "results": scores,
     });
-    let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = serde_json::to_string_pretty(&summary).map_err(|error| wrong(&error))?;
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(|error| wrong(&error))?;
-    }
-    fs::write(path, text + "\n").map_err(|error| wrong(&error))
+    files::write(path, &summary)
 }

@@ -6,7 +6,8 @@
 //! ```text
 //! machine ──► path ──► ceiling ──┐
 //! (facts)    (hops)   (limits)   ├──► verdict ──► report
-//! load ──► measurement ──────────┘
+//! load ──► measurement ──────────┤
+//! results (other tools') ────────┘
 //! ```
 //!
 //! [`cli`] tells the story; everything below it can be used as a library.
@@ -20,5 +21,6 @@ pub mod load;
 pub mod machine;
 pub mod path;
 pub mod report;
+pub mod results;
 pub mod units;
 pub mod verdict;

@@ -17,12 +17,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ceiling", &["units", "machine", "catalog", "path"]),
     ("load", &["units"]),
     ("compare", &["units", "load"]),
-    ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load"]),
+    ("results", &["units", "load"]),
+    ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
     ("cohort", &["units", "verdict"]),
-    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "verdict", "cohort"]),
+    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "results", "verdict", "cohort"]),
     (
         "cli",
-        &["units", "machine", "catalog", "path", "ceiling", "load", "compare", "verdict", "cohort", "report"],
+        &[
+            "units", "machine", "catalog", "path", "ceiling", "load", "compare", "results", "verdict",
+            "cohort", "report",
+        ],
     ),
 ];
 

@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
+use super::import::ImportArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -82,6 +83,10 @@ pub enum Command {
     ///
     /// Exit status: 0 everything was copied, 2 something was not.
     Copy(Box<CopyArgs>),
+    /// Say what another tool's results really measured, and whether to trust them
+    ///
+    /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
+    Import(ImportArgs),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,

@@ -34,7 +34,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     facts.notes.iter().for_each(|note| output::note(&inert(note)));
     let unseen = facts::unseen(&facts);
     unseen.iter().for_each(output::failure);
-    let Facts { root, machine, .. } = facts;
+    let Facts { root, machine, mut seen, .. } = facts;
     check_node(&machine, args.cpu_node)?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =
@@ -43,7 +43,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         None => Completion::Whole,
         Some(extent) => measure(args, extent, &root, &machine, &mut subjects)?,
     };
-    let verdict = verdict::judge(&machine, &subjects);
+    let mut verdict = verdict::judge(&machine, &subjects);
+    verdict.add_results(seen.judge(&machine));
     let report = view::build(&machine, &subjects, &verdict);
     if let Some(export) = &args.export {
         export.write(&machine, &report)?;

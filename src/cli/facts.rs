@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::failure::Failure;
+use super::import::Seen;
 use crate::machine::Machine;
 use crate::machine::block::{BlockKind, DmKind};
 use crate::machine::capture::input::InputError;
@@ -19,6 +20,8 @@ pub(super) struct Facts {
     pub(super) root: Root,
     /// What was read.
     pub(super) machine: Machine,
+    /// The results of benchmarks that stand in the texts.
+    pub(super) seen: Seen,
     /// What its owner should know of the reading, beside the report.
     pub(super) notes: Vec<String>,
 }
@@ -30,7 +33,7 @@ pub(super) struct Facts {
 pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
     if from.is_empty() {
         let root = Root::live();
-        return Ok(Facts { machine: read(&root), root, notes: Vec::new() });
+        return Ok(Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default() });
     }
     captured(from, io::stdin().lock())
 }
@@ -40,11 +43,13 @@ pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
 /// # Errors
 /// As [`open`].
 pub(super) fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
-    let gathered = capture::gather(from, stdin).map_err(|error| refused(&error))?;
-    if gathered.trees.is_empty() && gathered.merger.is_empty() {
+    let mut seen = Seen::default();
+    let gathered =
+        capture::gather_with(from, stdin, &mut |text| seen.see(text)).map_err(|error| refused(&error))?;
+    if gathered.trees.is_empty() && gathered.merger.is_empty() && seen.results.is_empty() {
         return Err(nothing(from, &gathered));
     }
-    Ok(put_together(gathered))
+    Ok(Facts { seen, ..put_together(gathered) })
 }
 
 /// The machine of a single record is what it answers; anything more is merged.
@@ -56,7 +61,7 @@ fn put_together(gathered: Gathered) -> Facts {
         && let Some((_, tree)) = trees.pop()
     {
         let root = Root::from_tree(tree);
-        return Facts { machine: read(&root), root, notes };
+        return Facts { machine: read(&root), root, notes, seen: Seen::default() };
     }
     let mut first = None;
     for (name, tree) in trees {
@@ -72,7 +77,7 @@ fn put_together(gathered: Gathered) -> Facts {
         first.get_or_insert(root);
     }
     let root = first.unwrap_or_else(|| Root::from_tree(Tree::new()));
-    Facts { root, machine: merger.finish(), notes }
+    Facts { root, machine: merger.finish(), notes, seen: Seen::default() }
 }
 
 fn refused(error: &InputError) -> Failure {

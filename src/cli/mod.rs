@@ -13,6 +13,7 @@ mod facts;
 mod failure;
 pub mod fleet;
 mod guard;
+pub mod import;
 mod measure;
 mod output;
 mod snapshot;
@@ -53,6 +54,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),

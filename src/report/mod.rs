@@ -8,6 +8,7 @@ pub mod copy;
 pub mod fleet;
 pub mod guard;
 pub mod hwloc;
+pub mod import;
 pub mod progress;
 pub mod sanitize;
 pub mod schema;

@@ -9,6 +9,7 @@ use super::bench::sweep::SweepReport;
 use super::copy::{self, CopyReport};
 use super::fleet;
 use super::guard::{self, GuardReport};
+use super::import::{self, ImportReport};
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
 
@@ -40,6 +41,11 @@ pub fn fleet() -> Value {
 /// The schema of [`GuardReport`] (JSON Schema, draft 2020-12).
 pub fn guard() -> Value {
     of::<GuardReport>(guard::SCHEMA, "narrows guard --json")
+}
+
+/// The schema of [`ImportReport`] (JSON Schema, draft 2020-12).
+pub fn import() -> Value {
+    of::<ImportReport>(import::SCHEMA, "narrows import --json")
 }
 
 /// The schema of [`Comparison`] (JSON Schema, draft 2020-12).

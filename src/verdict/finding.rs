@@ -77,6 +77,16 @@ pub enum Code {
     AboveCeiling,
     /// A unit is wrong.
     UnitsSuspect,
+    /// A rate limiter held the result down, not the storage.
+    Throttled,
+    /// Zeros were written, or addresses read that hold nothing.
+    ZeroOrSparseData,
+    /// Numbers of a result contradict each other.
+    InconsistentNumbers,
+    /// The run failed: there is no result, or none that counts.
+    RunFailed,
+    /// Writes that are called synchronous were not made durable.
+    NotSynchronous,
     /// Facts are missing that could change the verdict.
     PartialInput,
 }

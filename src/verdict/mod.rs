@@ -12,6 +12,7 @@ mod gain;
 mod link;
 mod measured;
 mod partial;
+pub mod results;
 mod rules;
 mod sentence;
 #[cfg(test)]
@@ -116,6 +117,32 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Adds what is thought of benchmarks that were pasted beside a machine's outputs. What only doubts a benchmark
+    /// (it was short, or scattered) says nothing of the machine, and becomes `info`.
+    pub fn add_results(&mut self, results: Vec<results::ResultVerdict>) {
+        let tells = |code: Code| {
+            matches!(
+                code,
+                Code::CacheMeasured
+                    | Code::Throttled
+                    | Code::NetworkLimited
+                    | Code::CryptoCpu
+                    | Code::RunFailed
+            )
+        };
+        let all = results
+            .into_iter()
+            .flat_map(|result| result.findings)
+            .filter(|one| one.severity != Severity::Info);
+        self.findings.extend(all.map(|mut finding| {
+            if !tells(finding.code) {
+                finding.severity = Severity::Info;
+            }
+            finding
+        }));
+        self.findings.sort_by_key(|finding| finding.severity);
+    }
+
     /// Whether there is a finding that calls for action or names a narrows by design: exit status 1.
     pub fn has_faults_or_limits(&self) -> bool {
         self.findings.iter().any(|finding| matches!(finding.severity, Severity::Fault | Severity::Limit))

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use collector::Collector;
 
+use crate::machine::capture::Text;
 use crate::machine::snapshot::SnapshotError;
 
 /// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
@@ -57,7 +58,19 @@ pub enum InputError {
 /// [`InputError`] when one of them cannot be opened, is a running machine, or is a damaged record of `narrows
 /// snapshot`. Anything else that is wrong is a note in [`Gathered::notes`].
 pub fn gather(paths: &[PathBuf], stdin: impl Read) -> Result<Gathered, InputError> {
-    let mut collector = Collector::default();
+    gather_with(paths, stdin, &mut |_| false)
+}
+
+/// Gathers as [`gather`] does, and shows each text to `viewer` too, who says whether it knew something in it.
+///
+/// # Errors
+/// As of [`gather`].
+pub fn gather_with(
+    paths: &[PathBuf],
+    stdin: impl Read,
+    viewer: &mut dyn FnMut(&Text) -> bool,
+) -> Result<Gathered, InputError> {
+    let mut collector = Collector::new(viewer);
     let mut stdin = Some(stdin);
     for path in paths {
         let named = path.display().to_string();

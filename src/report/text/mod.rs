@@ -5,6 +5,7 @@
 
 pub mod compare;
 mod findings;
+pub mod import;
 mod ink;
 mod ladder;
 mod latency;

@@ -257,7 +257,8 @@ fn measurement_view(run: &Measurement) -> MeasurementView {
     }
 }
 
-fn finding_view(finding: &Finding) -> FindingView {
+/// A finding with everything foreign in it made inert.
+pub(in crate::report) fn finding_view(finding: &Finding) -> FindingView {
     FindingView {
         code: finding.code,
         severity: finding.severity,

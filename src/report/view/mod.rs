@@ -7,7 +7,7 @@ mod build;
 mod condition;
 
 pub use build::build;
-pub(in crate::report) use build::{machine_view, tool};
+pub(in crate::report) use build::{finding_view, machine_view, tool};
 pub use condition::{ConditionView, DriveView, LinkStateView, LinkView, SmartView};
 
 use schemars::JsonSchema;

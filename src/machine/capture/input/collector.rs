@@ -51,8 +51,9 @@ pub(super) struct Depth {
 }
 
 /// Takes entries of directories and archives, and whole files.
-#[derive(Debug)]
-pub(super) struct Collector {
+pub(super) struct Collector<'v> {
+    /// Who else is shown each text; says whether it knew it.
+    viewer: &'v mut dyn FnMut(&Text) -> bool,
     gathered: Gathered,
     trees: BTreeMap<String, Tree>,
     budget: Budget,
@@ -61,9 +62,11 @@ pub(super) struct Collector {
     texts_left: u64,
 }
 
-impl Default for Collector {
-    fn default() -> Self {
+impl<'v> Collector<'v> {
+    /// A collector of nothing as yet, which also shows each text to `viewer`.
+    pub(super) fn new(viewer: &'v mut dyn FnMut(&Text) -> bool) -> Self {
         Self {
+            viewer,
             gathered: Gathered::default(),
             trees: BTreeMap::new(),
             budget: Budget::whole(),
@@ -81,7 +84,7 @@ pub(super) enum Found<'r> {
     Node(Node),
 }
 
-impl Collector {
+impl Collector<'_> {
     /// Takes a file that was named.
     ///
     /// # Errors
@@ -236,7 +239,8 @@ impl Collector {
         let text = Text::new(name, &bytes);
         drop(bytes);
         let found = parts(&text);
-        if found.is_empty() && !text.body().trim().is_empty() {
+        let is_known = (self.viewer)(&text) || !found.is_empty();
+        if !is_known && !text.body().trim().is_empty() {
             self.unrecognised(name);
         }
         for part in found {

@@ -1,0 +1,179 @@
+//! What narrows thinks of a result, and whether that is right.
+
+#![expect(clippy::disallowed_types, reason = "the scorer runs the real binary")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The share of scored cases that must be right.
+const GOOD: f64 = 0.9;
+
+/// What `case.json` says.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Case {
+    id: String,
+    tool: String,
+    expected: Expected,
+    /// `high`, `medium` or `low`: how sure the verdict is. Low ones are not scored.
+    confidence: String,
+    files: Vec<String>,
+}
+
+/// The verdict of a case.
+#[derive(Debug, Clone, Deserialize)]
+struct Expected {
+    trusted: bool,
+    flaws: Vec<String>,
+}
+
+/// One case with its outcome.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Score {
+    id: String,
+    tool: String,
+    scored: bool,
+    right: bool,
+    false_alarm: bool,
+    expected_trusted: bool,
+    /// `None` when no result was read.
+    trusted: Option<bool>,
+    expected_flaws: Vec<String>,
+    missing: Vec<String>,
+    found: Vec<String>,
+}
+
+/// The finding that is a flaw; several where a flaw has several causes. Flaws in words (`other:`) that no finding is
+/// for are right when the result is not trusted.
+fn codes(flaw: &str) -> Vec<&str> {
+    match flaw {
+        "page_cache_or_arc_hit_despite_direct" | "tmpfs" => vec!["cache_measured"],
+        "cpu_bound" => vec!["generator_cpu", "crypto_cpu"],
+        "wrong_queue_depth" => vec!["depth_too_low"],
+        "slc_cache_exhausted" => vec!["slc_exhausted"],
+        "client_limited" => vec!["network_limited", "generator_cpu"],
+        "other:run_failed" => vec!["run_failed"],
+        "other:inconsistent_numbers" => vec!["inconsistent_numbers"],
+        "other:not_sync_as_labelled" => vec!["not_synchronous"],
+        other if other.starts_with("other:") => Vec::new(),
+        code => vec![code],
+    }
+}
+
+/// Runs narrows on a case.
+pub(crate) fn of(place: &Path, case: &Case) -> Result<Score, String> {
+    let texts: Vec<PathBuf> = case.files.iter().map(|file| place.join(file)).collect();
+    let done = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        .args(["import", "--json"])
+        .args(texts)
+        .output()
+        .map_err(|error| format!("narrows could not be started: {error}"))?;
+    let report = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
+    Ok(judge(case, &report))
+}
+
+fn judge(case: &Case, report: &Value) -> Score {
+    let empty = Vec::new();
+    let results = report["results"].as_array().unwrap_or(&empty);
+    let own: Vec<&Value> = results.iter().filter(|result| is_own(case, result)).collect();
+    let own = if own.is_empty() { results.iter().collect() } else { own };
+    let trusted = (!own.is_empty()).then(|| own.iter().all(|result| result["trusted"] == true));
+    let findings = own.iter().filter_map(|result| result["findings"].as_array()).flatten();
+    let found: BTreeSet<String> =
+        findings.filter_map(|finding| finding["code"].as_str()).map(str::to_owned).collect();
+    let flaws = &case.expected.flaws;
+    let is_missing = |flaw: &&String| {
+        let codes = codes(flaw);
+        !codes.is_empty() && !codes.iter().any(|code| found.contains(*code))
+    };
+    let missing: Vec<String> = flaws.iter().filter(is_missing).cloned().collect();
+    Score {
+        id: case.id.clone(),
+        tool: case.tool.clone(),
+        scored: case.confidence != "low",
+        right: trusted == Some(case.expected.trusted) && missing.is_empty(),
+        false_alarm: case.expected.trusted && trusted == Some(false),
+        expected_trusted: case.expected.trusted,
+        trusted,
+        expected_flaws: flaws.clone(),
+        missing,
+        found: found.into_iter().collect(),
+    }
+}
+
+/// Whether a result stands in the text that is named after the tool.
+fn is_own(case: &Case, result: &Value) -> bool {
+    let tool = if case.tool == "crystaldiskmark" { "cdm" } else { case.tool.as_str() };
+    let file = result["file"].as_str().unwrap_or_default();
+    Path::new(file).file_stem().is_some_and(|stem| stem == tool)
+}
+
+fn count<'s>(scores: impl Iterator<Item = &'s Score>) -> (usize, usize) {
+    scores
+        .filter(|score| score.scored)
+        .fold((0, 0), |(right, all), score| (right + usize::from(score.right), all + 1))
+}
+
+fn share((right, all): (usize, usize)) -> f64 {
+    if all == 0 { 0.0 } else { right as f64 / all as f64 }
+}
+
+fn false_alarms(scores: &[Score]) -> usize {
+    scores.iter().filter(|score| score.scored && score.false_alarm).count()
+}
+
+/// Whether enough cases are right, and no result that is to be trusted was called untrusted.
+pub(crate) fn is_good_enough(scores: &[Score]) -> bool {
+    share(count(scores.iter())) >= GOOD && false_alarms(scores) == 0
+}
+
+/// Every miss, and the count for each tool.
+pub(crate) fn table(scores: &[Score]) -> String {
+    let mut out = String::new();
+    let word = |trusted| if trusted { "trusted" } else { "not trusted" };
+    for score in scores.iter().filter(|score| !score.right) {
+        let weight = if score.scored { "" } else { " (low confidence, not scored)" };
+        let got = score.trusted.map_or("nothing read", word);
+        let _ = writeln!(out, "miss  {}{weight}", score.id);
+        let _ = writeln!(
+            out,
+            "      expected {:<12} {}",
+            word(score.expected_trusted),
+            score.expected_flaws.join(", ")
+        );
+        let _ = writeln!(out, "      got      {got:<12} {}", score.found.join(", "));
+    }
+    let mut tools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for score in scores.iter().filter(|score| score.scored) {
+        let (right, all) = tools.entry(&score.tool).or_default();
+        (*right, *all) = (*right + usize::from(score.right), *all + 1);
+    }
+    for (tool, (right, all)) in tools {
+        let _ = writeln!(out, "{tool:<16} {right} of {all}");
+    }
+    let (right, all) = count(scores.iter());
+    let percent = 100.0 * share((right, all));
+    let _ = writeln!(
+        out,
+        "{right} of {all} scored cases right ({percent:.1} %), {} false alarms",
+        false_alarms(scores)
+    );
+    out
+}
+
+/// The summary for a program.
+pub(crate) fn summary(cases: &Path, scores: &[Score]) -> Value {
+    let (right, all) = count(scores.iter());
+    json!({
+        "cases": cases,
+        "scored": all,
+        "right": right,
+        "share": share((right, all)),
+        "false_alarms": false_alarms(scores),
+        "results": scores,
+    })
+}

@@ -1,0 +1,30 @@
+//! What strangers paste of benchmarks: every parser of results, what stands beside them, and the audit of both.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use narrows::machine::capture::Text;
+use narrows::report::import;
+use narrows::results::surroundings::Surroundings;
+use narrows::results::{Page, complete, read};
+use narrows::verdict::results::judge_results;
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = Text::new("fuzz_bw.log", bytes);
+    let page = Page { name: text.name(), body: text.body() };
+    let mut around = Surroundings::default();
+    around.see(&page);
+    let mut results = read(&page);
+    complete(&mut results, &around);
+    let verdicts = judge_results(&results, &around, None);
+    assert_eq!(results.len(), verdicts.len());
+    let report = import::build(&results, &verdicts);
+    for result in &report.results {
+        assert!(!result.measurements.is_empty() || !result.failures.is_empty());
+        // A result that is not trusted says why, and every finding says what would disprove it.
+        assert!(result.trusted || !result.findings.is_empty());
+        assert!(result.findings.iter().all(|one| one.evidence.iter().any(|seen| seen.fact == "not so when")));
+    }
+    // JSON has no infinite numbers: they would become null without a reason.
+    let json = serde_json::to_string(&report).expect("serialises");
+    assert!(!json.contains("\"bytes_per_second\":null"));
+});

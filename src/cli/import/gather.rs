@@ -1,0 +1,50 @@
+//! Shows texts to the parsers of results, and to the readers of captures beside them.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::cli::Failure;
+use crate::machine::Machine;
+use crate::machine::capture::{Gathered, Text, gather_with};
+use crate::results::surroundings::Surroundings;
+use crate::results::{Imported, Page, complete, read};
+use crate::verdict::results::{ResultVerdict, judge_results};
+
+/// What the parsers of results found.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Seen {
+    /// The results, in the order in which they were given.
+    pub(in crate::cli) results: Vec<Imported>,
+    /// What stands beside them.
+    pub(in crate::cli) around: Surroundings,
+}
+
+impl Seen {
+    /// Looks at a text; whether there is a result in it.
+    pub(in crate::cli) fn see(&mut self, text: &Text) -> bool {
+        let page = Page { name: text.name(), body: text.body() };
+        let found = read(&page);
+        let remarks = self.around.remote.len();
+        self.around.see(&page);
+        let is_known = !found.is_empty() || self.around.remote.len() > remarks;
+        self.results.extend(found);
+        is_known
+    }
+}
+
+impl Seen {
+    /// What is thought of the results, on the machine that the same texts tell of.
+    pub(in crate::cli) fn judge(&mut self, machine: &Machine) -> Vec<ResultVerdict> {
+        complete(&mut self.results, &self.around);
+        judge_results(&self.results, &self.around, Some(machine))
+    }
+}
+
+/// Gathers what is in the files.
+///
+/// # Errors
+/// [`Failure`] when one of them cannot be opened.
+pub(super) fn from(files: &[PathBuf], seen: &mut Seen) -> Result<Gathered, Failure> {
+    gather_with(files, io::stdin().lock(), &mut |text| seen.see(text))
+        .map_err(|error| Failure::new(error.to_string()).hint("name a file or directory that you may read"))
+}

@@ -1,0 +1,10 @@
+//! Microsoft's diskspd: text and XML.
+//!
+//! Sources: diskspd's `ResultParser.cpp` and `XmlResultParser.cpp`, versions 2.0 and 2.2. MiB are binary. Its
+//! outstanding I/Os are for each thread and target.
+
+mod text;
+mod xml;
+
+pub(super) use text::read as read_text;
+pub(super) use xml::read as read_xml;

@@ -1,0 +1,70 @@
+//! What did another tool measure? The results of fio, dd, hdparm, KDiskMark and others, out of texts.
+//!
+//! Every parser is shown every text and takes the results whose shape it knows, wherever they stand: people paste
+//! several outputs into one file, with prompts and prose around them, and name files as they like. A parser says what
+//! the text says, in bytes, bytes per second and nanoseconds; where a tool prints a wrong unit the number is corrected
+//! and [`Imported::corrections`] says so. What a text does not tell is `None`. Whether a result is to be believed is
+//! no question of this folder.
+
+mod bonnie;
+mod command;
+mod cryptsetup;
+mod dd;
+mod diskspd;
+mod elbencho;
+mod fio;
+mod hdparm;
+mod ior;
+mod iozone;
+mod json;
+mod marks;
+mod number;
+mod page;
+pub mod surroundings;
+mod types;
+
+pub use ior::is_reordered;
+pub use page::Page;
+pub use types::{
+    Cpu, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool, Work,
+};
+
+/// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.
+type Parser = fn(&Page<'_>) -> Vec<Imported>;
+
+/// Every parser.
+const PARSERS: &[Parser] = &[
+    fio::read_json,
+    fio::read_text,
+    fio::read_failures,
+    dd::read,
+    hdparm::read,
+    marks::read,
+    diskspd::read_text,
+    diskspd::read_xml,
+    iozone::read,
+    ior::read,
+    elbencho::read,
+    bonnie::read,
+    cryptsetup::read,
+];
+
+/// What is understood, in the words of a hint.
+pub const UNDERSTOOD: &str = "fio (text and JSON), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
+    XML), IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark";
+
+/// The results in a text, in the order of the lines where they begin.
+pub fn read(page: &Page<'_>) -> Vec<Imported> {
+    let mut found: Vec<Imported> = PARSERS.iter().flat_map(|parser| parser(page)).collect();
+    found.sort_by_key(|result| result.line);
+    fio::drop_doubles(&mut found);
+    found
+}
+
+/// Fills in what stands beside the results and not in them: the job files of fio.
+pub fn complete(results: &mut [Imported], around: &surroundings::Surroundings) {
+    fio::complete(results, &around.jobs);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! A text as the parsers see it.
+
+/// A text with its name, already cleaned of quoting and of what terminals obey.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    /// What it is called: a file, or `standard input`.
+    pub name: &'a str,
+    /// The text.
+    pub body: &'a str,
+}
+
+impl<'a> Page<'a> {
+    /// Its lines with their numbers, from 1. A progress display that returns to the line's beginning is many lines.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        (1..).zip(self.body.lines())
+    }
+
+    /// Whether one of the marks stands in it; a cheap test before a parser looks at lines.
+    pub fn has(&self, marks: &[&str]) -> bool {
+        marks.iter().any(|mark| self.body.contains(mark))
+    }
+}

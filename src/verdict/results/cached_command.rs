@@ -1,0 +1,157 @@
+//! Caches by command: what was asked for goes through the page cache, and fits it.
+
+use super::cache_measured::Seen;
+use super::case::Case;
+use crate::results::{Durability, Imported, Measured, Op, Side, Tool, is_reordered};
+use crate::units::{Bytes, Nanos, human};
+use crate::verdict::finding::{Confidence, Evidence};
+
+pub(super) fn find(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    match case.result.tool {
+        Tool::Dd => dd(case, measured, op, side),
+        Tool::Fio => fio(case, measured, op, side),
+        Tool::Iozone | Tool::Diskspd => buffered(case, measured, op),
+        Tool::Ior => ior(case, measured, op, side),
+        _ => None,
+    }
+}
+
+fn through_cache(case: &Case<'_>, measured: &Measured, bytes: Bytes) -> Seen {
+    let mut evidence = vec![case.evidence(
+        measured,
+        "asked for",
+        format!(
+            "through the page cache ({})",
+            if measured.work.durability == Some(Durability::AtEnd) {
+                "flushed at the end"
+            } else {
+                "never flushed"
+            }
+        ),
+    )];
+    evidence.push(case.evidence(measured, "moved or visited", human::bytes(bytes)));
+    match case.memory() {
+        Some((memory, source)) => evidence.push(Evidence::new("main memory", human::bytes(memory), source)),
+        None => evidence.push(Evidence::new("main memory", "not told; most machines have more", "")),
+    }
+    (Confidence::Medium, evidence)
+}
+
+/// dd writes into the page cache and returns, unless `oflag` or `conv` says otherwise. It reads from the cache what it
+/// wrote before.
+fn dd(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    let bytes = side.bytes.filter(|bytes| case.fits_memory(*bytes))?;
+    let is_cached = measured.work.direct == Some(false)
+        && match op {
+            Op::Write => measured.work.durability == Some(Durability::None) && !is_null(measured),
+            Op::Read => wrote_before(case, measured),
+        };
+    is_cached.then(|| through_cache(case, measured, bytes))
+}
+
+fn is_null(measured: &Measured) -> bool {
+    measured.work.target.as_deref().is_none_or(|target| target.starts_with("/dev/null"))
+}
+
+/// Whether another copy, above this one, wrote the same file.
+fn wrote_before(case: &Case<'_>, measured: &Measured) -> bool {
+    let Some(target) = measured.work.target.as_deref() else { return false };
+    let above = case.all.iter().take_while(|other| !std::ptr::eq(*other, case.result));
+    above.filter(|other| other.tool == Tool::Dd).any(|other| {
+        other.measurements.iter().any(|one| one.write.is_some() && one.work.target.as_deref() == Some(target))
+    })
+}
+
+/// fio drops a file's pages before it starts, so that only reads for the second time are cached.
+fn fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    if measured.work.direct != Some(false) {
+        return None;
+    }
+    let bytes = side.bytes?;
+    let visited = measured.work.working_set.map_or(bytes, |set| set.min(bytes));
+    let is_cached = match op {
+        Op::Write => measured.work.durability == Some(Durability::None) && measured.sync_ns.is_none(),
+        Op::Read => measured.work.working_set.is_some_and(|set| bytes.as_f64() > 1.1 * set.as_f64()),
+    };
+    (is_cached && case.fits_memory(visited)).then(|| through_cache(case, measured, visited))
+}
+
+/// IOzone writes its own file first, and diskspd visits it again and again.
+fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
+    let durable =
+        op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
+    (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, set))
+}
+
+/// IOR: without fsync a short write is one to the page cache; without reordering, readers read what their own node
+/// wrote; and a read that is over in seconds of what took minutes to write fits the caches of the servers.
+fn ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    /// IO500 asks for 300 s of writing because caches hold seconds of it.
+    const SHORT: Nanos = Nanos::from_millis(30_000);
+    /// Media read faster than they write, but not ten times.
+    const RATIO: f64 = 10.0;
+    let elapsed = side.elapsed_ns.filter(|time| *time < SHORT)?;
+    let command = case.result.command.as_deref();
+    let took = case.evidence(measured, "took", human::time(elapsed));
+    if op == Op::Write {
+        return (measured.work.durability == Some(Durability::None)).then(|| {
+            (Confidence::Medium, vec![took, case.evidence(measured, "fsync", "not asked for (-e)")])
+        });
+    }
+    let write =
+        case.all.iter().filter(|other| is_same_file(other, measured, case.result)).find_map(|other| {
+            other.measurements.iter().find_map(|one| one.write.as_ref().map(|side| side.bytes_per_second))
+        })?;
+    let ratio = side.bytes_per_second.get() / write.get().max(1.0);
+    if command.is_some_and(|command| !is_reordered(command)) && ratio > 1.5 {
+        let own = case.evidence(measured, "reader", "the node that wrote the data (no -C or -Z)");
+        return Some((Confidence::Medium, vec![took, own]));
+    }
+    (ratio > RATIO).then(|| {
+        let faster =
+            case.evidence(measured, "as fast as the write of the same data", format!("{ratio:.0} times"));
+        (Confidence::Medium, vec![took, faster])
+    })
+}
+
+fn is_same_file(other: &Imported, measured: &Measured, own: &Imported) -> bool {
+    let is_own = std::ptr::eq(other, own);
+    other.tool == Tool::Ior
+        && (is_own
+            || measured.work.target.is_some()
+                && other.measurements.iter().any(|one| one.work.target == measured.work.target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, verdicts};
+    use crate::verdict::finding::Code;
+
+    fn dd(flags: &str, gigabytes: u64) -> Vec<Code> {
+        let bytes = gigabytes * 1_000_000_000;
+        let text = format!(
+            "$ dd if=/dev/urandom of=/srv/x bs=1M {flags}\n1+0 records in\n1+0 records out\n{bytes} bytes (1 GB) copied, 60.5 s, 9 MB/s\n"
+        );
+        codes(&verdicts(&text).remove(0))
+    }
+
+    #[test]
+    fn a_copy_into_the_page_cache_is_no_measurement() {
+        assert!(dd("", 4).contains(&Code::CacheMeasured));
+        for flags in ["oflag=direct", "conv=fdatasync", "conv=fsync", "oflag=dsync"] {
+            assert!(!dd(flags, 4).contains(&Code::CacheMeasured), "{flags}");
+        }
+        assert!(!dd("", 400).contains(&Code::CacheMeasured));
+    }
+
+    #[test]
+    fn a_read_of_what_was_just_written_is_cached() {
+        let text = "$ dd if=/dev/urandom of=/srv/x bs=1M conv=fsync\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n\
+            $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n";
+        let all = verdicts(text);
+        assert!(
+            !codes(&all[0]).contains(&Code::CacheMeasured) && codes(&all[1]).contains(&Code::CacheMeasured)
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! What a rule looks at.
+
+use crate::load::measurement::Pattern;
+use crate::machine::Machine;
+use crate::results::surroundings::Surroundings;
+use crate::results::{Imported, Measured, Op, Side};
+use crate::units::Bytes;
+use crate::verdict::finding::{Code, Evidence, Finding, Severity};
+
+/// One result among those that were given with it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) result: &'a Imported,
+    pub(super) all: &'a [Imported],
+    pub(super) around: &'a Surroundings,
+    pub(super) machine: Option<&'a Machine>,
+}
+
+impl<'a> Case<'a> {
+    /// Every measurement of storage and direction.
+    pub(super) fn sides(&self) -> impl Iterator<Item = (&'a Measured, Op, &'a Side)> {
+        let storage = self.result.measurements.iter().filter(|one| !one.memory_only);
+        storage.flat_map(|one| one.sides().map(move |(op, side)| (one, op, side)))
+    }
+
+    /// Main memory, and who says so.
+    pub(super) fn memory(&self) -> Option<(Bytes, String)> {
+        let own = self.machine.and_then(|machine| {
+            let fact = &machine.cpus.memory;
+            Some((*fact.value()?, fact.source().as_str().to_owned()))
+        });
+        self.around.memory.clone().or(own)
+    }
+
+    /// Whether so many bytes fit a cache in memory; when memory is not known, whether they fit most machines' memory.
+    pub(super) fn fits_memory(&self, bytes: Bytes) -> bool {
+        /// Half of it is what servers of the last ten years have at least.
+        const USUAL: Bytes = Bytes::new(32 << 30);
+        bytes < self.memory().map_or(USUAL, |(memory, _)| memory)
+    }
+
+    /// A finding on a measurement of this result.
+    pub(super) fn finding(&self, code: Code, severity: Severity, summary: impl Into<String>) -> Finding {
+        Finding::on(code, severity, self.result.place(), summary)
+    }
+
+    /// Where a measurement stands.
+    pub(super) fn source(&self, measured: &Measured) -> String {
+        format!("{}:{}", self.result.file, measured.line)
+    }
+
+    /// An observation in this result.
+    pub(super) fn evidence(&self, measured: &Measured, fact: &str, value: impl ToString) -> Evidence {
+        Evidence::new(fact, value, self.source(measured))
+    }
+
+    /// What a measurement is called: `the random reads of job x`.
+    pub(super) fn name(&self, measured: &Measured, op: Op) -> String {
+        let order = match measured.work.pattern {
+            Some(Pattern::Random) => "random ",
+            Some(Pattern::Sequential) => "sequential ",
+            None => "",
+        };
+        let label = &measured.work.label;
+        let of = if label.is_empty() || label.contains(op.word()) && self.result.measurements.len() == 1 {
+            String::new()
+        } else {
+            format!(" of `{label}`")
+        };
+        format!("{order}{}s{of}", op.word())
+    }
+}
+
+/// Whether a measurement visits addresses at random.
+pub(super) fn is_random(measured: &Measured) -> bool {
+    measured.work.pattern == Some(Pattern::Random)
+}
+
+/// The mean latency of a side, in nanoseconds.
+pub(super) fn mean(side: &Side) -> Option<f64> {
+    side.latency_ns.as_ref()?.mean.filter(|mean| *mean > 0.0)
+}

@@ -1,0 +1,59 @@
+//! Fewer I/Os were in flight than the path can take, or than were asked for.
+
+use super::case::{Case, is_random, mean};
+use super::not_so_when;
+use crate::results::Tool;
+use crate::units::human;
+use crate::verdict::finding::{Advice, Code, Finding, Severity};
+
+/// Below this part of what was asked for, the queue was not filled.
+const FILLED: f64 = 0.5;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    for (measured, op, side) in case.sides() {
+        let Some(asked) = measured.asked_in_flight() else { continue };
+        let by_little = mean(side).zip(side.iops).map(|(latency, iops)| latency * 1e-9 * iops.get());
+        let in_flight = |count: f64| human::count(count);
+        // The sides of a mixed job share its queue.
+        let is_mixed = measured.read.is_some() && measured.write.is_some();
+        if let Some(real) = by_little.filter(|real| asked > 1.0 && !is_mixed && *real < FILLED * asked) {
+            let summary = format!(
+                "{} I/Os were asked to be in flight, {} were: the rate is not that of the depth asked for",
+                in_flight(asked),
+                in_flight(real)
+            );
+            return vec![
+                case.finding(Code::DepthTooLow, Severity::Info, summary)
+                    .with_evidence([
+                        case.evidence(
+                            measured,
+                            "I/Os in flight by Little's law (rate × mean latency)",
+                            in_flight(real),
+                        ),
+                        not_so_when("the tool printed latencies of another part of the run than its rate"),
+                    ])
+                    .with_advice([Advice::new(
+                        "use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)",
+                    )]),
+            ];
+        }
+        let counts = matches!(case.result.tool, Tool::Fio | Tool::Diskspd);
+        if asked <= 1.0 && counts && is_random(measured) {
+            let summary = format!(
+                "The {} had one I/O in flight: they show latency, not what the storage can do",
+                case.name(measured, op)
+            );
+            return vec![
+                case.finding(Code::DepthTooLow, Severity::Info, summary)
+                    .with_evidence([
+                        case.evidence(measured, "I/Os in flight asked for", in_flight(asked)),
+                        not_so_when("latency is what was to be measured"),
+                    ])
+                    .with_advice([Advice::new(
+                        "for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`",
+                    )]),
+            ];
+        }
+    }
+    Vec::new()
+}

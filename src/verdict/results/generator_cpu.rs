@@ -1,0 +1,51 @@
+//! The tool itself was the narrows: its threads filled their processor.
+
+use super::case::Case;
+use super::not_so_when;
+use crate::results::Tool;
+use crate::units::human;
+use crate::verdict::finding::{Advice, Code, Finding, Severity};
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    // fio's shares are of its jobs' own time; diskspd's of a processor that others use too; bonnie's of a core.
+    let full = match case.result.tool {
+        Tool::Fio => 0.85,
+        Tool::Diskspd | Tool::Bonnie => 0.95,
+        _ => return Vec::new(),
+    };
+    let measured = case.result.measurements.iter().find(|one| one.cpu.is_some_and(|cpu| cpu.total() >= full));
+    let Some((measured, cpu)) = measured.and_then(|one| Some((one, one.cpu?))) else { return Vec::new() };
+    let summary = format!(
+        "The tool's own threads used {} of a processor core each: the rate is a floor of what the storage can do",
+        human::percent(cpu.total())
+    );
+    vec![
+        case.finding(Code::GeneratorCpu, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "user time", human::percent(cpu.user)),
+                case.evidence(measured, "kernel time", human::percent(cpu.system)),
+                not_so_when("more jobs do not raise the rate"),
+            ])
+            .with_advice([Advice::new(
+                "spread the load over more jobs, or use io_uring: `narrows sweep TARGET`",
+            )]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, fio_read, verdict_of};
+    use super::*;
+    use crate::results::Cpu;
+    use crate::results::surroundings::Surroundings;
+
+    #[test]
+    fn a_thread_that_fills_its_core_is_the_narrows() {
+        for (system, expected) in [(0.70, true), (0.50, false)] {
+            let mut result = fio_read("randread", 60);
+            result.measurements[0].cpu = Some(Cpu { user: 0.2, system });
+            let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::GeneratorCpu);
+            assert_eq!(found, expected, "{system}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
+
+use super::case::{Case, mean};
+use super::not_so_when;
+use crate::results::{Measured, Op, Side, Tool};
+use crate::units::human;
+use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
+
+/// fio rounds nothing by more than this; rates below some I/Os per second are counted too coarsely to compare.
+const FAR: f64 = 0.03;
+const FEWEST: u64 = 1000;
+
+/// Marks take the best rate and the best latency of several passes, each by itself.
+const PASSES: f64 = 1.5;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    for (measured, op, side) in case.sides() {
+        let (severity, mut evidence) = match case.result.tool {
+            Tool::Fio => (Severity::Limit, fio(case, measured, op, side)),
+            Tool::Kdiskmark | Tool::Crystaldiskmark => (Severity::Info, marks(case, measured, side)),
+            _ => continue,
+        };
+        if evidence.is_empty() {
+            continue;
+        }
+        evidence.push(not_so_when("the tool measured these numbers in different parts of the run"));
+        let summary = format!("The numbers of the {} contradict each other", case.name(measured, op));
+        return vec![
+            case.finding(Code::InconsistentNumbers, severity, summary)
+                .with_evidence(evidence)
+                .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
+        ];
+    }
+    Vec::new()
+}
+
+fn differ(a: f64, b: f64, far: f64) -> bool {
+    a > 0.0 && b > 0.0 && (a / b - 1.0).abs() > far
+}
+
+fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence> {
+    let mut seen = Vec::new();
+    if side.ios.is_some_and(|ios| ios < FEWEST) {
+        return seen;
+    }
+    let rate = side.bytes_per_second;
+    if let Some(second) = side.second_rate.filter(|second| differ(second.get(), rate.get(), FAR)) {
+        let value = format!("{} and {}", human::rate(rate), human::rate(second));
+        seen.push(case.evidence(measured, "`bw_bytes` and `bw` × 1024", value));
+    }
+    // Text rounds counts of I/Os per second; JSON does not.
+    if let (Some(iops), Some(elapsed), Some(ios), Some(_)) =
+        (side.iops, side.elapsed_ns, side.ios, side.second_rate)
+    {
+        let counted = iops.get() * elapsed.as_secs_f64();
+        if differ(counted, ios as f64, FAR) {
+            let value = format!("{} and {}", human::count(counted), human::count(ios as f64));
+            seen.push(case.evidence(measured, "rate × time and the count of I/Os", value));
+        }
+    }
+    seen
+}
+
+fn marks(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
+    let by_little = measured.asked_in_flight().zip(side.iops).map(|(depth, iops)| depth / iops.get() * 1e9);
+    let Some((expected, latency)) = by_little.zip(mean(side)) else { return Vec::new() };
+    if !expected.is_finite() || expected < PASSES * latency && latency < PASSES * expected {
+        return Vec::new();
+    }
+    let shown = |nanos: f64| human::time(crate::units::Nanos::new(nanos as u64));
+    vec![case.evidence(
+        measured,
+        "latency, and depth ÷ I/Os per second",
+        format!("{} and {}", shown(latency), shown(expected)),
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, fio_read, verdict_of};
+    use super::*;
+    use crate::results::surroundings::Surroundings;
+    use crate::units::BytesPerSec;
+
+    #[test]
+    fn two_rates_of_one_side_must_agree() {
+        let mut result = fio_read("randread", 60);
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.second_rate = Some(side.bytes_per_second);
+        assert!(verdict_of(&result, &Surroundings::default()).trusted);
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.second_rate = Some(BytesPerSec::new(side.bytes_per_second.get() * 1.1));
+        assert!(codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers));
+    }
+}

@@ -1,0 +1,100 @@
+//! `narrows import` and the results beside captures, with the real binary.
+
+#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a test reads and writes its own files")]
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use narrows::report::schema;
+use serde_json::Value;
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/result-cases").join(name)
+}
+
+fn narrows() -> Command {
+    Command::cargo_bin("narrows").expect("the binary is built")
+}
+
+fn import(files: &[PathBuf]) -> (i32, Value) {
+    let done = narrows().args(["import", "--json"]).args(files).output().expect("it runs");
+    let json = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
+    (done.status.code().expect("an exit status"), json)
+}
+
+fn codes(result: &Value) -> Vec<&str> {
+    let findings = result["findings"].as_array().expect("findings");
+    findings.iter().filter_map(|finding| finding["code"].as_str()).collect()
+}
+
+#[test]
+fn every_report_follows_the_schema() {
+    let validator = jsonschema::validator_for(&schema::import()).expect("is a schema");
+    let cases = std::fs::read_dir(case("")).expect("there are cases").flatten();
+    let mut seen = 0;
+    for entry in cases.filter(|entry| entry.path().is_dir()) {
+        let (_, report) = import(&[entry.path()]);
+        assert!(
+            report["results"].as_array().is_some_and(|all| !all.is_empty()),
+            "{}",
+            entry.path().display()
+        );
+        for error in validator.iter_errors(&report) {
+            panic!("{}: {error}", entry.path().display());
+        }
+        seen += 1;
+    }
+    assert!(seen > 10);
+}
+
+#[test]
+fn a_result_from_memory_is_not_trusted_and_one_of_a_disk_is() {
+    let (status, report) = import(&[case("fio-ram/fio.txt")]);
+    let result = &report["results"][0];
+    assert_eq!((status, &result["trusted"]), (1, &Value::Bool(false)));
+    assert!(codes(result).contains(&"cache_measured"), "{result}");
+    assert_eq!(result["limiting_hop"]["kind"], "memory");
+
+    let (status, report) = import(&[case("021-hdd-7k2-qd1-baseline/fio.json")]);
+    let result = &report["results"][0];
+    assert_eq!((status, &result["trusted"], &result["tool_version"]), (0, &Value::Bool(true), &"3.1".into()));
+    // What fio's own JSON says: 15 172 943.2 ns, 65.6 I/Os per second of 4 KiB.
+    let read = &result["measurements"][0]["read"];
+    assert!((read["completion_ns"].as_f64().expect("a number") - 15_172_943.215).abs() < 0.01);
+}
+
+#[test]
+fn standard_input_is_a_file_and_nothing_is_no_result() {
+    let text = std::fs::read(case("dd-page-cache/dd.txt")).expect("a case");
+    narrows()
+        .args(["import", "-"])
+        .write_stdin(text)
+        .assert()
+        .code(1)
+        .stdout(predicates::str::contains("cache_measured"));
+    let nothing = narrows().args(["import", "-"]).write_stdin("Hello\n").assert().code(2);
+    nothing.stderr(predicates::str::contains("hint: narrows understands fio"));
+}
+
+#[test]
+fn a_result_beside_a_capture_is_judged_in_the_same_report() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let lsblk = directory.path().join("lsblk.txt");
+    std::fs::write(&lsblk, "NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINT\nsda 8:0 0 1T 0 disk /srv\n")
+        .expect("writable");
+    let done = narrows()
+        .args(["check", "--json", "--from"])
+        .args([lsblk, case("dd-page-cache/dd.txt")])
+        .output()
+        .expect("it runs");
+    let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert!(codes(&report).contains(&"cache_measured"), "{report}");
+    assert_eq!(report["findings"][0]["severity"], "limit");
+}
+
+#[test]
+fn no_escape_sequence_of_a_text_reaches_the_terminal() {
+    let hostile = "\u{9b}31mjob\u{202e}: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=100, BW=100MiB/s (105MB/s)(100MiB/1000msec)\n";
+    let done = narrows().args(["import", "--plain", "-"]).write_stdin(hostile).output().expect("it runs");
+    assert!(done.stdout.is_ascii(), "{}", String::from_utf8_lossy(&done.stdout));
+}
