@@ -31,7 +31,11 @@ Examples:
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
   narrows --from machine.tar.zst      the same verdict, anywhere
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
+<<<<<<< HEAD
   narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
+=======
+  narrows import fio.json             whether to trust a result of another tool, and why not
+>>>>>>> w-results
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
@@ -325,6 +329,8 @@ mod tests {
         insta::assert_snapshot!("snapshot_help", snapshot.render_long_help());
         let guard = command.find_subcommand_mut("guard").expect("is a command");
         insta::assert_snapshot!("guard_help", guard.render_long_help());
+        let import = command.find_subcommand_mut("import").expect("is a command");
+        insta::assert_snapshot!("import_help", import.render_long_help());
     }
 
     #[test]
