@@ -31,11 +31,8 @@ Examples:
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
   narrows --from machine.tar.zst      the same verdict, anywhere
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
-<<<<<<< HEAD
   narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
-=======
   narrows import fio.json             whether to trust a result of another tool, and why not
->>>>>>> w-results
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
