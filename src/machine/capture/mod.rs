@@ -126,7 +126,7 @@ const READERS: &[(Reader, &str)] = &[
     (smart::read, "smartctl"),
     (mounts::read, "mount, findmnt and df"),
     (lvm::read, "pvs and lvs"),
-    (zfs::read, "zpool status and list"),
+    (zfs::read, "zpool status"),
     (net::read, "ip link, ethtool, ibstat, nvidia-smi -q"),
     (lspci::read_inxi, "inxi"),
     (hwloc::read, "XML of hwloc (lstopo)"),

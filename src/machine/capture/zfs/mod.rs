@@ -1,4 +1,4 @@
-//! ZFS: `zpool status` and `zpool list -v`.
+//! ZFS: `zpool status`.
 
 mod status;
 
