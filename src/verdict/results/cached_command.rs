@@ -16,20 +16,16 @@ pub(super) fn find(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) ->
     }
 }
 
-fn through_cache(case: &Case<'_>, measured: &Measured, bytes: Bytes) -> Seen {
-    let mut evidence = vec![case.evidence(
-        measured,
-        "asked for",
-        format!(
-            "through the page cache ({})",
-            if measured.work.durability == Some(Durability::AtEnd) {
-                "flushed at the end"
-            } else {
-                "never flushed"
-            }
-        ),
-    )];
-    evidence.push(case.evidence(measured, "moved or visited", human::bytes(bytes)));
+fn through_cache(case: &Case<'_>, measured: &Measured, op: Op, bytes: Bytes) -> Seen {
+    let how = match (op, measured.work.durability) {
+        (Op::Read, _) => "through the page cache",
+        (Op::Write, Some(Durability::AtEnd)) => "through the page cache, flushed at the end",
+        (Op::Write, _) => "through the page cache, never flushed",
+    };
+    let mut evidence = vec![
+        case.evidence(measured, "asked for", how),
+        case.evidence(measured, "moved or visited", human::bytes(bytes)),
+    ];
     match case.memory() {
         Some((memory, source)) => evidence.push(Evidence::new("main memory", human::bytes(memory), source)),
         None => evidence.push(Evidence::new("main memory", "not told; most machines have more", "")),
@@ -46,7 +42,7 @@ fn dd(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen>
             Op::Write => measured.work.durability == Some(Durability::None) && !is_null(measured),
             Op::Read => wrote_before(case, measured),
         };
-    is_cached.then(|| through_cache(case, measured, bytes))
+    is_cached.then(|| through_cache(case, measured, op, bytes))
 }
 
 fn is_null(measured: &Measured) -> bool {
@@ -73,7 +69,7 @@ fn fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen
         Op::Write => measured.work.durability == Some(Durability::None) && measured.sync_ns.is_none(),
         Op::Read => measured.work.working_set.is_some_and(|set| bytes.as_f64() > 1.1 * set.as_f64()),
     };
-    (is_cached && case.fits_memory(visited)).then(|| through_cache(case, measured, visited))
+    (is_cached && case.fits_memory(visited)).then(|| through_cache(case, measured, op, visited))
 }
 
 /// IOzone writes its own file first, and diskspd visits it again and again.
@@ -81,7 +77,7 @@ fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
     let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
     let durable =
         op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
-    (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, set))
+    (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, op, set))
 }
 
 /// IOR: without fsync a short write is one to the page cache; without reordering, readers read what their own node
