@@ -53,4 +53,18 @@ listing() {
     find "$1" -xdev -exec stat -c '%n %s %Y' {} + 2>/dev/null | sort
 }
 
+# findings_of COMMAND…: prints which findings a report has, and about what. Rates and counters move, these do not.
+findings_of() {
+    "$@" --json 2>/dev/null | sed -n '/^  "findings": \[/,/^  \]/p' | grep -E '^      "(code|severity|hop|subject)":' || true
+}
+
+# record_agrees: fails unless a record of this machine gives the same findings as the machine.
+record_agrees() {
+    findings_of narrows check >/tmp/findings.live
+    narrows snapshot --no-redact -o /tmp/round-trip.tar.zst >/dev/null 2>&1 || true
+    findings_of narrows check --from /tmp/round-trip.tar.zst >/tmp/findings.record
+    diff /tmp/findings.live /tmp/findings.record
+    rm -f /tmp/round-trip.tar.zst
+}
+
 if [ -e /result/names ]; then . /result/names; fi
