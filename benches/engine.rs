@@ -163,7 +163,7 @@ fn cached_reads(directory: &Path) -> Outcome<Value> {
 fn compare(path: &Path, size: u64) -> Outcome<Value> {
     let file = format!("--filename={}", path.display());
     let block = format!("--bs={size}");
-    let uring = std::env::var_os("NARROWS_T_IO_URING").map(PathBuf::from);
+    let uring = std::env::var_os("NARROWS_T_IO_URING").filter(|path| !path.is_empty()).map(PathBuf::from);
     let (mut fios, mut urings) = (Pairs::default(), Pairs::default());
     for _ in 0..ROUNDS {
         let fixed = ["--ioengine=io_uring", "--fixedbufs", "--registerfiles", &block, &file];
