@@ -210,7 +210,7 @@ fn fio_runs_the_same_tests_beside_ours() {
 /// Starts a run that keeps its results in `saved`, and waits until it has kept one.
 fn begin(dir: &Path, saved: &Path) -> std::process::Child {
     let mut arguments = vec!["bench", text(dir), "--save", text(saved), "--json"];
-    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms"]);
+    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms", "--poll"]);
     let child = narrows(&arguments).stdout(Stdio::piped()).spawn().expect("narrows starts");
     let patience = Instant::now() + Duration::from_secs(60);
     while kept(saved).is_none_or(|report| report.results.is_empty()) {
@@ -237,7 +237,7 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
 
     let output = run(&["bench", "--resume", text(&saved), "--json"]);
     let after = report(&output);
-    assert!(after.complete);
+    assert!(after.complete && after.settings.poll);
     assert_eq!(after.results.len(), 8);
     assert_eq!(after.results[..before.results.len()], before.results[..]);
     assert_eq!(kept(&saved), Some(after));

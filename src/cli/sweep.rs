@@ -68,7 +68,7 @@ pub struct SweepArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the sweep that FILE keeps
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration", "compressible"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration", "compressible", "poll"])]
     pub resume: Option<PathBuf>,
 }
 
@@ -145,11 +145,14 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
         None => None,
     };
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
-    let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
+    let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
+    let runner = Runner::new(&scene, node, writes)?.polling(poll);
     let target = place.open(size, Filling::Whole, compressible, &runner)?;
     let mut report = match kept {
         Some(kept) => SweepReport { failed: None, ..kept },
-        None => SweepReport { cpu_node: node, ..empty(loads, &timing, typed, &scene, &place, &target)? },
+        None => {
+            SweepReport { cpu_node: node, poll, ..empty(loads, &timing, typed, &scene, &place, &target)? }
+        }
     };
     let trouble = points(&timing, &scene, &runner, &target, file.as_ref(), &mut report)?;
     drop(runner);

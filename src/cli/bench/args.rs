@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::args::{ColorWhen, duration};
+use crate::report::bench::Engine;
 use crate::units::Bytes;
 
 /// What both commands are asked about target, time and output.
@@ -107,7 +108,7 @@ pub struct BenchArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the run that FILE keeps: same target, preset and settings
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration", "poll", "engine"])]
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio
@@ -141,6 +142,16 @@ pub enum EngineName {
     Fio,
     /// Our own, by NVMe commands past the block layer: reads of a whole drive, as root
     Passthrough,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Narrows => Self::Narrows,
+            EngineName::Fio => Self::Fio,
+            EngineName::Passthrough => Self::Passthrough,
+        }
+    }
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
@@ -213,6 +224,9 @@ mod tests {
         assert!(bench(&["/dev/x", "--write", "--i-own", "S", "--read-only"]).is_err());
         assert!(bench(&["/srv", "--compressible", "101%"]).is_err());
         assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
+        assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
+        assert!(bench(&["--resume", "x", "--poll"]).is_err());
+        assert!(bench(&["--resume", "x"]).is_ok());
     }
 
     #[test]

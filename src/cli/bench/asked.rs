@@ -1,31 +1,27 @@
 //! What is asked for: what was typed, and what a saved run says.
 
-use super::args::{BenchArgs, Common, EngineName};
+use super::args::{BenchArgs, Common};
 use super::place::Place;
 use super::save::SaveFile;
 use super::timing::Timing;
 use crate::cli::Failure;
 use crate::load::preset::{self, Preset, StopRule, Work};
 use crate::load::scan::ScanPlan;
-use crate::report::bench::{self, BenchReport, TargetKind};
+use crate::report::bench::{self, BenchReport, Engine, TargetKind};
 use crate::units::Nanos;
 
 /// Whether the place suits what else was asked, and what is kept.
 ///
 /// # Errors
 /// It does not.
-pub(super) fn check_place(
-    args: &BenchArgs,
-    place: &Place,
-    kept: Option<&BenchReport>,
-) -> Result<(), Failure> {
+pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
     let is_written = place.kind() == TargetKind::OwnedDevice;
-    match args.engine {
-        EngineName::Fio if is_written => {
+    match engine {
+        Engine::Fio if is_written => {
             return Err(Failure::new("fio is not let near a device that is written")
                 .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
         }
-        EngineName::Passthrough if is_written => {
+        Engine::Passthrough if is_written => {
             return Err(Failure::new("NVMe passthrough only ever reads")
                 .hint("leave out --write and --i-own, or --engine passthrough"));
         }

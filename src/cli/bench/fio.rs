@@ -72,6 +72,8 @@ fn side(job: &Value, direction: &str) -> Option<FioSide> {
         iops: Iops::new(number("/iops")?),
         mean_ns: nanos("/lat_ns/mean"),
         p99_ns: nanos("/clat_ns/percentile/99.000000"),
+        p999_ns: nanos("/clat_ns/percentile/99.900000"),
+        p9999_ns: nanos("/clat_ns/percentile/99.990000"),
     })
 }
 
@@ -86,7 +88,7 @@ mod tests {
   "fio version" : "fio-3.33",
   "jobs" : [ { "jobname" : "a", "error" : 0,
     "read" : { "io_bytes" : 409600, "bw_bytes" : 204800000, "bw" : 200000, "iops" : 50000.5, "total_ios" : 100,
-      "clat_ns" : { "percentile" : { "50.000000" : 80000, "99.000000" : 150528 } }, "lat_ns" : { "mean" : 90123.4 } },
+      "clat_ns" : { "percentile" : { "50.000000" : 80000, "99.000000" : 150528, "99.900000" : 210944 } }, "lat_ns" : { "mean" : 90123.4 } },
     "write" : { "bw_bytes" : 0, "bw" : 0, "iops" : 0.0, "total_ios" : 0 } } ]
 }
   Run status group 0 (all jobs):
@@ -99,6 +101,7 @@ mod tests {
         let read = result.read.unwrap();
         assert_eq!(read.bytes_per_second, BytesPerSec::from_mb(204.8));
         assert_eq!((read.p99_ns, read.mean_ns), (Some(Nanos::new(150_528)), Some(Nanos::new(90_123))));
+        assert_eq!((read.p999_ns, read.p9999_ns), (Some(Nanos::new(210_944)), None));
         assert_eq!(result.write, None);
     }
 

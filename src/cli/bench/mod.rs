@@ -19,7 +19,7 @@ pub(super) mod writes;
 use std::path::Path as FilePath;
 use std::time::{Duration, SystemTime};
 
-use args::{BenchArgs, Common, EngineName};
+use args::{BenchArgs, Common};
 use outcome::Outcome;
 use place::{Filling, Place};
 use runner::Runner;
@@ -36,7 +36,7 @@ use crate::load::preset::{self, Preset, StopRule, Test, Work};
 use crate::load::target::Target as Opened;
 use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
-    self, BenchReport, Context, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
 use crate::report::text::{Colour, Style};
 use crate::units::{Bytes, Nanos, human};
@@ -62,7 +62,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, read_only)?;
-    asked::check_place(args, &place, kept.as_ref())?;
+    let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
+    let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
+    asked::check_place(engine, &place, kept.as_ref())?;
     let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
     let context = Context::new(&scene.subject, preset.peer);
@@ -79,10 +81,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         }
         None => None,
     };
-    let runner = Runner::new(&scene, node, writes)?.polling(args.common.poll);
-    let runner = match args.engine {
-        EngineName::Passthrough => runner.through(&scene, &place)?,
-        EngineName::Narrows | EngineName::Fio => runner,
+    let runner = Runner::new(&scene, node, writes)?.polling(poll);
+    let runner = match engine {
+        Engine::Passthrough => runner.through(&scene, &place)?,
+        Engine::Narrows | Engine::Fio => runner,
     };
     let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
     // A run that goes on needs the file as large as it was.
@@ -91,6 +93,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let target = place.open(size, filling, compressible, &runner)?;
     let bench = Bench {
         args,
+        engine,
+        poll,
         preset: &preset,
         scene: &scene,
         runner: &runner,
@@ -124,6 +128,8 @@ fn write_latencies(path: &FilePath, latencies: &Hlog) -> Result<(), Failure> {
 
 struct Bench<'a> {
     args: &'a BenchArgs,
+    engine: Engine,
+    poll: bool,
     preset: &'a Preset,
     scene: &'a Scene,
     runner: &'a Runner<'a>,
@@ -221,7 +227,7 @@ impl Bench<'_> {
             Work::Load(load) => load.buffered,
             Work::Scan(_) => true,
         };
-        if needs_files && self.args.engine == EngineName::Passthrough {
+        if needs_files && self.engine == Engine::Passthrough {
             return Some("it cannot be run by NVMe commands".to_owned());
         }
         match self.place.kind() {
@@ -259,6 +265,8 @@ impl Bench<'_> {
             warm_up_ns: self.timing.warm_up.into(),
             scan: self.preset.scan(),
             cpu_node: self.node,
+            poll: self.poll,
+            engine: self.engine,
             reason: self.timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
         };
         let ceilings = self.context.ceilings.clone();
@@ -298,7 +306,7 @@ impl Bench<'_> {
             let failed = Some(failed).filter(|_| !self.runner.is_over_budget());
             bench::not_begun(test, &error.to_string(), failed, command(self.timing.longest()))
         });
-        if self.args.engine == EngineName::Fio && !self.runner.is_stopped() && result.is_whole() {
+        if self.engine == Engine::Fio && !self.runner.is_stopped() && result.is_whole() {
             result.fio = Some(self.with_fio(test, &result));
         }
         result

@@ -127,9 +127,28 @@ pub struct Settings {
     /// The NUMA node whose processors read and write, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_node: Option<u32>,
+    /// Whether completions were to be polled for.
+    #[serde(default)]
+    pub poll: bool,
+    /// What ran the tests.
+    #[serde(default)]
+    pub engine: Engine,
     /// Why `duration_ns` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// What runs the tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// Our own engine.
+    #[default]
+    Narrows,
+    /// Our own, then the installed fio as a cross-check.
+    Fio,
+    /// Our own, by NVMe commands past the block layer.
+    Passthrough,
 }
 
 /// The ceilings of the path.
@@ -378,4 +397,10 @@ pub struct FioSide {
     pub mean_ns: Option<Nanos>,
     /// The 99th percentile of completion latency, fio's `clat_ns`.
     pub p99_ns: Option<Nanos>,
+    /// The 99.9th percentile of the same.
+    #[serde(default)]
+    pub p999_ns: Option<Nanos>,
+    /// The 99.99th percentile of the same.
+    #[serde(default)]
+    pub p9999_ns: Option<Nanos>,
 }

@@ -328,9 +328,19 @@ fn beside(out: &mut String, style: &Style, result: &TestResult, fio: &FioResult)
 
 fn compared(ours: &SideView, theirs: &FioSide) -> String {
     let ratio = ours.bytes_per_second.fraction_of(theirs.bytes_per_second);
-    let tail = theirs.p99_ns.map(|p99| format!(", p99 {}", human::time(p99))).unwrap_or_default();
+    let tails = [
+        ("p99", ours.latency_ns.p99, theirs.p99_ns),
+        ("p99.9", ours.latency_ns.p999, theirs.p999_ns),
+        ("p99.99", ours.latency_ns.p9999, theirs.p9999_ns),
+    ];
+    let tails = tails.into_iter().filter_map(|(name, ours, theirs)| Some((name, ours?, theirs?)));
+    let tails: String = tails
+        .map(|(name, ours, theirs)| {
+            format!(", {name} {} (narrows {})", human::time(theirs), human::time(ours))
+        })
+        .collect();
     format!(
-        "{}, {} IOPS{tail}; narrows measured {} of it",
+        "{}, {} IOPS{tails}; narrows measured {} of its rate",
         human::rate(theirs.bytes_per_second),
         human::count(theirs.iops.get()),
         human::percent(ratio)

@@ -49,6 +49,9 @@ pub struct SweepReport {
     /// The NUMA node whose processors read and write, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_node: Option<u32>,
+    /// Whether completions were to be polled for.
+    #[serde(default)]
+    pub poll: bool,
     /// The loads that were asked for.
     pub asked: Vec<LoadSpec>,
     /// What was measured so far, in the order of `asked`.
@@ -88,6 +91,7 @@ impl SweepReport {
             duration_ns: timing.duration_ns,
             warm_up_ns: timing.warm_up_ns,
             cpu_node: None,
+            poll: false,
             asked,
             points: Vec::new(),
             curves: Vec::new(),
