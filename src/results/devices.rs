@@ -48,6 +48,12 @@ impl Device {
         busy_median(rates).map(BytesPerSec::new)
     }
 
+    /// The most that an interval had.
+    pub fn most(&self, of: fn(&Sample) -> Option<BytesPerSec>) -> Option<BytesPerSec> {
+        let rates = self.samples.iter().filter_map(of).map(BytesPerSec::get);
+        rates.max_by(f64::total_cmp).filter(|most| *most > 0.0).map(BytesPerSec::new)
+    }
+
     /// The median part of the time in which the device had something to do, of the intervals in which it did something.
     pub fn busy(&self) -> Option<f64> {
         busy_median(self.samples.iter().filter_map(|sample| sample.busy).collect())

@@ -132,8 +132,7 @@ mod tests {
         assert_eq!((read.work.block_size, read.work.direct), (Some(Bytes::new(10 << 20)), Some(true)));
         assert_eq!(read.work.working_set, Some(Bytes::new(1_000_204_886_016)));
         let latency = access.read.as_ref().and_then(|side| side.latency_ns.as_ref()).expect("latencies");
-        assert!((latency.mean.expect("a mean") - 13.5e6).abs() < 1.0);
-        assert!((latency.max.expect("the most") - 14.5e6).abs() < 1.0);
+        assert_eq!((latency.mean, latency.max), (Some(15_625_000.0), Some(23_437_500.0)));
     }
 
     #[test]

@@ -57,7 +57,8 @@ impl Settings<'_> {
             block_size: self.block_size.filter(|size| *size > 0).map(Bytes::new),
             queue_depth: self.depth.and_then(small).map(|depth| depth.max(1)),
             jobs: self.threads.and_then(|threads| small(threads.checked_mul(self.hosts.unwrap_or(1))?)),
-            direct: self.direct,
+            // Objects of S3 and the network test have no page cache to bypass.
+            direct: self.direct.filter(|_| matches!(self.path_type, Some("dir" | "file" | "blockdev"))),
             working_set: self.working_set(),
             ..Work::default()
         }

@@ -33,6 +33,7 @@ fn run(page: &Page<'_>, document: &Document) -> Option<Imported> {
             test: name.to_owned(),
             rows: rows.filter_map(Value::as_array).map(|row| row.iter().map(cell).collect()).collect(),
             sum: number(test, "sum"),
+            ..Matrix::default()
         };
         if !matrix.rows.is_empty() {
             matrix.add_to(&mut imported);

@@ -18,6 +18,8 @@ use crate::units::BytesPerSec;
 struct Matrix {
     line: usize,
     test: String,
+    /// The columns that the heading of a text names.
+    width: usize,
     rows: Vec<Vec<Option<f64>>>,
     sum: Option<f64>,
 }

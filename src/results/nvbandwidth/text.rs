@@ -33,11 +33,24 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             put(&mut found, page, matrix.take(), begins.take());
             found.last_mut().into_iter().for_each(|run| run.failures.push(line.chars().take(200).collect()));
         } else if let Some(matrix) = &mut matrix {
-            matrix.rows.extend(row(line).filter(|_| matrix.sum.is_none()));
+            if let Some(width) = heading(line) {
+                matrix.width = width;
+            } else {
+                // The last row of a text that ends in it has fewer cells than columns.
+                let is_whole = |row: &Vec<_>| matrix.sum.is_none() && row.len() == matrix.width;
+                matrix.rows.extend(row(line).filter(is_whole));
+            }
         }
     }
     put(&mut found, page, matrix, begins);
     found
+}
+
+/// The heading of a matrix: a whole number for each column.
+fn heading(line: &str) -> Option<usize> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_count = |(at, word): (usize, &&str)| word.parse() == Ok(at);
+    (!words.is_empty() && words.iter().enumerate().all(is_count)).then_some(words.len())
 }
 
 /// A row: the device, and a number or `N/A` for each column. The heading has whole numbers only.
@@ -96,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_failed_test_says_so_and_a_cut_off_matrix_keeps_its_rows() {
-        let body = "nvbandwidth Version: v0.7\nRunning device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n \
-            0       N/A     26.34\n 1     26.";
+        let body = "nvbandwidth Version: v0.7\nRunning device_to_device_memcpy_read_ce.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n           \
+            0         1\n 0       N/A     26.34\n 1     26.";
         let found = read(&Page { name: "x", body });
         assert_eq!(found[0].measurements.len(), 1, "{found:?}");
         let body = "nvbandwidth Version: v0.7\n\nRunning x bandwidth (GB/s)\nASSERT in expression h_errorFlag == 0 in void f()\n";
@@ -108,7 +121,12 @@ mod tests {
         #[test]
         fn a_row_has_the_numbers_that_it_was_made_of(cells in prop::collection::vec(1u32..99_999, 2..9)) {
             let shown: Vec<String> = cells.iter().map(|cell| format!("{:10.2}", f64::from(*cell) / 100.0)).collect();
-            let body = format!("Running t.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n 0{}\n", shown.concat());
+            let heading: Vec<String> = (0..cells.len()).map(|gpu| format!("{gpu:10}")).collect();
+            let body = format!(
+                "Running t.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n  {}\n 0{}\n",
+                heading.concat(),
+                shown.concat()
+            );
             let found = read(&Page { name: "x", body: &body });
             let rates: Vec<f64> =
                 found[0].measurements.iter().filter_map(|one| one.write.as_ref()).map(|side| side.bytes_per_second.get()).collect();

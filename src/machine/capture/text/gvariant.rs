@@ -2,7 +2,7 @@
 //!
 //! GNOME Disks keeps its benchmarks so (`src/disks/gdubenchmarkdialog.c`, `maybe_save_data`, until release 45), one file
 //! for each drive in `~/.cache/gnome-disks/benchmarks`. What such a file holds is written here in the text form of
-//! `GVariant` (`g_variant_print`), one member on each line, for a reader of texts.
+//! `GVariant` (`g_variant_print`), one member on each line and floats as short as they can be, for a reader of texts.
 //!
 //! Source: GLib, "GVariant Serialisation", sections 2.3 (alignment), 2.5.3 (arrays), 2.5.4 (structures) and 2.5.2
 //! (variants). Numbers are in the byte order of the machine, offsets always little-endian.
