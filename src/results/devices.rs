@@ -86,7 +86,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Device> {
 
 fn add(found: &mut Vec<Device>, name: &str, sample: Sample, source: String) {
     let at = found.iter().position(|device| device.name == name).unwrap_or_else(|| {
-        found.push(Device { name: name.to_owned(), samples: Vec::new(), source: String::new(), begun: false });
+        found.push(Device {
+            name: name.to_owned(),
+            samples: Vec::new(),
+            source: String::new(),
+            begun: false,
+        });
         found.len() - 1
     });
     let Some(device) = found.get_mut(at) else { return };
@@ -100,7 +105,8 @@ fn of_json(page: &Page<'_>) -> Vec<Device> {
     let mut found = Vec::new();
     for document in documents(page, "\"disk_device\"") {
         let hosts = document.value.get("sysstat").and_then(|all| all.get("hosts")).and_then(Value::as_array);
-        let reports = hosts.into_iter().flatten().filter_map(|host| host.get("statistics")?.as_array()).flatten();
+        let reports =
+            hosts.into_iter().flatten().filter_map(|host| host.get("statistics")?.as_array()).flatten();
         let disks = reports.filter_map(|report| report.get("disk")?.as_array()).flatten();
         for disk in disks {
             let Some(name) = text(disk, "disk_device") else { continue };
@@ -136,8 +142,12 @@ fn of_text(page: &Page<'_>, found: &mut Vec<Device>) {
         }
         let Some(columns) = columns.as_ref().filter(|columns| columns.len() == words.len()) else { continue };
         // With --pretty the name is the last column; otherwise the first one, and its heading may have a colon.
-        let Some(at) = columns.iter().position(|column| column.trim_end_matches(':') == "Device") else { continue };
-        let Some(name) = words.get(at).filter(|name| leading(name).is_none() && !name.ends_with(':')) else { continue };
+        let Some(at) = columns.iter().position(|column| column.trim_end_matches(':') == "Device") else {
+            continue;
+        };
+        let Some(name) = words.get(at).filter(|name| leading(name).is_none() && !name.ends_with(':')) else {
+            continue;
+        };
         if let Some(sample) = sample(columns, &words) {
             add(found, name, sample, format!("{}:{line_number}", page.name));
         }

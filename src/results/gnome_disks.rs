@@ -13,6 +13,9 @@ use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 /// One page of the machines that GNOME runs on.
 const PAGE: Bytes = Bytes::new(4096);
 
+/// More benchmarks are not printed into one text.
+const MOST: usize = 64;
+
 /// The benchmarks in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["'access-time-samples'"]) {
@@ -20,7 +23,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let mut found = Vec::new();
     // Several may have been printed into one text.
-    for (at, _) in page.body.match_indices("{'version': <1>") {
+    for (at, _) in page.body.match_indices("{'version': <1>").take(MOST) {
         let Some(body) = page.body.get(at..) else { continue };
         let end = body.find('}').unwrap_or(body.len());
         let line = page.body.get(..at).map_or(1, |above| above.matches('\n').count() + 1);
@@ -98,7 +101,8 @@ fn accesses(seconds: &[f64]) -> Option<Side> {
         let latency_ns = sorted.get(place.saturating_sub(1)).copied()? * 1e9;
         Some(Percentile { percent, latency_ns })
     };
-    let latency = Latency { max: sorted.last().map(|most| most * 1e9), ..Latency::of_mean(spread.mean * 1e9) };
+    let latency =
+        Latency { max: sorted.last().map(|most| most * 1e9), ..Latency::of_mean(spread.mean * 1e9) };
     Some(Side {
         bytes_per_second: BytesPerSec::new(PAGE.as_f64() / spread.mean),
         iops: Some(Iops::new(1.0 / spread.mean)),

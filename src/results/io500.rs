@@ -68,8 +68,10 @@ impl Reader<'_> {
             if name == "run" {
                 self.begin(number, None);
             }
-            let is_known = matches!(name, "run" | "SCORE") || DATA.contains(&name) || METADATA.contains(&name);
-            self.section = is_known.then(|| Section { line: number, name: name.to_owned(), ..Section::default() });
+            let is_known =
+                matches!(name, "run" | "SCORE") || DATA.contains(&name) || METADATA.contains(&name);
+            self.section =
+                is_known.then(|| Section { line: number, name: name.to_owned(), ..Section::default() });
         } else if let Some(section) = &mut self.section {
             section.see(line);
         }
@@ -252,15 +254,18 @@ impl Run {
 
     fn finish(mut self) -> Option<Imported> {
         let scores: Vec<(&str, f64)> = self.scores.iter().take(3).copied().collect();
-        self.imported.derived = scores.iter().filter_map(|(name, score)| self.derived(name, *score)).collect();
+        self.imported.derived =
+            scores.iter().filter_map(|(name, score)| self.derived(name, *score)).collect();
         self.imported.truncated = !self.ended && !self.phases.is_empty();
         let invalid: Vec<&str> =
             self.phases.iter().filter(|phase| phase.is_invalid).map(|phase| phase.name.as_str()).collect();
         if let [first, ..] = invalid.as_slice() {
-            let text = format!("IO500 marks {} of {} phases INVALID: {first}", invalid.len(), self.phases.len());
+            let text =
+                format!("IO500 marks {} of {} phases INVALID: {first}", invalid.len(), self.phases.len());
             self.imported.failures.push(text);
         }
-        let command = self.phases.iter().filter(|phase| phase.is_data()).find_map(|phase| phase.command.clone());
+        let command =
+            self.phases.iter().filter(|phase| phase.is_data()).find_map(|phase| phase.command.clone());
         self.imported.command = command;
         self.imported.measurements = self.phases.iter().map(Phase::measured).collect();
         (!self.imported.is_empty()).then_some(self.imported)
@@ -284,7 +289,8 @@ impl Run {
     fn geometric_mean(&self, names: &[&str]) -> Option<(f64, f64)> {
         let (mut logarithms, mut rounding) = (0.0, 0.0);
         for name in names {
-            let phase = self.phases.iter().find(|phase| phase.name == *name).filter(|phase| phase.value > 0.0)?;
+            let phase =
+                self.phases.iter().find(|phase| phase.name == *name).filter(|phase| phase.value > 0.0)?;
             logarithms += phase.value.ln();
             rounding += phase.half_digit / phase.value;
         }
@@ -341,25 +347,35 @@ mod tests {
 
     #[test]
     fn the_summary_of_the_scripts() {
-        let run = one("[RESULT] BW   phase 1            ior_easy_write               16.522 GB/s : time 401.82 seconds\n\
-            [RESULT] IOPS phase 1         mdtest_easy_write              132.210 kiops : time 333.10 seconds\n");
-        assert_eq!(run.measurements[0].write.as_ref().map(|side| side.bytes_per_second.get()), Some(16.522 * GIB));
+        let run = one(
+            "[RESULT] BW   phase 1            ior_easy_write               16.522 GB/s : time 401.82 seconds\n\
+            [RESULT] IOPS phase 1         mdtest_easy_write              132.210 kiops : time 333.10 seconds\n",
+        );
+        assert_eq!(
+            run.measurements[0].write.as_ref().map(|side| side.bytes_per_second.get()),
+            Some(16.522 * GIB)
+        );
         assert_eq!(run.measurements[1].entries.map(|rate| rate.get().round()), Some(132_210.0));
         assert!(run.truncated);
     }
 
     #[test]
     fn phases_that_the_tool_calls_invalid_are_failures() {
-        let of_2023 = one("IO500 version io500-isc23 (standard)\n[RESULT]       ior-easy-write        0.570005 GiB/s : time 1.379 seconds [INVALID]\n");
-        let of_2020 = one("[RESULT-invalid]       ior-easy-write        0.015926 GiB/s : time 300.414 seconds\n");
+        let of_2023 = one(
+            "IO500 version io500-isc23 (standard)\n[RESULT]       ior-easy-write        0.570005 GiB/s : time 1.379 seconds [INVALID]\n",
+        );
+        let of_2020 =
+            one("[RESULT-invalid]       ior-easy-write        0.015926 GiB/s : time 300.414 seconds\n");
         assert_eq!((of_2023.failures.len(), of_2020.failures.len()), (1, 1));
     }
 
     #[test]
     fn sections_of_the_long_file() {
-        let run = one("[run]\nprocs = 20\nversion = io500-sc23_v1\n\n[ior-easy]\n\n[ior-easy-write]\nt_start = 2023-01-01 10:00:00\n\
+        let run = one(
+            "[run]\nprocs = 20\nversion = io500-sc23_v1\n\n[ior-easy]\n\n[ior-easy-write]\nt_start = 2023-01-01 10:00:00\n\
             exe = ./ior -C -w -D 300 -F\nthroughput-stonewall = 3.10\nscore = 2.259563\nt_delta = 332.5030\n\n\
-            [mdtest-easy-write]\nrate-stonewall = 9.5\nscore = 9.477171\n; ERROR INVALID Runtime is smaller\nt_delta = 31.4\n\n[SCORE]\nMD = 1.0\nBW = 2.0\nSCORE = 1.4 [INVALID]\n");
+            [mdtest-easy-write]\nrate-stonewall = 9.5\nscore = 9.477171\n; ERROR INVALID Runtime is smaller\nt_delta = 31.4\n\n[SCORE]\nMD = 1.0\nBW = 2.0\nSCORE = 1.4 [INVALID]\n",
+        );
         assert_eq!((run.version.as_deref(), run.measurements.len()), (Some("io500-sc23_v1"), 2));
         assert_eq!(run.command.as_deref(), Some("./ior -C -w -D 300 -F"));
         assert_eq!(

@@ -159,13 +159,7 @@ fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
     Some(Mark { of, work, megabytes, iops: number('['), micros: number('<') })
 }
 
-fn put(
-    found: &mut Vec<Imported>,
-    page: &Page<'_>,
-    head: &mut Option<Head>,
-    number: usize,
-    mut mark: Mark,
-) {
+fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, number: usize, mut mark: Mark) {
     let head = head.get_or_insert_with(|| Head { line: number, ..Head::default() });
     if !head.begun {
         head.begun = true;
@@ -281,7 +275,11 @@ mod tests {
             Random Read 4KiB (Q= 32,T= 1)  :   281.610 MB/s [ 68752.4 IOPS]\n    Sequential Read (T= 1)         :   532.327 MB/s\n\n  \
             Test : 1024 MiB [C: 26.4% (122.8/465.2 GiB)] (x5)  [Interval=5 sec]\n";
         let found = read(&Page { name: "x", body });
-        let sizes: Vec<_> = found[0].measurements.iter().map(|one| one.work.block_size.map(|size| size.get() >> 10)).collect();
+        let sizes: Vec<_> = found[0]
+            .measurements
+            .iter()
+            .map(|one| one.work.block_size.map(|size| size.get() >> 10))
+            .collect();
         assert_eq!(sizes, [Some(128), Some(4), Some(1024)]);
         assert_eq!(found[0].measurements[2].work.queue_depth, Some(1));
         assert_eq!(found[0].measurements[0].work.working_set, Some(Bytes::from_mib(1024)));
@@ -292,7 +290,10 @@ mod tests {
         let body = "CrystalDiskMark 9.0.1 x64 (C) 2007-2025 hiyohiyo\n[Read]\n  SEQ    1MiB (Q=  8, T= 1): 14698.123 MB/s [  14017.2 IOPS] <   570.11 us>\n\
             [Mix] Read 70%/Write 30%\n  RND    4KiB (Q= 32, T= 1):   800.000 MB/s [ 195312.5 IOPS] <   163.00 us>\nProfile: Demo [+Mix]\n   Test: 1 GiB (x3) [C: 45% (120/238GiB)]\n[Write]\n  SEQ    1MiB (Q=  8, T= 1): 134";
         let found = read(&Page { name: "x", body });
-        assert_eq!((found.len(), found[0].measurements.len(), found[0].version.as_deref()), (1, 2, Some("9.0.1")));
+        assert_eq!(
+            (found.len(), found[0].measurements.len(), found[0].version.as_deref()),
+            (1, 2, Some("9.0.1"))
+        );
         assert!(found[0].measurements[1].read.is_some() && found[0].measurements[1].write.is_some());
     }
 

@@ -34,7 +34,8 @@ mod zpool;
 pub use ior::is_reordered;
 pub use page::Page;
 pub use types::{
-    Cpu, Derived, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool, Work,
+    Cpu, Derived, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool,
+    Work,
 };
 
 /// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.

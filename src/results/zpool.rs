@@ -15,7 +15,8 @@ pub(super) fn read(page: &Page<'_>) -> Option<Pool> {
     if !page.has(&["bandwidth", "zpool iostat -H", "zpool iostat -pH"]) {
         return None;
     }
-    let without_first = page.body.contains("zpool iostat -y") || page.body.contains("-yv") || page.body.contains("-vy");
+    let without_first =
+        page.body.contains("zpool iostat -y") || page.body.contains("-yv") || page.body.contains("-vy");
     let mut pools: Vec<Rates> = Vec::new();
     let mut in_table = false;
     for (number, line) in page.lines() {

@@ -97,7 +97,10 @@ mod tests {
         let rates: Vec<_> = found[0].measurements.iter().filter_map(rate).collect();
         assert_eq!(rates, [951_631.0, 1_169_498.0]);
         let first = &found[0].measurements[0];
-        assert_eq!((found[0].version.as_deref(), first.cpu.map(|cpu| cpu.total())), (Some("2.00a"), Some(0.36)));
+        assert_eq!(
+            (found[0].version.as_deref(), first.cpu.map(|cpu| cpu.total())),
+            (Some("2.00a"), Some(0.36))
+        );
         let longest = first.write.as_ref().and_then(|side| side.latency_ns.as_ref()?.max);
         assert_eq!(longest, Some(16_016_000.0));
     }

@@ -21,7 +21,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let lines = csv::read(page);
     let mut found = text::read(page);
-    found.retain(|table| !lines.iter().any(|line| line.measurements.len() == table.measurements.len() && is_same(line, table)));
+    found.retain(|table| {
+        !lines.iter().any(|line| line.measurements.len() == table.measurements.len() && is_same(line, table))
+    });
     found.extend(lines);
     found
 }
@@ -64,7 +66,11 @@ impl Tests {
             ("block input", Op::Read, self.read),
         ] {
             let Some(rate) = test.rate else { continue };
-            let side = Side { bytes_per_second: BytesPerSec::new(rate), latency_ns: test.latency(), ..Side::default() };
+            let side = Side {
+                bytes_per_second: BytesPerSec::new(rate),
+                latency_ns: test.latency(),
+                ..Side::default()
+            };
             self.put(imported, line, self.work(label, Pattern::Sequential), op, side, test.cpu);
         }
         if let Some(seeks) = self.seeks.rate {

@@ -129,7 +129,10 @@ mod tests {
         let first = &found[0].measurements[0];
         assert_eq!(first.write.as_ref().and_then(|side| side.latency_ns.as_ref()?.max), Some(1.92e9));
         assert_eq!(first.work.working_set, Some(Bytes::from_mib(8196)));
-        assert_eq!((found[0].version.as_deref(), first.cpu.map(|cpu| cpu.total())), (Some("1.97"), Some(0.12)));
+        assert_eq!(
+            (found[0].version.as_deref(), first.cpu.map(|cpu| cpu.total())),
+            (Some("1.97"), Some(0.12))
+        );
     }
 
     #[test]

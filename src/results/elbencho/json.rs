@@ -65,9 +65,9 @@ fn measured(document: &Document) -> Option<Measured> {
     let elapsed = count(last, "elapsed_time_ms").filter(|ms| *ms < 1 << 40).map(Nanos::from_millis);
     let latency = last.get("latency").unwrap_or(&none);
     measured.put(op, side(last, latency.get("IO"), elapsed)?);
-    let mixed = last.get("rwmix_read").and_then(|read| {
-        side(read, latency.get("IO").and_then(|io| io.get("rwmix_read")), elapsed)
-    });
+    let mixed = last
+        .get("rwmix_read")
+        .and_then(|read| side(read, latency.get("IO").and_then(|io| io.get("rwmix_read")), elapsed));
     if let Some(mixed) = mixed {
         measured.put(Op::Read, mixed);
     }

@@ -169,7 +169,9 @@ mod tests {
 
     #[test]
     fn an_operation_that_starts_anew_is_another_one_and_half_a_line_is_none() {
-        let body = format!("{BODY}2025,,WRITE,1000,Total,,1,1048576,1,2,0,0,0,9,4,5,,\n2025,,READ,1000,Total,,1,1048576,1,2,0,0,0,9,4,5,,\n2025,,READ,20");
+        let body = format!(
+            "{BODY}2025,,WRITE,1000,Total,,1,1048576,1,2,0,0,0,9,4,5,,\n2025,,READ,1000,Total,,1,1048576,1,2,0,0,0,9,4,5,,\n2025,,READ,20"
+        );
         assert_eq!(read(&Page { name: "x", body: &body })[0].measurements.len(), 3);
     }
 

@@ -11,7 +11,12 @@ use crate::units::Bytes;
 
 /// The reports in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if page.has(&["Output is in ops/sec", "Output is in Ops/sec", "microseconds per operation", "Microseconds/op"]) {
+    if page.has(&[
+        "Output is in ops/sec",
+        "Output is in Ops/sec",
+        "microseconds per operation",
+        "Microseconds/op",
+    ]) {
         return Vec::new();
     }
     let mut commands = Commands::default();
@@ -39,7 +44,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             let sizes: Option<Vec<u64>> = cells.iter().map(Cell::size).collect();
             if let Some(sizes) = sizes.filter(|sizes| !sizes.is_empty()) {
                 records = sizes;
-            } else if let Some((file, rates)) = cells.split_first().and_then(|(file, rates)| Some((file.size()?, rates))) {
+            } else if let Some((file, rates)) =
+                cells.split_first().and_then(|(file, rates)| Some((file.size()?, rates)))
+            {
                 for (record, rate) in records.iter().zip(rates) {
                     // A combination that was not measured is a nought.
                     let Cell::Number(rate) = rate else { continue };
@@ -128,10 +135,17 @@ mod tests {
             .iter()
             .map(|one| {
                 let (_, side) = one.sides().next().expect("a side");
-                (one.work.label.as_str(), one.work.block_size.map(|size| size.get() >> 10), side.bytes_per_second.get() / 1024.0)
+                (
+                    one.work.label.as_str(),
+                    one.work.block_size.map(|size| size.get() >> 10),
+                    side.bytes_per_second.get() / 1024.0,
+                )
             })
             .collect();
-        assert_eq!(shown[..3], [("write", Some(4), 173_944.0), ("write", Some(8), 200_000.0), ("write", Some(4), 235_549.0)]);
+        assert_eq!(
+            shown[..3],
+            [("write", Some(4), 173_944.0), ("write", Some(8), 200_000.0), ("write", Some(4), 235_549.0)]
+        );
         assert_eq!(shown[3], ("random read", Some(4), 516_994.0));
     }
 
@@ -143,7 +157,9 @@ mod tests {
         let rates: Vec<f64> = found[0]
             .measurements
             .iter()
-            .flat_map(|one| one.sides().map(|(_, side)| side.bytes_per_second.get() / 1024.0).collect::<Vec<_>>())
+            .flat_map(|one| {
+                one.sides().map(|(_, side)| side.bytes_per_second.get() / 1024.0).collect::<Vec<_>>()
+            })
             .collect();
         assert_eq!(rates, [246_059.19, 2_055_142.27, 1_850_449.3]);
         assert_eq!(found[0].measurements[0].work.block_size, Some(Bytes::from_kib(4)));

@@ -38,8 +38,14 @@ impl Matrix {
         if let Some(printed) = self.sum {
             let computed: f64 = cells.iter().sum();
             // Each cell is rounded to two digits behind the point, or to six in all.
-            let rounding = 0.005 * (cells.len() as f64 + 1.0) / computed.max(1e-9) + 1e-5 * cells.len() as f64;
-            imported.derived.push(Derived { name: format!("SUM {}", self.test), printed, computed, rounding });
+            let rounding =
+                0.005 * (cells.len() as f64 + 1.0) / computed.max(1e-9) + 1e-5 * cells.len() as f64;
+            imported.derived.push(Derived {
+                name: format!("SUM {}", self.test),
+                printed,
+                computed,
+                rounding,
+            });
         }
         let groups: Vec<Vec<f64>> = match self.rows.as_slice() {
             [row] => row.iter().map(|cell| cell.iter().copied().collect()).collect(),
@@ -54,8 +60,11 @@ impl Matrix {
             let mut measured = Measured::new(self.line, Work { label, ..Work::default() });
             measured.memory_only = true;
             let spread_of = (group.len() > 1).then_some(spread);
-            let side =
-                Side { bytes_per_second: BytesPerSec::from_gb(spread.mean), spread: spread_of, ..Side::default() };
+            let side = Side {
+                bytes_per_second: BytesPerSec::from_gb(spread.mean),
+                spread: spread_of,
+                ..Side::default()
+            };
             measured.put(op, side);
             imported.measurements.push(measured);
         }

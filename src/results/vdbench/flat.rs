@@ -25,7 +25,8 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
         let Some(names) = &names else { continue };
         let row = Row { names, words: &words };
-        let (Some(name), Some(interval), Some(sample)) = (row.text("Run"), row.text("Interval"), row.sample())
+        let (Some(name), Some(interval), Some(sample)) =
+            (row.text("Run"), row.text("Interval"), row.sample())
         else {
             continue;
         };
@@ -42,7 +43,8 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             None if interval.parse::<u32>().is_ok() => {
                 run.samples.push(sample);
                 let now = row.text("tod").and_then(time_of);
-                let step = last_time.zip(now).map(|(before, now)| (now - before).rem_euclid(86_400.0).round());
+                let step =
+                    last_time.zip(now).map(|(before, now)| (now - before).rem_euclid(86_400.0).round());
                 run.interval = run.interval.or(step).filter(|step| *step > 0.0);
                 last_time = now;
             }
@@ -108,7 +110,10 @@ mod tests {
     #[test]
     fn the_columns_are_found_by_name() {
         let found = read(&Page { name: "x", body: BODY });
-        assert_eq!((found.len(), found[0].measurements.len(), found[0].version.as_deref()), (1, 1, Some("50407")));
+        assert_eq!(
+            (found.len(), found[0].measurements.len(), found[0].version.as_deref()),
+            (1, 1, Some("50407"))
+        );
         let one = &found[0].measurements[0];
         let side = one.read.as_ref().expect("reads");
         assert_eq!(side.bytes_per_second.get(), 4.1 * 1_048_576.0);

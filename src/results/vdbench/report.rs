@@ -1,7 +1,7 @@
 //! The reports for people: a heading of two lines, a line for each interval, and the average at the end.
 
-use super::super::Page;
 use super::super::Imported;
+use super::super::Page;
 use super::run::{Run, averaged, imported};
 use super::{MB, Sample};
 
@@ -69,7 +69,8 @@ impl Reader {
         if average.is_none() && interval.parse::<u32>().is_err() {
             return;
         }
-        let values: Vec<Option<f64>> = words.map(|word| word.parse().ok().filter(|n: &f64| n.is_finite())).collect();
+        let values: Vec<Option<f64>> =
+            words.map(|word| word.parse().ok().filter(|n: &f64| n.is_finite())).collect();
         let sample = match heading {
             Heading::Block(columns) => block(columns, &values),
             Heading::File => file(&values),
@@ -136,8 +137,22 @@ fn block(columns: &[(String, String)], values: &[Option<f64>]) -> Option<Sample>
 /// The columns of file workloads: rate, resp, cpu total, sys, read pct, read rate, resp, write rate, resp, MB/sec read,
 /// write, total, transfer size.
 fn file(values: &[Option<f64>]) -> Option<Sample> {
-    let [rate, response, _, _, reads, read_rate, read_response, write_rate, write_response, read, write, total, size, ..] =
-        values
+    let [
+        rate,
+        response,
+        _,
+        _,
+        reads,
+        read_rate,
+        read_response,
+        write_rate,
+        write_response,
+        read,
+        write,
+        total,
+        size,
+        ..,
+    ] = values
     else {
         return None;
     };

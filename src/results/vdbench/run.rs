@@ -125,7 +125,10 @@ impl Run {
                 ..Latency::of_mean(mean * 1e6)
             }),
             // The last interval is one in which threads end; the first warms up.
-            spread: rates.get(1..rates.len().saturating_sub(1)).filter(|rest| rest.len() >= FEWEST).and_then(Spread::of),
+            spread: rates
+                .get(1..rates.len().saturating_sub(1))
+                .filter(|rest| rest.len() >= FEWEST)
+                .and_then(Spread::of),
             ..Side::default()
         })
     }

@@ -153,7 +153,10 @@ mod tests {
         assert!((read.bytes_per_second.get() / 142.95e6 - 1.0).abs() < 3e-3);
         assert!((read.bytes_per_second.get() - 139.84e6 * 1.024).abs() < 1.0);
         assert_eq!(found[0].corrections.len(), 1);
-        assert_eq!(memory(&Page { name: "x", body: OF_2020 }).map(|(size, _)| size.get() >> 20), Some(15_769));
+        assert_eq!(
+            memory(&Page { name: "x", body: OF_2020 }).map(|(size, _)| size.get() >> 20),
+            Some(15_769)
+        );
     }
 
     #[test]

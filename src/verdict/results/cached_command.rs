@@ -94,7 +94,10 @@ fn bonnie(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
 /// elbencho without `--direct`: writes are in the page cache unless `--sync` is a phase of its own, and what the same
 /// call wrote is read from there unless `--dropcache` is one.
 fn elbencho(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
-    let set = measured.work.working_set.filter(|set| measured.work.direct == Some(false) && case.fits_memory(*set))?;
+    let set = measured
+        .work
+        .working_set
+        .filter(|set| measured.work.direct == Some(false) && case.fits_memory(*set))?;
     let has = |flag: &str| case.result.command.as_deref().is_some_and(|command| command.contains(flag));
     let wrote = case.result.measurements.iter().any(|one| one.write.is_some());
     // Several nodes: what one wrote another may read, and its memory is not theirs.

@@ -61,7 +61,8 @@ pub(super) fn iostat(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
         Op::Read => |sample| sample.read,
         Op::Write => |sample| sample.write,
     };
-    let is_alone = case.all.iter().flat_map(|one| &one.measurements).filter(|one| one.side(op).is_some()).count() == 1;
+    let is_alone =
+        case.all.iter().flat_map(|one| &one.measurements).filter(|one| one.side(op).is_some()).count() == 1;
     let rates = base_devices(&case.around.devices).into_iter().filter_map(|device| {
         let rate = if is_alone { device.rate(of) } else { device.most(of) };
         Some((device, rate?))
@@ -75,7 +76,11 @@ pub(super) fn iostat(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
     let (busiest, rate) = rates.iter().max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     let mut evidence = vec![
         case.evidence(measured, "rate of the tool", human::rate(asked)),
-        Evidence::new("rate of all block devices", human::rate(BytesPerSec::new(moved)), busiest.source.clone()),
+        Evidence::new(
+            "rate of all block devices",
+            human::rate(BytesPerSec::new(moved)),
+            busiest.source.clone(),
+        ),
     ];
     if let Some(busy) = busiest.busy() {
         let shown = format!("{}, busy {}", human::rate(*rate), human::percent(busy.min(1.0)));
@@ -130,7 +135,9 @@ mod tests {
             "j: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=1000, BW=954MiB/s (1000MB/s)(55.9GiB/60000msec)\n",
         );
         for rate in rates {
-            text += &format!("\nDevice r/s rMB/s w/s wMB/s aqu-sz %util\nsda 1.00 {rate}.00 0.00 0.00 1.00 50.00\nsda1 1.00 {rate}.00 0.00 0.00 1.00 50.00\n");
+            text += &format!(
+                "\nDevice r/s rMB/s w/s wMB/s aqu-sz %util\nsda 1.00 {rate}.00 0.00 0.00 1.00 50.00\nsda1 1.00 {rate}.00 0.00 0.00 1.00 50.00\n"
+            );
         }
         codes(&verdicts(&text).remove(0))
     }

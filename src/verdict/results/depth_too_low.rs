@@ -37,7 +37,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                     )]),
             ];
         }
-        if let Some((real, source)) = on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < FILLED * asked) {
+        if let Some((real, source)) =
+            on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < FILLED * asked)
+        {
             let summary = format!(
                 "{} I/Os were asked to be in flight, {} reached the block devices",
                 in_flight(asked),
@@ -77,6 +79,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 
 /// I/Os in flight at the busiest device, by `iostat`: the upper layers count the same I/Os again.
 fn on_devices(case: &Case<'_>) -> Option<(f64, String)> {
-    let depths = case.around.devices.iter().filter_map(|device| Some((device.depth()?, device.source.clone())));
+    let depths =
+        case.around.devices.iter().filter_map(|device| Some((device.depth()?, device.source.clone())));
     depths.max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -43,7 +43,8 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
     let first = wrong.first()?;
     let shown = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
     let evidence = wrong.iter().take(3).map(|one| {
-        let value = format!("{} is printed, {} is what its parts make", shown(one.printed), shown(one.computed));
+        let value =
+            format!("{} is printed, {} is what its parts make", shown(one.printed), shown(one.computed));
         Evidence::new(one.name.clone(), value, case.result.place())
     });
     let summary = format!("The {} is not that of the numbers beside it", first.name);

@@ -29,8 +29,8 @@ use case::Case;
 use super::finding::{Code, Evidence, Finding, Severity};
 use crate::machine::Machine;
 use crate::path::HopKind;
-use crate::results::{Imported, Tool};
 use crate::results::surroundings::Surroundings;
+use crate::results::{Imported, Tool};
 
 /// What is thought of one result.
 #[derive(Debug, Clone, Default)]

@@ -31,7 +31,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     // These tools' own protocol is short, and everybody's numbers are of that length.
     let severity = match case.result.tool {
         Tool::Kdiskmark | Tool::Crystaldiskmark => return Vec::new(),
-        Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => Severity::Info,
+        Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
+            Severity::Info
+        }
         Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth => Severity::Info,
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
     };

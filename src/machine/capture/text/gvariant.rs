@@ -90,7 +90,9 @@ fn member(bytes: &[u8]) -> Option<Member<'_>> {
     // A variant is its value, a zero, and its type.
     let zero = variant.iter().rposition(|byte| *byte == 0)?;
     Some(Member {
-        key: std::str::from_utf8(key).ok().filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\''))?,
+        key: std::str::from_utf8(key)
+            .ok()
+            .filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\''))?,
         kind: std::str::from_utf8(variant.get(zero + 1..)?).ok()?,
         value: variant.get(..zero)?,
     })
@@ -116,7 +118,8 @@ fn value(member: &Member<'_>, order: Order) -> Option<String> {
     Some(match member.kind {
         "i" => {
             let bytes: [u8; 4] = bytes.try_into().ok()?;
-            let number = if order == Order::Little { i32::from_le_bytes(bytes) } else { i32::from_be_bytes(bytes) };
+            let number =
+                if order == Order::Little { i32::from_le_bytes(bytes) } else { i32::from_be_bytes(bytes) };
             number.to_string()
         }
         "x" => format!("int64 {}", long()?.cast_signed()),
@@ -154,7 +157,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// What GLib 2.74 itself made of three samples, and what its own `g_variant_print` makes of that.
-    const FILE: &[u8] = include_bytes!("../../../../tests/data/gnome-disks/three-samples.gnome-disks-benchmark");
+    const FILE: &[u8] =
+        include_bytes!("../../../../tests/data/gnome-disks/three-samples.gnome-disks-benchmark");
     const TEXT: &str = include_str!("../../../../tests/data/gnome-disks/three-samples.txt");
 
     #[test]
