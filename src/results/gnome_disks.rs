@@ -124,7 +124,7 @@ mod tests {
     use crate::machine::capture::Text;
     use proptest::prelude::*;
 
-    const FILE: &[u8] = include_bytes!("../../tests/data/gnome-disks/three-samples.gnome-disks-benchmark");
+    const FILE: &[u8] = include_bytes!("../machine/capture/text/three-samples.gnome-disks-benchmark");
 
     #[test]
     fn a_file_of_glib_is_read_through_its_text() {

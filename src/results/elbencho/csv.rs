@@ -3,7 +3,7 @@
 use super::super::csv::{Columns, cells};
 use super::super::number::to_bytes;
 use super::super::{Cpu, Imported, Latency, Measured, Op, Page, Side, Tool};
-use super::{MIB, Settings, op_of};
+use super::{MIB, Settings, command_of, op_of};
 use crate::units::{BytesPerSec, Iops, Nanos};
 
 /// The tables in a text: one result for each version and command in it.
@@ -22,7 +22,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         let Some(columns) = &columns else { continue };
         let row = cells(line);
         let Some(measured) = measured(columns, number, &row) else { continue };
-        let command = columns.text(&row, "command").map(str::to_owned);
+        let command = columns.text(&row, "command").map(command_of);
         let version = columns.text(&row, "version").map(str::to_owned);
         if found.last().is_none_or(|last| last.command != command || last.version != version) {
             let mut imported = Imported::new(Tool::Elbencho, page.name, number);
@@ -112,6 +112,7 @@ mod tests {
         assert_eq!(write.bytes.map(|bytes| bytes.get()), Some(262_144 << 20));
         assert_eq!(write.elapsed_ns, Some(Nanos::from_millis(7353)));
         assert_eq!(one.work.direct, Some(true));
+        assert_eq!(found[0].command.as_deref(), Some("elbencho --direct"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::json::{Document, count, documents, number, text};
 use super::super::number::to_bytes;
 use super::super::{Imported, Latency, Measured, Op, Page, Side, Tool};
-use super::{Settings, op_of};
+use super::{Settings, command_of, op_of};
 use crate::units::{BytesPerSec, Iops, Nanos};
 
 /// The operations in a text; those of one command are one result.
@@ -18,7 +18,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     for document in documents(page, "\"phase_type\"") {
         let Some(measured) = measured(&document) else { continue };
         let config = document.value.get("config").unwrap_or(&Value::Null);
-        let command = text(config, "command").map(str::to_owned);
+        let command = text(config, "command").map(command_of);
         if found.last().is_none_or(|last| last.command != command) {
             let mut imported = Imported::new(Tool::Elbencho, page.name, document.line);
             imported.version = text(config, "version").map(str::to_owned);

@@ -32,6 +32,11 @@ fn op_of(phase: &str) -> Option<Op> {
     }
 }
 
+/// The command, each word of which stands in quotation marks.
+fn command_of(quoted: &str) -> String {
+    quoted.split('"').map(str::trim).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// What the settings of a run tell, in the words of both files.
 #[derive(Debug, Clone, Copy, Default)]
 struct Settings<'a> {

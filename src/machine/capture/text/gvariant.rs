@@ -157,9 +157,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// What GLib 2.74 itself made of three samples, and what its own `g_variant_print` makes of that.
-    const FILE: &[u8] =
-        include_bytes!("../../../../tests/data/gnome-disks/three-samples.gnome-disks-benchmark");
-    const TEXT: &str = include_str!("../../../../tests/data/gnome-disks/three-samples.txt");
+    const FILE: &[u8] = include_bytes!("three-samples.gnome-disks-benchmark");
+    const TEXT: &str = include_str!("three-samples.txt");
 
     #[test]
     fn the_text_is_that_of_glib() {
