@@ -97,3 +97,38 @@ fn no_escape_sequence_of_a_text_reaches_the_terminal() {
     let done = narrows().args(["import", "--plain", "-"]).write_stdin(hostile).output().expect("it runs");
     assert!(done.stdout.is_ascii(), "{}", String::from_utf8_lossy(&done.stdout));
 }
+
+/// One text of each family of formats, as a person sees what was read and thought of it.
+#[test]
+fn texts_of_every_format_are_shown_as_before() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/results");
+    let of_data = [
+        "ior.json",
+        "ior.csv",
+        "elbencho.csv",
+        "elbencho.json",
+        "elbencho-live.csv",
+        "iozone-throughput.txt",
+        "vdbench-flatfile.txt",
+        "yabs.json",
+        "nvbandwidth.json",
+        "disk.gnome-disks-benchmark",
+    ];
+    let of_cases = [
+        "io500-lustre-cloud-2022",
+        "io500-readme-two-processes",
+        "vdbench-sd-8k-seqwrite-25s",
+        "yabs-openvz-disk-2020",
+        "nvbandwidth-8x4090",
+        "kdiskmark-16-sata-ssd",
+        "cdm51-840evo-sata",
+        "bonnie-200-1g-of-24g",
+        "dd-partly-cached-iostat",
+    ];
+    let places = of_data.iter().map(|name| (*name, data.join(name)));
+    for (name, place) in places.chain(of_cases.iter().map(|name| (*name, case(name)))) {
+        let done = narrows().args(["import", "--plain"]).arg(place).output().expect("it runs");
+        let text = String::from_utf8(done.stdout).expect("is ASCII");
+        insta::assert_snapshot!(name, text);
+    }
+}

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::sanitize::inert;
 use super::view::{FindingView, Tool, finding_view, tool};
 use crate::path::HopKind;
-use crate::results::{self, Cpu, DeviceUse, Imported, Latency, Measured, Side, Work};
+use crate::results::{self, Cpu, Derived, DeviceUse, Imported, Latency, Measured, Side, Work};
+use crate::units::Iops;
 use crate::verdict::results::ResultVerdict;
 
 /// The name and version of the schema, in [`ImportReport::schema`].
@@ -45,6 +46,9 @@ pub struct ResultView {
     pub failures: Vec<String>,
     /// Numbers that were corrected on reading, and why.
     pub corrections: Vec<String>,
+    /// Sums, means and scores that the tool printed, and what the numbers beside them make.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<Derived>,
     /// Whether the text ends before the result does.
     pub truncated: bool,
     /// Whether the numbers say what they seem to say; findings say why not.
@@ -90,6 +94,9 @@ pub struct MeasurementView {
     pub memory_only: bool,
     /// How many machines took part.
     pub nodes: Option<u32>,
+    /// Files or directories that were created, looked up, read or removed each second, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries_per_second: Option<Iops>,
     /// Why fields of this object are `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -130,6 +137,7 @@ fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
         measurements: result.measurements.iter().map(measurement_view).collect(),
         failures: all_inert(&result.failures),
         corrections: all_inert(&result.corrections),
+        derived: result.derived.iter().map(|one| Derived { name: inert(&one.name), ..one.clone() }).collect(),
         truncated: result.truncated,
         trusted: verdict.trusted,
         findings: verdict.findings.iter().map(finding_view).collect(),
@@ -158,6 +166,7 @@ fn measurement_view(measured: &Measured) -> MeasurementView {
         error: measured.error,
         memory_only: measured.memory_only,
         nodes: measured.nodes,
+        entries_per_second: measured.entries,
         reason: Some(
             "`null` is what the text does not tell, or a direction that was not measured".to_owned(),
         ),

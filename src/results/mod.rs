@@ -9,24 +9,33 @@
 mod bonnie;
 mod command;
 mod cryptsetup;
+mod csv;
 mod dd;
+pub mod devices;
 mod diskspd;
 mod elbencho;
 mod fio;
+mod gnome_disks;
 mod hdparm;
+mod io500;
 mod ior;
 mod iozone;
 mod json;
 mod marks;
 mod number;
+mod nvbandwidth;
 mod page;
 pub mod surroundings;
 mod types;
+mod vdbench;
+mod yabs;
+mod zpool;
 
 pub use ior::is_reordered;
 pub use page::Page;
 pub use types::{
-    Cpu, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool, Work,
+    Cpu, Derived, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool,
+    Work,
 };
 
 /// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.
@@ -44,14 +53,27 @@ const PARSERS: &[Parser] = &[
     diskspd::read_xml,
     iozone::read,
     ior::read,
+    ior::read_csv,
+    ior::read_json,
+    io500::read,
     elbencho::read,
+    elbencho::read_csv,
+    elbencho::read_json,
+    elbencho::read_live,
     bonnie::read,
+    vdbench::read,
+    vdbench::read_flat,
+    gnome_disks::read,
+    yabs::read,
+    yabs::read_json,
+    nvbandwidth::read,
+    nvbandwidth::read_json,
     cryptsetup::read,
 ];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "fio (text and JSON), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
-    XML), IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark";
+    XML), IOzone, IOR, IO500, elbencho, bonnie++, Vdbench, GNOME Disks, YABS, nvbandwidth and cryptsetup benchmark";
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use crate::units::{Bytes, BytesPerSec};
 
 use super::Page;
+use super::devices::Device;
 use super::number::{Base, plain, size, whole};
+use super::yabs;
 
 /// What was found, in all texts that were given together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +19,8 @@ pub struct Surroundings {
     pub words: Vec<(Word, String)>,
     /// Bytes per second that a ZFS pool read and wrote: the mean of the intervals in which it did anything.
     pub pool: Option<Pool>,
+    /// What block devices did, by `iostat`.
+    pub devices: Vec<Device>,
     /// The share of reads that ZFS answered from memory, with its source.
     pub arc_hits: Option<(f64, String)>,
     /// Logs of a rate over time, by the name of the text.
@@ -76,14 +80,15 @@ impl Surroundings {
             return;
         }
         if self.memory.is_none() {
-            self.memory = memory(page);
+            self.memory = memory(page).or_else(|| of_yabs(page));
         }
         if self.pool.is_none() {
-            self.pool = pool(page);
+            self.pool = super::zpool::read(page);
         }
         if self.arc_hits.is_none() {
             self.arc_hits = arc_hits(page);
         }
+        self.devices.extend(super::devices::read(page));
         jobs(page, &mut self.jobs);
         self.words(page);
     }
@@ -209,49 +214,10 @@ fn memory(page: &Page<'_>) -> Option<(Bytes, String)> {
     })
 }
 
-/// `zpool iostat -v 1`: lines of a pool begin at the margin and have six numbers.
-fn pool(page: &Page<'_>) -> Option<Pool> {
-    if !page.has(&["operations     bandwidth"]) {
-        return None;
-    }
-    let mut name: Option<&str> = None;
-    let (mut reads, mut writes) = (Vec::new(), Vec::new());
-    let mut source = 0;
-    let mut first = true;
-    for (number, line) in page.lines() {
-        let cells: Vec<&str> = line.split_whitespace().collect();
-        let [pool, _, _, _, _, read, write] = cells.as_slice() else { continue };
-        let is_margin = line.starts_with(|c: char| !c.is_whitespace());
-        if !is_margin || *pool == "pool" || name.is_some_and(|name| name != *pool) {
-            continue;
-        }
-        let (Some(read), Some(write)) = (size(read, Base::Binary), size(write, Base::Binary)) else {
-            continue;
-        };
-        name.get_or_insert(*pool);
-        source = number;
-        // The first line is the mean since the pool was imported.
-        if std::mem::take(&mut first) {
-            continue;
-        }
-        reads.push(read.as_f64());
-        writes.push(write.as_f64());
-    }
-    let pool = Pool {
-        name: name?.to_owned(),
-        read: busy_median(reads),
-        write: busy_median(writes),
-        source: format!("{}:{source}", page.name),
-    };
-    Some(pool)
-}
-
-/// The median of the intervals that did at least a tenth of the busiest.
-fn busy_median(mut rates: Vec<f64>) -> BytesPerSec {
-    let most = rates.iter().copied().fold(0.0, f64::max);
-    rates.retain(|rate| *rate > most / 10.0);
-    rates.sort_by(f64::total_cmp);
-    BytesPerSec::new(rates.get(rates.len() / 2).copied().unwrap_or_default())
+/// What YABS says of the machine above its table, or in its JSON.
+fn of_yabs(page: &Page<'_>) -> Option<(Bytes, String)> {
+    let (memory, line) = yabs::memory_of_text(page).or_else(|| yabs::memory_of_json(page))?;
+    Some((memory, format!("{}:{line}", page.name)))
 }
 
 /// `arcstat`: the column `hit%`, the mean of the lines with many reads.

@@ -32,6 +32,16 @@ pub enum Tool {
     Bonnie,
     /// `cryptsetup benchmark`.
     Cryptsetup,
+    /// Vdbench.
+    Vdbench,
+    /// IO500, whose phases are those of IOR and mdtest.
+    Io500,
+    /// GNOME Disks.
+    Gnomedisks,
+    /// Yet Another Bench Script.
+    Yabs,
+    /// NVIDIA's nvbandwidth.
+    Nvbandwidth,
 }
 
 impl Tool {
@@ -49,6 +59,11 @@ impl Tool {
             Self::Elbencho => "elbencho",
             Self::Bonnie => "bonnie++",
             Self::Cryptsetup => "cryptsetup benchmark",
+            Self::Vdbench => "Vdbench",
+            Self::Io500 => "IO500",
+            Self::Gnomedisks => "GNOME Disks",
+            Self::Yabs => "YABS",
+            Self::Nvbandwidth => "nvbandwidth",
         }
     }
 }
@@ -72,8 +87,30 @@ pub struct Imported {
     pub failures: Vec<String>,
     /// Numbers that were corrected on reading, and why.
     pub corrections: Vec<String>,
+    /// Numbers that the tool made from others that it printed too, and what those others make.
+    pub derived: Vec<Derived>,
     /// Whether the text ends before the result does.
     pub truncated: bool,
+}
+
+/// A number that a tool made from others of the same text: a sum, a mean, a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Derived {
+    /// What it is: `SUM host_to_device_memcpy_ce`.
+    pub name: String,
+    /// What the tool printed, in its own unit.
+    pub printed: f64,
+    /// What the printed parts make, in the same unit.
+    pub computed: f64,
+    /// How far both may be apart, as a fraction, by the rounding of what is printed.
+    pub rounding: f64,
+}
+
+impl Derived {
+    /// Whether both agree as far as rounding lets them.
+    pub fn agrees(&self) -> bool {
+        (self.printed - self.computed).abs() <= self.rounding * self.computed.abs().max(self.printed.abs())
+    }
 }
 
 impl Imported {
@@ -88,6 +125,7 @@ impl Imported {
             measurements: Vec::new(),
             failures: Vec::new(),
             corrections: Vec::new(),
+            derived: Vec::new(),
             truncated: false,
         }
     }
@@ -95,6 +133,13 @@ impl Imported {
     /// Where it stands: `fio.txt:12`.
     pub fn place(&self) -> String {
         format!("{}:{}", self.file, self.line)
+    }
+
+    /// Adds a measurement of one direction.
+    pub(super) fn push(&mut self, line: usize, work: Work, op: Op, side: Side) {
+        let mut measured = Measured::new(line, work);
+        measured.put(op, side);
+        self.measurements.push(measured);
     }
 
     /// Whether it says anything.
@@ -201,6 +246,15 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// The mean of samples and their standard deviation; `None` of none.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / count;
+        let samples = u64::try_from(samples.len()).ok().filter(|count| *count > 0)?;
+        Some(Self { mean, deviation: variance.sqrt(), samples: Some(samples) })
+    }
+
     /// The standard deviation as a fraction of the mean; `None` when the mean is nothing.
     pub fn relative(&self) -> Option<f64> {
         (self.mean > 0.0).then_some(self.deviation / self.mean)
@@ -316,6 +370,8 @@ pub struct Measured {
     pub memory_only: bool,
     /// How many machines took part.
     pub nodes: Option<u32>,
+    /// Files or directories that were created, looked up, read or removed each second, where that was measured.
+    pub entries: Option<Iops>,
 }
 
 impl Measured {

@@ -20,10 +20,12 @@ pub(super) use gather::Seen;
 pub struct ImportArgs {
     /// Texts with results, directories or archives of them; - is standard input
     ///
-    /// What is in a file is told by its content: outputs of fio (text and JSON), dd, hdparm, KDiskMark,
-    /// CrystalDiskMark, diskspd, IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark, with any text around them.
-    /// What stands beside a result is evidence: the command, `free`, `zpool iostat`, logs of fio, what the storage is
-    /// called, and the outputs that `check --from` understands. All that is given is of one machine.
+    /// What is in a file is told by its content: outputs of fio (text and JSON), dd, hdparm, KDiskMark 1 to 3,
+    /// CrystalDiskMark 3 to 9, diskspd, IOzone (-R too), IOR (text, JSON, CSV), IO500, elbencho (text, CSV, JSON,
+    /// live CSV), bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; and the files
+    /// in which GNOME Disks kept its benchmarks. What stands beside a result is evidence: the command, `free`,
+    /// `zpool iostat`, `iostat -x`, logs of fio, what the storage is called, and the outputs that `check --from`
+    /// understands. All that is given is of one machine.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

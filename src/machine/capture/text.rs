@@ -5,6 +5,7 @@
 //! original.
 
 mod decode;
+mod gvariant;
 mod markup;
 mod quote;
 mod terminal;
@@ -25,6 +26,15 @@ impl Text {
     /// Cleans `content`, which was called `name` (a file name, or `standard input`).
     pub fn new(name: impl Into<String>, content: &[u8]) -> Self {
         Self { name: name.into(), body: clean(&decode::decode(content)) }
+    }
+
+    /// The text of a file: as it is, or, where it is binary and holds a benchmark of GNOME Disks, what it says. `None` of
+    /// other binary files.
+    pub fn of_file(name: impl Into<String>, content: &[u8]) -> Option<Self> {
+        if !is_binary(content) {
+            return Some(Self::new(name, content));
+        }
+        gvariant::text(content).map(|body| Self { name: name.into(), body })
     }
 
     /// What it is called.

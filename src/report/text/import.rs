@@ -69,6 +69,10 @@ fn put_measurement(out: &mut String, style: &Style, measurement: &MeasurementVie
             put_side(out, style, word, side);
         }
     }
+    if let Some(entries) = measurement.entries_per_second {
+        let text = format!("files  {} each second", human::count(entries.get()));
+        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+    }
     if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
         let text = format!("sync   mean {}", time(sync));
         paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);

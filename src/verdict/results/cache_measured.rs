@@ -29,6 +29,7 @@ const CHECKS: &[Check] = &[
     inside_the_call,
     cached_counters::devices,
     cached_counters::pool,
+    cached_counters::iostat,
     rotating,
     cached_command::find,
     in_memory,

@@ -12,6 +12,9 @@ pub(super) fn find(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) ->
         Tool::Fio => fio(case, measured, op, side),
         Tool::Iozone | Tool::Diskspd => buffered(case, measured, op),
         Tool::Ior => ior(case, measured, op, side),
+        Tool::Io500 => io500(case, measured, op, side),
+        Tool::Elbencho => elbencho(case, measured, op),
+        Tool::Bonnie => bonnie(case, measured, op),
         _ => None,
     }
 }
@@ -78,6 +81,53 @@ fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
     let durable =
         op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
     (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, op, set))
+}
+
+/// bonnie++ reads what it has just written, so that its makers ask for twice the memory. It waits for its writes.
+fn bonnie(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let (memory, _) = case.memory()?;
+    let set = measured.work.working_set.filter(|set| *set < memory)?;
+    let reads_back = op == Op::Read || measured.work.label == "rewrite";
+    reads_back.then(|| through_cache(case, measured, Op::Read, set))
+}
+
+/// elbencho without `--direct`: writes are in the page cache unless `--sync` is a phase of its own, and what the same
+/// call wrote is read from there unless `--dropcache` is one.
+fn elbencho(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let set = measured
+        .work
+        .working_set
+        .filter(|set| measured.work.direct == Some(false) && case.fits_memory(*set))?;
+    let has = |flag: &str| case.result.command.as_deref().is_some_and(|command| command.contains(flag));
+    let wrote = case.result.measurements.iter().any(|one| one.write.is_some());
+    // Several nodes: what one wrote another may read, and its memory is not theirs.
+    let is_cached = measured.nodes.is_none_or(|nodes| nodes == 1)
+        && !has("--dropcache")
+        && (op == Op::Write && !has("--sync") || op == Op::Read && wrote);
+    is_cached.then(|| through_cache(case, measured, op, set))
+}
+
+/// IO500 asks for 300 s of writing so that caches are full. A read of the same files that is over in seconds, and ten
+/// times as fast, is one of what caches still had.
+fn io500(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    const SHORT: Nanos = Nanos::from_millis(30_000);
+    const RATIO: f64 = 10.0;
+    let phase = measured.work.label.strip_suffix("-read").filter(|_| op == Op::Read)?;
+    let write = case.result.measurements.iter().find(|one| one.work.label == format!("{phase}-write"))?;
+    let ratio = side.bytes_per_second.get() / write.write.as_ref()?.bytes_per_second.get().max(1.0);
+    // A time of nothing is less than a millisecond.
+    let is_short = side.elapsed_ns.is_none_or(|time| time < SHORT);
+    (is_short && ratio > RATIO).then(|| {
+        let took = side.elapsed_ns.map_or_else(|| "nothing measurable".to_owned(), human::time);
+        let faster = format!("{ratio:.0} times");
+        (
+            Confidence::Medium,
+            vec![
+                case.evidence(measured, "took", took),
+                case.evidence(measured, "as fast as the write of the same data", faster),
+            ],
+        )
+    })
 }
 
 /// IOR: without fsync a short write is one to the page cache; without reordering, readers read what their own node

@@ -4,7 +4,7 @@ use super::case::{Case, is_random, mean};
 use super::not_so_when;
 use crate::results::Tool;
 use crate::units::human;
-use crate::verdict::finding::{Advice, Code, Finding, Severity};
+use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
 
 /// Below this part of what was asked for, the queue was not filled.
 const FILLED: f64 = 0.5;
@@ -37,6 +37,25 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                     )]),
             ];
         }
+        if let Some((real, source)) =
+            on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < FILLED * asked)
+        {
+            let summary = format!(
+                "{} I/Os were asked to be in flight, {} reached the block devices",
+                in_flight(asked),
+                in_flight(real)
+            );
+            return vec![
+                case.finding(Code::DepthTooLow, Severity::Info, summary)
+                    .with_evidence([
+                        Evidence::new("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source),
+                        not_so_when("iostat shows another time or other devices than the run"),
+                    ])
+                    .with_advice([Advice::new(
+                        "see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth",
+                    )]),
+            ];
+        }
         let counts = matches!(case.result.tool, Tool::Fio | Tool::Diskspd);
         if asked <= 1.0 && counts && is_random(measured) {
             let summary = format!(
@@ -56,4 +75,11 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         }
     }
     Vec::new()
+}
+
+/// I/Os in flight at the busiest device, by `iostat`: the upper layers count the same I/Os again.
+fn on_devices(case: &Case<'_>) -> Option<(f64, String)> {
+    let depths =
+        case.around.devices.iter().filter_map(|device| Some((device.depth()?, device.source.clone())));
+    depths.max_by(|a, b| a.0.total_cmp(&b.0))
 }

@@ -14,6 +14,9 @@ const FEWEST: u64 = 1000;
 const PASSES: f64 = 1.5;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = derived(case) {
+        return vec![finding];
+    }
     for (measured, op, side) in case.sides() {
         let (severity, mut evidence) = match case.result.tool {
             Tool::Fio => (Severity::Limit, fio(case, measured, op, side)),
@@ -32,6 +35,24 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         ];
     }
     Vec::new()
+}
+
+/// A sum, mean or score that is not that of the numbers beside it.
+fn derived(case: &Case<'_>) -> Option<Finding> {
+    let wrong: Vec<_> = case.result.derived.iter().filter(|one| !one.agrees()).collect();
+    let first = wrong.first()?;
+    let shown = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    let evidence = wrong.iter().take(3).map(|one| {
+        let value =
+            format!("{} is printed, {} is what its parts make", shown(one.printed), shown(one.computed));
+        Evidence::new(one.name.clone(), value, case.result.place())
+    });
+    let summary = format!("The {} is not that of the numbers beside it", first.name);
+    Some(
+        case.finding(Code::InconsistentNumbers, Severity::Limit, summary)
+            .with_evidence(evidence.chain([not_so_when("parts of the same run stand elsewhere")]))
+            .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
+    )
 }
 
 fn differ(a: f64, b: f64, far: f64) -> bool {
@@ -79,8 +100,20 @@ fn marks(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
 mod tests {
     use super::super::testing::{codes, fio_read, verdict_of};
     use super::*;
+    use crate::results::Derived;
     use crate::results::surroundings::Surroundings;
     use crate::units::BytesPerSec;
+
+    #[test]
+    fn a_score_is_that_of_its_parts() {
+        let mut result = fio_read("randread", 60);
+        let mut score = Derived { name: "score".to_owned(), printed: 2.0, computed: 2.001, rounding: 0.001 };
+        result.derived = vec![score.clone()];
+        assert!(verdict_of(&result, &Surroundings::default()).trusted);
+        score.printed = 2.1;
+        result.derived = vec![score];
+        assert!(codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers));
+    }
 
     #[test]
     fn two_rates_of_one_side_must_agree() {

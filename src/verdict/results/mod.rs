@@ -29,8 +29,8 @@ use case::Case;
 use super::finding::{Code, Evidence, Finding, Severity};
 use crate::machine::Machine;
 use crate::path::HopKind;
-use crate::results::Imported;
 use crate::results::surroundings::Surroundings;
+use crate::results::{Imported, Tool};
 
 /// What is thought of one result.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +104,10 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
                 _ => return None,
             })
         });
-    let memory = case.result.measurements.iter().all(|one| one.memory_only) && !case.result.is_empty();
+    // Copies between main memory and GPUs cross links, which their rates alone do not name.
+    let is_one_core = case.result.tool != Tool::Nvbandwidth;
+    let is_memory = case.result.measurements.iter().all(|one| one.memory_only) && !case.result.is_empty();
+    let memory = is_one_core && is_memory;
     by_finding
         .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))
         .map(|(kind, name)| (kind, name.to_owned()))

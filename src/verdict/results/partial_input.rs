@@ -12,7 +12,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     vec![
         case.finding(Code::PartialInput, Severity::Info, summary)
             .with_evidence([
-                Evidence::new("the document", "ends before its last bracket", case.result.place()),
+                Evidence::new("the text", "ends before the result does", case.result.place()),
                 not_so_when("the missing part holds no measurement"),
             ])
             .with_advice([Advice::new("give the whole file")]),

@@ -31,8 +31,11 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     // These tools' own protocol is short, and everybody's numbers are of that length.
     let severity = match case.result.tool {
         Tool::Kdiskmark | Tool::Crystaldiskmark => return Vec::new(),
-        Tool::Hdparm | Tool::Ior | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => Severity::Info,
-        Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone => Severity::Limit,
+        Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
+            Severity::Info
+        }
+        Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth => Severity::Info,
+        Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
     };
     let why = if falling { ", and the rate still fell at its end" } else { "" };
     let more = short.len() - 1;

@@ -61,7 +61,7 @@ fn by_samples(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<E
     // Of several jobs reported together fio takes the samples of each: they scatter between jobs, not over time.
     let is_of = |rate: f64| (0.8..1.25).contains(&(spread.mean / rate));
     let rate = side.bytes_per_second.get();
-    let units = [side.iops.map_or(0.0, |iops| iops.get()), rate / 1024.0, rate / f64::from(1 << 20)];
+    let units = [side.iops.map_or(0.0, |iops| iops.get()), rate, rate / 1024.0, rate / f64::from(1 << 20)];
     if !units.into_iter().any(is_of) {
         return None;
     }

@@ -8,7 +8,6 @@ use super::{MOST_OF_TEXT, MOST_OF_TEXTS, archive};
 use crate::machine::Machine;
 use crate::machine::capture::merge::Merger;
 use crate::machine::capture::sysfs::{self, Missing};
-use crate::machine::capture::text::is_binary;
 use crate::machine::capture::{Part, Rank, Text, lspci, parts};
 use crate::machine::dmi;
 use crate::machine::fact::Fact;
@@ -24,6 +23,9 @@ const DEEPEST_ARCHIVE: u8 = 2;
 
 /// A file may be compressed, and its archive once more.
 const DEEPEST_PACKING: u8 = 3;
+
+/// A benchmark that GNOME Disks kept begins with this, and is binary.
+const BENCHMARK: &[u8] = b"version\0";
 
 /// The most names and notes that are kept.
 const MOST_NAMES: usize = 200;
@@ -168,6 +170,7 @@ impl Collector<'_> {
         }
         let format = Format::of(&head);
         let is_snapshot = head.starts_with(MANIFEST.as_bytes());
+        let may_be_benchmark = head.starts_with(BENCHMARK);
         let mut whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
         match format {
             Format::Tar if is_snapshot && depth.archives == 0 => self.snapshot(name, whole),
@@ -183,6 +186,10 @@ impl Collector<'_> {
                 }
             },
             Format::Text => {
+                self.text(name, &mut whole);
+                Ok(())
+            }
+            Format::Other if may_be_benchmark => {
                 self.text(name, &mut whole);
                 Ok(())
             }
@@ -233,10 +240,7 @@ impl Collector<'_> {
         if is_more {
             self.note(format!("only the first {} MiB of `{name}` were read", most >> 20));
         }
-        if is_binary(&bytes) {
-            return self.unrecognised(name);
-        }
-        let text = Text::new(name, &bytes);
+        let Some(text) = Text::of_file(name, &bytes) else { return self.unrecognised(name) };
         drop(bytes);
         let found = parts(&text);
         let is_known = (self.viewer)(&text) || !found.is_empty();

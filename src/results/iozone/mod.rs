@@ -1,5 +1,7 @@
 //! IOzone: throughput mode and the matrix of its automatic mode. Its kB are KiB in every version.
 
+mod excel;
+
 use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops};
 
@@ -9,7 +11,7 @@ use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Children see throughput", "reclen"]) {
+    if !page.has(&["Children see throughput", "reclen", "report\"", "Throughput report"]) {
         return Vec::new();
     }
     let mut found: Vec<Imported> = Vec::new();
@@ -41,7 +43,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             }
         }
     }
-    found
+    // `-R` repeats the numbers; alone they stand where only the report was kept.
+    if found.is_empty() { excel::read(page) } else { found }
 }
 
 /// What was said of a run above its numbers.

@@ -5,12 +5,12 @@
 
 use crate::units::{BytesPerSec, Iops, Nanos};
 
-use super::command::Commands;
-use super::number::plain;
-use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+use super::super::command::Commands;
+use super::super::number::plain;
+use super::super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// The tables in a text.
-pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["LAST DONE"]) {
         return Vec::new();
     }
@@ -76,7 +76,7 @@ fn fill(measured: &mut Measured, op: Op, property: &str, values: &str) {
         }
         "Throughput MiB/s" => side.bytes_per_second = BytesPerSec::new(last * f64::from(1 << 20)),
         "IOPS" => side.iops = Some(Iops::new(last)),
-        "Total MiB" => side.bytes = super::number::to_bytes(last * f64::from(1 << 20)),
+        "Total MiB" => side.bytes = super::super::number::to_bytes(last * f64::from(1 << 20)),
         property if property.starts_with("IO lat us") || property.starts_with("IO latency") => {
             let mean = values.split_whitespace().find_map(|word| plain(word.strip_prefix("avg=")?));
             side.latency_ns = mean.map(|micros| Latency::of_mean(micros * 1e3));

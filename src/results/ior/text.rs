@@ -1,17 +1,16 @@
-//! IOR 3.x and 4.x: the table of each access, with the columns that its heading names.
+//! The table of each access, with the columns that its heading names.
 //!
-//! IOR's MiB and KiB are binary (`src/ior-output.c`). The aggregate file size is what was asked for; what was moved
-//! stands in a warning when a deadline cut the run.
+//! The aggregate file size is what was asked for; what was moved stands in a warning when a deadline cut the run.
 
-use crate::load::measurement::Pattern;
-use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
-
-use super::command::{Commands, has_word, option};
-use super::number::{Base, leading, plain, size, whole};
-use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+use super::super::command::Commands;
+use super::super::number::{Base, plain, size, to_bytes, whole};
+use super::super::{Imported, Measured, Op, Page, Tool};
+use super::command::{tasks_of, work};
+use super::{Row, op_of};
+use crate::units::Bytes;
 
 /// The runs in a text.
-pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bw(MiB/s)"]) {
         return Vec::new();
     }
@@ -90,11 +89,7 @@ impl Run {
 
     fn row<'l>(&self, line: &'l str) -> Option<(Op, Vec<&'l str>)> {
         let cells: Vec<&str> = line.split_whitespace().collect();
-        let op = match *cells.first()? {
-            "read" => Op::Read,
-            "write" => Op::Write,
-            _ => return None,
-        };
+        let op = op_of(cells.first()?)?;
         let is_row =
             !self.columns.is_empty() && cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
         is_row.then_some((op, cells))
@@ -105,16 +100,17 @@ impl Run {
             let at = self.columns.iter().position(|column| column == name)?;
             plain(cells.get(at)?)
         };
-        let rate = BytesPerSec::new(cell("bw(MiB/s)").unwrap_or_default() * f64::from(1 << 20));
-        let seconds = cell("total(s)").filter(|seconds| *seconds < 1e9);
-        let block = cell("xfer(KiB)").and_then(|kib| super::number::to_bytes(kib * 1024.0));
-        let moved = self
-            .moved
-            .or(self.aggregate)
-            .or_else(|| seconds.and_then(|seconds| super::number::to_bytes(rate.get() * seconds)));
+        let row = Row {
+            mib: cell("bw(MiB/s)").unwrap_or_default(),
+            iops: cell("IOPS"),
+            latency: cell("Latency(s)"),
+            transfer: cell("xfer(KiB)").and_then(|kib| to_bytes(kib * 1024.0)),
+            total: cell("total(s)"),
+        };
+        let moved = self.moved.or(self.aggregate).or_else(|| row.moved());
         let mut work = work(command);
         work.label = op.word().to_owned();
-        work.block_size = block;
+        work.block_size = row.transfer;
         work.jobs = self.tasks.or_else(|| command.and_then(tasks_of));
         work.target.clone_from(&self.target);
         work.working_set = moved;
@@ -123,56 +119,15 @@ impl Run {
         }
         let mut measured = Measured::new(number, work);
         measured.nodes = self.nodes;
-        let latency = cell("Latency(s)").filter(|latency| *latency > 0.0);
-        measured.put(
-            op,
-            Side {
-                bytes_per_second: rate,
-                iops: cell("IOPS")
-                    .map(Iops::new)
-                    .or_else(|| block.filter(|b| b.get() > 0).map(|b| Iops::new(rate.get() / b.as_f64()))),
-                bytes: moved,
-                elapsed_ns: seconds.map(|seconds| Nanos::new((seconds * 1e9) as u64)),
-                // Only since 4.0 is it that of a transfer; before, it is that of the whole file in some releases.
-                latency_ns: latency
-                    .filter(|latency| *latency < 1.0)
-                    .map(|latency| Latency::of_mean(latency * 1e9)),
-                ..Side::default()
-            },
-        );
+        measured.put(op, row.side(moved));
         measured
     }
-}
-
-/// What the command line tells (`ior -h`): `-z` random offsets, `-e` fsync before the clock stops.
-fn work(command: Option<&str>) -> Work {
-    let Some(command) = command else { return Work::default() };
-    let direct = command.contains("odirect") || command.contains("useO_DIRECT=1") || has_word(command, "-B");
-    Work {
-        pattern: Some(if has_word(command, "-z") { Pattern::Random } else { Pattern::Sequential }),
-        queue_depth: Some(1),
-        engine: option(command, "a").map(str::to_owned),
-        direct: Some(direct),
-        durability: Some(if has_word(command, "-e") { Durability::AtEnd } else { Durability::None }),
-        ..Work::default()
-    }
-}
-
-/// `mpirun -n 64 ./ior`.
-fn tasks_of(command: &str) -> Option<u32> {
-    let (_, rest) = command.split_once("-n ")?;
-    leading(rest).map(|(count, _)| count as u32)
-}
-
-/// Whether readers read what another process wrote, so that a node's own page cache does not answer: `-C` and `-Z`.
-pub fn is_reordered(command: &str) -> bool {
-    let flags = command.split_whitespace().skip(1).filter_map(|word| word.strip_prefix('-'));
-    flags.filter(|word| !word.starts_with('-')).any(|word| word == "C" || word == "Z" || word == "Cg")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Nanos;
 
     #[test]
     fn a_table_with_iops_and_one_without() {
