@@ -11,6 +11,7 @@ mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+mod health;
 pub mod hwloc;
 pub mod input;
 mod join;
@@ -122,7 +123,7 @@ const READERS: &[(Reader, &str)] = &[
     (cpu::read_cpuinfo, "/proc/cpuinfo"),
     (cpu::read_memory, "/proc/meminfo, free"),
     (cpu::read_numactl, "numactl -H"),
-    (nvme::read, "nvme list, list-subsys and id-ctrl"),
+    (nvme::read, "nvme list, list-subsys, id-ctrl and smart-log"),
     (smart::read, "smartctl"),
     (mounts::read, "mount, findmnt and df"),
     (lvm::read, "pvs and lvs"),
