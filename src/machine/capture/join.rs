@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::device::{device, is_number, stack, volume_name};
+use super::device::{device, is_kernel_name, is_number, stack, volume_name};
 use super::{health, mounts};
 use crate::machine::Machine;
 use crate::machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
@@ -26,6 +26,7 @@ pub(super) fn join(machine: &mut Machine) {
         let aliases = aliases(machine);
         rename(machine, &aliases);
     }
+    follow_links(machine);
     join_mounts(machine);
     take_luks_headers(machine);
     take_smart(machine);
@@ -177,6 +178,52 @@ fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
     if into.value().is_none() && from.value().is_some() {
         *into = from;
     }
+}
+
+/// Finds the devices of pools and mounts that are called by a name below `/dev/disk`: where a listing says what it leads to,
+/// and for `by-id` by model and serial number, of which udev makes such names (systemd
+/// `rules.d/60-persistent-storage.rules`). A kernel name that no other text knows is a device all the same.
+fn follow_links(machine: &mut Machine) {
+    let mut by_serial: BTreeMap<String, String> = BTreeMap::new();
+    let disks = machine.block.values().filter(|device| device.partition_of.is_none() && !is_alias(&device.name));
+    for disk in disks {
+        if let (Some(model), Some(serial)) = (disk.model.value(), disk.serial.value()) {
+            let joined: Vec<&str> = model.split_whitespace().chain([serial.as_str()]).collect();
+            by_serial.insert(joined.join("_"), disk.name.clone());
+        }
+    }
+    let find = |name: &str| {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        machine.links.get(name).cloned().or_else(|| by_id(&by_serial, name))
+    };
+    let mut zfs = std::mem::take(&mut machine.zfs);
+    let mut mounts = std::mem::take(&mut machine.mounts);
+    for device in zfs.iter_mut().flat_map(|pool| &mut pool.vdevs).flat_map(|vdev| &mut vdev.devices) {
+        if let Some(name) = find(&device.name) {
+            device.name = name;
+        }
+    }
+    for mount in mounts.iter_mut().filter(|mount| mount.devices.is_empty()) {
+        mount.devices.extend(mount.source.strip_prefix("/dev/disk/").and_then(find));
+    }
+    for pool in &zfs {
+        for used in pool.vdevs.iter().flat_map(|vdev| &vdev.devices).filter(|used| is_kernel_name(&used.name)) {
+            device(machine, &used.name);
+        }
+    }
+    (machine.zfs, machine.mounts) = (zfs, mounts);
+}
+
+/// The disk or partition of `ata-MODEL_SERIAL-part1`. The name of an NVMe drive may have its namespace behind it.
+fn by_id(by_serial: &BTreeMap<String, String>, name: &str) -> Option<String> {
+    let (_, rest) = name.split_once('-')?;
+    let (whole, part) = match rest.rsplit_once("-part") {
+        Some((whole, part)) if part.parse::<u16>().is_ok() => (whole, Some(part)),
+        _ => (rest, None),
+    };
+    let disk = by_serial.get(whole).or_else(|| by_serial.get(whole.strip_suffix("_1")?))?;
+    let joint = if disk.ends_with(|c: char| c.is_ascii_digit()) { "p" } else { "" };
+    Some(part.map_or_else(|| disk.clone(), |part| format!("{disk}{joint}{part}")))
 }
 
 /// Makes one mount of what several texts said of it.

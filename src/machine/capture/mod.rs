@@ -16,6 +16,7 @@ pub mod hwloc;
 pub mod input;
 mod join;
 mod json;
+mod links;
 pub mod lsblk;
 pub mod lspci;
 pub mod lvm;
@@ -118,6 +119,7 @@ const READERS: &[(Reader, &str)] = &[
     (md::read, "/proc/mdstat, mdadm -D and -E"),
     (dm::read, "dmsetup, cryptsetup status, luksDump and benchmark"),
     (dmidecode::read, "dmidecode"),
+    (dmidecode::read_hex, "hex dumps of /sys/firmware/dmi/tables/DMI"),
     (usb::read, "lsusb"),
     (cpu::read_lscpu, "lscpu"),
     (cpu::read_cpuinfo, "/proc/cpuinfo"),
@@ -127,7 +129,8 @@ const READERS: &[(Reader, &str)] = &[
     (smart::read, "smartctl"),
     (mounts::read, "mount, findmnt and df"),
     (lvm::read, "pvs and lvs"),
-    (zfs::read, "zpool status"),
+    (zfs::read, "zpool status, zpool list -v and zfs list"),
+    (links::read, "listings of /dev/disk and /sys/class/nvme"),
     (net::read, "ip link, ethtool, ibstat, nvidia-smi -q"),
     (lspci::read_inxi, "inxi"),
     (hwloc::read, "XML of hwloc (lstopo)"),

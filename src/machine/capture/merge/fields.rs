@@ -36,6 +36,7 @@ impl Fill for Machine {
             cipher_benchmarks,
             zfs,
             usb,
+            links,
             log,
             health,
             captured: _,
@@ -54,6 +55,7 @@ impl Fill for Machine {
         self.cipher_benchmarks.extend(cipher_benchmarks);
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
+        self.links.fill(links, than);
         self.log.extend(log);
     }
 }
