@@ -6,6 +6,7 @@
 //! why.
 
 pub mod activity;
+pub mod affinity;
 pub mod block;
 pub mod capture;
 pub mod cipher;
@@ -74,6 +75,8 @@ pub struct Machine {
     /// What names below `/dev/disk` lead to, by the last part of the name (`ata-MODEL_SERIAL`), from a capture; a live
     /// machine is asked for the one that is needed.
     pub links: BTreeMap<String, String>,
+    /// Where GPUs (`GPU0`) and RDMA devices (`mlx5_0`) are, from a capture; a live machine tells it of each function.
+    pub affinities: BTreeMap<String, affinity::Affinity>,
     /// What a captured log of the kernel tells of the past.
     pub log: Vec<LogEvent>,
     /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
@@ -102,6 +105,7 @@ impl Machine {
             captured: None,
             usb: UsbDevices::new(),
             links: BTreeMap::new(),
+            affinities: BTreeMap::new(),
             log: Vec::new(),
             cipher_benchmarks: Vec::new(),
             zfs: zfs::read(root),

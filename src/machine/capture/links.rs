@@ -17,7 +17,7 @@ const MOST: usize = 16_384;
 const LONGEST: usize = 255;
 
 /// Reads every link to a disk.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
     let body = text.body();
     if !["-> ", "disk/by-", "ID_PATH="].iter().any(|mark| body.contains(mark)) {

@@ -11,12 +11,13 @@ mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+mod gap;
 mod health;
 pub mod hwloc;
 pub mod input;
 mod join;
 mod json;
-mod links;
+pub mod links;
 pub mod lsblk;
 pub mod lspci;
 pub mod lvm;
@@ -27,13 +28,14 @@ pub mod net;
 pub mod nvme;
 mod size;
 pub mod smart;
-mod sysfs;
+pub mod sysfs;
 mod table;
 pub mod target;
 pub mod text;
 pub mod usb;
 pub mod zfs;
 
+pub use gap::{Counted, Gap, Lacks};
 pub use input::{Gathered, gather, gather_with};
 pub use text::Text;
 
@@ -52,15 +54,6 @@ pub enum Rank {
     Decoded,
     /// The registers or kernel attributes themselves (`lspci -xxx`, files of `/sys` and `/proc`).
     Raw,
-}
-
-/// What is missing in a text, and how its owner gets it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gap {
-    /// What could not be known: `the link registers of 0000:01:00.0`.
-    pub what: String,
-    /// What to run to get it: `sudo lspci -vvv`.
-    pub run: String,
 }
 
 /// What one reader found in one text.
@@ -91,7 +84,7 @@ pub struct Recognised {
 pub struct Captured {
     /// The texts that facts are from.
     pub texts: Vec<Recognised>,
-    /// What the texts could have told but do not, sorted.
+    /// What the texts could have told and none of them does, sorted.
     pub gaps: Vec<Gap>,
 }
 
@@ -131,7 +124,7 @@ const READERS: &[(Reader, &str)] = &[
     (lvm::read, "pvs and lvs"),
     (zfs::read, "zpool status, zpool list -v and zfs list"),
     (links::read, "listings of /dev/disk and /sys/class/nvme"),
-    (net::read, "ip link, ethtool, ibstat, nvidia-smi -q"),
+    (net::read, "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
     (lspci::read_inxi, "inxi"),
     (hwloc::read, "XML of hwloc (lstopo)"),
 ];

@@ -27,6 +27,7 @@ pub use sysfs::read_sysfs;
 pub use tree::read_tree;
 
 use device::Detail;
+pub(super) use functions::lacks_link;
 use functions::Functions;
 
 use super::{Part, Rank, Text};

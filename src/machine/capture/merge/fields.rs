@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::fill::{Fill, Than, fill_by_field, unite};
 use super::link;
 use crate::machine::Machine;
+use crate::machine::affinity::Affinity;
 use crate::machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
     Transport, Usb,
@@ -37,6 +38,7 @@ impl Fill for Machine {
             zfs,
             usb,
             links,
+            affinities,
             log,
             health,
             captured: _,
@@ -56,6 +58,7 @@ impl Fill for Machine {
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
         self.links.fill(links, than);
+        self.affinities.fill(affinities, than);
         self.log.extend(log);
     }
 }
@@ -233,6 +236,7 @@ impl Fill for Transport {
     }
 }
 
+fill_by_field!(Affinity fills { node, cpus } unites {} keeps {});
 fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });
 fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios }

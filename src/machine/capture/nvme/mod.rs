@@ -24,7 +24,7 @@ pub fn read(text: &Text) -> Part {
             part.kind = Some(kind);
         }
     };
-    if body.contains("/dev/nvme") && body.contains("Model") {
+    if body.contains("/dev/nvme") && body.contains("Model") || body.contains("TxPort") {
         note(list::read(machine, text), "nvme list");
     }
     if body.contains("+- nvme") {
@@ -116,6 +116,12 @@ fn namespace_in(text: &str) -> Option<String> {
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == 'n')).unwrap_or(rest.len());
     let name = format!("nvme{}", rest.get(..end)?);
     if is_namespace(&name) { Some(name) } else { Some(format!("{name}n1")).filter(|name| is_namespace(name)) }
+}
+
+/// `nvme0`.
+fn is_controller(name: &str) -> bool {
+    let number = name.strip_prefix("nvme").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `nvme0n1`, but neither a controller nor a partition.

@@ -186,3 +186,18 @@ fn the_threshold_of_an_identification_makes_a_warm_drive_hot() {
     assert_eq!(machine.health["nvme0n1"].warning.value().map(ToString::to_string).as_deref(), Some("72 °C"));
     assert!(machine.health["nvme0n1"].is_hot());
 }
+
+#[test]
+fn the_long_list_for_people_tells_where_controllers_are() {
+    // nvme-cli 2.8; the dashes are those of the file, the columns are not.
+    let machine = machine(
+        "Device           Cntlid SN                   MN                                       FR       TxPort Address        Slot   Subsystem    Namespaces\n\
+         ---------------- ------ -------------------- ---------------------------------------- -------- ------ -------------- ------ ------------ ----------------\n\
+         nvme1    1      50026B728376         KINGSTON SFYRSK1000G                     EIFK51.2 pcie   0000:0e:00.0          nvme-subsys1 nvme1n1, nvme1n2\n",
+    );
+    for name in ["nvme1n1", "nvme1n2"] {
+        let drive = &machine.block[name];
+        assert_eq!(who(drive), ["KINGSTON SFYRSK1000G", "50026B728376", "EIFK51.2"]);
+        assert!(matches!(&drive.transport, Transport::NvmePci { pci, .. } if pci.to_string() == "0000:0e:00.0"));
+    }
+}
