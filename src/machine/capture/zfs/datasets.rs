@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::status::is_name;
 use crate::machine::capture::size;
 use crate::machine::capture::Text;
-use crate::machine::capture::table::{Head, words};
 use crate::machine::mount::Mount;
 
 /// No machine mounts more; a text that lists more was made to be slow.
@@ -18,26 +17,24 @@ const COLUMNS: usize = 5;
 /// are of one pool, the first stands for all, and where not, it cannot be said which it is.
 pub(super) fn read(text: &Text) -> Vec<Mount> {
     let mut at: BTreeMap<String, Option<String>> = BTreeMap::new();
-    let mut columns: Option<(usize, Head)> = None;
+    let mut column: Option<usize> = None;
     for (_, line) in text.lines() {
-        let names = words(line);
-        if names.first().is_some_and(|word| word.text == "NAME") {
-            let place = names.iter().position(|word| word.text == "MOUNTPOINT");
-            columns = place.map(|place| (place, Head::new(&names)));
+        let cells: Vec<&str> = match is_scripted(line) {
+            true => line.split('\t').collect(),
+            // No other column has blanks in it, and mount points seldom do.
+            false => line.split_whitespace().collect(),
+        };
+        if cells.first() == Some(&"NAME") {
+            column = cells.iter().position(|name| *name == "MOUNTPOINT");
             continue;
         }
-        let cells: Vec<String> = match &columns {
-            _ if is_scripted(line) => line.split('\t').map(str::to_owned).collect(),
-            Some((_, head)) => head.cells(&names),
-            None => continue,
-        };
-        let place = columns.as_ref().map_or(COLUMNS - 1, |(place, _)| *place);
+        let Some(place) = column.or(is_scripted(line).then_some(COLUMNS - 1)) else { continue };
         let (Some(name), Some(point)) = (cells.first(), cells.get(place)) else { continue };
         let is_set = is_name(name) && !name.contains(['@', '#']) && !name.starts_with('/');
         if !is_set || !point.starts_with('/') || at.len() >= MOST_MOUNTS {
             continue;
         }
-        let known = at.entry(point.clone()).or_insert_with(|| Some(name.clone()));
+        let known = at.entry((*point).to_owned()).or_insert_with(|| Some((*name).to_owned()));
         if known.as_ref().is_some_and(|known| pool(known) != pool(name)) {
             *known = None;
         }
