@@ -29,7 +29,9 @@ impl Builder<'_> {
             state: pool.state.clone(),
         }));
         let id = HopId::new(HopKind::Raid, &pool.name);
-        let Some(node) = self.add(above, id, pool_name(pool, vdevs.len()), spec, Traffic::ONE) else { return };
+        let Some(node) = self.add(above, id, pool_name(pool, vdevs.len()), spec, Traffic::ONE) else {
+            return;
+        };
         self.set_spread(node, Spread::Together);
         let share = Traffic::both(1.0 / vdevs.len().max(1) as f64);
         for (index, vdev) in vdevs.into_iter().enumerate() {
@@ -71,7 +73,7 @@ impl Builder<'_> {
             members: there.clone(),
             state: pool.state.clone().map(|_| vdev.state.clone()),
         }));
-        let id = HopId::new(HopKind::Raid, &format!("{}/{name}", pool.name));
+        let id = HopId::new(HopKind::Raid, format!("{}/{name}", pool.name));
         let noun = if there.len() == 1 { "device" } else { "devices" };
         let called = format!("ZFS {name} of {}, {} {noun}", pool.name, there.len());
         let Some(node) = self.add(above, id, called, spec, share) else { return };
@@ -102,8 +104,9 @@ pub(super) fn unmounted(machine: &Machine) -> Vec<Target> {
     if machine.captured.is_none() {
         return Vec::new();
     }
-    let is_mounted =
-        |name: &str| machine.mounts.iter().any(|mount| mount.fstype == "zfs" && pool_of(&mount.source) == name);
+    let is_mounted = |name: &str| {
+        machine.mounts.iter().any(|mount| mount.fstype == "zfs" && pool_of(&mount.source) == name)
+    };
     let has_devices = |pool: &&ZfsPool| {
         let mut devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
         devices.any(|device| machine.block.contains_key(&device.name))
@@ -167,7 +170,8 @@ mod tests {
     use crate::path::build;
 
     fn vdev(name: &str, role: &str, devices: &[(&str, &str)]) -> ZfsVdev {
-        let device = |(name, state): &(&str, &str)| ZfsDevice { name: (*name).to_owned(), state: (*state).to_owned() };
+        let device =
+            |(name, state): &(&str, &str)| ZfsDevice { name: (*name).to_owned(), state: (*state).to_owned() };
         ZfsVdev {
             name: name.to_owned(),
             role: role.to_owned(),
@@ -187,7 +191,8 @@ mod tests {
             source: "tank/home".to_owned(),
             ..Mount::default()
         };
-        let block = |name: &String| (name.clone(), BlockDevice { name: name.clone(), ..BlockDevice::default() });
+        let block =
+            |name: &String| (name.clone(), BlockDevice { name: name.clone(), ..BlockDevice::default() });
         Machine {
             zfs: vec![pool],
             mounts: vec![mount],
@@ -199,11 +204,18 @@ mod tests {
     /// What crosses each device for a byte of the application.
     fn shares(vdevs: Vec<ZfsVdev>) -> Vec<(String, f64, f64)> {
         let machine = machine(vdevs);
-        let path = build::path(&machine, &Target::Mount { index: 0, path: String::new() }).expect("is mounted");
+        let path =
+            build::path(&machine, &Target::Mount { index: 0, path: String::new() }).expect("is mounted");
         let disks = path.hops.iter().filter(|hop| hop.kind() == HopKind::Device);
         let round = |part: f64| (part * 1000.0).round() / 1000.0;
         disks
-            .map(|hop| (hop.block_name().unwrap_or_default().to_owned(), round(hop.traffic.read), round(hop.traffic.write)))
+            .map(|hop| {
+                (
+                    hop.block_name().unwrap_or_default().to_owned(),
+                    round(hop.traffic.read),
+                    round(hop.traffic.write),
+                )
+            })
             .collect()
     }
 
@@ -219,10 +231,7 @@ mod tests {
             vdev("mirror-1", "data", &[("sdc", on), ("sdd", "FAULTED")]),
             vdev("nvme0n1", "logs", &[("nvme0n1", on)]),
         ];
-        assert_eq!(
-            shares(pool),
-            [share("sda", 0.25, 0.5), share("sdb", 0.25, 0.5), share("sdc", 0.5, 0.5)]
-        );
+        assert_eq!(shares(pool), [share("sda", 0.25, 0.5), share("sdb", 0.25, 0.5), share("sdc", 0.5, 0.5)]);
     }
 
     #[test]

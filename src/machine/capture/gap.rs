@@ -73,7 +73,12 @@ impl Gap {
     pub(super) fn left(self, machine: &Machine, is_past: impl Fn(&Source) -> bool) -> Option<Self> {
         let function = |address: &PciAddress| machine.pci.get(address);
         let lacking = |counted: &Counted, lacks: fn(&PciDevice) -> bool| Counted {
-            functions: counted.functions.iter().filter(|at| function(at).is_none_or(lacks)).copied().collect(),
+            functions: counted
+                .functions
+                .iter()
+                .filter(|at| function(at).is_none_or(lacks))
+                .copied()
+                .collect(),
             of: counted.of,
         };
         let is_closed = match &self.lacks {

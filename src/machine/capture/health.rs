@@ -59,9 +59,9 @@ impl Log {
             "warning temperature time" | "warning temp time" | "warning comp temperature time" => {
                 put(&mut log.warning_time, time(MINUTE))
             }
-            "critical composite temperature time" | "critical comp time" | "critical comp temperature time" => {
-                put(&mut log.critical_time, time(MINUTE))
-            }
+            "critical composite temperature time"
+            | "critical comp time"
+            | "critical comp temperature time" => put(&mut log.critical_time, time(MINUTE)),
             _ => match (throttling(&key), key.strip_prefix("temperature sensor ")) {
                 (Some((state, of)), _) => {
                     let [light, heavy] = &mut log.throttling;
@@ -119,7 +119,9 @@ enum Counter {
 /// `thermal management t1 trans count`, `thm temp1 trans count`, `thermal temp 1 transition count`: the state, and which
 /// of its counters.
 fn throttling(key: &str) -> Option<(u8, Counter)> {
-    let rest = ["thermal management t", "thm temp", "thermal temp "].iter().find_map(|start| key.strip_prefix(start))?;
+    let rest = ["thermal management t", "thm temp", "thermal temp "]
+        .iter()
+        .find_map(|start| key.strip_prefix(start))?;
     let (state, counter) = rest.split_once(' ')?;
     let counter = match counter {
         "trans count" | "transition count" => Counter::Transitions,
@@ -216,7 +218,16 @@ mod tests {
     #[test]
     fn temperatures_of_every_version_are_the_same() {
         // nvme-cli 1.9, 1.16, 2.0, 2.5 with a locale of Fahrenheit; smartctl; JSON.
-        for text in ["33 C", "33°C (306 Kelvin)", "33 °C (306 K)", "91 °F (306 K)", "33 Celsius", "306", "306 K", "33 Â°C"] {
+        for text in [
+            "33 C",
+            "33°C (306 Kelvin)",
+            "33 °C (306 K)",
+            "91 °F (306 K)",
+            "33 Celsius",
+            "306",
+            "306 K",
+            "33 Â°C",
+        ] {
             let found = temperature(text).map(|found| found.get().round());
             assert_eq!(found, Some(33.0), "{text}");
         }

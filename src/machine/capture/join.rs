@@ -189,7 +189,8 @@ fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
 /// `rules.d/60-persistent-storage.rules`). A kernel name that no other text knows is a device all the same.
 fn follow_links(machine: &mut Machine) {
     let mut by_serial: BTreeMap<String, String> = BTreeMap::new();
-    let disks = machine.block.values().filter(|device| device.partition_of.is_none() && !is_alias(&device.name));
+    let disks =
+        machine.block.values().filter(|device| device.partition_of.is_none() && !is_alias(&device.name));
     for disk in disks {
         if let (Some(model), Some(serial)) = (disk.model.value(), disk.serial.value()) {
             let joined: Vec<&str> = model.split_whitespace().chain([serial.as_str()]).collect();
@@ -211,7 +212,8 @@ fn follow_links(machine: &mut Machine) {
         mount.devices.extend(mount.source.strip_prefix("/dev/disk/").and_then(find));
     }
     for pool in &zfs {
-        for used in pool.vdevs.iter().flat_map(|vdev| &vdev.devices).filter(|used| is_kernel_name(&used.name)) {
+        for used in pool.vdevs.iter().flat_map(|vdev| &vdev.devices).filter(|used| is_kernel_name(&used.name))
+        {
             device(machine, &used.name);
         }
     }
@@ -409,10 +411,12 @@ fn take_affinities(machine: &mut Machine) {
         })
         .map(|device| device.address)
         .collect();
-    let is_gpu = |name: &&String| name.strip_prefix("GPU").is_some_and(|number| number.parse::<usize>().is_ok());
+    let is_gpu =
+        |name: &&String| name.strip_prefix("GPU").is_some_and(|number| number.parse::<usize>().is_ok());
     let are_all = machine.affinities.keys().filter(is_gpu).count() == gpus.len();
     for (name, affinity) in &machine.affinities {
-        let number = name.strip_prefix("GPU").and_then(|number| number.parse::<usize>().ok()).filter(|_| are_all);
+        let number =
+            name.strip_prefix("GPU").and_then(|number| number.parse::<usize>().ok()).filter(|_| are_all);
         let of_nic = machine.nics.get(name).and_then(|nic| nic.pci);
         let address = number.and_then(|number| gpus.get(number).copied()).or(of_nic);
         if let Some(device) = address.and_then(|address| machine.pci.get_mut(&address)) {

@@ -52,7 +52,8 @@ pub fn read(text: &Text) -> Part {
 fn arrow(line: &str) -> Option<(&str, &str)> {
     let (before, target) = line.split_once(" -> ")?;
     let target = target.trim();
-    let is_disk = target.starts_with("../../") && target.matches('/').count() == 2 || target.starts_with("/dev/");
+    let is_disk =
+        target.starts_with("../../") && target.matches('/').count() == 2 || target.starts_with("/dev/");
     let name = before.split_whitespace().next_back()?;
     is_disk.then(|| (last(name), last(target)))
 }
@@ -160,12 +161,17 @@ lrwxrwxrwx 1 root root 13 Nov  1 10:00 platform-a40000000.pcie-pci-0002:21:00.0-
     fn a_path_tells_the_function_that_a_disk_hangs_on() {
         let machine = machine(BY_PATH);
         let carrier = |name: &str| machine.block[name].transport.clone();
-        let nvme = |controller: &str, pci: &str| Transport::NvmePci { controller: controller.to_owned(), pci: address(pci) };
+        let nvme = |controller: &str, pci: &str| Transport::NvmePci {
+            controller: controller.to_owned(),
+            pci: address(pci),
+        };
         assert_eq!(carrier("nvme0n1"), nvme("nvme0", "0000:02:00.0"));
         assert_eq!(carrier("nvme1n1"), nvme("nvme1", "10000:e1:00.0"));
         assert_eq!(carrier("nvme2n1"), nvme("nvme2", "0002:21:00.0"));
         assert!(matches!(carrier("sda"), Transport::Sata(sata) if sata.pci == Some(address("0000:00:1f.2"))));
-        assert!(matches!(carrier("sdb"), Transport::Sas(sas) if sas.expander.as_deref() == Some("expander 0x500304801f715f3f")));
+        assert!(
+            matches!(carrier("sdb"), Transport::Sas(sas) if sas.expander.as_deref() == Some("expander 0x500304801f715f3f"))
+        );
         assert!(matches!(carrier("sdc"), Transport::Other { name, pci: Some(_) } if name == "scsi"));
         assert!(matches!(carrier("sdd"), Transport::Usb(usb) if usb.pci == Some(address("0000:00:14.0"))));
         assert_eq!(machine.block["nvme0n1p1"].partition_of.as_deref(), Some("nvme0n1"));
@@ -181,7 +187,10 @@ lrwxrwxrwx 1 root root 13 Nov  1 10:00 platform-a40000000.pcie-pci-0002:21:00.0-
         ] {
             let machine = machine(text);
             let carrier = machine.block.get("nvme0n1").map(|disk| &disk.transport);
-            assert!(matches!(carrier, Some(Transport::NvmePci { pci, .. }) if *pci == address("65:00.0")), "{text}");
+            assert!(
+                matches!(carrier, Some(Transport::NvmePci { pci, .. }) if *pci == address("65:00.0")),
+                "{text}"
+            );
         }
     }
 
@@ -193,7 +202,8 @@ lrwxrwxrwx 1 root root 13 Nov  1 10:00 platform-a40000000.pcie-pci-0002:21:00.0-
              lrwxrwxrwx 1 root root 10 Nov 1 10:00 python -> python3\n\
              lrwxrwxrwx 1 root root 10 Nov 1 10:00 passwd -> ../../etc/passwd\n",
         );
-        let links: Vec<(&str, &str)> = machine.links.iter().map(|(name, disk)| (name.as_str(), disk.as_str())).collect();
+        let links: Vec<(&str, &str)> =
+            machine.links.iter().map(|(name, disk)| (name.as_str(), disk.as_str())).collect();
         assert_eq!(links, [("ata-ST1000DM003_S1DA", "sda"), ("wwn-0x5000c50064", "sda1")]);
         assert_eq!(machine.block["sda"].transport, Transport::None);
     }

@@ -58,7 +58,8 @@ impl Merger {
         resolve::only_nvme(&mut machine);
         super::join::join(&mut machine);
         let mut captured = Captured { texts: self.texts, gaps: Vec::new() };
-        let left = self.gaps.into_iter().filter_map(|gap| gap.left(&machine, |source| captured.is_past(source)));
+        let left =
+            self.gaps.into_iter().filter_map(|gap| gap.left(&machine, |source| captured.is_past(source)));
         // Two texts may lack the same.
         let left: BTreeSet<Gap> = left.collect();
         captured.gaps = left.into_iter().collect();

@@ -147,7 +147,9 @@ fn home(name: &str, target: &str) -> Option<String> {
     let (above, _) = target.rsplit_once('/')?;
     let kind = above.rsplit('/').next()?;
     let up = target.matches("../").count();
-    let is_controller = kind.strip_prefix("nvme").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+    let is_controller = kind
+        .strip_prefix("nvme")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
     let directory = match kind {
         _ if up == 1 => "/sys/block",
         "block" => "/sys/class/block",

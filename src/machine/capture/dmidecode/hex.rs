@@ -92,7 +92,10 @@ fn hex(word: &str) -> Option<Vec<u8>> {
     if !matches!(word.len(), 2 | 4) || !word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    word.as_bytes().chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+    word.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
 }
 
 /// Puts the structures of `dmidecode -u` back into a table: `Header and Data:` and the bytes of the structure, `Strings:`
@@ -114,7 +117,8 @@ fn undecoded(text: &Text) -> Part {
             }
             "Strings:" => section = Section::Strings,
             _ => {
-                let bytes: Option<Vec<u8>> = line.split_whitespace().map(hex).collect::<Option<Vec<_>>>().map(|words| words.concat());
+                let bytes: Option<Vec<u8>> =
+                    line.split_whitespace().map(hex).collect::<Option<Vec<_>>>().map(|words| words.concat());
                 let is_dumped = section != Section::None && !line.is_empty() && table.len() < LARGEST;
                 table.extend(bytes.filter(|_| is_dumped).unwrap_or_default());
             }

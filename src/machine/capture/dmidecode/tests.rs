@@ -216,9 +216,12 @@ const TABLE: &[u8] = b"\x02\x08\x01\x00\x01\x02\0\0ASRock\0X570D4U\0\0\
 
 #[test]
 fn a_table_in_hexadecimal_is_the_table() {
-    let row = |offset: usize, row: &[u8]| (offset * 16, row.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>());
+    let row = |offset: usize, row: &[u8]| {
+        (offset * 16, row.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>())
+    };
     let rows = || TABLE.chunks(16).enumerate().map(|(at, bytes)| row(at, bytes));
-    let canonical: String = rows().map(|(at, row)| format!("{at:08x}  {}  |.X570D4U........|\n", row.join(" "))).collect();
+    let canonical: String =
+        rows().map(|(at, row)| format!("{at:08x}  {}  |.X570D4U........|\n", row.join(" "))).collect();
     let xxd: String = rows()
         .map(|(at, row)| {
             let words: Vec<String> = row.chunks(2).map(<[String]>::concat).collect();
@@ -245,8 +248,10 @@ fn a_table_in_hexadecimal_is_the_table() {
 
 #[test]
 fn other_dumps_are_no_table() {
-    let lspci = "01:00.0 Non-Volatile memory controller: x\n00: 4d 14 08 a8 06 04 10 00 00 02 08 01 10 00 00 00\n";
-    let code = "00000000  7f 45 4c 46 02 01 01 00  00 00 00 00 00 00 00 00  |.ELF............|\n*\n00000040  00\n";
+    let lspci =
+        "01:00.0 Non-Volatile memory controller: x\n00: 4d 14 08 a8 06 04 10 00 00 02 08 01 10 00 00 00\n";
+    let code =
+        "00000000  7f 45 4c 46 02 01 01 00  00 00 00 00 00 00 00 00  |.ELF............|\n*\n00000040  00\n";
     for text in [lspci, code, "*\n*\n", "00000000\n00000000 \nffffffff ff\n"] {
         assert_eq!(read_hex(&Text::new("x", text.as_bytes())).kind, None, "{text}");
     }

@@ -27,8 +27,8 @@ pub use sysfs::read_sysfs;
 pub use tree::read_tree;
 
 use device::Detail;
-pub(super) use functions::lacks_link;
 use functions::Functions;
+pub(super) use functions::lacks_link;
 
 use super::{Part, Rank, Text};
 use crate::machine::Machine;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::machine::capture::Lacks;
 use crate::machine::block::{BlockDevice, BlockKind, MdArray};
+use crate::machine::capture::Lacks;
 use crate::machine::fact::Fact;
 use crate::machine::pci::{Buses, PciAddress, PciDevice, PciId};
 use crate::units::{GtPerSec, Lanes};

@@ -107,7 +107,10 @@ fn a_topology_tells_nodes_of_gpus_and_of_cards_near_them() {
     for text in [TOPOLOGY.to_owned(), TOPOLOGY.replace('\t', "    ")] {
         let machine = machine(&text);
         let node = |name: &str| machine.affinities[name].node.get();
-        assert_eq!((node("GPU0"), node("GPU1"), node("mlx5_0"), node("mlx5_1")), (Some(0), Some(1), Some(0), Some(1)));
+        assert_eq!(
+            (node("GPU0"), node("GPU1"), node("mlx5_0"), node("mlx5_1")),
+            (Some(0), Some(1), Some(0), Some(1))
+        );
         assert_eq!(machine.affinities["GPU1"].cpus.value().map(Vec::len), Some(28));
     }
     // Driver 470: RDMA devices are columns by name, and there is no legend of them.

@@ -26,7 +26,9 @@ pub(super) fn read(affinities: &mut BTreeMap<String, Affinity>, text: &Text) -> 
     for (number, line) in text.lines() {
         if let Some(head) = Matrix::head(line) {
             matrix = Some(head);
-        } else if let Some((name, card)) = line.trim().split_once(": ").filter(|(name, _)| is_numbered(name, "NIC")) {
+        } else if let Some((name, card)) =
+            line.trim().split_once(": ").filter(|(name, _)| is_numbered(name, "NIC"))
+        {
             legend.insert(name, card.trim());
         } else if let Some(row) = matrix.as_mut().and_then(|matrix| matrix.row(line)) {
             let source = text.source(number);
@@ -97,5 +99,6 @@ impl<'t> Matrix<'t> {
 }
 
 fn is_numbered(name: &str, kind: &str) -> bool {
-    name.strip_prefix(kind).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    name.strip_prefix(kind)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -47,7 +47,10 @@ impl<'t> Controller<'t> {
     fn parse(line: &'t str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words.first().filter(|name| super::is_controller(name))?;
-        let at = words.iter().position(|word| ["pcie", "tcp", "rdma", "fc"].contains(word)).filter(|at| *at >= 4)?;
+        let at = words
+            .iter()
+            .position(|word| ["pcie", "tcp", "rdma", "fc"].contains(word))
+            .filter(|at| *at >= 4)?;
         Some(Self {
             name,
             model: words.get(3..at - 1)?.join(" "),

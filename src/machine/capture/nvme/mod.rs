@@ -112,7 +112,8 @@ fn paths(machine: &mut Machine, namespace: &str, path: &str) {
 /// The first namespace of the controller that a command or file name holds: `/dev/nvme0`, `.dev.nvme0n1`, `/dev/ng0n1`
 /// (the character device of a namespace).
 fn namespace_in(text: &str) -> Option<String> {
-    let rest = text.split_once("nvme").or_else(|| text.split_once("/ng")).or_else(|| text.split_once(":ng"))?.1;
+    let rest =
+        text.split_once("nvme").or_else(|| text.split_once("/ng")).or_else(|| text.split_once(":ng"))?.1;
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == 'n')).unwrap_or(rest.len());
     let name = format!("nvme{}", rest.get(..end)?);
     if is_namespace(&name) { Some(name) } else { Some(format!("{name}n1")).filter(|name| is_namespace(name)) }

@@ -41,7 +41,9 @@ pub(super) fn read_json(machine: &mut Machine, text: &Text) -> bool {
     let mut commands: Vec<(usize, String)> = Vec::new();
     commands.extend(text.name().rsplit_once(NAME).and_then(|(_, rest)| Some((0, namespace_in(rest)?))));
     for (number, line) in text.lines().filter(|(_, line)| line.contains(NAME)) {
-        let device = line.rsplit_once(NAME).and_then(|(before, after)| namespace_in(after).or_else(|| namespace_in(before)));
+        let device = line
+            .rsplit_once(NAME)
+            .and_then(|(before, after)| namespace_in(after).or_else(|| namespace_in(before)));
         commands.extend(device.map(|name| (number, name)));
     }
     let mut found = false;
@@ -52,7 +54,8 @@ pub(super) fn read_json(machine: &mut Machine, text: &Text) -> bool {
         }
         // A command names the first document below it.
         let before = commands.iter().rposition(|(at, _)| *at <= line);
-        let name = before.map_or_else(|| format!("{UNNAMED}{}", text.source(line)), |at| commands.remove(at).1);
+        let name =
+            before.map_or_else(|| format!("{UNNAMED}{}", text.source(line)), |at| commands.remove(at).1);
         take(machine, &name, log, &text.source(line));
         found = true;
     }

@@ -152,7 +152,10 @@ fn a_health_log_of_text_tells_all_that_rules_ask() {
     assert_eq!(log.read, Bytes::new(65_221_490_176_000));
     assert_eq!(log.written, Bytes::new(95_387_111_424_000));
     assert_eq!(log.warning_time.as_secs_f64(), 420.0);
-    assert_eq!(log.throttling.map(|state| (state.transitions, state.time.as_secs_f64())), [(3, 42.0), (1, 5.0)]);
+    assert_eq!(
+        log.throttling.map(|state| (state.transitions, state.time.as_secs_f64())),
+        [(3, 42.0), (1, 5.0)]
+    );
     assert_eq!(log.sensors.len(), 1, "0 K is no sensor");
     assert_eq!(machine.health["nvme1n1"].temperature.source().as_str(), "nvme.txt:2");
 }
@@ -162,7 +165,9 @@ fn a_health_log_of_json_is_that_of_the_command_above_it_or_of_the_only_drive() {
     let json = r#"{"critical_warning" : {"value" : 0, "temp_threshold" : 0}, "temperature" : 301, "avail_spare" : 100,
         "spare_thresh" : "5", "percent_used" : 15, "data_units_read" : "499296134", "warning_temp_time" : 0,
         "temperature_sensor_1" : 306, "thm_temp1_trans_count" : 2, "thm_temp1_total_time" : 9}"#;
-    let named = machine(&format!("# nvme smart-log -o json /dev/nvme0n1\n{json}\n# nvme smart-log /dev/nvme1 -o json\n{json}\n"));
+    let named = machine(&format!(
+        "# nvme smart-log -o json /dev/nvme0n1\n{json}\n# nvme smart-log /dev/nvme1 -o json\n{json}\n"
+    ));
     for drive in ["nvme0n1", "nvme1n1"] {
         let log = health(&named, drive);
         assert_eq!(log.temperature.map(|now| now.to_string()).as_deref(), Some("28 °C"));
@@ -198,6 +203,8 @@ fn the_long_list_for_people_tells_where_controllers_are() {
     for name in ["nvme1n1", "nvme1n2"] {
         let drive = &machine.block[name];
         assert_eq!(who(drive), ["KINGSTON SFYRSK1000G", "50026B728376", "EIFK51.2"]);
-        assert!(matches!(&drive.transport, Transport::NvmePci { pci, .. } if pci.to_string() == "0000:0e:00.0"));
+        assert!(
+            matches!(&drive.transport, Transport::NvmePci { pci, .. } if pci.to_string() == "0000:0e:00.0")
+        );
     }
 }

@@ -26,7 +26,9 @@ pub(super) fn read(text: &Text) -> Vec<Drive> {
             (open, drives.last_mut(), line.split_once(':'))
         {
             take(drive, key.trim(), value.trim());
-        } else if let (false, Some(drive), Some((key, value))) = (open, drives.last_mut(), line.split_once(':')) {
+        } else if let (false, Some(drive), Some((key, value))) =
+            (open, drives.last_mut(), line.split_once(':'))
+        {
             drive.log.set(key, value);
         } else if let (false, Some(drive), Some(raw)) = (open, drives.last_mut(), attribute(line)) {
             drive.temperature = raw;

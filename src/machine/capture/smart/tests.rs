@@ -155,8 +155,13 @@ fn a_health_log_of_smartctl_goes_with_its_drive() {
 
 #[test]
 fn the_temperature_of_a_sata_drive_is_that_of_attribute_194() {
-    let text = format!("{SATA}194 Temperature_Celsius     0x0022   114   099   000    Old_age   Always       -       36 (Min/Max 18/51)\n");
+    let text = format!(
+        "{SATA}194 Temperature_Celsius     0x0022   114   099   000    Old_age   Always       -       36 (Min/Max 18/51)\n"
+    );
     let mut machine = machine(&text);
     join::join(&mut machine);
-    assert_eq!(machine.health["unnamed-1"].temperature.value().map(ToString::to_string).as_deref(), Some("36 °C"));
+    assert_eq!(
+        machine.health["unnamed-1"].temperature.value().map(ToString::to_string).as_deref(),
+        Some("36 °C")
+    );
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::status::is_name;
-use crate::machine::capture::size;
 use crate::machine::capture::Text;
+use crate::machine::capture::size;
 use crate::machine::mount::Mount;
 
 /// No machine mounts more; a text that lists more was made to be slow.
@@ -41,7 +41,13 @@ pub(super) fn read(text: &Text) -> Vec<Mount> {
     }
     at.into_iter()
         .filter_map(|(point, source)| {
-            Some(Mount { point, source: source?, fstype: "zfs".to_owned(), root: "/".to_owned(), ..Mount::default() })
+            Some(Mount {
+                point,
+                source: source?,
+                fstype: "zfs".to_owned(),
+                root: "/".to_owned(),
+                ..Mount::default()
+            })
         })
         .collect()
 }
@@ -50,7 +56,7 @@ pub(super) fn read(text: &Text) -> Vec<Mount> {
 fn is_scripted(line: &str) -> bool {
     let cells: Vec<&str> = line.split('\t').collect();
     let is_size = |cell: &&str| *cell == "-" || size::binary(cell).is_some();
-    cells.len() == COLUMNS && cells.get(1..COLUMNS - 1).is_some_and(|sizes| sizes.iter().all(|cell| is_size(&cell)))
+    cells.len() == COLUMNS && cells.get(1..COLUMNS - 1).is_some_and(|sizes| sizes.iter().all(is_size))
 }
 
 fn pool(set: &str) -> &str {

@@ -65,7 +65,9 @@ impl Open {
         }
         let Some(state) = state.filter(|_| pools.len() <= MOST) else { return false };
         if depth == 0 && !is_tabbed {
-            if !is_name(name) || rest.first().is_none_or(|size| !size.starts_with(|c: char| c.is_ascii_digit() || c == '-')) {
+            if !is_name(name)
+                || rest.first().is_none_or(|size| !size.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+            {
                 return false;
             }
             self.role = DATA.to_owned();
@@ -75,7 +77,13 @@ impl Open {
             return true;
         }
         let Some(pool) = pools.last_mut().filter(|_| self.in_pool) else { return false };
-        self.device(pool, name, state, is_tabbed.then_some(rest.get(1).is_some_and(|allocated| *allocated != "-")), depth);
+        self.device(
+            pool,
+            name,
+            state,
+            is_tabbed.then_some(rest.get(1).is_some_and(|allocated| *allocated != "-")),
+            depth,
+        );
         true
     }
 

@@ -131,8 +131,10 @@ fn a_list_tells_the_same_as_a_status() {
 #[test]
 fn a_list_for_scripts_has_no_indent() {
     // zpool list -vHP: one tab before anything below a pool; headings without any.
-    let row = |name: &str, space: &str, state: &str| format!("{name}\t100\t{space}\t50\t-\t-\t0\t50\t-\t{state}");
-    let heading = format!("{:<10}      -      -      -        -         -      -      -      -         -", "logs");
+    let row =
+        |name: &str, space: &str, state: &str| format!("{name}\t100\t{space}\t50\t-\t-\t0\t50\t-\t{state}");
+    let heading =
+        format!("{:<10}      -      -      -        -         -      -      -      -         -", "logs");
     let lines = [
         row("tank", "50", "ONLINE") + "\t-",
         row("\traidz1-0", "50", "ONLINE"),
@@ -147,7 +149,10 @@ fn a_list_for_scripts_has_no_indent() {
     ];
     let pools = pools(&lines.join("\n"));
     let [tank, fast] = pools.as_slice() else { panic!("{pools:?}") };
-    assert_eq!(shown(tank), ["data raidz1-0 sda1,/dev/disk/by-id/ata-X-part1,sdc1", "logs /dev/nvme0n1p1 nvme0n1p1"]);
+    assert_eq!(
+        shown(tank),
+        ["data raidz1-0 sda1,/dev/disk/by-id/ata-X-part1,sdc1", "logs /dev/nvme0n1p1 nvme0n1p1"]
+    );
     assert_eq!(shown(fast), ["data /dev/nvme1n1 nvme1n1", "data /dev/nvme2n1 nvme2n1"]);
     assert_eq!(fast.state.value().map(String::as_str), Some("DEGRADED"));
 }
@@ -156,7 +161,10 @@ fn a_list_for_scripts_has_no_indent() {
 fn file_systems_tell_where_they_are_mounted() {
     let mounts = |text: &str| {
         let mounts = read(&Text::new("zfs.txt", text.as_bytes())).machine.mounts;
-        mounts.into_iter().map(|mount| format!("{} {} {}", mount.source, mount.fstype, mount.point)).collect::<Vec<_>>()
+        mounts
+            .into_iter()
+            .map(|mount| format!("{} {} {}", mount.source, mount.fstype, mount.point))
+            .collect::<Vec<_>>()
     };
     let wanted = ["zfsdata zfs /mnt/zfsdata", "zfsdata/immich zfs /mnt/zfsdata/immich"];
     assert_eq!(
@@ -168,7 +176,9 @@ fn file_systems_tell_where_they_are_mounted() {
         wanted
     );
     assert_eq!(
-        mounts("zfsdata\t516K\t899G\t96K\t/mnt/zfsdata\nzfsdata/immich\t96K\t899G\t96K\t/mnt/zfsdata/immich\n"),
+        mounts(
+            "zfsdata\t516K\t899G\t96K\t/mnt/zfsdata\nzfsdata/immich\t96K\t899G\t96K\t/mnt/zfsdata/immich\n"
+        ),
         wanted
     );
     // Two boot environments of one pool; two pools of which either may be mounted.
