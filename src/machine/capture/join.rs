@@ -3,9 +3,12 @@
 //! `lsblk` knows `dm-1`, `dmsetup table` calls it `vg-home`, `df` says `/dev/vg/home`, and a table names what is below
 //! by number. When all parts are put together, the kernel's name takes the place of every other.
 
+mod affinity;
+mod links;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::device::{device, is_kernel_name, is_number, stack, volume_name};
+use super::device::{device, is_number, stack, volume_name};
 use super::{health, mounts};
 use crate::machine::Machine;
 use crate::machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
@@ -18,9 +21,6 @@ use crate::machine::pci::PciAddress;
 /// Assignment Specification, section 1.2).
 const NVME_CLASS: u32 = 0x0108;
 const SATA_CLASS: u32 = 0x0106;
-/// The class of display controllers, and the vendor NVIDIA (same, and the PCI-SIG's list of members).
-const DISPLAY_CLASS: u32 = 0x03;
-const NVIDIA: u16 = 0x10de;
 
 /// Joins what was told of one device under several names, and what only several texts together tell.
 pub(super) fn join(machine: &mut Machine) {
@@ -29,14 +29,14 @@ pub(super) fn join(machine: &mut Machine) {
         let aliases = aliases(machine);
         rename(machine, &aliases);
     }
-    follow_links(machine);
+    links::follow(machine);
     join_mounts(machine);
     take_luks_headers(machine);
     take_smart(machine);
     take_health(machine);
     take_groups(machine);
     place_disks(machine);
-    take_affinities(machine);
+    affinity::take(machine);
     inherit(machine);
     rate_ciphers(machine);
 }
@@ -182,54 +182,6 @@ fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
     if into.value().is_none() && from.value().is_some() {
         *into = from;
     }
-}
-
-/// Finds the devices of pools and mounts that are called by a name below `/dev/disk`: where a listing says what it leads to,
-/// and for `by-id` by model and serial number, of which udev makes such names (systemd
-/// `rules.d/60-persistent-storage.rules`). A kernel name that no other text knows is a device all the same.
-fn follow_links(machine: &mut Machine) {
-    let mut by_serial: BTreeMap<String, String> = BTreeMap::new();
-    let disks =
-        machine.block.values().filter(|device| device.partition_of.is_none() && !is_alias(&device.name));
-    for disk in disks {
-        if let (Some(model), Some(serial)) = (disk.model.value(), disk.serial.value()) {
-            let joined: Vec<&str> = model.split_whitespace().chain([serial.as_str()]).collect();
-            by_serial.insert(joined.join("_"), disk.name.clone());
-        }
-    }
-    let find = |name: &str| {
-        let name = name.rsplit('/').next().unwrap_or(name);
-        machine.links.get(name).cloned().or_else(|| by_id(&by_serial, name))
-    };
-    let mut zfs = std::mem::take(&mut machine.zfs);
-    let mut mounts = std::mem::take(&mut machine.mounts);
-    for device in zfs.iter_mut().flat_map(|pool| &mut pool.vdevs).flat_map(|vdev| &mut vdev.devices) {
-        if let Some(name) = find(&device.name) {
-            device.name = name;
-        }
-    }
-    for mount in mounts.iter_mut().filter(|mount| mount.devices.is_empty()) {
-        mount.devices.extend(mount.source.strip_prefix("/dev/disk/").and_then(find));
-    }
-    for pool in &zfs {
-        for used in pool.vdevs.iter().flat_map(|vdev| &vdev.devices).filter(|used| is_kernel_name(&used.name))
-        {
-            device(machine, &used.name);
-        }
-    }
-    (machine.zfs, machine.mounts) = (zfs, mounts);
-}
-
-/// The disk or partition of `ata-MODEL_SERIAL-part1`. The name of an NVMe drive may have its namespace behind it.
-fn by_id(by_serial: &BTreeMap<String, String>, name: &str) -> Option<String> {
-    let (_, rest) = name.split_once('-')?;
-    let (whole, part) = match rest.rsplit_once("-part") {
-        Some((whole, part)) if part.parse::<u16>().is_ok() => (whole, Some(part)),
-        _ => (rest, None),
-    };
-    let disk = by_serial.get(whole).or_else(|| by_serial.get(whole.strip_suffix("_1")?))?;
-    let joint = if disk.ends_with(|c: char| c.is_ascii_digit()) { "p" } else { "" };
-    Some(part.map_or_else(|| disk.clone(), |part| format!("{disk}{joint}{part}")))
 }
 
 /// Makes one mount of what several texts said of it.
@@ -396,34 +348,6 @@ fn nvme_controller(device: &BlockDevice) -> Option<String> {
     let (controller, _) = device.name.rsplit_once('n')?;
     (is_nvme && device.partition_of.is_none() && controller.starts_with("nvme"))
         .then(|| controller.to_owned())
-}
-
-/// Gives GPUs and network cards the NUMA node that `nvidia-smi topo` names. It numbers GPUs in the order of their addresses
-/// (nvidia-smi(1), `-i`: natural enumeration follows the PCI bus), so that it is known which is which when all are there.
-fn take_affinities(machine: &mut Machine) {
-    let gpus: Vec<PciAddress> = machine
-        .pci
-        .values()
-        .filter(|device| device.id.value().is_none_or(|id| id.vendor == NVIDIA))
-        .filter(|device| {
-            let is_display = device.class.value().is_some_and(|class| class >> 16 == DISPLAY_CLASS);
-            is_display || device.driver.value().is_some_and(|driver| driver == "nvidia")
-        })
-        .map(|device| device.address)
-        .collect();
-    let is_gpu =
-        |name: &&String| name.strip_prefix("GPU").is_some_and(|number| number.parse::<usize>().is_ok());
-    let are_all = machine.affinities.keys().filter(is_gpu).count() == gpus.len();
-    for (name, affinity) in &machine.affinities {
-        let number =
-            name.strip_prefix("GPU").and_then(|number| number.parse::<usize>().ok()).filter(|_| are_all);
-        let of_nic = machine.nics.get(name).and_then(|nic| nic.pci);
-        let address = number.and_then(|number| gpus.get(number).copied()).or(of_nic);
-        if let Some(device) = address.and_then(|address| machine.pci.get_mut(&address)) {
-            fill(&mut device.numa_node, affinity.node.clone());
-            fill(&mut device.local_cpus, affinity.cpus.clone());
-        }
-    }
 }
 
 /// A partition is carried as its disk is.
