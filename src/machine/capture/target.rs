@@ -60,7 +60,13 @@ fn names(machine: &Machine) -> Vec<String> {
     let functions = machine.pci.keys().map(ToString::to_string);
     let points = machine.mounts.iter().map(|mount| mount.point.clone());
     let pools = machine.zfs.iter().map(|pool| pool.name.clone());
-    blocks.chain(pools).chain(mapped).chain(functions).chain(machine.nics.keys().cloned()).chain(points).collect()
+    blocks
+        .chain(pools)
+        .chain(mapped)
+        .chain(functions)
+        .chain(machine.nics.keys().cloned())
+        .chain(points)
+        .collect()
 }
 
 #[cfg(test)]
