@@ -20,5 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
         );
         assert!(!matches!(&device.transport, Transport::Other { name, .. } if name.is_empty()));
     }
+    for (name, health) in &machine.health {
+        assert!(!name.starts_with("smart/") && !name.starts_with("smart-log/"));
+        assert!(health.temperature.value().is_none_or(|now| now.get().abs() < 200.0));
+        assert!(health.smart.value().is_none_or(|log| log.sensors.len() <= 8));
+    }
     assert!(machine.mounts.iter().all(|mount| mount.point.starts_with('/')));
 });

@@ -20,5 +20,6 @@ fuzz_target!(|bytes: &[u8]| {
         );
         assert!(!matches!(&device.transport, Transport::Other { name, .. } if name.is_empty()));
     }
+    assert!(machine.affinities.len() <= words);
     assert!(machine.mounts.iter().all(|mount| mount.point.starts_with('/')));
 });

@@ -4,6 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
 use narrows::machine::capture::{Text, lvm, merge, zfs};
+use narrows::path::build;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);
@@ -19,6 +20,13 @@ fuzz_target!(|bytes: &[u8]| {
                 || machine.block.contains_key(device.partition_of.as_ref().unwrap_or(key))
         );
         assert!(!matches!(&device.transport, Transport::Other { name, .. } if name.is_empty()));
+    }
+    let vdevs = machine.zfs.iter().flat_map(|pool| &pool.vdevs);
+    let devices: usize = vdevs.map(|vdev| vdev.devices.len()).sum();
+    assert!(machine.zfs.len() <= words && devices <= words);
+    // Pools have paths.
+    for path in build::all(&machine) {
+        assert!(path.hops.iter().all(|hop| hop.traffic.read.is_finite() && hop.traffic.read >= 0.0));
     }
     assert!(machine.mounts.iter().all(|mount| mount.point.starts_with('/')));
 });

@@ -53,15 +53,19 @@ listing() {
     find "$1" -xdev -exec stat -c '%n %s %Y' {} + 2>/dev/null | sort
 }
 
-# findings_of COMMAND…: prints which findings a report has, and about what. Rates and counters move, these do not.
+# findings_of COMMAND…: prints the exit status of a command, and which findings its report has, and about what. Rates and
+# counters move, these do not.
 findings_of() {
-    "$@" --json 2>/dev/null | sed -n '/^  "findings": \[/,/^  \]/p' | grep -E '^      "(code|severity|hop|subject)":' || true
+    findings_status=0
+    "$@" --json >/tmp/findings.json 2>/dev/null || findings_status=$?
+    echo "exit status $findings_status"
+    sed -n '/^  "findings": \[/,/^  \]/p' /tmp/findings.json | grep -E '^      "(code|severity|hop|subject|confidence)":' || true
 }
 
-# record_agrees: fails unless a record of this machine gives the same findings as the machine.
+# record_agrees: fails unless a record of this machine gives the same answer as the machine.
 record_agrees() {
     findings_of narrows check >/tmp/findings.live
-    narrows snapshot --no-redact -o /tmp/round-trip.tar.zst >/dev/null 2>&1 || true
+    narrows snapshot --no-redact -o /tmp/round-trip.tar.zst >/dev/null 2>/tmp/round-trip.stderr || cat /tmp/round-trip.stderr
     findings_of narrows check --from /tmp/round-trip.tar.zst >/tmp/findings.record
     diff /tmp/findings.live /tmp/findings.record
     rm -f /tmp/round-trip.tar.zst

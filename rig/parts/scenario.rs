@@ -48,3 +48,13 @@ fn counted_instructions_and_throttled_drives_do_not_go_together() {
     assert!(Scenario::parse("s", &counted.replace("cpus = 1", "cpus = 2")).is_err());
     assert!(Scenario::parse("s", &counted.replace("mib = 1", "mib = 1\nbytes_per_second = 1")).is_err());
 }
+
+#[test]
+fn a_record_must_agree_after_the_last_check_of_every_scenario() {
+    let two = format!(
+        "{MINIMAL}\n[[check]]\nrun = \"narrows check\"\nverify = [\"true\"]\n[[check.expect]]\nexit = [0]\n"
+    );
+    let scenario = Scenario::parse("s", &two).expect("is valid");
+    assert!(scenario.checks[0].verify.is_empty());
+    assert_eq!(scenario.checks[1].verify, ["true", "record_agrees"]);
+}

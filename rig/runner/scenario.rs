@@ -139,7 +139,7 @@ pub(crate) struct Check {
     /// How far the measured rate may be from the injected one, as a fraction.
     #[serde(default = "five_percent")]
     pub(crate) tolerance: f64,
-    /// Shell commands that must succeed afterwards.
+    /// Shell commands that must succeed afterwards. After the last check of a scenario `record_agrees` is one of them.
     #[serde(default)]
     pub(crate) verify: Vec<String>,
     /// Other tools that do the same work afterwards.
@@ -308,6 +308,9 @@ fn yes() -> bool {
     true
 }
 
+/// What must hold of every machine that was built: see `guest/lib.sh`.
+const RECORD_AGREES: &str = "record_agrees";
+
 impl Scenario {
     /// Reads one scenario file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
@@ -321,6 +324,10 @@ impl Scenario {
         let mut scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         scenario.name = name.to_owned();
         scenario.validate()?;
+        // The machine as the last check left it: what comes before may still be at work on it.
+        if let Some(last) = scenario.checks.last_mut() {
+            last.verify.push(RECORD_AGREES.to_owned());
+        }
         Ok(scenario)
     }
 

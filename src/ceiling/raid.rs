@@ -7,7 +7,7 @@
 //! (`group_thread_cnt`) are believed to add up. Expected error up to 2×; a guess that only matters above disks.
 
 use super::{Basis, Ceiling, Ceilings, FactRef, Limit};
-use crate::path::{RaidHop, RaidLevel};
+use crate::path::{RaidHop, RaidLevel, ZfsHop, ZfsLayout};
 use crate::units::{BytesPerSec, human};
 
 /// The most that one stripe thread was seen to write, decimal GB/s.
@@ -27,6 +27,29 @@ pub fn of_raid(hop: &RaidHop) -> Ceilings {
         _ => pass.clone(),
     };
     Ceilings { read: pass, write }
+}
+
+/// The ceilings of a ZFS pool or one of its virtual devices: checksums and parity are computed by as many threads as there
+/// are processors, so that only the traffic of each device counts.
+pub fn of_zfs(hop: &ZfsHop) -> Ceilings {
+    let members = hop.members.len();
+    let rule = match hop.layout {
+        ZfsLayout::Unknown => {
+            return Ceilings::unknown(
+                "the kernel does not show which devices a pool lies on; `zpool list -vP` does, beside a snapshot",
+            );
+        }
+        ZfsLayout::Stripe if members == 1 => "all data is on its one virtual device".to_owned(),
+        ZfsLayout::Stripe => format!("data is spread over {members} virtual devices by their free space"),
+        ZfsLayout::Mirror => format!("{members} devices share reads; a write goes to each"),
+        ZfsLayout::RaidZ { parity } => {
+            format!("records are spread over {members} devices, with {parity} parity in each")
+        }
+        ZfsLayout::Draid { parity, data } => {
+            format!("groups of {data} data and {parity} parity are spread over {members} devices")
+        }
+    };
+    Ceilings::transparent(rule)
 }
 
 fn arithmetic(level: RaidLevel, members: usize, md: &crate::machine::block::MdArray) -> String {

@@ -157,9 +157,10 @@ pub struct CheckArgs {
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
     ///
     /// Each PATH is a file, a directory or a tar archive, compressed (gz, xz, zst, bz2) or not. What is in it is told by
-    /// the content, not by the name: outputs of lspci, dmesg, dmidecode, lsblk, mdadm and others, alone or mixed,
-    /// quoted or not, and directories sys and proc as a support bundle has them. All that is given is one machine. Put
-    /// TARGET first: `narrows /dev/sda --from lspci.txt dmesg.txt`.
+    /// the content, not by the name: outputs of lspci, dmesg, dmidecode, lsblk, mdadm, nvme, smartctl, zpool, nvidia-smi
+    /// and others, listings of /dev/disk/by-path, alone or mixed, quoted or not, and directories sys and proc as a support
+    /// bundle has them (a text that is none of these is answered with the whole list). All that is given is one machine.
+    /// Put TARGET first: `narrows /dev/sda --from lspci.txt dmesg.txt`.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub from: Vec<PathBuf>,
 

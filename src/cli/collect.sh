@@ -121,7 +121,7 @@ machine() {
     for name in sys_vendor product_name board_vendor board_name bios_version bios_date; do
         show "/sys/class/dmi/id/$name"
     done
-    show /proc/sys/kernel/osrelease /sys/hypervisor/type
+    show /proc/sys/kernel/osrelease /sys/hypervisor/type /proc/spl/kstat/zfs/*/state
     show /sys/devices/system/cpu/online
     show /sys/devices/system/cpu/cpu[0-9]*/topology/core_cpus_list
     show /sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id
@@ -144,13 +144,20 @@ collect() {
     if [ "$(id -u)" = 0 ]; then
         run lspci -xxxx
         run dmidecode -t slot -t baseboard
+        for drive in /dev/nvme[0-9] /dev/nvme[0-9][0-9]; do
+            if [ -e "$drive" ]; then run nvme smart-log "$drive"; fi
+        done
         run dmsetup table
         run lvs --segments -o vg_name,lv_name,segtype,stripes,stripe_size,devices
         run pvs -o pv_name,vg_name,pv_size
     fi
     run lsblk -J -b -o NAME,KNAME,MAJ:MIN,TYPE,SIZE,FSTYPE,MOUNTPOINT,MODEL,ROTA,RO,RM,TRAN,PKNAME,HCTL,SCHED
     run cat /proc/mdstat
-    run zpool status
+    # Kernel names in place of those that hold serial numbers.
+    run zpool status -LP
+    run zfs list -o name,used,avail,refer,mountpoint
+    run ls -l /dev/disk/by-path
+    run nvidia-smi topo -m
     run numactl -H
     run lscpu
     run lsusb -t

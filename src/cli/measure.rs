@@ -177,7 +177,7 @@ fn place(path: &Path, args: &CheckArgs) -> Result<Place, Failure> {
         Target::Block(name) => Ok(Place::Device(device(name))),
         Target::Mount { path, .. } if FilePath::new(path).is_file() => Ok(Place::File(path.into())),
         Target::Mount { path, .. } => Ok(Place::Scratch(path.into())),
-        Target::Pci(_) | Target::Usb(_) | Target::Nic(_) => path
+        Target::Pci(_) | Target::Usb(_) | Target::Pool(_) | Target::Nic(_) => path
             .hops
             .iter()
             .find_map(|hop| match &hop.spec {

@@ -27,6 +27,7 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
         Found::Block(name) => Ok(Target::Block(name)),
         Found::Pci(address) => Ok(Target::Pci(address)),
         Found::Nic(name) => Ok(Target::Nic(name)),
+        Found::Pool(name) => Ok(Target::Pool(name)),
         Found::File(path) => target::mount_of(&machine.mounts, &path)
             .map(|index| Target::Mount { index, path: path.clone() })
             .ok_or_else(|| {

@@ -6,6 +6,7 @@
 //! why.
 
 pub mod activity;
+pub mod affinity;
 pub mod block;
 pub mod capture;
 pub mod cipher;
@@ -71,12 +72,17 @@ pub struct Machine {
     pub captured: Option<capture::Captured>,
     /// USB devices by bus and number, from a capture; the live machine's are known by their block devices.
     pub usb: UsbDevices,
+    /// What names below `/dev/disk` lead to, by the last part of the name (`ata-MODEL_SERIAL`), from a capture; a live
+    /// machine is asked for the one that is needed.
+    pub links: BTreeMap<String, String>,
+    /// Where GPUs (`GPU0`) and RDMA devices (`mlx5_0`) are, from a capture; a live machine tells it of each function.
+    pub affinities: BTreeMap<String, affinity::Affinity>,
     /// What a captured log of the kernel tells of the past.
     pub log: Vec<LogEvent>,
     /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,
     /// where the cipher of each mapping is measured.
     pub cipher_benchmarks: Vec<Fact<cipher::CipherRate>>,
-    /// Every ZFS pool that a capture tells of; empty on a live machine, whose kernel does not show their layers.
+    /// Every ZFS pool; the layers of a pool are known of captures only, since the kernel does not show them.
     pub zfs: Vec<zfs::ZfsPool>,
     /// What NVMe drives say of themselves, by kernel name (`nvme0n1`); empty until it was asked for.
     pub health: BTreeMap<String, DriveHealth>,
@@ -98,9 +104,11 @@ impl Machine {
             ciphers: BTreeMap::new(),
             captured: None,
             usb: UsbDevices::new(),
+            links: BTreeMap::new(),
+            affinities: BTreeMap::new(),
             log: Vec::new(),
             cipher_benchmarks: Vec::new(),
-            zfs: Vec::new(),
+            zfs: zfs::read(root),
             health: BTreeMap::new(),
         }
     }

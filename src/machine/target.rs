@@ -17,6 +17,8 @@ pub enum Found {
     Pci(PciAddress),
     /// A network interface.
     Nic(String),
+    /// A ZFS pool of which no mount is known, of a machine out of captures.
+    Pool(String),
 }
 
 /// Why a target is none.

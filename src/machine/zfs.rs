@@ -1,7 +1,9 @@
-//! ZFS pools. Their layers are in no file of `/sys`; `zpool status` tells them (OpenZFS `zpool-status(8)`), so that they
-//! are known of captured machines only.
+//! ZFS pools. Which there are and how they are stands in `/proc/spl/kstat/zfs` (OpenZFS
+//! `module/os/linux/spl/spl-kstat.c`, `module/zfs/spa_stats.c`). Their layers are in no file of `/proc` or `/sys`;
+//! `zpool status` and `zpool list -v` tell them (zpool-status(8)), so that they are known of captured machines only.
 
 use super::fact::Fact;
+use super::root::Root;
 use crate::units::BytesPerSec;
 
 /// A ZFS pool.
@@ -15,6 +17,29 @@ pub struct ZfsPool {
     pub scan: Fact<ZfsScan>,
     /// The virtual devices over which data are spread, and those with other roles.
     pub vdevs: Vec<ZfsVdev>,
+}
+
+/// The directory with one directory for each imported pool, beside files of the module itself.
+const POOLS: &str = "/proc/spl/kstat/zfs";
+
+/// More pools than any machine has.
+const MOST: usize = 4096;
+
+/// Every pool that is imported, and its state.
+pub fn read(root: &Root) -> Vec<ZfsPool> {
+    let names = root.list(POOLS).into_iter().take(MOST);
+    let pools = names.filter(|name| root.exists(&format!("{POOLS}/{name}/state")));
+    pools
+        .map(|name| {
+            let state = root.text(&format!("{POOLS}/{name}/state"));
+            ZfsPool { name, state, ..ZfsPool::default() }
+        })
+        .collect()
+}
+
+/// The pool that a file system is in: `tank` of `tank/home`.
+pub fn pool_of(set: &str) -> &str {
+    set.split('/').next().unwrap_or(set)
 }
 
 /// A running scrub or resilver.
@@ -48,4 +73,29 @@ pub struct ZfsDevice {
     pub name: String,
     /// `ONLINE`, `FAULTED`, `UNAVAIL`… as printed.
     pub state: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::tree::Tree;
+
+    #[test]
+    fn the_pools_of_a_live_machine_tell_their_state() {
+        let mut tree = Tree::new();
+        tree.file("/proc/spl/kstat/zfs/arcstats", "1\n")
+            .file("/proc/spl/kstat/zfs/tank/state", "DEGRADED\n")
+            .file("/proc/spl/kstat/zfs/tank/txgs", "1\n")
+            .file("/proc/spl/kstat/zfs/old/io", "1\n");
+        let pools = read(&Root::from_tree(tree));
+        assert_eq!(pools.len(), 1);
+        assert_eq!(pools[0].name, "tank");
+        assert_eq!(pools[0].state.value().map(String::as_str), Some("DEGRADED"));
+        assert!(read(&Root::from_tree(Tree::new())).is_empty());
+    }
+
+    #[test]
+    fn a_file_system_is_in_the_pool_that_its_name_begins_with() {
+        assert_eq!((pool_of("tank/home/alice"), pool_of("tank")), ("tank", "tank"));
+    }
 }

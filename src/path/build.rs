@@ -6,11 +6,12 @@ use super::builder::Builder;
 use super::graph::APPLICATION;
 use super::lookup::{Published, published};
 use super::stack::is_disk;
-use super::{HopKind, Path, Target, Traffic, climb, endpoint, share};
+use super::{HopKind, Path, Target, Traffic, climb, endpoint, share, zfs};
 use crate::machine::Machine;
 use crate::machine::block::{BlockDevice, BlockKind};
 use crate::machine::mount::Mount;
 use crate::machine::pci::{PciAddress, PciDevice};
+use crate::machine::zfs::pool_of;
 
 /// What is known of the reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,6 +94,11 @@ impl Builder<'_> {
                 let device = self.machine.usb.get(address)?;
                 self.usb_storage(APPLICATION, device)
             }
+            Target::Pool(pool) => {
+                self.machine.zfs.iter().find(|known| known.name == *pool)?;
+                self.pool(APPLICATION, pool);
+                pool.clone()
+            }
             Target::Nic(nic) => {
                 self.machine.nics.get(nic)?;
                 self.network(APPLICATION, nic, None, Traffic::ONE);
@@ -170,7 +176,9 @@ fn targets(machine: &Machine) -> Vec<Target> {
         .filter(|device| !is_hidden(device) && !is_image(machine, device))
         .map(|device| Target::Block(device.name.clone()));
     let mut seen = BTreeSet::new();
-    let holds_data = |mount: &Mount| !mount.devices.is_empty() || mount.remote.is_some();
+    let holds_data = |mount: &Mount| {
+        !mount.devices.is_empty() || mount.remote.is_some() || zfs::pool(machine, mount).is_some()
+    };
     let mounts = machine.mounts.iter().enumerate();
     let mounts = mounts
         .filter(|(_, mount)| holds_data(mount) && !is_image_type(&mount.fstype))
@@ -180,11 +188,16 @@ fn targets(machine: &Machine) -> Vec<Target> {
         .chain(mounts)
         .chain(endpoint::lone(machine).into_iter().map(Target::Pci))
         .chain(endpoint::lone_usb(machine))
+        .chain(zfs::unmounted(machine))
         .collect()
 }
 
-/// What tells a file system from others: its number, or its source where a text does not tell the number.
+/// What tells a file system from others: its number, or its source where a text does not tell the number. The file systems
+/// of a ZFS pool, often hundreds, all lie on the same devices in the same way, so that one stands for all.
 fn identity(mount: &Mount) -> ((u32, u32), Option<&str>) {
+    if mount.fstype == "zfs" {
+        return ((0, 0), Some(pool_of(&mount.source)));
+    }
     let source = (mount.number == (0, 0)).then_some(mount.source.as_str());
     (mount.number, source)
 }

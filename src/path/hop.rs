@@ -222,6 +222,8 @@ pub enum HopSpec {
     BlockQueue(Box<QueueHop>),
     /// A RAID array.
     Raid(Box<RaidHop>),
+    /// A ZFS pool, or a mirror or RAID-Z of it.
+    Zfs(Box<ZfsHop>),
     /// An encrypted mapping.
     Crypt(Box<CryptHop>),
     /// A bcache device.
@@ -253,7 +255,7 @@ impl HopSpec {
             Self::Controller(_) => HopKind::Controller,
             Self::Device(_) => HopKind::Device,
             Self::BlockQueue(_) => HopKind::BlockQueue,
-            Self::Raid(_) => HopKind::Raid,
+            Self::Raid(_) | Self::Zfs(_) => HopKind::Raid,
             Self::Crypt(_) => HopKind::Crypt,
             Self::Cache(_) => HopKind::Cache,
             Self::Volume(_) => HopKind::LogicalVolume,
@@ -397,6 +399,45 @@ pub struct RaidHop {
     pub members: Vec<String>,
     /// All that md says.
     pub md: MdArray,
+}
+
+/// How the devices of a ZFS pool or virtual device share its data (zpoolconcepts(7)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ZfsLayout {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// Over all of them, as a pool does with its virtual devices.
+    Stripe,
+    /// Each holds all of it.
+    Mirror,
+    /// With so many parities in each record.
+    RaidZ {
+        /// 1 to 3.
+        parity: u32,
+    },
+    /// With so many parities for so many data in each group, groups being spread over all devices.
+    Draid {
+        /// 1 to 3.
+        parity: u32,
+        /// Data devices of a group.
+        data: u32,
+    },
+}
+
+/// A ZFS pool, or one of its virtual devices that has devices of its own.
+#[derive(Debug, Clone, Default)]
+pub struct ZfsHop {
+    /// The pool.
+    pub pool: String,
+    /// The virtual device, `mirror-0`; `None` for the pool itself.
+    pub vdev: Option<String>,
+    /// How its devices share its data.
+    pub layout: ZfsLayout,
+    /// What it lies on: virtual devices of a pool, devices of a virtual device.
+    pub members: Vec<String>,
+    /// `ONLINE`, `DEGRADED`…
+    pub state: Fact<String>,
 }
 
 /// An encrypted mapping.

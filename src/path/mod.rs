@@ -30,11 +30,12 @@ mod share;
 mod slot;
 mod split;
 mod stack;
+mod zfs;
 
 pub use hop::{
     CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop,
     LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop,
-    VolumeLayout,
+    VolumeLayout, ZfsHop, ZfsLayout,
 };
 
 /// What a person asks about.
@@ -54,6 +55,8 @@ pub enum Target {
     Pci(crate::machine::pci::PciAddress),
     /// A USB device that stores data, of which no block device is known. Only machines out of captures have them.
     Usb(crate::machine::usb::UsbAddress),
+    /// A ZFS pool, by name, of which no mount is known. Only machines out of captures have them.
+    Pool(String),
     /// A network interface.
     Nic(String),
 }

@@ -11,6 +11,7 @@ use crate::machine::block::{
 };
 use crate::machine::fact::Fact;
 use crate::machine::mount::Mount;
+use crate::machine::zfs::pool_of;
 
 impl Builder<'_> {
     /// Puts a block device, of whatever kind, below `above`. A device that the machine does not know ends its branch.
@@ -159,6 +160,9 @@ impl Builder<'_> {
         self.set_spread(node, Spread::Either);
         for device in &mount.devices {
             self.later(node, device, Traffic::ONE);
+        }
+        if mount.fstype == "zfs" {
+            self.pool(node, pool_of(&mount.source));
         }
         if let Some(remote) = &mount.remote {
             self.remote(node, remote, &mount.source, protocol(&mount.fstype));

@@ -65,7 +65,7 @@ impl Place {
         match &path.asked {
             Target::Block(name) => Ok(Self::Device(device(name))),
             Target::Mount { path, .. } => Self::of_file(FilePath::new(path), read_only),
-            Target::Pci(_) | Target::Usb(_) | Target::Nic(_) => path
+            Target::Pci(_) | Target::Usb(_) | Target::Pool(_) | Target::Nic(_) => path
                 .hops
                 .iter()
                 .find_map(|hop| match &hop.spec {

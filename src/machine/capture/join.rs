@@ -3,14 +3,18 @@
 //! `lsblk` knows `dm-1`, `dmsetup table` calls it `vg-home`, `df` says `/dev/vg/home`, and a table names what is below
 //! by number. When all parts are put together, the kernel's name takes the place of every other.
 
+mod affinity;
+mod links;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::device::{device, is_number, stack, volume_name};
-use super::mounts;
+use super::{health, mounts};
 use crate::machine::Machine;
 use crate::machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
 use crate::machine::cipher;
 use crate::machine::fact::Fact;
+use crate::machine::health::DriveHealth;
 use crate::machine::pci::PciAddress;
 
 /// The class of an NVM Express controller and of a SATA controller, without programming interface (PCI Code and ID
@@ -25,11 +29,14 @@ pub(super) fn join(machine: &mut Machine) {
         let aliases = aliases(machine);
         rename(machine, &aliases);
     }
+    links::follow(machine);
     join_mounts(machine);
     take_luks_headers(machine);
     take_smart(machine);
+    take_health(machine);
     take_groups(machine);
     place_disks(machine);
+    affinity::take(machine);
     inherit(machine);
     rate_ciphers(machine);
 }
@@ -230,13 +237,28 @@ fn take_smart(machine: &mut Machine) {
             fact.value().and_then(|value| names.get(value)?.clone())
         };
         let name = name(&serials, &drive.serial).or_else(|| name(&models, &drive.model));
+        let name = name.filter(|name| machine.block.contains_key(name));
+        let health = machine.health.remove(&drive.name);
+        let own = name.clone().unwrap_or_else(|| format!("unnamed-{count}"));
         match name.and_then(|name| machine.block.get_mut(&name)) {
             Some(known) => absorb(known, drive),
-            None => {
-                let name = format!("unnamed-{count}");
-                machine.block.insert(name.clone(), BlockDevice { name, ..drive });
-            }
+            None => _ = machine.block.insert(own.clone(), BlockDevice { name: own.clone(), ..drive }),
         }
+        if let Some(health) = health {
+            machine.health.entry(own).or_insert(health);
+        }
+    }
+}
+
+/// Gives a health log that does not name its drive to the only NVMe drive that there is.
+fn take_health(machine: &mut Machine) {
+    let unnamed: Vec<String> =
+        machine.health.keys().filter(|name| name.starts_with(health::UNNAMED)).cloned().collect();
+    let mut logs: Vec<DriveHealth> = unnamed.iter().filter_map(|name| machine.health.remove(name)).collect();
+    let is_drive = |device: &&BlockDevice| device.name.starts_with("nvme") && device.partition_of.is_none();
+    let mut drives = machine.block.values().filter(is_drive).map(|device| device.name.clone());
+    if let (1, Some(log), Some(drive), None) = (logs.len(), logs.pop(), drives.next(), drives.next()) {
+        machine.health.entry(drive).or_insert(log);
     }
 }
 

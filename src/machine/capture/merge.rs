@@ -17,7 +17,6 @@ use fill::{Fill, Than};
 
 use super::{Captured, Gap, Part, Rank, Recognised};
 use crate::machine::Machine;
-use crate::machine::pci::PciAddress;
 
 /// A machine that grows with each part that is added. Parts are united at once, so that thousands of them take no more
 /// room than the machine that they describe.
@@ -58,8 +57,13 @@ impl Merger {
         resolve::parents(&mut machine.pci);
         resolve::only_nvme(&mut machine);
         super::join::join(&mut machine);
-        let gaps = self.gaps.into_iter().filter(|gap| !is_closed(&machine, gap)).collect();
-        machine.captured = Some(Captured { texts: self.texts, gaps });
+        let mut captured = Captured { texts: self.texts, gaps: Vec::new() };
+        let left =
+            self.gaps.into_iter().filter_map(|gap| gap.left(&machine, |source| captured.is_past(source)));
+        // Two texts may lack the same.
+        let left: BTreeSet<Gap> = left.collect();
+        captured.gaps = left.into_iter().collect();
+        machine.captured = Some(captured);
         machine
     }
 
@@ -79,18 +83,6 @@ pub fn merge(parts: Vec<Part>) -> Machine {
         merger.add("", part);
     }
     merger.finish()
-}
-
-/// Whether another text tells what one lacks: the link of the function that the gap names is known.
-fn is_closed(machine: &Machine, gap: &Gap) -> bool {
-    let named = gap.what.split([' ', ',', '`']).find_map(|word| word.parse::<PciAddress>().ok());
-    let is_known = |address| {
-        let link = &machine.pci.get(&address)?.link;
-        link.current_speed.value().and(link.max_speed.value())?;
-        link.current_width.value().and(link.max_width.value())
-    };
-    // A gap may be about anything; only those of link registers are understood here.
-    gap.what.contains("link") && named.and_then(is_known).is_some()
 }
 
 // A rank is an index: the array has a place for each.

@@ -11,10 +11,13 @@ mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+mod gap;
+mod health;
 pub mod hwloc;
 pub mod input;
 mod join;
 mod json;
+pub mod links;
 pub mod lsblk;
 pub mod lspci;
 pub mod lvm;
@@ -25,13 +28,14 @@ pub mod net;
 pub mod nvme;
 mod size;
 pub mod smart;
-mod sysfs;
+pub mod sysfs;
 mod table;
 pub mod target;
 pub mod text;
 pub mod usb;
 pub mod zfs;
 
+pub use gap::{Counted, Gap, Lacks};
 pub use input::{Gathered, gather, gather_with};
 pub use text::Text;
 
@@ -50,15 +54,6 @@ pub enum Rank {
     Decoded,
     /// The registers or kernel attributes themselves (`lspci -xxx`, files of `/sys` and `/proc`).
     Raw,
-}
-
-/// What is missing in a text, and how its owner gets it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gap {
-    /// What could not be known: `the link registers of 0000:01:00.0`.
-    pub what: String,
-    /// What to run to get it: `sudo lspci -vvv`.
-    pub run: String,
 }
 
 /// What one reader found in one text.
@@ -89,7 +84,7 @@ pub struct Recognised {
 pub struct Captured {
     /// The texts that facts are from.
     pub texts: Vec<Recognised>,
-    /// What the texts could have told but do not, sorted.
+    /// What the texts could have told and none of them does, sorted.
     pub gaps: Vec<Gap>,
 }
 
@@ -117,17 +112,19 @@ const READERS: &[(Reader, &str)] = &[
     (md::read, "/proc/mdstat, mdadm -D and -E"),
     (dm::read, "dmsetup, cryptsetup status, luksDump and benchmark"),
     (dmidecode::read, "dmidecode"),
+    (dmidecode::read_hex, "hex dumps of /sys/firmware/dmi/tables/DMI"),
     (usb::read, "lsusb"),
     (cpu::read_lscpu, "lscpu"),
     (cpu::read_cpuinfo, "/proc/cpuinfo"),
     (cpu::read_memory, "/proc/meminfo, free"),
     (cpu::read_numactl, "numactl -H"),
-    (nvme::read, "nvme list, list-subsys and id-ctrl"),
+    (nvme::read, "nvme list, list-subsys, id-ctrl and smart-log"),
     (smart::read, "smartctl"),
     (mounts::read, "mount, findmnt and df"),
     (lvm::read, "pvs and lvs"),
-    (zfs::read, "zpool status"),
-    (net::read, "ip link, ethtool, ibstat, nvidia-smi -q"),
+    (zfs::read, "zpool status, zpool list -v and zfs list"),
+    (links::read, "listings of /dev/disk and /sys/class/nvme"),
+    (net::read, "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
     (lspci::read_inxi, "inxi"),
     (hwloc::read, "XML of hwloc (lstopo)"),
 ];

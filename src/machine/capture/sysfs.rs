@@ -27,13 +27,18 @@ const LONGEST: usize = 1024;
 const MOST_NAMES: usize = 32 << 20;
 
 /// Reads listings of files.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let body = text.body();
-    if !body.contains("/sys/") && !body.contains("/proc/") {
+    if !["/sys/", "/proc/", " -> ../"].iter().any(|mark| body.contains(mark)) {
         return Part::default();
     }
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
     let mut links: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut bare: BTreeMap<String, &str> = BTreeMap::new();
+    for (name, target) in body.lines().filter_map(bare_link).take(MOST_LINES) {
+        bare.extend(home(name, target).map(|path| (path, target)));
+    }
+    links.extend(bare.iter().map(|(path, target)| (path.as_str(), *target)));
     for (path, entry) in body.lines().filter_map(parse_line).take(MOST_LINES) {
         match entry {
             Entry::Link(target) => _ = links.insert(path, target),
@@ -124,6 +129,38 @@ fn parse_line(line: &str) -> Option<(&str, Entry<'_>)> {
     let (path, rest) = line.split_at(end);
     let content = rest.trim_start().strip_prefix([':', '='])?;
     is_path(path).then_some((path, Entry::Line(content.trim())))
+}
+
+/// A link without the directory that it is in, as `ls -l /sys/block` prints it: `sda -> ../devices/pci0000:00/…`.
+fn bare_link(line: &str) -> Option<(&str, &str)> {
+    let (before, target) = line.split_once(" -> ")?;
+    let target = target.trim();
+    let is_device = target.trim_start_matches("../").starts_with("devices/") && target.starts_with("../");
+    let name = before.split_whitespace().next_back()?;
+    let is_own = target.rsplit('/').next() == Some(name);
+    (is_device && is_own && !name.contains('/') && target.len() <= LONGEST).then_some((name, target))
+}
+
+/// Where such a link is: the place in `/sys/devices` that it leads to says what kind of device it is, and the way up how
+/// deep the directory lies.
+fn home(name: &str, target: &str) -> Option<String> {
+    let (above, _) = target.rsplit_once('/')?;
+    let kind = above.rsplit('/').next()?;
+    let up = target.matches("../").count();
+    let is_controller = kind
+        .strip_prefix("nvme")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+    let directory = match kind {
+        _ if up == 1 => "/sys/block",
+        "block" => "/sys/class/block",
+        "net" => "/sys/class/net",
+        "nvme" => "/sys/class/nvme",
+        _ if is_controller && name.starts_with("nvme") => "/sys/class/block",
+        _ if name.parse::<PciAddress>().is_ok() => "/sys/bus/pci/devices",
+        _ => return None,
+    };
+    // As many levels as the directory has below `/sys`.
+    (directory.matches('/').count() == up + 1).then(|| format!("{directory}/{name}"))
 }
 
 fn is_path(path: &str) -> bool {
@@ -290,6 +327,30 @@ mod tests {
     fn a_text_that_only_names_paths_is_not_a_listing() {
         assert_eq!(part("[    0.1] see /sys/kernel/debug/x: it\n/sys/x/y:1\n").kind, None);
         assert_eq!(part("nothing").kind, None);
+    }
+
+    #[test]
+    fn listings_of_links_tell_where_devices_are() {
+        let part = part(
+            "$ ls -l /sys/block\n\
+             lrwxrwxrwx 1 root root 0 Nov 1 10:00 nvme0n1 -> ../devices/pci0000:00/0000:00:01.0/0000:01:00.0/nvme/nvme0/nvme0n1\n\
+             lrwxrwxrwx 1 root root 0 Nov 1 10:00 sda -> ../devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda\n\
+             $ ls -l /sys/class/net\n\
+             lrwxrwxrwx 1 root root 0 Nov 1 10:00 eth0 -> ../../devices/pci0000:00/0000:00:1c.0/0000:03:00.0/net/eth0\n\
+             $ ls -l /sys/bus/pci/devices\n\
+             lrwxrwxrwx 1 root root 0 Nov 1 10:00 0000:01:00.0 -> ../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0\n\
+             lrwxrwxrwx 1 root root 0 Nov 1 10:00 x -> ../../../devices/y\n",
+        );
+        let machine = part.machine;
+        let carrier = &machine.block["nvme0n1"].transport;
+        assert!(
+            matches!(carrier, crate::machine::block::Transport::NvmePci { pci, .. } if *pci == address("01:00.0")),
+            "{carrier:?}"
+        );
+        assert!(
+            matches!(&machine.block["sda"].transport, crate::machine::block::Transport::Sata(sata) if sata.pci == Some(address("00:17.0")))
+        );
+        assert_eq!(machine.pci[&address("01:00.0")].parent, Some(address("00:01.0")));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ use crate::machine::target::{Found, NotATarget, closest, is_plain_name, mount_of
 use crate::machine::tree::normalise;
 
 /// Finds what `typed` names: a PCI address, an interface, a block device by its kernel name, below `/dev` or below
-/// `/dev/mapper`, the source of a mount, or a whole path on a mounted file system.
+/// `/dev/mapper`, the source of a mount, a ZFS pool, or a whole path on a mounted file system.
 ///
 /// # Errors
 /// [`NotATarget::Absent`] when no text knows of it.
@@ -24,6 +24,9 @@ pub fn find(machine: &Machine, typed: &str) -> Result<Found, NotATarget> {
     }
     if let Some(mount) = machine.mounts.iter().find(|mount| mount.source == typed && !typed.is_empty()) {
         return Ok(Found::File(mount.point.clone()));
+    }
+    if machine.zfs.iter().any(|pool| pool.name == typed) {
+        return Ok(Found::Pool(typed.to_owned()));
     }
     let path = normalise(typed);
     if typed.starts_with('/') && !path.starts_with("/dev/") && mount_of(&machine.mounts, &path).is_some() {
@@ -56,7 +59,14 @@ fn names(machine: &Machine) -> Vec<String> {
     let blocks = machine.block.keys().map(|name| format!("/dev/{}", name.replace('!', "/")));
     let functions = machine.pci.keys().map(ToString::to_string);
     let points = machine.mounts.iter().map(|mount| mount.point.clone());
-    blocks.chain(mapped).chain(functions).chain(machine.nics.keys().cloned()).chain(points).collect()
+    let pools = machine.zfs.iter().map(|pool| pool.name.clone());
+    blocks
+        .chain(pools)
+        .chain(mapped)
+        .chain(functions)
+        .chain(machine.nics.keys().cloned())
+        .chain(points)
+        .collect()
 }
 
 #[cfg(test)]
@@ -67,6 +77,7 @@ mod tests {
     use crate::machine::mount::Mount;
     use crate::machine::nic::Nic;
     use crate::machine::pci::PciDevice;
+    use crate::machine::zfs::ZfsPool;
 
     fn machine() -> Machine {
         let mut machine = Machine::default();
@@ -80,6 +91,7 @@ mod tests {
         }
         let mount = Mount { point: "/srv".to_owned(), source: "tank/srv".to_owned(), ..Mount::default() };
         machine.mounts.push(mount);
+        machine.zfs.push(ZfsPool { name: "backup".to_owned(), ..ZfsPool::default() });
         machine
     }
 
@@ -95,6 +107,7 @@ mod tests {
         assert_eq!(find(&machine, "/dev/mapper/root"), block("dm-0"));
         assert_eq!(find(&machine, "tank/srv"), file("/srv"));
         assert_eq!(find(&machine, "/srv/films"), file("/srv/films"));
+        assert_eq!(find(&machine, "backup"), Ok(Found::Pool("backup".to_owned())));
     }
 
     #[test]

@@ -65,6 +65,35 @@ pub fn read_slots(root: &Root) -> Fact<Vec<Slot>> {
     })
 }
 
+/// The identity that an SMBIOS table called `name` states: BIOS, System and Base Board Information (DSP0134 3.7, sections
+/// 7.1 to 7.3). Of several boards the first is that of the processors.
+pub fn parse_identity(table: &[u8], name: &str) -> Dmi {
+    let mut dmi = Dmi::default();
+    let put = |fact: &mut Fact<String>, text: String| {
+        if fact.value().is_none() && !is_placeholder(&text) {
+            *fact = Fact::known(text, name);
+        }
+    };
+    for structure in smbios::structures(table) {
+        match structure.kind {
+            0 => {
+                put(&mut dmi.bios_version, structure.text(0x05));
+                put(&mut dmi.bios_date, structure.text(0x08));
+            }
+            1 => {
+                put(&mut dmi.system_vendor, structure.text(0x04));
+                put(&mut dmi.product, structure.text(0x05));
+            }
+            2 => {
+                put(&mut dmi.board_vendor, structure.text(0x04));
+                put(&mut dmi.board, structure.text(0x05));
+            }
+            _ => {}
+        }
+    }
+    dmi
+}
+
 fn garbled<T>(source: &str, raw: String) -> Fact<T> {
     Fact::Garbled { source: Source::new(source), raw }
 }

@@ -1,5 +1,7 @@
 //! Every path of a machine: one line for each target, alike ones together.
 
+use std::collections::HashMap;
+
 use super::ink::{Line, Tone, fit, paragraph, width};
 use super::rate::Scale;
 use super::{Style, findings, hints, rate};
@@ -50,12 +52,13 @@ pub(super) fn put(out: &mut String, style: &Style, report: &CheckReport) {
 
 fn group<'a>(style: &Style, paths: &'a [PathView]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
+    // A text can name thousands of functions, none of which is like another.
+    let mut places: HashMap<_, usize> = HashMap::new();
     for path in paths {
         let (what, limit) = (what(path), limit(style, path));
-        let alike = groups.iter_mut().find(|group| {
-            group.what == what && group.limit.shown == limit.shown && group.limit.next == limit.next
-        });
-        match alike {
+        let place =
+            *places.entry((what.clone(), limit.shown.clone(), limit.next.clone())).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some(group) => {
                 group.limit.own |= group.limit.hop != limit.hop;
                 group.targets.push(&path.target);

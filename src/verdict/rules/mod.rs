@@ -213,7 +213,7 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
 /// alone come after them.
 fn of_storage(context: &Context<'_>) -> BTreeSet<HopId> {
     let is_storage = |target: &Target| match target {
-        Target::Block(_) | Target::Mount { .. } | Target::Usb(_) => true,
+        Target::Block(_) | Target::Mount { .. } | Target::Usb(_) | Target::Pool(_) => true,
         Target::Pci(address) => context.machine.pci.get(address).is_some_and(PciDevice::is_storage),
         Target::Nic(_) => false,
     };

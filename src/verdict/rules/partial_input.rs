@@ -132,6 +132,7 @@ mod tests {
         let gap = |bus: u8| Gap {
             what: format!("the link registers of 0000:0{bus}:00.0"),
             run: "sudo lspci -vvv".to_owned(),
+            ..Gap::default()
         };
         let gaps = (1..=5).map(gap).collect();
         sketch.machine.captured = Some(Captured { gaps, ..Captured::default() });

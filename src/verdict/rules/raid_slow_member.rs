@@ -51,7 +51,7 @@ fn finding(hop: &Hop, summary: String, gain: Option<BytesPerSec>) -> Finding {
 fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
     let case = judged.case(Direction::Read);
     case.hops()
-        .filter(|(_, hop)| matches!(hop.spec, HopSpec::Raid(_) | HopSpec::Volume(_)))
+        .filter(|(_, hop)| is_even(&hop.spec))
         .filter_map(|(_, array)| {
             let (index, slow, next) = unequal_members(&case, array)?;
             let hop = judged.hop(index).filter(|_| slow.get() < ALIKE * next.get())?;
@@ -68,6 +68,16 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
             ]))
         })
         .collect()
+}
+
+/// Whether a hop gives its members shares that do not depend on how fast they are. A ZFS pool hands less to a virtual device
+/// that is slower (OpenZFS `module/zfs/metaslab.c`, `metaslab_group_allocatable`).
+fn is_even(spec: &HopSpec) -> bool {
+    match spec {
+        HopSpec::Raid(_) | HopSpec::Volume(_) => true,
+        HopSpec::Zfs(zfs) => zfs.vdev.is_some(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

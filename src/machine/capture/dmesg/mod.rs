@@ -17,7 +17,7 @@ mod usb;
 
 use std::collections::BTreeMap;
 
-use super::{Gap, Part, Rank, Text};
+use super::{Gap, Lacks, Part, Rank, Text};
 use crate::machine::Machine;
 use crate::machine::block::MdArray;
 use crate::machine::log::{EventLog, LogEvent, LogKind};
@@ -144,6 +144,7 @@ fn gaps(machine: &Machine) -> Vec<Gap> {
     vec![Gap {
         what: "the PCI Express links as they are now: the log tells those of an earlier time".to_owned(),
         run: "sudo lspci -vvv".to_owned(),
+        lacks: Lacks::PresentLinks,
     }]
 }
 

@@ -4,13 +4,14 @@
 //! title. The layout around it (tabs, `Handle 0x0030, DMI type 9, 17 bytes`) differs between versions and gets lost on
 //! the way, so that it is not relied on.
 
+mod hex;
 mod memory;
 mod slot;
 mod system;
 
 use super::{Part, Rank, Text};
 use crate::machine::Machine;
-use crate::machine::dmi::{Slot, is_placeholder, parse_slots};
+use crate::machine::dmi::{Slot, is_placeholder, parse_identity, parse_slots};
 use crate::machine::fact::{Fact, Source};
 
 /// More slots than any machine has.
@@ -126,7 +127,13 @@ pub fn read(text: &Text) -> Part {
     Part { kind: Some("dmidecode"), rank: Rank::Summary, machine: found.finish(), gaps: Vec::new() }
 }
 
-/// The slots of a raw SMBIOS table, `/sys/firmware/dmi/tables/DMI` or `dmidecode --dump-bin`, which was called `name`.
+/// Reads a dump of the SMBIOS table in hexadecimal, made by `hexdump -C`, `xxd`, `od` or `dmidecode -u`.
+pub fn read_hex(text: &Text) -> Part {
+    hex::read(text)
+}
+
+/// The board and slots of a raw SMBIOS table, `/sys/firmware/dmi/tables/DMI` or `dmidecode --dump-bin`, which was called
+/// `name`.
 pub fn read_table(name: &str, table: &[u8]) -> Part {
     // A dump has the entry point before the table; its structures start at 32 (dmidecode, `dump_table`).
     let is_dump = table.starts_with(b"_SM_") || table.starts_with(b"_SM3_");
@@ -135,7 +142,8 @@ pub fn read_table(name: &str, table: &[u8]) -> Part {
     if slots.is_empty() {
         return Part::default();
     }
-    let machine = Machine { slots: Fact::known(slots, name), ..Machine::default() };
+    let dmi = parse_identity(table, name);
+    let machine = Machine { dmi, slots: Fact::known(slots, name), ..Machine::default() };
     Part { kind: Some("SMBIOS table"), rank: Rank::Raw, machine, gaps: Vec::new() }
 }
 

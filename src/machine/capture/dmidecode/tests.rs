@@ -209,3 +209,57 @@ proptest! {
         let _ = read(&Text::new("x", format!("{}{with}{}", &SERVER[..from], &SERVER[to..]).as_bytes()));
     }
 }
+
+/// A table of a board, a slot and the end, as the specification lays it out (DSP0134, sections 7.3, 7.10, 7.45).
+const TABLE: &[u8] = b"\x02\x08\x01\x00\x01\x02\0\0ASRock\0X570D4U\0\0\
+    \x09\x11\x00\x09\x01\xb6\x0b\x04\x04\x01\x00\x04\x01\x00\x00\x3b\x00PCIe Slot 1\0\0\x7f\x04\0\0\0\0";
+
+#[test]
+fn a_table_in_hexadecimal_is_the_table() {
+    let row = |offset: usize, row: &[u8]| {
+        (offset * 16, row.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>())
+    };
+    let rows = || TABLE.chunks(16).enumerate().map(|(at, bytes)| row(at, bytes));
+    let canonical: String =
+        rows().map(|(at, row)| format!("{at:08x}  {}  |.X570D4U........|\n", row.join(" "))).collect();
+    let xxd: String = rows()
+        .map(|(at, row)| {
+            let words: Vec<String> = row.chunks(2).map(<[String]>::concat).collect();
+            format!("{at:08x}: {}  .X570D4U beef\n", words.join(" "))
+        })
+        .collect();
+    let od: String = rows().map(|(at, row)| format!("{at:06x} {}\n", row.join(" "))).collect();
+    let plain = read_table("DMI", TABLE).machine;
+    assert_eq!(plain.dmi.board.value().map(String::as_str), Some("X570D4U"));
+    for dump in [canonical, xxd, od] {
+        let text = format!("$ hexdump /sys/firmware/dmi/tables/DMI\n{dump}\n$\n");
+        let part = read_hex(&Text::new("hex.txt", text.as_bytes()));
+        assert_eq!(part.kind, Some("SMBIOS table"), "{text}");
+        assert_eq!(part.machine.slots.get(), plain.slots.get(), "{text}");
+        assert_eq!(part.machine.dmi.board.get(), plain.dmi.board.get());
+        assert_eq!(part.machine.slots.source().as_str(), "hex.txt:2");
+    }
+    let undecoded = "Handle 0x0009, DMI type 9, 17 bytes\n\tHeader and Data:\n\t\t09 11 00 09 01 B6 0B 04 04 01 00 04 01 00 00 3B\n\t\t00\n\
+        \tStrings:\n\t\t50 43 49 65 20 53 6C 6F 74 20 31 00\n\t\tPCIe Slot 1\n\nHandle 0x0010, DMI type 127, 4 bytes\n\
+        \tHeader and Data:\n\t\t7F 04 10 00\n";
+    let part = read_hex(&Text::new("u.txt", undecoded.as_bytes()));
+    assert_eq!(part.machine.slots.get(), plain.slots.get());
+}
+
+#[test]
+fn other_dumps_are_no_table() {
+    let lspci =
+        "01:00.0 Non-Volatile memory controller: x\n00: 4d 14 08 a8 06 04 10 00 00 02 08 01 10 00 00 00\n";
+    let code =
+        "00000000  7f 45 4c 46 02 01 01 00  00 00 00 00 00 00 00 00  |.ELF............|\n*\n00000040  00\n";
+    for text in [lspci, code, "*\n*\n", "00000000\n00000000 \nffffffff ff\n"] {
+        assert_eq!(read_hex(&Text::new("x", text.as_bytes())).kind, None, "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_dump_panics(text in "(00000000|00000010|[0-9a-f]{6}|:| |  |09 11|7f04|\\*|\\||Header and Data:|Strings:|\n){0,60}") {
+        let _ = read_hex(&Text::new("x", text.as_bytes()));
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::object::Object;
 use super::{LINK_MAX_SPEED, LINK_MAX_WIDTH, LINK_SPEED, LINK_WIDTH, Reading, bitmap, rate};
 use crate::machine::capture::lspci::full_class;
-use crate::machine::capture::{Gap, Part};
+use crate::machine::capture::{Gap, Lacks, Part};
 use crate::machine::fact::{Fact, Source};
 use crate::machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PciId};
 use crate::units::{GtPerSec, Lanes};
@@ -42,7 +42,7 @@ pub(super) fn fill(reading: &Reading<'_>, part: &mut Part) -> BTreeMap<usize, Pc
         if matches!(device.link.current_speed, Fact::Garbled { .. }) && part.gaps.len() < MOST_NAMED {
             let what =
                 format!("speed and width of the link of {address}, of which hwloc keeps the rate only");
-            part.gaps.push(Gap { what, run: RUN.to_owned() });
+            part.gaps.push(Gap { what, run: RUN.to_owned(), lacks: Lacks::Link(address) });
         }
         part.machine.pci.entry(address).or_insert(device);
         places.insert(index, address);

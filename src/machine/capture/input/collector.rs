@@ -5,12 +5,9 @@ use std::io::{self, Cursor, Read};
 
 use super::format::{Format, HEAD, unpack};
 use super::{MOST_OF_TEXT, MOST_OF_TEXTS, archive};
-use crate::machine::Machine;
 use crate::machine::capture::merge::Merger;
 use crate::machine::capture::sysfs::{self, Missing};
-use crate::machine::capture::{Part, Rank, Text, lspci, parts};
-use crate::machine::dmi;
-use crate::machine::fact::Fact;
+use crate::machine::capture::{Text, dmidecode, lspci, parts};
 use crate::machine::pci::PciAddress;
 use crate::machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
 use crate::machine::tree::{Node, Tree, normalise};
@@ -256,19 +253,14 @@ impl Collector<'_> {
     fn smbios(&mut self, name: &str, content: impl Read) {
         /// No table is larger; the entry point of version 3 could name more.
         const LARGEST: u64 = 1 << 20;
-        /// Where `dmidecode --dump-bin` puts the table (dmidecode.c, `dump_table`).
-        const TABLE: usize = 32;
         let mut bytes = Vec::new();
         if content.take(LARGEST).read_to_end(&mut bytes).is_err() {
             return self.unrecognised(name);
         }
-        let table = if bytes.starts_with(b"_SM") { bytes.get(TABLE..).unwrap_or_default() } else { &bytes };
-        let slots = dmi::parse_slots(table);
-        if slots.is_empty() {
+        let part = dmidecode::read_table(name, &bytes);
+        if part.kind.is_none() {
             return self.unrecognised(name);
         }
-        let machine = Machine { slots: Fact::known(slots, name), ..Machine::default() };
-        let part = Part { kind: Some("SMBIOS table"), rank: Rank::Raw, machine, gaps: Vec::new() };
         self.gathered.merger.add(name, part);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::NEED;
 use super::device::{Detail, Found};
-use crate::machine::capture::Gap;
+use crate::machine::capture::{Gap, Lacks};
 use crate::machine::fact::{Fact, Source};
 use crate::machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
 
@@ -140,6 +140,7 @@ impl Functions {
             gaps.push(Gap {
                 what: format!("PCI functions past the first {MOST}"),
                 run: "lspci once for each file".to_owned(),
+                lacks: Lacks::Other,
             });
         }
         gaps
@@ -155,28 +156,25 @@ struct Dump {
 
 fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> Dump) -> Vec<Gap> {
     let total = devices.len();
-    let count = |is: &dyn Fn(&PciDevice) -> bool| devices.values().filter(|device| is(device)).count();
-    let closed = count(&|device| is_closed(device) && !dump(device).registers);
-    let unnumbered = count(&|device| device.id.value().is_none() && !dump(device).header);
-    let missing = [
-        (closed, "the link registers", "sudo lspci -vvv"),
-        (unnumbered, "vendor and device numbers", "sudo lspci -nnvvv"),
-    ];
-    let missing = missing.into_iter().filter(|(count, _, _)| *count > 0);
-    let missing = missing.map(|(count, what, run)| Gap {
-        what: format!("{what} of {count} of {total} PCI functions"),
-        run: run.to_owned(),
-    });
+    let those = |is: &dyn Fn(&PciDevice) -> bool| -> Vec<PciAddress> {
+        devices.values().filter(|device| is(device)).map(|device| device.address).collect()
+    };
+    let closed = those(&|device| lacks_link(device) && !dump(device).registers);
+    let unnumbered = those(&|device| device.id.value().is_none() && !dump(device).header);
+    let closed = (!closed.is_empty()).then(|| Gap::links(closed, total));
+    let unnumbered = (!unnumbered.is_empty()).then(|| Gap::numbers(unnumbered, total));
+    let missing = closed.into_iter().chain(unnumbered);
     let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
     let alone = alone.map(|device| Gap {
         what: format!("the port above {}", device.address),
         run: "sudo lspci -vvv".to_owned(),
+        lacks: Lacks::Port(device.address),
     });
     missing.chain(alone).collect()
 }
 
 /// Whether it may have a link, and that is not known. Functions on a root bus that are no ports have none.
-fn is_closed(device: &PciDevice) -> bool {
+pub(in crate::machine::capture) fn lacks_link(device: &PciDevice) -> bool {
     let has_none = matches!(&device.express, Fact::Absent { source } if !source.as_str().is_empty())
         || device.port.value() == Some(&PortType::RootComplexIntegrated);
     let is_off_the_root = device.address.bus != 0 || device.parent.is_some() || device.is_bridge();

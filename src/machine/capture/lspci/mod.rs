@@ -28,6 +28,7 @@ pub use tree::read_tree;
 
 use device::Detail;
 use functions::Functions;
+pub(super) use functions::lacks_link;
 
 use super::{Part, Rank, Text};
 use crate::machine::Machine;

@@ -8,7 +8,7 @@ mod json;
 mod lines;
 
 use super::device::{device, key_of, learn, mapping, stack, volume_name};
-use super::{Gap, Part, Rank, Text, size};
+use super::{Gap, Lacks, Part, Rank, Text, size};
 use crate::machine::Machine;
 use crate::machine::block::{DmKind, DmTarget};
 use crate::machine::fact::Fact;
@@ -79,6 +79,7 @@ fn volume(part: &mut Part, row: &Row, source: &str) -> Option<()> {
         let gap = Gap {
             what: format!("the devices below the volume {group}/{name}"),
             run: "sudo lvs -a -o +devices,stripes".to_owned(),
+            lacks: Lacks::Below(key),
         };
         if part.gaps.len() < 64 && !part.gaps.contains(&gap) {
             part.gaps.push(gap);

@@ -13,6 +13,7 @@ pub(super) fn bound(machine: &mut Machine) {
     cut(&mut machine.pci);
     cut(&mut machine.block);
     cut(&mut machine.nics);
+    cut(&mut machine.links);
     machine.mounts.truncate(MOST_OF_A_KIND);
 }
 

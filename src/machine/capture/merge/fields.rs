@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::fill::{Fill, Than, fill_by_field, unite};
 use super::link;
 use crate::machine::Machine;
+use crate::machine::affinity::Affinity;
 use crate::machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
     Transport, Usb,
@@ -36,6 +37,8 @@ impl Fill for Machine {
             cipher_benchmarks,
             zfs,
             usb,
+            links,
+            affinities,
             log,
             health,
             captured: _,
@@ -54,6 +57,8 @@ impl Fill for Machine {
         self.cipher_benchmarks.extend(cipher_benchmarks);
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
+        self.links.fill(links, than);
+        self.affinities.fill(affinities, than);
         self.log.extend(log);
     }
 }
@@ -231,6 +236,7 @@ impl Fill for Transport {
     }
 }
 
+fill_by_field!(Affinity fills { node, cpus } unites {} keeps {});
 fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });
 fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::machine::block::{BlockDevice, BlockKind, MdArray};
+use crate::machine::capture::Lacks;
 use crate::machine::fact::Fact;
-use crate::machine::pci::{Buses, PciDevice, PciId};
+use crate::machine::pci::{Buses, PciAddress, PciDevice, PciId};
 use crate::units::{GtPerSec, Lanes};
 
 fn address(text: &str) -> PciAddress {
@@ -104,14 +105,18 @@ fn an_array_gathers_what_each_text_says_of_it() {
 
 #[test]
 fn a_gap_that_another_text_fills_is_none() {
-    let gap = |what: &str| Gap { what: what.to_owned(), run: "sudo lspci -vvv".to_owned() };
+    let gap = |at: &str| Gap {
+        what: format!("the link registers of {at}"),
+        run: "sudo lspci -vvv".to_owned(),
+        lacks: Lacks::Link(address(at)),
+    };
     let mut device = ran("01:00.0", GtPerSec::GEN3, 4, "x");
     device.link.max_speed = Fact::known(GtPerSec::GEN3, "x");
     device.link.max_width = Fact::known(Lanes::new(4), "x");
     let mut known = part(Rank::Raw, vec![device]);
-    known.gaps = vec![gap("the link registers of 0000:01:00.0"), gap("the link registers of 0000:02:00.0")];
+    known.gaps = vec![gap("0000:01:00.0"), gap("0000:02:00.0")];
     let captured = merge(vec![known]).captured.expect("is a capture");
-    assert_eq!(captured.gaps, [gap("the link registers of 0000:02:00.0")]);
+    assert_eq!(captured.gaps, [gap("0000:02:00.0")]);
 }
 
 #[test]
@@ -166,4 +171,39 @@ fn a_bridge_without_its_first_line_is_the_one_with_the_same_buses() {
     let best = one[&address("14:04.0")].best_link.as_ref().expect("the other state");
     assert_eq!(best.speed, GtPerSec::GEN4);
     assert_eq!(joined(0x31).len(), 2);
+}
+
+#[test]
+fn counted_gaps_shrink_by_what_another_text_tells() {
+    let bare = |at: &str| PciDevice { address: address(at), ..PciDevice::default() };
+    let functions = vec![address("01:00.0"), address("02:00.0")];
+    let mut poor = part(Rank::Decoded, vec![bare("01:00.0"), bare("02:00.0"), bare("00:00.0")]);
+    poor.gaps = vec![Gap::links(functions.clone(), 3), Gap::numbers(functions, 3)];
+    let known = |at: &str| PciDevice {
+        id: Fact::known(PciId { vendor: 0x144d, device: 0xa808 }, "sys:1"),
+        ..ran(at, GtPerSec::GEN3, 4, "sys:1")
+    };
+    let left = |devices: Vec<PciDevice>| {
+        let captured = merge(vec![poor.clone(), part(Rank::Raw, devices)]).captured.expect("is a capture");
+        captured.gaps.into_iter().map(|gap| gap.what).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        left(vec![known("01:00.0")]),
+        ["the link registers of 1 of 3 PCI functions", "vendor and device numbers of 1 of 3 PCI functions"]
+    );
+    assert_eq!(left(vec![known("01:00.0"), known("02:00.0")]), [""; 0]);
+}
+
+#[test]
+fn a_log_asks_for_the_present_until_another_text_tells_it() {
+    let logged = |name: &'static str| {
+        let mut merger = Merger::default();
+        let mut log = part(Rank::Log, vec![ran("01:00.0", GtPerSec::GEN1, 1, "dmesg.txt:1")]);
+        log.kind = Some("dmesg");
+        log.gaps = vec![Gap { lacks: Lacks::PresentLinks, ..Gap::default() }];
+        merger.add("dmesg.txt", log);
+        merger.add("lspci.txt", part(Rank::Decoded, vec![ran(name, GtPerSec::GEN3, 4, "lspci.txt:1")]));
+        merger.finish().captured.expect("is a capture").gaps.len()
+    };
+    assert_eq!((logged("01:00.0"), logged("02:00.0")), (0, 1));
 }

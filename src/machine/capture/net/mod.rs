@@ -1,9 +1,11 @@
-//! Networks and what else tells of links: `ip link`, `ip addr`, `ethtool`, `ibstat`, `ibstatus` and `nvidia-smi -q`.
+//! Networks and what else tells of links: `ip link`, `ip addr`, `ethtool`, `ibstat`, `ibstatus`, `nvidia-smi -q` and
+//! `nvidia-smi topo -m`.
 
 mod ethtool;
 mod ib;
 mod ip;
 mod nvidia;
+mod topology;
 
 use super::device::learn;
 use super::{Part, Rank, Text};
@@ -29,8 +31,11 @@ pub fn read(text: &Text) -> Part {
     if body.contains("Port 1") || body.contains("Infiniband device") || body.contains("port 1") {
         note(ib::read(machine, text), "ibstat");
     }
-    if body.contains("PCIe Generation") {
-        note(nvidia::read(machine, text), "nvidia-smi -q");
+    if body.contains("PCIe Generation") || body.contains("NVIDIA-SMI") {
+        note(nvidia::read(machine, text), "nvidia-smi");
+    }
+    if body.contains("CPU Affinity") {
+        note(topology::read(&mut machine.affinities, text), "nvidia-smi topo -m");
     }
     part
 }

@@ -1,7 +1,5 @@
-//! `nvidia-smi -q`: the PCIe link of each GPU. What it calls maximum is what GPU and slot can do together on old
+//! `nvidia-smi`: which GPUs there are. `nvidia-smi -q`: the PCIe link of each GPU. What it calls maximum is what GPU and slot can do together on old
 //! versions, and what the device can do (`Device Max`) on new ones; only the latter is a fact of the device.
-//!
-//! `nvidia-smi topo -m` names no bus address, so that nothing of it can be tied to a function.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +23,13 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
     let mut property: Option<Property> = None;
     for (number, line) in text.lines() {
         let trimmed = line.trim();
+        if let Some(gpu) = listed(trimmed) {
+            let new = || PciDevice { address: gpu, ..PciDevice::default() };
+            let function = machine.pci.entry(gpu).or_insert_with(new);
+            learn(&mut function.driver, Some("nvidia".to_owned()), &text.source(number));
+            found = true;
+            continue;
+        }
         if let Some(address) = trimmed.strip_prefix("GPU ").and_then(address) {
             open = Some(address);
             property = None;
@@ -48,6 +53,14 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
         }
     }
     found
+}
+
+/// The GPU of a row of the table: `|   0  NVIDIA GeForce RTX 4090 D      On  |   00000000:A9:00.0 Off |`.
+fn listed(line: &str) -> Option<PciAddress> {
+    let mut cells = line.strip_prefix('|')?.split('|');
+    cells.next()?.split_whitespace().next()?.parse::<u16>().ok()?;
+    let bus = cells.next()?.split_whitespace().next()?;
+    bus.parse().ok().filter(|_| bus.matches(':').count() == 2)
 }
 
 /// `00000000:01:00.0`.

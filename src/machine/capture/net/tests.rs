@@ -83,7 +83,61 @@ fn other_texts_are_none() {
     }
 }
 
+/// Driver 565 on a machine of two sockets, with the legend of its network cards.
+const TOPOLOGY: &str = "\
+\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID
+GPU0\t X \tSYS\tPHB\tSYS\t0-13,28-41\t0\t\tN/A
+GPU1\tSYS\t X \tSYS\tPIX\t14-27,42-55\t1\t\tN/A
+NIC0\tPHB\tSYS\t X \tSYS\t\t\t\t
+NIC1\tSYS\tPIX\tSYS\t X \t\t\t\t
+
+Legend:
+
+  X    = Self
+  PIX  = Connection traversing at most a single PCIe bridge
+
+NIC Legend:
+
+  NIC0: mlx5_0
+  NIC1: mlx5_1
+";
+
+#[test]
+fn a_topology_tells_nodes_of_gpus_and_of_cards_near_them() {
+    for text in [TOPOLOGY.to_owned(), TOPOLOGY.replace('\t', "    ")] {
+        let machine = machine(&text);
+        let node = |name: &str| machine.affinities[name].node.get();
+        assert_eq!(
+            (node("GPU0"), node("GPU1"), node("mlx5_0"), node("mlx5_1")),
+            (Some(0), Some(1), Some(0), Some(1))
+        );
+        assert_eq!(machine.affinities["GPU1"].cpus.value().map(Vec::len), Some(28));
+    }
+    // Driver 470: RDMA devices are columns by name, and there is no legend of them.
+    let old = machine("\tGPU0\tmlx5_0\tCPU Affinity\nGPU0\tX\tNODE\t0-23\nmlx5_0\tNODE\tX\n");
+    assert_eq!(old.affinities.keys().collect::<Vec<_>>(), ["GPU0"], "no node is named");
+}
+
+#[test]
+fn numbers_of_gpus_are_the_order_of_their_addresses() {
+    let q = "GPU 00000000:B1:00.0\n    PCIe Generation\n        Current : 4\nGPU 00000000:CA:00.0\n    PCIe Generation\n        Current : 4\n";
+    let node = |text: &str, at: &str| {
+        let mut machine = machine(text);
+        crate::machine::capture::join::join(&mut machine);
+        machine.pci[&at.parse().expect("an address")].numa_node.get()
+    };
+    let both = format!("{q}{TOPOLOGY}");
+    assert_eq!((node(&both, "b1:00.0"), node(&both, "ca:00.0")), (Some(0), Some(1)));
+    let one = q.split("GPU 00000000:CA").next().expect("has one");
+    assert_eq!(node(&format!("{one}{TOPOLOGY}"), "b1:00.0"), None, "either GPU could be it");
+}
+
 proptest! {
+    #[test]
+    fn no_topology_panics(text in "(GPU[0-9]|NIC0|mlx5_0|\t| X |SYS|PIX|0-3|CPU Affinity|NUMA Affinity|NIC0: |\n){0,40}") {
+        let _ = machine(&text);
+    }
+
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = read(&Text::new("x", &bytes));

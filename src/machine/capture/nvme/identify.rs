@@ -1,9 +1,11 @@
 //! `nvme id-ctrl`: `mn : Samsung SSD 980 PRO 1TB`. The output does not name its device: that is in the command above it,
 //! or in the name of the file as sosreport makes it (`nvme_id-ctrl_-H_.dev.nvme0`).
 
-use super::{identify, is_namespace};
+use super::{identify, namespace_in};
 use crate::machine::Machine;
 use crate::machine::capture::Text;
+use crate::machine::capture::health::warns_from;
+use crate::units::Celsius;
 
 /// What one output says.
 #[derive(Debug, Default)]
@@ -13,6 +15,8 @@ struct Identity<'a> {
     model: Option<&'a str>,
     serial: Option<&'a str>,
     firmware: Option<&'a str>,
+    /// WCTEMP, in kelvins; 0 where the drive has no such threshold.
+    warning: Option<Celsius>,
 }
 
 /// Reads every output whose device is known; whether there was one.
@@ -32,6 +36,10 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
             }
             "sn" => open.iter_mut().for_each(|open| open.serial = Some(value)),
             "mn" => open.iter_mut().for_each(|open| open.model = Some(value)),
+            "wctemp" => {
+                let kelvins = value.trim().parse::<u16>().ok().filter(|kelvins| *kelvins > 0);
+                open.iter_mut().for_each(|open| open.warning = kelvins.map(Celsius::from_kelvin));
+            }
             "fr" => open.iter_mut().for_each(|open| open.firmware = Some(value)),
             _ => {}
         }
@@ -39,18 +47,12 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
     found | finish(machine, text, open)
 }
 
-/// The first namespace of the controller that a command or file name holds: `/dev/nvme0`, `.dev.nvme0n1`.
-fn namespace_in(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("nvme")?;
-    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == 'n')).unwrap_or(rest.len());
-    let name = format!("nvme{}", rest.get(..end)?);
-    if is_namespace(&name) { Some(name) } else { Some(format!("{name}n1")).filter(|name| is_namespace(name)) }
-}
-
 fn finish(machine: &mut Machine, text: &Text, open: Option<Identity<'_>>) -> bool {
     let Some(identity) = open else { return false };
     let Some(name) = identity.name.filter(|_| identity.model.is_some()) else { return false };
     let facts = [identity.model, identity.serial, identity.firmware];
-    identify(machine, &name, facts, &text.source(identity.line));
+    let source = text.source(identity.line);
+    identify(machine, &name, facts, &source);
+    warns_from(machine, &name, identity.warning, &source);
     true
 }

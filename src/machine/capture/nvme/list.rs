@@ -1,6 +1,7 @@
-//! `nvme list` for people: columns that a line of dashes delimits.
+//! `nvme list` for people: columns that a line of dashes delimits. With `-v` there is a table of controllers too, which
+//! tells where each is.
 
-use super::{identify, is_namespace};
+use super::{Carrier, carry, identify, is_namespace};
 use crate::machine::Machine;
 use crate::machine::capture::device::{device, learn};
 use crate::machine::capture::table::{Head, Word, words};
@@ -12,7 +13,9 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
     let mut table: Option<(Vec<String>, Head)> = None;
     let mut head_line: Option<&str> = None;
     for (number, line) in text.lines() {
-        if line.starts_with("Node") && line.contains("SN") && line.contains("Model") {
+        if let Some(controller) = Controller::parse(line) {
+            found |= controller.put(machine, &text.source(number));
+        } else if line.starts_with("Node") && line.contains("SN") && line.contains("Model") {
             table = Some(heads(line));
             head_line = Some(line);
         } else if let (Some(head), true) = (head_line, line.starts_with("--")) {
@@ -26,6 +29,50 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
         }
     }
     found
+}
+
+/// A row of the table of controllers: `nvme0 0 SN MODEL OF MANY WORDS FIRMWARE pcie 0000:02:00.0 nvme-subsys0 nvme0n1`.
+/// Its columns are not aligned with their heads in every version.
+struct Controller<'t> {
+    name: &'t str,
+    model: String,
+    serial: &'t str,
+    firmware: &'t str,
+    transport: &'t str,
+    address: &'t str,
+    namespaces: Vec<&'t str>,
+}
+
+impl<'t> Controller<'t> {
+    fn parse(line: &'t str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let name = words.first().filter(|name| super::is_controller(name))?;
+        let at = words
+            .iter()
+            .position(|word| ["pcie", "tcp", "rdma", "fc"].contains(word))
+            .filter(|at| *at >= 4)?;
+        Some(Self {
+            name,
+            model: words.get(3..at - 1)?.join(" "),
+            serial: words.get(2)?,
+            firmware: words.get(at - 1)?,
+            transport: words.get(at)?,
+            address: words.get(at + 1)?,
+            namespaces: words.get(at + 2..)?.iter().map(|word| word.trim_end_matches(',')).collect(),
+        })
+    }
+
+    /// Puts its namespaces down; whether it has one.
+    fn put(&self, machine: &mut Machine, source: &str) -> bool {
+        let carrier = Carrier { controller: self.name, transport: self.transport, address: self.address };
+        let namespaces: Vec<&&str> = self.namespaces.iter().filter(|name| is_namespace(name)).collect();
+        for namespace in &namespaces {
+            carry(machine, namespace, &carrier, source);
+            let facts = [Some(self.model.as_str()), Some(self.serial), Some(self.firmware)];
+            identify(machine, namespace, facts, source);
+        }
+        !namespaces.is_empty()
+    }
 }
 
 /// Columns that begin where their heads do.

@@ -1,8 +1,10 @@
-//! nvme-cli: `nvme list` (text, and JSON in three shapes), `nvme list-subsys`, `nvme id-ctrl`.
+//! nvme-cli: `nvme list` (text, and JSON in three shapes), `nvme list-subsys`, `nvme id-ctrl`, `nvme smart-log` (text and
+//! JSON).
 
 mod identify;
 mod json;
 mod list;
+mod smart_log;
 mod subsystem;
 
 use super::device::{device, is_kernel_name, learn};
@@ -22,7 +24,7 @@ pub fn read(text: &Text) -> Part {
             part.kind = Some(kind);
         }
     };
-    if body.contains("/dev/nvme") && body.contains("Model") {
+    if body.contains("/dev/nvme") && body.contains("Model") || body.contains("TxPort") {
         note(list::read(machine, text), "nvme list");
     }
     if body.contains("+- nvme") {
@@ -34,6 +36,12 @@ pub fn read(text: &Text) -> Part {
     }
     if body.contains("oncs ") || body.contains("NVME Identify Controller") {
         note(identify::read(machine, text), "nvme id-ctrl");
+    }
+    if body.contains("Smart Log for NVME") {
+        note(smart_log::read(machine, text), "nvme smart-log");
+    }
+    if body.contains("\"critical_warning\"") {
+        note(smart_log::read_json(machine, text), "nvme smart-log -o json");
     }
     part
 }
@@ -99,6 +107,22 @@ fn paths(machine: &mut Machine, namespace: &str, path: &str) {
         BlockKind::NvmeMultipath(_) => {}
         _ => head.kind = BlockKind::NvmeMultipath(vec![path.to_owned()]),
     }
+}
+
+/// The first namespace of the controller that a command or file name holds: `/dev/nvme0`, `.dev.nvme0n1`, `/dev/ng0n1`
+/// (the character device of a namespace).
+fn namespace_in(text: &str) -> Option<String> {
+    let rest =
+        text.split_once("nvme").or_else(|| text.split_once("/ng")).or_else(|| text.split_once(":ng"))?.1;
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == 'n')).unwrap_or(rest.len());
+    let name = format!("nvme{}", rest.get(..end)?);
+    if is_namespace(&name) { Some(name) } else { Some(format!("{name}n1")).filter(|name| is_namespace(name)) }
+}
+
+/// `nvme0`.
+fn is_controller(name: &str) -> bool {
+    let number = name.strip_prefix("nvme").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `nvme0n1`, but neither a controller nor a partition.

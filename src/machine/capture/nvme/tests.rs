@@ -112,3 +112,99 @@ proptest! {
         let _ = machine(&format!(r#"{{"Devices":[{{"Controllers":[{{"Controller":"{name}","Paths":[{{"Path":"{name}"}}]}}],"Namespaces":[{{"NameSpace":"{name}"}}]}}]}}"#));
     }
 }
+
+/// nvme-cli 2.0 on a warm drive; the fields that no rule reads are left out.
+const SMART_LOG: &str = "\
+$ sudo nvme smart-log /dev/nvme1
+Smart Log for NVME device:nvme1 namespace-id:ffffffff
+critical_warning\t\t\t: 0x2
+temperature\t\t\t\t: 84 °C (357 K)
+available_spare\t\t\t\t: 100%
+available_spare_threshold\t\t: 10%
+percentage_used\t\t\t\t: 8%
+endurance group critical warning summary: 0
+Data Units Read\t\t\t\t: 127,385,723 (65.22 TB)
+Data Units Written\t\t\t: 186302952 (95.39 TB)
+media_errors\t\t\t\t: 1
+Warning Temperature Time\t\t: 7
+Critical Composite Temperature Time\t: 1
+Temperature Sensor 1           : 84 °C (357 K)
+Temperature Sensor 2           : 0 °C (0 K)
+Thermal Management T1 Trans Count\t: 3
+Thermal Management T2 Trans Count\t: 1
+Thermal Management T1 Total Time\t: 42
+Thermal Management T2 Total Time\t: 5
+$ next
+media_errors : 99
+";
+
+fn health(machine: &Machine, drive: &str) -> crate::machine::health::SmartLog {
+    machine.health[drive].smart.get().expect("has a log")
+}
+
+#[test]
+fn a_health_log_of_text_tells_all_that_rules_ask() {
+    let machine = machine(SMART_LOG);
+    let log = health(&machine, "nvme1n1");
+    assert!(machine.health["nvme1n1"].is_hot());
+    assert_eq!((log.critical_warning, log.percentage_used, log.media_errors), (2, 8, 1));
+    // 127 385 723 and 186 302 952 units of 512 000 bytes, which nvme-cli prints as 65.22 and 95.39 TB.
+    assert_eq!(log.read, Bytes::new(65_221_490_176_000));
+    assert_eq!(log.written, Bytes::new(95_387_111_424_000));
+    assert_eq!(log.warning_time.as_secs_f64(), 420.0);
+    assert_eq!(
+        log.throttling.map(|state| (state.transitions, state.time.as_secs_f64())),
+        [(3, 42.0), (1, 5.0)]
+    );
+    assert_eq!(log.sensors.len(), 1, "0 K is no sensor");
+    assert_eq!(machine.health["nvme1n1"].temperature.source().as_str(), "nvme.txt:2");
+}
+
+#[test]
+fn a_health_log_of_json_is_that_of_the_command_above_it_or_of_the_only_drive() {
+    let json = r#"{"critical_warning" : {"value" : 0, "temp_threshold" : 0}, "temperature" : 301, "avail_spare" : 100,
+        "spare_thresh" : "5", "percent_used" : 15, "data_units_read" : "499296134", "warning_temp_time" : 0,
+        "temperature_sensor_1" : 306, "thm_temp1_trans_count" : 2, "thm_temp1_total_time" : 9}"#;
+    let named = machine(&format!(
+        "# nvme smart-log -o json /dev/nvme0n1\n{json}\n# nvme smart-log /dev/nvme1 -o json\n{json}\n"
+    ));
+    for drive in ["nvme0n1", "nvme1n1"] {
+        let log = health(&named, drive);
+        assert_eq!(log.temperature.map(|now| now.to_string()).as_deref(), Some("28 °C"));
+        assert_eq!((log.spare_threshold, log.throttling[0].transitions), (5, 2));
+    }
+    let mut alone = machine(&format!("{json}\n/dev/nvme3n1 Model\n"));
+    crate::machine::capture::device::device(&mut alone, "nvme3n1");
+    crate::machine::capture::join::join(&mut alone);
+    assert_eq!(alone.health.keys().collect::<Vec<_>>(), ["nvme3n1"]);
+}
+
+#[test]
+fn the_threshold_of_an_identification_makes_a_warm_drive_hot() {
+    let machine = machine(
+        "$ nvme id-ctrl /dev/nvme0\nNVME Identify Controller:\nvid       : 0x144d\nsn : S\nmn : M\nfr : F\n\
+         oncs      : 0x5f\nwctemp    : 345\ncctemp    : 348\n\
+         Smart Log for NVME device:nvme0 namespace-id:ffffffff\ncritical_warning : 0\ntemperature : 73 C\n\
+         percentage_used : 1%\n",
+    );
+    // 345 K = 71.85 °C.
+    assert_eq!(machine.health["nvme0n1"].warning.value().map(ToString::to_string).as_deref(), Some("72 °C"));
+    assert!(machine.health["nvme0n1"].is_hot());
+}
+
+#[test]
+fn the_long_list_for_people_tells_where_controllers_are() {
+    // nvme-cli 2.8; the dashes are those of the file, the columns are not.
+    let machine = machine(
+        "Device           Cntlid SN                   MN                                       FR       TxPort Address        Slot   Subsystem    Namespaces\n\
+         ---------------- ------ -------------------- ---------------------------------------- -------- ------ -------------- ------ ------------ ----------------\n\
+         nvme1    1      50026B728376         KINGSTON SFYRSK1000G                     EIFK51.2 pcie   0000:0e:00.0          nvme-subsys1 nvme1n1, nvme1n2\n",
+    );
+    for name in ["nvme1n1", "nvme1n2"] {
+        let drive = &machine.block[name];
+        assert_eq!(who(drive), ["KINGSTON SFYRSK1000G", "50026B728376", "EIFK51.2"]);
+        assert!(
+            matches!(&drive.transport, Transport::NvmePci { pci, .. } if pci.to_string() == "0000:0e:00.0")
+        );
+    }
+}

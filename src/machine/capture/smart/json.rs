@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::{Drive, Kind, device_in, rate};
 use crate::machine::capture::Text;
+use crate::machine::capture::health::Log;
 use crate::machine::capture::json::{documents, text_of};
-use crate::units::Bytes;
+use crate::units::{Bytes, Celsius};
 
 /// Every drive of every document.
 pub(super) fn read(text: &Text) -> Vec<Drive> {
@@ -21,6 +22,7 @@ fn drive(document: &Value, source: String) -> Drive {
         let text = at(&format!("/interface_speed/{which}/string")).and_then(Value::as_str)?;
         rate(text.strip_suffix("Gb/s")?)
     };
+    let celsius = |path: &str| at(path).and_then(Value::as_f64).filter(|now| *now > 0.0).map(Celsius::new);
     // `megaraid,4` and the like name a drive behind a volume by the volume's device.
     let kind = at("/device/type").and_then(Value::as_str).unwrap_or_default();
     let name = at("/device/name").and_then(Value::as_str).filter(|_| !kind.contains(','));
@@ -42,5 +44,9 @@ fn drive(document: &Value, source: String) -> Drive {
         },
         speed: speed("current"),
         drive_speed: speed("max"),
+        log: at("/nvme_smart_health_information_log").map(Log::of_json).unwrap_or_default(),
+        temperature: celsius("/temperature/current"),
+        // Other drives have a limit of operation only, which is none of throttling.
+        warning: celsius("/nvme_composite_temperature_threshold/warning"),
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{Drive, Kind, device_in, rate};
 use crate::machine::capture::Text;
-use crate::units::Bytes;
+use crate::machine::capture::health::temperature;
+use crate::units::{Bytes, Celsius};
 
 /// Every drive whose information section is in the text.
 pub(super) fn read(text: &Text) -> Vec<Drive> {
@@ -25,6 +26,12 @@ pub(super) fn read(text: &Text) -> Vec<Drive> {
             (open, drives.last_mut(), line.split_once(':'))
         {
             take(drive, key.trim(), value.trim());
+        } else if let (false, Some(drive), Some((key, value))) =
+            (open, drives.last_mut(), line.split_once(':'))
+        {
+            drive.log.set(key, value);
+        } else if let (false, Some(drive), Some(raw)) = (open, drives.last_mut(), attribute(line)) {
+            drive.temperature = raw;
         }
     }
     drives
@@ -60,9 +67,18 @@ fn take(drive: &mut Drive, key: &str, value: &str) {
         "Sector Size" | "Sector Sizes" | "Logical block size" | "Physical block size" => {
             sectors(drive, key, value)
         }
+        "Warning  Comp. Temp. Threshold" => drive.warning = temperature(value),
         "SATA Version is" => links(drive, value),
         _ => {}
     }
+}
+
+/// The raw value of `194 Temperature_Celsius 0x0022 114 099 000 Old_age Always - 36 (Min/Max 18/51)`.
+fn attribute(line: &str) -> Option<Option<Celsius>> {
+    let mut words = line.split_whitespace();
+    let is_temperature = words.next()? == "194" && words.next()?.starts_with("Temperature_");
+    let raw: f64 = words.nth(7)?.parse().ok()?;
+    is_temperature.then(|| Some(raw).filter(|degrees| (1.0..200.0).contains(degrees)).map(Celsius::new))
 }
 
 /// `1,000,204,886,016 bytes [1.00 TB]`: thousands are separated as the language does.

@@ -1,4 +1,4 @@
-//! smartctl: who a drive is, whether it turns, and how fast its SATA link runs and could run.
+//! smartctl: who a drive is, whether it turns, how fast its SATA link runs and could run, and how it is.
 //!
 //! The text does not name the drive's device: that is in the command above it, in the name of the file as sosreport
 //! makes it (`smartctl_--all_.dev.sda`), or is found by serial number or model. Until then it is kept under
@@ -8,10 +8,11 @@ mod json;
 mod lines;
 
 use super::device::{device, key_of, learn};
+use super::health::{Log, take, warns_from};
 use super::{Part, Rank, Text};
 use crate::machine::Machine;
 use crate::machine::block::Transport;
-use crate::units::{BitsPerSec, Bytes};
+use crate::units::{BitsPerSec, Bytes, Celsius};
 
 /// Reads every output of smartctl in a text.
 pub fn read(text: &Text) -> Part {
@@ -50,6 +51,12 @@ struct Drive {
     /// The rate of the link now, and the most that the drive can do.
     speed: Option<BitsPerSec>,
     drive_speed: Option<BitsPerSec>,
+    /// The health log of an NVMe drive.
+    log: Log,
+    /// The temperature of any other.
+    temperature: Option<Celsius>,
+    /// From this temperature on it warns.
+    warning: Option<Celsius>,
 }
 
 /// What a drive speaks.
@@ -102,6 +109,12 @@ fn put(machine: &mut Machine, drive: Drive) -> Option<()> {
         learn(&mut sata.speed, drive.speed, source);
         learn(&mut sata.drive_speed, drive.drive_speed, source);
     }
+    if drive.log.is_log() {
+        take(machine, &name, drive.log, source);
+    } else if drive.temperature.is_some() {
+        learn(&mut machine.health.entry(name.clone()).or_default().temperature, drive.temperature, source);
+    }
+    warns_from(machine, &name, drive.warning, source);
     Some(())
 }
 

@@ -130,3 +130,38 @@ proptest! {
         join::join(&mut machine);
     }
 }
+
+#[test]
+fn a_health_log_of_smartctl_goes_with_its_drive() {
+    let text = "$ sudo smartctl -a /dev/nvme0\n=== START OF INFORMATION SECTION ===\nModel Number:  M\nSerial Number: S\n\
+        Warning  Comp. Temp. Threshold:     77 Celsius\n=== START OF SMART DATA SECTION ===\n\
+        SMART/Health Information (NVMe Log 0x02)\nCritical Warning:                   0x00\n\
+        Temperature:                        79 Celsius\nAvailable Spare:                    100%\n\
+        Percentage Used:                    3%\nData Units Read:                    21,391,213 [10.9 TB]\n\
+        Warning  Comp. Temperature Time:    12\nTemperature Sensor 1:               79 Celsius\n";
+    let json = r#"{"smartctl": {}, "device": {"name": "/dev/nvme0", "type": "nvme", "protocol": "NVMe"}, "serial_number": "S",
+        "nvme_composite_temperature_threshold": {"warning": 77, "critical": 80}, "temperature": {"current": 79},
+        "nvme_smart_health_information_log": {"critical_warning": 0, "temperature": 79, "available_spare": 100,
+        "percentage_used": 3, "data_units_read": 21391213, "warning_temp_time": 12, "temperature_sensors": [79]}}"#;
+    for text in [text, json] {
+        let machine = machine(text);
+        let health = &machine.health["nvme0n1"];
+        assert!(health.is_hot(), "{text}");
+        let log = health.smart.get().expect("has a log");
+        assert_eq!((log.percentage_used, log.read), (3, Bytes::new(10_952_301_056_000)), "{text}");
+        assert_eq!((log.warning_time.as_secs_f64(), log.sensors.len()), (720.0, 1), "{text}");
+    }
+}
+
+#[test]
+fn the_temperature_of_a_sata_drive_is_that_of_attribute_194() {
+    let text = format!(
+        "{SATA}194 Temperature_Celsius     0x0022   114   099   000    Old_age   Always       -       36 (Min/Max 18/51)\n"
+    );
+    let mut machine = machine(&text);
+    join::join(&mut machine);
+    assert_eq!(
+        machine.health["unnamed-1"].temperature.value().map(ToString::to_string).as_deref(),
+        Some("36 °C")
+    );
+}

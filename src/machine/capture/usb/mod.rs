@@ -5,7 +5,7 @@ mod attributes;
 mod descriptors;
 mod tree;
 
-use super::{Gap, Part, Rank, Text};
+use super::{Gap, Lacks, Part, Rank, Text};
 use crate::machine::Machine;
 use crate::machine::fact::Fact;
 use crate::machine::usb::{UsbAddress, UsbDevice, UsbDevices};
@@ -66,7 +66,11 @@ fn gaps(devices: &UsbDevices) -> Vec<Gap> {
     if devices.values().any(says_more) {
         return Vec::new();
     }
-    vec![Gap { what: "the rates that the USB devices run at".to_owned(), run: "lsusb -t".to_owned() }]
+    vec![Gap {
+        what: "the rates that the USB devices run at".to_owned(),
+        run: "lsusb -t".to_owned(),
+        lacks: Lacks::UsbRates,
+    }]
 }
 
 /// Keeps the faster of a known rate and another.

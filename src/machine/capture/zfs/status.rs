@@ -8,10 +8,10 @@ use crate::machine::zfs::{ZfsDevice, ZfsPool, ZfsScan, ZfsVdev};
 use crate::units::BytesPerSec;
 
 /// What vdevs may be for, as headings among them say; those before any heading hold data.
-const ROLES: &[&str] = &["logs", "cache", "spares", "special", "dedup"];
+pub(super) const ROLES: &[&str] = &["logs", "cache", "spares", "special", "dedup"];
 
 /// No pool has more; a text that names more was made to be slow.
-const MOST: usize = 4096;
+pub(super) const MOST: usize = 4096;
 
 /// Every pool of a text.
 pub(super) fn read(text: &Text) -> Vec<ZfsPool> {
@@ -117,13 +117,15 @@ impl Open {
     }
 }
 
-/// Whether a name is that of a vdev with devices below: `mirror-0`, `raidz2-1`, `draid1:4d:6c:1s-0`.
-fn is_group(name: &str) -> bool {
+/// Whether a name is that of a vdev with devices below: `mirror-0`, `raidz2-1`, `draid1:4d:6c:1s-0`; `zpool list` of
+/// OpenZFS before 2.0 has no number behind it.
+pub(super) fn is_group(name: &str) -> bool {
     let kinds = ["mirror-", "raidz", "draid", "replacing-", "spare-"];
-    kinds.iter().any(|kind| name.starts_with(kind)) && name.rsplit_once('-').is_some()
+    let is_numbered = kinds.iter().any(|kind| name.starts_with(kind)) && name.rsplit_once('-').is_some();
+    is_numbered || ["mirror", "raidz", "raidz1", "raidz2", "raidz3", "replacing"].contains(&name)
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 256 && !name.contains(char::is_whitespace)
 }
 
