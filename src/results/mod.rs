@@ -8,6 +8,7 @@
 
 mod bonnie;
 mod command;
+mod copies;
 mod cryptsetup;
 mod dd;
 mod diskspd;
@@ -20,6 +21,7 @@ mod json;
 mod marks;
 mod number;
 mod page;
+mod remarks;
 pub mod surroundings;
 mod types;
 
@@ -47,11 +49,12 @@ const PARSERS: &[Parser] = &[
     elbencho::read,
     bonnie::read,
     cryptsetup::read,
+    copies::read,
 ];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "fio (text and JSON), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
-    XML), IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark";
+    XML), IOzone, IOR, elbencho, bonnie++, cryptsetup benchmark, rsync and `time cp` beside `du`";
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {

@@ -32,6 +32,8 @@ pub enum Tool {
     Bonnie,
     /// `cryptsetup benchmark`.
     Cryptsetup,
+    /// rsync, cp and mv.
+    Copy,
 }
 
 impl Tool {
@@ -49,6 +51,7 @@ impl Tool {
             Self::Elbencho => "elbencho",
             Self::Bonnie => "bonnie++",
             Self::Cryptsetup => "cryptsetup benchmark",
+            Self::Copy => "copy",
         }
     }
 }

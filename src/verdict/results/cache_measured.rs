@@ -1,7 +1,7 @@
 //! The bytes came from memory: latencies and rates that no medium has, the wrong command, or counters that disagree.
 
-use super::case::{Case, is_random, mean};
-use super::{cached_command, cached_counters, not_so_when};
+use super::case::{Case, declares_memory, is_random, mean};
+use super::{cached_command, cached_counters, cached_latency, cached_medium, not_so_when};
 use crate::results::surroundings::Word;
 use crate::results::{Durability, Measured, Op, Side};
 use crate::units::{Bytes, Nanos, human};
@@ -34,6 +34,13 @@ const CHECKS: &[Check] = &[
     in_memory,
     above_the_wire,
     too_small,
+    cached_latency::below_flash,
+    cached_latency::partly_in_memory,
+    cached_medium::above_the_bus,
+    cached_medium::ignores_direct,
+    cached_medium::in_arc,
+    cached_medium::on_tmpfs,
+    cached_medium::one_reader,
 ];
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -41,6 +48,10 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut confidence = Confidence::Low;
     let mut names: Vec<String> = Vec::new();
     for (measured, op, side) in case.sides() {
+        // Who measures memory by its name gets what was asked for.
+        if declares_memory(measured) {
+            continue;
+        }
         let seen: Vec<Seen> = CHECKS.iter().filter_map(|check| check(case, measured, op, side)).collect();
         if seen.is_empty() {
             continue;
@@ -49,6 +60,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         if names.len() < MOST {
             names.push(name);
             evidence.extend(seen.iter().flat_map(|(_, evidence)| evidence.clone()));
+            evidence.extend(beside(case, measured, side));
         }
         confidence = seen.iter().map(|(sure, _)| *sure).fold(confidence, Confidence::min);
     }
@@ -69,6 +81,25 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             )])
             .with_confidence(confidence),
     ]
+}
+
+/// What makes a cache likelier: a short run, and data that fits memory.
+fn beside(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
+    const SHORT: Nanos = Nanos::from_millis(30_000);
+    let mut found = Vec::new();
+    found.extend(
+        side.elapsed_ns
+            .filter(|time| *time < SHORT)
+            .map(|time| case.evidence(measured, "measured time", human::time(time))),
+    );
+    if let Some(set) = measured.work.working_set.or(side.bytes).filter(|set| case.fits_memory(*set)) {
+        let memory = case.memory().map_or_else(
+            || "memory is not told, servers have that much".to_owned(),
+            |(memory, _)| format!("of {} of memory", human::bytes(memory)),
+        );
+        found.push(case.evidence(measured, "data that was visited", format!("{} ({memory})", human::bytes(set))));
+    }
+    found
 }
 
 /// So many measurements are named.
@@ -127,17 +158,16 @@ fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Seen> {
     Some((Confidence::Medium, vec![Evidence::new("the storage", "is in memory", source)]))
 }
 
-/// Behind a network that another measurement shows to be full, a higher rate is that of a cache on this side.
+/// Behind a network whose wire is named, a higher rate is that of a cache on this side.
 fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Seen> {
-    let source = case.around.has(Word::Network)?;
-    let all = case.sides().map(|(_, _, side)| side.bytes_per_second);
-    let wire = super::network_limited::wire_of(all)?;
-    (side.bytes_per_second.get() > 0.985 * wire.get()).then(|| {
+    case.around.has(Word::Network)?;
+    let (wire, source) = case.around.wire.clone()?;
+    (side.bytes_per_second.get() > 1.03 * wire.get()).then(|| {
         (
             Confidence::Medium,
             vec![
                 case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new("most that the wire carries", human::rate(wire * 0.985), source),
+                Evidence::new("all that the wire carries", human::rate(wire), source),
             ],
         )
     })
