@@ -33,7 +33,8 @@ pub(super) fn entries(name: &str, text: &str) -> Vec<Entry> {
 fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Entry {
     let shape = shape(result, measured, op);
     let means = BatchMeans::of(&side.series);
-    let mut cautions: Vec<String> = result.failures.iter().map(|failure| format!("it says: {failure}")).collect();
+    let mut cautions: Vec<String> =
+        result.failures.iter().map(|failure| format!("it says: {failure}")).collect();
     cautions.extend(result.corrections.iter().cloned());
     Entry {
         label: label(result, measured, op),
@@ -172,7 +173,10 @@ mod tests {
     fn the_same_workload_of_two_tools_is_compared_without_an_interval() {
         let found = compare(&input(FIO), &input(&marks(32, "360.000")), 0.01);
         let [workload] = found.workloads.as_slice() else { panic!("{found:?}") };
-        assert_eq!((workload.verdict, found.verdict), (Verdict::NotDistinguishable, Verdict::NotDistinguishable));
+        assert_eq!(
+            (workload.verdict, found.verdict),
+            (Verdict::NotDistinguishable, Verdict::NotDistinguishable)
+        );
         // 360 of KDiskMark's MB are 368.64 MB: 10 % below 409.6.
         assert!((workload.as_printed.expect("a difference") + 0.1).abs() < 1e-9, "{workload:?}");
         assert!(workload.reason.as_deref().is_some_and(|why| why.contains("no interval")));

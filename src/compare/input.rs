@@ -94,8 +94,7 @@ impl Input {
     /// The result of another tool, if there is one in the text.
     fn foreign(name: &str, text: &str) -> Option<Self> {
         let runs = foreign::entries(name, text);
-        let found =
-            Self { name: name.to_owned(), runs, inventory: Inventory::default(), is_foreign: true };
+        let found = Self { name: name.to_owned(), runs, inventory: Inventory::default(), is_foreign: true };
         (!found.runs.is_empty()).then_some(found)
     }
 }

@@ -231,7 +231,9 @@ fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> 
     let means = |entry: &Entry, side: &str| {
         entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
             if entry.is_single {
-                return format!("{side} is a single number, which has no interval: run it several times, or with a log");
+                return format!(
+                    "{side} is a single number, which has no interval: run it several times, or with a log"
+                );
             }
             format!(
                 "the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing"
@@ -247,7 +249,8 @@ fn cautions(a: &Entry, b: &Entry) -> Vec<String> {
         found.extend(entry.cautions.iter().map(|caution| format!("{side}: {caution}")));
     }
     for (side, this, other) in [("A", a, b), ("B", b, a)] {
-        if foreign::access(this).is_none() && foreign::access(other).is_some() && (a.is_single || b.is_single) {
+        if foreign::access(this).is_none() && foreign::access(other).is_some() && (a.is_single || b.is_single)
+        {
             found.push(format!("{side} does not say whether the page cache was bypassed"));
         }
     }

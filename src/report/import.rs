@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::sanitize::inert;
 use super::view::{FindingView, Tool, finding_view, tool};
-use crate::path::HopKind;
 use crate::load::stats::sweep::{Point, Shape};
+use crate::path::HopKind;
 use crate::results::{self, Cpu, DeviceUse, Imported, Latency, Measured, Op, Side, Work};
 use crate::units::BytesPerSec;
 use crate::verdict::Severity;
@@ -202,7 +202,10 @@ impl ImportReport {
         let counts = |finding: &FindingView| finding.severity != Severity::Info;
         !self.is_trusted()
             || self.results.iter().flat_map(|result| &result.path_findings).any(counts)
-            || self.sweeps.iter().any(|sweep| !sweep.shape.drops.is_empty() || !sweep.shape.anomalies.is_empty())
+            || self
+                .sweeps
+                .iter()
+                .any(|sweep| !sweep.shape.drops.is_empty() || !sweep.shape.anomalies.is_empty())
     }
 }
 
@@ -251,7 +254,10 @@ fn against_view(against: &Against) -> AgainstView {
             Standing::Below => StandingView::Below,
         },
         summary: inert(&against.sentence()),
-        reason: against.hop.is_none().then(|| "the ceiling was stated, it is of no hop of this machine".to_owned()),
+        reason: against
+            .hop
+            .is_none()
+            .then(|| "the ceiling was stated, it is of no hop of this machine".to_owned()),
     }
 }
 

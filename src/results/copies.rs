@@ -54,7 +54,8 @@ impl Reader {
             Some(summary) => summary,
             None => (self.size.filter(|_| self.command.is_some())?, elapsed(line)?),
         };
-        let (begins, command, places) = self.command.take().unwrap_or((number, String::new(), Places::default()));
+        let (begins, command, places) =
+            self.command.take().unwrap_or((number, String::new(), Places::default()));
         Some(result(page, (begins, number), bytes, seconds, (&command, &places)))
     }
 }
@@ -118,7 +119,11 @@ fn elapsed(line: &str) -> Option<f64> {
     if let Some(rest) = line.strip_prefix("real") {
         let rest = rest.trim();
         let Some((minutes, seconds)) = rest.split_once('m') else {
-            return rest.replace(',', ".").parse().ok().filter(|seconds: &f64| *seconds > 0.0 && *seconds < 1e9);
+            return rest
+                .replace(',', ".")
+                .parse()
+                .ok()
+                .filter(|seconds: &f64| *seconds > 0.0 && *seconds < 1e9);
         };
         let seconds = minutes.parse::<f64>().ok()? * 60.0 + leading(seconds)?.0;
         return (seconds > 0.0 && seconds < 1e9).then_some(seconds);
@@ -138,9 +143,7 @@ fn result(
 ) -> Imported {
     let mut imported = Imported::new(Tool::Copy, page.name, begins);
     imported.command = (!command.is_empty()).then(|| command.to_owned());
-    for (op, label, target) in
-        [(Op::Read, "copy, from", &places.from), (Op::Write, "copy, to", &places.to)]
-    {
+    for (op, label, target) in [(Op::Read, "copy, from", &places.from), (Op::Write, "copy, to", &places.to)] {
         let work = Work {
             label: label.to_owned(),
             pattern: Some(Pattern::Sequential),
@@ -176,7 +179,8 @@ mod tests {
     #[test]
     fn a_timed_copy_has_a_rate_on_both_sides() {
         // 1.8 TB in 76 min 23 s are 392.8 MB/s.
-        let found = of("$ du -sb /media/usb\n1800000000000\t/media/usb\n$ time cp -a /media/usb /mnt/raid0\n\n\
+        let found =
+            of("$ du -sb /media/usb\n1800000000000\t/media/usb\n$ time cp -a /media/usb /mnt/raid0\n\n\
             real    76m23.000s\nuser    0m12.1s\nsys     40m1.0s\n");
         let [copy] = found.as_slice() else { panic!("{found:?}") };
         let [from, to] = copy.measurements.as_slice() else { panic!("{copy:?}") };

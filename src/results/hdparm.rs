@@ -9,7 +9,8 @@ use super::number::{leading, to_bytes};
 use super::{Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// What is said of every result.
-const CORRECTION: &str = "hdparm prints MB/sec and counts blocks of 2 MiB; its rates are read as MiB/s, 4.86 % more";
+const CORRECTION: &str =
+    "hdparm prints MB/sec and counts blocks of 2 MiB; its rates are read as MiB/s, 4.86 % more";
 
 /// The timings in a text, those of one device as one result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {

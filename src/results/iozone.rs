@@ -8,7 +8,8 @@ use super::number::{Base, after, leading, size, whole};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// What is said of every result.
-const CORRECTION: &str = "IOzone prints kB/sec and counts 1024 bytes; its rates are read as KiB/s, 2.4 % more";
+const CORRECTION: &str =
+    "IOzone prints kB/sec and counts 1024 bytes; its rates are read as KiB/s, 2.4 % more";
 
 /// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {

@@ -18,8 +18,8 @@ fn remarks<'a>(page: &Page<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<
 
 /// Words that turn a remark about other work into its opposite, or put it into another time.
 const ELSEWHEN: &[&str] = &[
-    "not ", "no ", "n't", "nothing", "none", "before", "after", "finish", "complet", "done", "wait for", "waited",
-    "without", "idle", "avoid", "never", "if ", "when ",
+    "not ", "no ", "n't", "nothing", "none", "before", "after", "finish", "complet", "done", "wait for",
+    "waited", "without", "idle", "avoid", "never", "if ", "when ",
 ];
 
 fn is_elsewhen(lower: &str) -> bool {
@@ -69,14 +69,39 @@ fn of_sentence(lower: &str) -> Option<&'static str> {
 
 /// Work that uses storage beside a benchmark.
 const WORK: &[&str] = &[
-    "recording", "copying", "downloading", "uploading", "streaming", "backing up", "transcoding", "compiling",
-    "seeding", "serving", "syncing", "moving", "importing", "replicating", "playing", "migrating", "indexing",
+    "recording",
+    "copying",
+    "downloading",
+    "uploading",
+    "streaming",
+    "backing up",
+    "transcoding",
+    "compiling",
+    "seeding",
+    "serving",
+    "syncing",
+    "moving",
+    "importing",
+    "replicating",
+    "playing",
+    "migrating",
+    "indexing",
 ];
 
 /// Phrases that say the same.
 const BESIDE: &[&str] = &[
-    "in parallel with", "other vms", "other guests", "another fio", "another dd", "also running", "background load",
-    "production load", "in production use", "busy with", "other load", "other tenants",
+    "in parallel with",
+    "other vms",
+    "other guests",
+    "another fio",
+    "another dd",
+    "also running",
+    "background load",
+    "production load",
+    "in production use",
+    "busy with",
+    "other load",
+    "other tenants",
 ];
 
 /// Whether something else used the storage, by a sentence that says so.
@@ -117,11 +142,15 @@ fn gigabits(lower: &str) -> Option<f64> {
         for (at, _) in lower.match_indices(unit).take(8) {
             let before = lower.get(..at).unwrap_or_default().trim_end().trim_end_matches('-');
             let start = before.rfind(|c: char| !c.is_ascii_digit() && c != '.').map_or(0, |at| at + 1);
-            let Some(number) = before.get(start..).and_then(|text| text.parse::<f64>().ok()) else { continue };
+            let Some(number) = before.get(start..).and_then(|text| text.parse::<f64>().ok()) else {
+                continue;
+            };
             let ahead = before.get(..start).unwrap_or_default().trim_end();
             let links = ahead
                 .strip_suffix(['x', '*', '×'])
-                .and_then(|text| text.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<f64>().ok())
+                .and_then(|text| {
+                    text.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<f64>().ok()
+                })
                 .unwrap_or(1.0);
             if (0.01..=1600.0).contains(&(number * links)) {
                 most = Some(most.unwrap_or(0.0).max(number * links));
@@ -135,9 +164,11 @@ fn gigabits(lower: &str) -> Option<f64> {
 pub(super) fn memory(page: &Page<'_>) -> Option<(Bytes, String)> {
     remarks(page).find_map(|(number, line)| {
         let lower = line.to_lowercase();
-        let words: Vec<&str> = lower.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')')).collect();
+        let words: Vec<&str> =
+            lower.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')')).collect();
         let at = words.iter().position(|word| is_memory(word.trim_end_matches(['.', ':'])))?;
-        let near: Vec<&str> = words.get(at.saturating_sub(3)..at)?.iter().copied().filter(|word| *word != "of").collect();
+        let near: Vec<&str> =
+            words.get(at.saturating_sub(3)..at)?.iter().copied().filter(|word| *word != "of").collect();
         let amount = match near.as_slice() {
             [.., number, unit] if is_size_unit(unit) => size(&format!("{number}{unit}"), Base::Binary),
             [.., whole] => whole
@@ -174,7 +205,10 @@ mod tests {
             ("      [==>..................]  resync = 12.6% (37043392/292945152) finish=127.5min", "resync"),
             ("      [=>...................]  recovery =  8.5% (1/2) finish=1min", "recovery"),
             ("  scan: scrub in progress since Sun Jan  8 00:24:01 2023", "scrub"),
-            ("Note: All benchmarks were taken while RAID-1 was resyncing. I did not have time to wait.", "resync"),
+            (
+                "Note: All benchmarks were taken while RAID-1 was resyncing. I did not have time to wait.",
+                "resync",
+            ),
         ] {
             assert_eq!(resync(&page(line)).map(|(action, _)| action).as_deref(), Some(action), "{line}");
         }
@@ -192,10 +226,14 @@ mod tests {
 
     #[test]
     fn other_work_is_told_in_sentences() {
-        for line in ["results while recording 2 TV programs", "in parallel with another fio", "the other VMs were up"] {
+        for line in
+            ["results while recording 2 TV programs", "in parallel with another fio", "the other VMs were up"]
+        {
             assert!(other_work(&page(line)).is_some(), "{line}");
         }
-        for line in ["no other VMs were running", "while running fio I watched iostat", "while reading the manual"] {
+        for line in
+            ["no other VMs were running", "while running fio I watched iostat", "while reading the manual"]
+        {
             assert_eq!(other_work(&page(line)), None, "{line}");
         }
     }

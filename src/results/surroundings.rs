@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::units::{Bytes, BytesPerSec};
 
-use super::{Page, remarks};
 use super::number::{Base, plain, size, whole};
+use super::{Page, remarks};
 
 /// What was found, in all texts that were given together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -172,8 +172,22 @@ const WORDS: &[(Word, &[&str])] = &[
     (
         Word::Rotating,
         &[
-            "rpm", "hdd", "hdds", "wd red", "wd80efax", "ironwolf", "barracuda", "exos", "raidz2 4xhdd", "4xhdd",
-            "hard disk", "hard disks", "hard drive", "hard drives", "spinning", "rust",
+            "rpm",
+            "hdd",
+            "hdds",
+            "wd red",
+            "wd80efax",
+            "ironwolf",
+            "barracuda",
+            "exos",
+            "raidz2 4xhdd",
+            "4xhdd",
+            "hard disk",
+            "hard disks",
+            "hard drive",
+            "hard drives",
+            "spinning",
+            "rust",
         ],
     ),
     (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "in arc"]),
@@ -183,8 +197,9 @@ const WORDS: &[(Word, &[&str])] = &[
     (
         Word::Nand,
         &[
-            "ssd", "ssds", "nand", "tlc", "qlc", "mlc", "970 evo", "970 pro", "980 pro", "990 pro", "860 evo", "870 evo",
-            "860 pro", "sn550", "sn770", "sn850", "sn850x", "mx500", "p5 plus", "pm1733", "pm983", "pm9a3", "kc3000",
+            "ssd", "ssds", "nand", "tlc", "qlc", "mlc", "970 evo", "970 pro", "980 pro", "990 pro",
+            "860 evo", "870 evo", "860 pro", "sn550", "sn770", "sn850", "sn850x", "mx500", "p5 plus",
+            "pm1733", "pm983", "pm9a3", "kc3000",
         ],
     ),
     (Word::Optane, &["optane", "3d xpoint", "xpoint", "900p", "905p", "p4800x", "p5800x", "p1600x", "pmem"]),
@@ -195,21 +210,43 @@ const WORDS: &[(Word, &[&str])] = &[
     (
         Word::Array,
         &[
-            "raid", "raid0", "raid1", "raid5", "raid6", "raid10", "raid-0", "raid-1", "raid-5", "raid-6", "raid-10",
-            "raidz", "raidz1", "raidz2", "raidz3", "draid", "mirror", "mirrors", "stripe", "striped", "array", "pool",
-            "jbod", "md0", "md1", "md127", "vdev", "vdevs", "bays", "cluster", "ceph", "san",
+            "raid", "raid0", "raid1", "raid5", "raid6", "raid10", "raid-0", "raid-1", "raid-5", "raid-6",
+            "raid-10", "raidz", "raidz1", "raidz2", "raidz3", "draid", "mirror", "mirrors", "stripe",
+            "striped", "array", "pool", "jbod", "md0", "md1", "md127", "vdev", "vdevs", "bays", "cluster",
+            "ceph", "san",
         ],
     ),
     (
         Word::IgnoresDirect,
-        &["ntfs-3g", "ntfs3g", "fuseblk", "sshfs", "mergerfs", "gocryptfs", "encfs", "exfat-fuse", "via fuse"],
+        &[
+            "ntfs-3g",
+            "ntfs3g",
+            "fuseblk",
+            "sshfs",
+            "mergerfs",
+            "gocryptfs",
+            "encfs",
+            "exfat-fuse",
+            "via fuse",
+        ],
     ),
-    (Word::Compresses, &["compression=lz4", "compression=zstd", "compress=zstd", "compress=lzo", "compress-force"]),
+    (
+        Word::Compresses,
+        &["compression=lz4", "compression=zstd", "compress=zstd", "compress=lzo", "compress-force"],
+    ),
     (
         Word::Sparse,
         &[
-            "sparse", "truncate -s", "thin provisioned", "thin-provisioned", "never written", "unwritten", "thin volume",
-            "lvcreate -v", "fallocate -l", "holes",
+            "sparse",
+            "truncate -s",
+            "thin provisioned",
+            "thin-provisioned",
+            "never written",
+            "unwritten",
+            "thin volume",
+            "lvcreate -v",
+            "fallocate -l",
+            "holes",
         ],
     ),
 ];

@@ -106,7 +106,9 @@ pub(super) fn stated(text: &str) -> Result<Stated, String> {
         "GiB/s" => 1_073_741_824.0,
         "Mbit/s" => 125e3,
         "Gbit/s" => 125e6,
-        other => return Err(format!("`{other}` is no unit of a rate; use MB/s, GB/s, MiB/s, GiB/s or Gbit/s")),
+        other => {
+            return Err(format!("`{other}` is no unit of a rate; use MB/s, GB/s, MiB/s, GiB/s or Gbit/s"));
+        }
     };
     match number.parse::<f64>() {
         Ok(number) if number > 0.0 && !name.trim().is_empty() => {

@@ -120,8 +120,12 @@ mod tests {
         let text = render(&build(&results, &verdicts, &[]));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
-        assert!(lines[1].starts_with("\"a,\"\"b\"\"\",1,hdparm,,buffered disk reads,read,sequential,2097152,1,1,,false"));
-        assert!(lines[1].contains(",391748") && lines[1].contains(",373.6,"), "{}", lines[1]);
+        assert!(
+            lines[1].starts_with(
+                "\"a,\"\"b\"\"\",1,hdparm,,buffered disk reads,read,sequential,2097152,1,1,,false"
+            )
+        );
+        assert!(lines[1].contains(",391747993.6,373.6,"), "{}", lines[1]);
         assert_eq!(quoted("=1+1"), "'=1+1");
         assert_eq!(quoted("-5"), "-5");
     }

@@ -87,7 +87,10 @@ fn options(work: &Work, measured: &Measured) -> Value {
     put("filename", work.target.clone());
     // With a file name fio's size is that of the file, which all jobs share.
     let jobs = if work.target.is_some() { 1 } else { u64::from(work.jobs.unwrap_or(1).max(1)) };
-    put("size", work.working_set.filter(|set| set.get() % jobs == 0).map(|set| (set.get() / jobs).to_string()));
+    put(
+        "size",
+        work.working_set.filter(|set| set.get() % jobs == 0).map(|set| (set.get() / jobs).to_string()),
+    );
     put("runtime", work.asked_ns.map(|asked| format!("{}us", asked.get() / 1000)));
     match work.durability {
         Some(Durability::Each) => put("fdatasync", Some("1".to_owned())),

@@ -52,7 +52,6 @@ fn put_against(out: &mut String, style: &Style, against: &AgainstView) {
     paragraph(out, style, (Tone::Normal, "  "), tone, &text);
 }
 
-
 fn put_result(out: &mut String, style: &Style, result: &ResultView) {
     let version = result.tool_version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());

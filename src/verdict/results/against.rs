@@ -3,8 +3,9 @@
 use super::case::{Case, mean};
 use super::not_so_when;
 use crate::ceiling::Direction;
+use crate::ceiling::narrow::Narrow;
 use crate::path::{HopId, HopKind};
-use crate::results::{Measured, Op, Side};
+use crate::results::{Measured, Op, Side, Tool};
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 use crate::verdict::attribution;
 use crate::verdict::case::Case as PathCase;
@@ -78,7 +79,10 @@ impl Against {
             Standing::At => format!("{op} {rate} is {share} of {ceiling}: {} limits it", self.name),
             Standing::Below => {
                 let instead = self.instead.as_deref().unwrap_or("no known ceiling explains it");
-                format!("{op} {rate} is {share} of the narrowest known hop, {} ({ceiling}): {instead}", self.name)
+                format!(
+                    "{op} {rate} is {share} of the narrowest known hop, {} ({ceiling}): {instead}",
+                    self.name
+                )
             }
         }
     }
@@ -98,7 +102,8 @@ pub(super) fn of(case: &Case<'_>) -> Vec<Against> {
     let sides = case.sides().filter(|(measured, _, _)| !super::case::declares_memory(measured));
     sides
         .filter_map(|(measured, op, side)| {
-            let on_path = subject(case, measured).and_then(|subject| on_path(case, subject, measured, op, side));
+            let on_path =
+                subject(case, measured).and_then(|subject| on_path(case, subject, measured, op, side));
             let stated = stated(case, measured, op, side);
             match (on_path, stated) {
                 (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
@@ -123,7 +128,7 @@ fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side
     let (index, ceiling, standing) = match trust::exceeded(&path, rate) {
         Some((index, ceiling)) => (index, ceiling, Standing::Above),
         None => {
-            let narrowest = *attribution::rank(&path).first()?;
+            let narrowest = likeliest(&path, rate)?;
             (narrowest.hop, narrowest.rate, standing(rate, narrowest.rate))
         }
     };
@@ -143,6 +148,22 @@ fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side
         standing,
         instead: (standing == Standing::Below).then(|| instead(case, measured, side, &path)),
     })
+}
+
+/// The narrowest hop; of several that are alike, one that others share when a part of it is missing: a link of its own
+/// would carry its whole ceiling.
+fn likeliest(path: &PathCase<'_>, rate: BytesPerSec) -> Option<Narrow> {
+    const ALIKE: f64 = 1.1;
+    const WHOLE: f64 = 0.9;
+    let ranked = attribution::rank(path);
+    let first = *ranked.first()?;
+    let is_shared = |narrow: &&Narrow| {
+        let kind = path.path().hops.get(narrow.hop).map(crate::path::Hop::kind);
+        matches!(kind, Some(HopKind::Chipset | HopKind::Switch))
+    };
+    let alike = ranked.iter().take_while(|narrow| narrow.rate.fraction_of(first.rate) <= ALIKE);
+    let shared = alike.filter(|_| rate.fraction_of(first.rate) < WHOLE).find(is_shared);
+    Some(shared.copied().unwrap_or(first))
 }
 
 /// A published rate may be beaten, an estimate may be wrong: only arithmetic makes a rate impossible.
@@ -180,16 +201,20 @@ fn instead(case: &Case<'_>, measured: &Measured, side: &Side, path: &PathCase<'_
     if let Some(why) = in_flight(measured, side) {
         return why;
     }
+    if case.result.tool == Tool::Copy {
+        return "a copy reads and writes in turn, file after file; `narrows copy` says which side waits"
+            .to_owned();
+    }
     let unknown: Vec<&str> = attribution::unknown_hops(path)
         .into_iter()
         .filter_map(|index| case_hop(path, index))
         .take(3)
         .collect();
     let software = measured.cpu.is_some_and(|cpu| cpu.total() >= 0.85);
-    match (software, unknown.as_slice(), case.around.words.is_empty()) {
-        (true, ..) => "the tool's own threads filled their processor".to_owned(),
-        (_, [], _) => "the medium itself, the tool, or what was not looked at".to_owned(),
-        (_, unknown, _) => format!("of {} no ceiling is known", unknown.join(", ")),
+    match (software, unknown.as_slice()) {
+        (true, _) => "the tool's own threads filled their processor".to_owned(),
+        (_, []) => "the medium itself, the tool, or what was not looked at".to_owned(),
+        (_, unknown) => format!("of {} no ceiling is known", unknown.join(", ")),
     }
 }
 
@@ -204,7 +229,9 @@ fn in_flight(measured: &Measured, side: &Side) -> Option<String> {
     if depth * block.as_f64() >= FEW_BYTES {
         return None;
     }
-    let each = mean(side).or_else(|| side.iops.map(|iops| depth / iops.get() * 1e9)).filter(|one| one.is_finite())?;
+    let each = mean(side)
+        .or_else(|| side.iops.map(|iops| depth / iops.get() * 1e9))
+        .filter(|one| one.is_finite())?;
     Some(format!(
         "{} of {} were in flight, and each took {}",
         human::count(depth),

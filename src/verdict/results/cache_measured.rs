@@ -97,7 +97,11 @@ fn beside(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
             || "memory is not told, servers have that much".to_owned(),
             |(memory, _)| format!("of {} of memory", human::bytes(memory)),
         );
-        found.push(case.evidence(measured, "data that was visited", format!("{} ({memory})", human::bytes(set))));
+        found.push(case.evidence(
+            measured,
+            "data that was visited",
+            format!("{} ({memory})", human::bytes(set)),
+        ));
     }
     found
 }

@@ -30,7 +30,8 @@ pub(super) fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &S
     let slow = [Word::Nand, Word::Sata, Word::Usb, Word::Rotating, Word::Zfs, Word::IgnoresDirect];
     let (word, source) = slow.into_iter().find_map(|word| Some((word, case.around.has(word)?)))?;
     let latency = side.latency_ns.as_ref();
-    let typical = latency.and_then(|latency| latency.p50).or_else(|| mean(side)).filter(|one| *one < NAND_FLOOR)?;
+    let typical =
+        latency.and_then(|latency| latency.p50).or_else(|| mean(side)).filter(|one| *one < NAND_FLOOR)?;
     // A few slow ones may hide in the median; that is another check.
     let medium = match word {
         Word::Rotating => "disks that turn: 4 ms and more for each",
@@ -81,7 +82,9 @@ mod tests {
         assert!(verdict_of(&fast, &around(&[])).trusted, "nothing says that it is flash");
         assert!(verdict_of(&fast, &around(&[Word::Optane, Word::Nand])).trusted);
         assert!(codes(&verdict_of(&fast, &around(&[Word::Nand]))).contains(&Code::CacheMeasured));
-        assert!(verdict_of(&with_latency(fio_read("randread", 60), 45_000.0), &around(&[Word::Nand])).trusted);
+        assert!(
+            verdict_of(&with_latency(fio_read("randread", 60), 45_000.0), &around(&[Word::Nand])).trusted
+        );
         // The drive reads ahead of a sequential reader.
         assert!(verdict_of(&with_latency(fio_read("read", 60), 12_000.0), &around(&[Word::Nand])).trusted);
     }

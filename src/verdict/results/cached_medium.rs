@@ -25,9 +25,10 @@ pub(super) fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &
         Word::Usb | Word::Usb2 => true,
         _ => around.has(Word::Array).is_none() && around.has(Word::Nvme).is_none() && !names_nvme(measured),
     };
-    let (source, most, why) = MOST.into_iter().filter(|(word, ..)| is_one(*word)).find_map(|(word, most, why)| {
-        Some((around.has(word)?, most, why)).filter(|_| side.bytes_per_second.get() > most)
-    })?;
+    let (source, most, why) =
+        MOST.into_iter().filter(|(word, ..)| is_one(*word)).find_map(|(word, most, why)| {
+            Some((around.has(word)?, most, why)).filter(|_| side.bytes_per_second.get() > most)
+        })?;
     Some((
         Confidence::Medium,
         vec![
@@ -68,7 +69,8 @@ pub(super) fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
     let makes_files = matches!(case.result.tool, Tool::Fio | Tool::Kdiskmark | Tool::Crystaldiskmark);
     let set = measured.work.working_set.filter(|set| makes_files && case.fits_memory(*set))?;
     let is_device = measured.work.target.as_deref().is_some_and(|target| target.starts_with("/dev/"));
-    let pool_reads = case.around.pool.as_ref().is_some_and(|pool| pool.read.get() * 1.1 > side.bytes_per_second.get());
+    let pool_reads =
+        case.around.pool.as_ref().is_some_and(|pool| pool.read.get() * 1.1 > side.bytes_per_second.get());
     // By Little's law the latency of one I/O, whatever the depth; a medium needs 50 µs for a random one.
     let waits = mean(side).is_some_and(|mean| mean > if is_random(measured) { 80_000.0 } else { 1e6 });
     (!is_device && !pool_reads && !waits).then(|| {
@@ -77,9 +79,9 @@ pub(super) fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
             case.evidence(measured, "working set", human::bytes(set)),
         ];
         evidence.extend(case.memory_evidence());
-        evidence.extend(mean(side).map(|mean| {
-            case.evidence(measured, "mean latency of an I/O", Nanos::new(mean as u64))
-        }));
+        evidence.extend(
+            mean(side).map(|mean| case.evidence(measured, "mean latency of an I/O", Nanos::new(mean as u64))),
+        );
         (Confidence::Medium, evidence)
     })
 }
@@ -141,6 +143,9 @@ mod tests {
         assert!(judged(&[Word::Rotating], 1.2).contains(&Code::CacheMeasured));
         assert!(!judged(&[Word::Rotating], 0.27).contains(&Code::CacheMeasured));
         assert!(!judged(&[Word::Rotating, Word::Array], 1.2).contains(&Code::CacheMeasured), "several disks");
-        assert!(!judged(&[Word::Sata, Word::Nvme], 3.0).contains(&Code::CacheMeasured), "which of both is not told");
+        assert!(
+            !judged(&[Word::Sata, Word::Nvme], 3.0).contains(&Code::CacheMeasured),
+            "which of both is not told"
+        );
     }
 }

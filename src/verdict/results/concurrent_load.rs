@@ -24,14 +24,21 @@ fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding
     case.finding(Code::ConcurrentLoad, Severity::Limit, summary)
         .with_evidence(evidence)
         .with_evidence([not_so_when("a run on the idle storage has the same rate")])
-        .with_advice([Advice::new("measure again while nothing else uses the storage (`iostat -x 1` shows it)")])
+        .with_advice([Advice::new(
+            "measure again while nothing else uses the storage (`iostat -x 1` shows it)",
+        )])
         .with_confidence(Confidence::Medium)
 }
 
 fn by_word(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Shared)?;
-    let summary = "Something else used the storage meanwhile: the result is a share of what it can do".to_owned();
-    Some(finding(case, summary, vec![Evidence::new("running meanwhile", "other work, as the text says", source)]))
+    let summary =
+        "Something else used the storage meanwhile: the result is a share of what it can do".to_owned();
+    Some(finding(
+        case,
+        summary,
+        vec![Evidence::new("running meanwhile", "other work, as the text says", source)],
+    ))
 }
 
 /// A run that only reads, past the page cache, and a device that wrote much meanwhile. The reverse may be the file
@@ -68,7 +75,12 @@ mod tests {
     fn a_device_that_writes_while_the_tool_reads_serves_somebody_else() {
         for (writes, expected) in [(400_000, true), (9_000, false)] {
             let mut result = fio_read("randread", 60);
-            let device = DeviceUse { name: "sda".to_owned(), read_ios: 750_000, write_ios: writes, ..DeviceUse::default() };
+            let device = DeviceUse {
+                name: "sda".to_owned(),
+                read_ios: 750_000,
+                write_ios: writes,
+                ..DeviceUse::default()
+            };
             result.measurements[0].devices = vec![device];
             let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::ConcurrentLoad);
             assert_eq!(found, expected, "{writes}");

@@ -2,8 +2,8 @@
 
 use super::case::Case;
 use super::not_so_when;
-use crate::results::surroundings::Word;
 use crate::ceiling::crypt;
+use crate::results::surroundings::Word;
 use crate::results::{Imported, Measured, Op, Tool};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -52,17 +52,20 @@ const NEAR: std::ops::Range<f64> = 0.85..1.1;
 /// keeps one core busy.
 fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Encrypted)?;
-    let ciphers = case.all.iter().filter(|one| one.tool == Tool::Cryptsetup).flat_map(|one| &one.measurements);
+    let ciphers =
+        case.all.iter().filter(|one| one.tool == Tool::Cryptsetup).flat_map(|one| &one.measurements);
     let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
     let (measured, op, side, cipher, ceiling) = case.sides().find_map(|(measured, op, side)| {
         let share = match op {
             Op::Read => crypt::READ_SHARE,
             Op::Write => crypt::WRITE_SHARE,
         };
-        let near = ciphers.iter().find_map(|cipher| {
+        let near = ciphers.iter().filter_map(|cipher| {
             let ceiling = cipher.side(op)?.bytes_per_second * share;
             NEAR.contains(&side.bytes_per_second.fraction_of(ceiling)).then_some((*cipher, ceiling))
-        })?;
+        });
+        let off = |ceiling: BytesPerSec| (side.bytes_per_second.fraction_of(ceiling) - 1.0).abs();
+        let near = near.min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
         // Random and small I/O is limited by its latency.
         let is_large = measured.work.block_size.is_none_or(|size| size.get() >= 128 << 10);
         is_large.then_some((measured, op, side, near.0, near.1))

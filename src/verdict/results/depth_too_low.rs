@@ -13,10 +13,13 @@ fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
     let engine = measured.work.engine.as_deref()?;
     let why = match engine {
         "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => "waits for each I/O",
-        "libaio" if measured.work.direct == Some(false) => "waits for each I/O that goes through the page cache",
+        "libaio" if measured.work.direct == Some(false) => {
+            "waits for each I/O that goes through the page cache"
+        }
         _ => return None,
     };
-    let summary = format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
+    let summary =
+        format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
     Some(
         case.finding(Code::DepthTooLow, Severity::Info, summary)
             .with_evidence([

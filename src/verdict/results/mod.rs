@@ -4,9 +4,9 @@
 //! disagree, a run that ended too soon. Each finding ends with what would disprove it. What a text does not tell is no
 //! reason to doubt it.
 
+pub mod against;
 mod cache_measured;
 mod cached_command;
-pub mod against;
 mod cached_counters;
 mod cached_latency;
 mod cached_medium;

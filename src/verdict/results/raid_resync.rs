@@ -22,7 +22,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>, confidence: Confidence) -> Finding {
     case.finding(Code::RaidResync, Severity::Limit, summary)
         .with_evidence(evidence)
-        .with_evidence([not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")])
+        .with_evidence([not_so_when(
+            "the array was idle during the run: `sync_action` or `zpool status` of that time",
+        )])
         .with_advice([Advice::new("wait until it is done (/proc/mdstat, `zpool status`), and measure again")])
         .with_confidence(confidence)
 }
@@ -38,8 +40,7 @@ fn told(case: &Case<'_>) -> Option<Finding> {
         })
     });
     let (action, source) = case.around.resync.clone().or(of_machine)?;
-    let summary =
-        format!("A {action} ran while this was measured: it took a part of what the drives can do");
+    let summary = format!("A {action} ran while this was measured: it took a part of what the drives can do");
     Some(finding(case, summary, vec![Evidence::new("running meanwhile", action, source)], Confidence::Medium))
 }
 
@@ -86,7 +87,10 @@ mod tests {
 
     #[test]
     fn what_mdstat_says_beside_a_result_tags_it() {
-        let text = format!("md2 : active raid1 sdb1[1] sda1[0]\n      [=>...]  resync = 12.6% (3/29) finish=127min speed=33K/sec\n{}", hdparm("/dev/md2", "90.00"));
+        let text = format!(
+            "md2 : active raid1 sdb1[1] sda1[0]\n      [=>...]  resync = 12.6% (3/29) finish=127min speed=33K/sec\n{}",
+            hdparm("/dev/md2", "90.00")
+        );
         let verdict = verdicts(&text).remove(0);
         assert!(!verdict.trusted && codes(&verdict).contains(&Code::RaidResync));
         assert!(verdicts(&hdparm("/dev/md2", "90.00"))[0].trusted);

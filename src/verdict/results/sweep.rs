@@ -120,7 +120,11 @@ impl Sweep {
             } else {
                 format!("from {} to {}", human::count(drop.from), human::count(drop.to))
             };
-            format!("falls {} {range} {varied} ({})", human::percent(drop.fraction), human::rate(drop.bytes_per_second))
+            format!(
+                "falls {} {range} {varied} ({})",
+                human::percent(drop.fraction),
+                human::rate(drop.bytes_per_second)
+            )
         }));
         found.extend(self.shape.anomalies.iter().map(|one| {
             format!(
@@ -131,7 +135,12 @@ impl Sweep {
             )
         }));
         found.extend(self.efficiency.iter().map(|(stated, share)| {
-            format!("the best is {} of {} ({})", human::percent(*share), stated.name, human::rate(stated.rate))
+            format!(
+                "the best is {} of {} ({})",
+                human::percent(*share),
+                stated.name,
+                human::rate(stated.rate)
+            )
         }));
         found
     }

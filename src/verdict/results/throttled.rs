@@ -123,7 +123,11 @@ fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<S
             Confidence::Medium,
             vec![
                 case.evidence(measured, "a limit that volumes are sold with", limit),
-                case.evidence(measured, "standard deviation of the rate", format!("{} of the mean", human::percent(spread))),
+                case.evidence(
+                    measured,
+                    "standard deviation of the rate",
+                    format!("{} of the mean", human::percent(spread)),
+                ),
                 case.evidence(measured, "mean latency", human::time(Nanos::new(waits as u64))),
             ],
         )

@@ -34,7 +34,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     // These tools' own protocol is short, and everybody's numbers are of that length.
     let severity = match case.result.tool {
         Tool::Kdiskmark | Tool::Crystaldiskmark => return Vec::new(),
-        Tool::Hdparm | Tool::Ior | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup | Tool::Copy => Severity::Info,
+        Tool::Hdparm | Tool::Ior | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup | Tool::Copy => {
+            Severity::Info
+        }
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone => Severity::Limit,
     };
     let why = if falling { ", and the rate still fell at its end" } else { "" };
@@ -63,12 +65,16 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 fn in_memory(case: &Case<'_>) -> Option<Finding> {
     let first = case.result.measurements.first().filter(|_| case.result.tool == Tool::Cryptsetup)?;
     Some(
-        case.finding(Code::TooShort, Severity::Info, "Each cipher was measured for about one second, in memory")
-            .with_evidence([
-                case.evidence(first, "measured time", "about 1 s each, by the tool's own protocol"),
-                not_so_when("runs that are repeated have the same rates"),
-            ])
-            .with_advice([Advice::new("repeat it some times: the processor's clock may not have been up")]),
+        case.finding(
+            Code::TooShort,
+            Severity::Info,
+            "Each cipher was measured for about one second, in memory",
+        )
+        .with_evidence([
+            case.evidence(first, "measured time", "about 1 s each, by the tool's own protocol"),
+            not_so_when("runs that are repeated have the same rates"),
+        ])
+        .with_advice([Advice::new("repeat it some times: the processor's clock may not have been up")]),
     )
 }
 
