@@ -42,6 +42,8 @@ pub enum Word {
     Zfs,
     /// Storage behind a network: NFS, iSCSI, a filer.
     Network,
+    /// A protocol of storage behind a network: NFS, iSCSI, SMB.
+    RemoteStorage,
     /// Encryption in the path.
     Encrypted,
     /// Something else was running.
@@ -66,6 +68,8 @@ pub enum Word {
     Compresses,
     /// Addresses that hold nothing: sparse files, thin volumes.
     Sparse,
+    /// A data set of ZFS that keeps no data in memory.
+    NoArc,
 }
 
 /// What a ZFS pool moved.
@@ -170,6 +174,10 @@ fn stated_rate(line: &str) -> Option<BytesPerSec> {
 /// Words that name a kind of storage, in lower case.
 const WORDS: &[(Word, &[&str])] = &[
     (
+        Word::NoArc,
+        &["primarycache=metadata", "primarycache=none", "primarycache metadata", "primarycache none"],
+    ),
+    (
         Word::Rotating,
         &[
             "rpm",
@@ -187,12 +195,37 @@ const WORDS: &[(Word, &[&str])] = &[
             "hard drive",
             "hard drives",
             "spinning",
-            "rust",
         ],
     ),
     (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "in arc"]),
     (Word::Zfs, &["zpool", "zfs", "raidz", "raidz1", "raidz2", "raidz3", "zvol", "truenas", "slog"]),
-    (Word::Network, &["nfs", "iscsi", "smb", "cifs", "filer", "gige", "1gbe", "gbe", "nvme-of", "nvme/tcp"]),
+    (
+        Word::Network,
+        &[
+            "nfs",
+            "iscsi",
+            "smb",
+            "samba",
+            "cifs",
+            "filer",
+            "gige",
+            "gbe",
+            "1gbe",
+            "10gbe",
+            "25gbe",
+            "40gbe",
+            "100gbe",
+            "gigabit lan",
+            "gigabit network",
+            "nvme-of",
+            "nvme/tcp",
+            "nvmf",
+        ],
+    ),
+    (
+        Word::RemoteStorage,
+        &["nfs", "nfsv4", "nfs4", "iscsi", "smb", "samba", "cifs", "nvme-of", "nvme/tcp", "nvmf"],
+    ),
     (Word::Encrypted, &["luks", "dm-crypt", "bitlocker", "veracrypt"]),
     (
         Word::Nand,

@@ -16,6 +16,9 @@ use crate::verdict::{Subject, trust};
 /// leave a part of a link idle.
 const NEAR: f64 = 0.75;
 
+/// The same of a ceiling that somebody states, of which nobody knows what else lies before it.
+const NEAR_STATED: f64 = 0.9;
+
 /// What an error of a stated ceiling may be.
 const ABOVE: f64 = 1.05;
 
@@ -176,7 +179,7 @@ fn stated(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<A
     let rate = side.bytes_per_second;
     let standing = match rate.fraction_of(narrowest.rate) {
         share if share > ABOVE => Standing::Above,
-        share if share >= NEAR => Standing::At,
+        share if share >= NEAR_STATED => Standing::At,
         _ => Standing::Below,
     };
     Some(Against {

@@ -1,6 +1,6 @@
 //! The bytes came from memory: latencies and rates that no medium has, the wrong command, or counters that disagree.
 
-use super::case::{Case, declares_memory, is_random, mean};
+use super::case::{Case, declares_memory, is_random, mean, reads_ahead};
 use super::{cached_command, cached_counters, cached_latency, cached_medium, not_so_when};
 use crate::results::surroundings::Word;
 use crate::results::{Durability, Measured, Op, Side};
@@ -41,6 +41,7 @@ const CHECKS: &[Check] = &[
     cached_medium::in_arc,
     cached_medium::on_tmpfs,
     cached_medium::one_reader,
+    cached_medium::in_the_drive,
 ];
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -116,7 +117,7 @@ fn is_synced_apart(measured: &Measured, op: Op) -> bool {
 
 fn memory_latency(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     let mean = mean(side)?;
-    if mean >= MEMORY_LATENCY || is_synced_apart(measured, op) {
+    if mean >= MEMORY_LATENCY || is_synced_apart(measured, op) || reads_ahead(measured, op, side) {
         return None;
     }
     let shown = Nanos::new(mean as u64);
@@ -164,7 +165,7 @@ fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Seen> {
 
 /// Behind a network whose wire is named, a higher rate is that of a cache on this side.
 fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Seen> {
-    case.around.has(Word::Network)?;
+    case.around.has(Word::RemoteStorage)?;
     let (wire, source) = case.around.wire.clone()?;
     (side.bytes_per_second.get() > 1.03 * wire.get()).then(|| {
         (

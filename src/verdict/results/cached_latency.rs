@@ -1,7 +1,7 @@
 //! Caches by latency: an answer that comes sooner than the medium can give it.
 
 use super::cache_measured::Seen;
-use super::case::{Case, is_random, mean};
+use super::case::{Case, is_random, mean, reads_ahead};
 use crate::results::surroundings::Word;
 use crate::results::{Measured, Op, Side};
 use crate::units::Nanos;
@@ -50,7 +50,8 @@ pub(super) fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &S
 
 /// Half of the reads as fast as memory, and others as slow as a medium: some were in a cache and others were not.
 pub(super) fn partly_in_memory(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
-    let latency = side.latency_ns.as_ref().filter(|_| op == Op::Read)?;
+    let shows = op == Op::Read && !reads_ahead(measured, op, side);
+    let latency = side.latency_ns.as_ref().filter(|_| shows)?;
     let (p50, p99) = (latency.p50.filter(|p50| *p50 > 0.0 && *p50 < MEMORY_MEDIAN)?, latency.p99?);
     (p99 > MISS).then(|| {
         (

@@ -21,14 +21,13 @@ const MOST: [(Word, f64, &str); 4] = [
 
 pub(super) fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Seen> {
     let around = case.around;
-    let is_one = |word: Word| match word {
-        Word::Usb | Word::Usb2 => true,
-        _ => around.has(Word::Array).is_none() && around.has(Word::Nvme).is_none() && !names_nvme(measured),
-    };
-    let (source, most, why) =
-        MOST.into_iter().filter(|(word, ..)| is_one(*word)).find_map(|(word, most, why)| {
-            Some((around.has(word)?, most, why)).filter(|_| side.bytes_per_second.get() > most)
-        })?;
+    // A text may name several drives; which of them was measured is not told then.
+    if around.has(Word::Array).or_else(|| around.has(Word::Nvme)).is_some() || names_nvme(measured) {
+        return None;
+    }
+    let (source, most, why) = MOST.into_iter().find_map(|(word, most, why)| {
+        Some((around.has(word)?, most, why)).filter(|_| side.bytes_per_second.get() > most)
+    })?;
     Some((
         Confidence::Medium,
         vec![
@@ -65,7 +64,8 @@ pub(super) fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side:
 /// ZFS before 2.3 takes O_DIRECT and ignores it (OpenZFS 2.3.0 release notes, "Direct IO"); a file that fits memory is
 /// read from its cache. Latencies of a medium, or a pool that reads as much, show otherwise.
 pub(super) fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
-    let source = case.around.has(Word::Zfs).filter(|_| op == Op::Read)?;
+    let keeps = op == Op::Read && case.around.has(Word::NoArc).is_none();
+    let source = case.around.has(Word::Zfs).filter(|_| keeps)?;
     let makes_files = matches!(case.result.tool, Tool::Fio | Tool::Kdiskmark | Tool::Crystaldiskmark);
     let set = measured.work.working_set.filter(|set| makes_files && case.fits_memory(*set))?;
     let is_device = measured.work.target.as_deref().is_some_and(|target| target.starts_with("/dev/"));
@@ -117,6 +117,23 @@ pub(super) fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Si
         let rate = human::rate(side.bytes_per_second);
         (Confidence::Medium, vec![case.evidence(measured, "rate of one reader through the page cache", rate)])
     })
+}
+
+/// The cache of a drive: disks and SATA drives have 64 to 512 MiB of memory. A region as small as that, read again and
+/// again, is answered from there whatever the operating system was told.
+pub(super) fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    const SMALL: Bytes = Bytes::from_mib(64);
+    const AGAIN: f64 = 4.0;
+    let is_tool = matches!(case.result.tool, Tool::Fio | Tool::Diskspd) && op == Op::Read;
+    let set = measured.work.working_set.filter(|set| is_tool && set.get() > 0 && *set <= SMALL)?;
+    let moved = side.bytes.filter(|moved| moved.as_f64() > AGAIN * set.as_f64())?;
+    Some((
+        Confidence::Low,
+        vec![
+            case.evidence(measured, "region", human::bytes(set)),
+            case.evidence(measured, "read from it", human::bytes(moved)),
+        ],
+    ))
 }
 
 #[cfg(test)]

@@ -89,6 +89,18 @@ pub(super) fn declares_memory(measured: &Measured) -> bool {
     measured.work.target.as_deref().is_some_and(|target| kinds.iter().any(|kind| target.starts_with(kind)))
 }
 
+/// Whether the kernel read ahead of the tool: in order, through the page cache, and no byte twice. Most reads are then
+/// answered from memory although a drive has read every byte, so that their latency says nothing of where they came from.
+pub(super) fn reads_ahead(measured: &Measured, op: Op, side: &Side) -> bool {
+    let work = &measured.work;
+    let in_order = op == Op::Read && work.pattern == Some(Pattern::Sequential) && work.direct == Some(false);
+    let once = match (side.bytes, work.working_set) {
+        (Some(bytes), Some(set)) => bytes.as_f64() <= 1.1 * set.as_f64(),
+        _ => true,
+    };
+    in_order && once
+}
+
 /// The mean latency of a side, in nanoseconds.
 pub(super) fn mean(side: &Side) -> Option<f64> {
     side.latency_ns.as_ref()?.mean.filter(|mean| *mean > 0.0)

@@ -2,8 +2,9 @@
 
 use super::case::Case;
 use super::not_so_when;
+use crate::load::measurement::Pattern;
 use crate::machine::block::BlockKind;
-use crate::results::{Imported, Tool};
+use crate::results::{Imported, Measured, Tool};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::attribution::is_syncing;
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -47,7 +48,8 @@ fn told(case: &Case<'_>) -> Option<Finding> {
 /// An array beside one of its members, by the same tool.
 fn slower_than_a_member(case: &Case<'_>) -> Option<Finding> {
     let (array, rate) = rate_of(case.result).filter(|(name, _)| is_array(name))?;
-    let plain = case.all.iter().filter_map(rate_of).filter(|(name, _)| is_disk(name));
+    let alike = case.all.iter().filter(|one| one.tool == case.result.tool);
+    let plain = alike.filter_map(rate_of).filter(|(name, _)| is_disk(name));
     let (member, best) = plain.max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     (rate.get() < SLOWER * best.get()).then(|| {
         let summary = format!(
@@ -64,7 +66,11 @@ fn slower_than_a_member(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn rate_of(result: &Imported) -> Option<(&str, BytesPerSec)> {
-    let measured = result.measurements.iter().find(|one| result.tool == Tool::Hdparm && !one.memory_only)?;
+    let in_order = |one: &&Measured| {
+        let is_past = one.work.direct == Some(true) || result.tool == Tool::Hdparm;
+        !one.memory_only && is_past && one.work.pattern == Some(Pattern::Sequential) && one.write.is_none()
+    };
+    let measured = result.measurements.iter().find(in_order)?;
     Some((measured.work.target.as_deref()?, measured.read.as_ref()?.bytes_per_second))
 }
 

@@ -135,17 +135,25 @@ fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<S
 }
 
 /// Three hosts and more with the same rate of I/Os within half a percent: they have the same limit, not the same luck.
+/// Results of several files are of several hosts only where their I/Os queue for a limit: a drive repeats itself, too.
 fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Seen> {
     const ALIKE: f64 = 0.005;
+    /// A random I/O that waits this long, at no more than so many a second, waits for no flash.
+    const QUEUED: f64 = 1e6;
+    const SLOW: f64 = 50_000.0;
     let iops = side.iops?.get();
-    let host = |one: &Measured| one.work.label.split_once(" on ").map(|(_, host)| host.to_owned());
-    let mut hosts: Vec<(String, f64)> = case
-        .all
-        .iter()
-        .flat_map(|one| &one.measurements)
-        .filter(|one| is_random(one))
-        .filter_map(|one| Some((host(one)?, one.side(op)?.iops?.get())))
-        .collect();
+    let waits = mean(side).is_some_and(|mean| mean > QUEUED) && iops < SLOW;
+    let all = || case.all.iter().flat_map(|one| one.measurements.iter().map(move |measured| (one, measured)));
+    let random = || all().filter(|(_, measured)| is_random(measured));
+    let rate = |measured: &Measured| Some(measured.side(op)?.iops?.get());
+    let by_label = random().filter_map(|(_, measured)| {
+        let (_, host) = measured.work.label.split_once(" on ")?;
+        Some((host.to_owned(), rate(measured)?))
+    });
+    let mut hosts: Vec<(String, f64)> = by_label.collect();
+    if hosts.is_empty() && waits {
+        hosts = random().filter_map(|(one, measured)| Some((one.file.clone(), rate(measured)?))).collect();
+    }
     hosts.sort_by(|a, b| a.0.cmp(&b.0));
     hosts.dedup_by(|a, b| a.0 == b.0);
     let alike = hosts.iter().filter(|(_, other)| (other / iops - 1.0).abs() <= ALIKE).count();
