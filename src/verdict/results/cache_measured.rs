@@ -163,10 +163,16 @@ fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Seen> {
     Some((Confidence::Medium, vec![Evidence::new("the storage", "is in memory", source)]))
 }
 
-/// Behind a network whose wire is named, a higher rate is that of a cache on this side.
+/// Behind a network whose wire is named, and which another measurement fills, a higher rate is that of a cache on this
+/// side. Without the other one the text may speak of clients of the machine that was measured.
 fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Seen> {
     case.around.has(Word::RemoteStorage)?;
     let (wire, source) = case.around.wire.clone()?;
+    let all = case.all.iter().flat_map(|one| &one.measurements).flat_map(Measured::sides);
+    let mut rates = all.map(|(_, side)| side.bytes_per_second.fraction_of(wire));
+    if !rates.any(|share| (0.75..=1.0).contains(&share)) {
+        return None;
+    }
     (side.bytes_per_second.get() > 1.03 * wire.get()).then(|| {
         (
             Confidence::Medium,
@@ -204,6 +210,7 @@ mod tests {
     use super::super::testing::{codes, fio_read, verdict_of, with_latency};
     use super::*;
     use crate::results::surroundings::Surroundings;
+    use crate::units::BytesPerSec;
 
     #[test]
     fn a_mean_of_two_microseconds_is_memory_and_one_of_eighty_is_a_drive() {
@@ -225,6 +232,26 @@ mod tests {
         assert!(honest.trusted, "{:?}", honest.findings);
         let sequential = verdict_of(&with_latency(fio_read("read", 60), 890_000.0), &around);
         assert!(sequential.trusted, "{:?}", sequential.findings);
+    }
+
+    #[test]
+    fn more_than_a_wire_that_another_measurement_fills_is_a_cache() {
+        let of = |rates: &[f64]| {
+            let words = vec![(Word::RemoteStorage, "x:1".to_owned()), (Word::Network, "x:1".to_owned())];
+            let wire = Some((BytesPerSec::new(0.125e9), "x:1".to_owned()));
+            let around = Surroundings { words, wire, ..Surroundings::default() };
+            let mut result = fio_read("read", 60);
+            let first = result.measurements.remove(0);
+            for rate in rates {
+                let mut one = first.clone();
+                let side = one.read.as_mut().expect("reads");
+                (side.bytes_per_second, side.iops, side.latency_ns) = (BytesPerSec::new(*rate), None, None);
+                result.measurements.push(one);
+            }
+            codes(&verdict_of(&result, &around)).contains(&Code::CacheMeasured)
+        };
+        assert!(of(&[112e6, 167e6]) && !of(&[112e6, 117e6]));
+        assert!(!of(&[2.1e9]), "the text may speak of the clients of what was measured");
     }
 
     #[test]

@@ -125,7 +125,8 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
 
 /// The findings on hops that the result is at the ceiling of: what would widen them.
 fn of_path(case: &Case<'_>, against: &[Against]) -> Vec<Finding> {
-    let Some(machine) = case.machine else { return Vec::new() };
+    let is_at = against.iter().any(|one| one.standing == against::Standing::At && one.hop.is_some());
+    let Some(machine) = case.machine.filter(|_| is_at) else { return Vec::new() };
     let at = |finding: &Finding| {
         let mut hops = against.iter().filter(|one| one.standing == against::Standing::At);
         finding.hop.is_some() && hops.any(|one| one.hop == finding.hop)
