@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ceiling;
+use crate::ceiling::{self, Direction};
 use crate::cli::{Failure, output, target};
 use crate::machine::Machine;
 use crate::machine::root::Root;
@@ -54,7 +54,23 @@ pub(super) fn paths(
             None => {}
         }
     }
+    if asked {
+        let all = found.named.values().chain(&found.default);
+        all.filter(|subject| !has_ceiling(subject)).for_each(|subject| {
+            output::note(&format!(
+                "narrows: no hop of the path to `{}` has a known ceiling, so nothing can be put against it",
+                inert(&subject.path.target)
+            ));
+        });
+    }
     Ok(found)
+}
+
+fn has_ceiling(subject: &Subject) -> bool {
+    let known = |ceilings: &ceiling::Ceilings| {
+        [Direction::Read, Direction::Write].iter().any(|direction| ceilings.of(*direction).rate().is_some())
+    };
+    subject.ceilings.iter().any(known)
 }
 
 /// Every target that a result names, once.
