@@ -43,6 +43,16 @@ fn every_code_has_a_section_and_every_section_a_code() {
 }
 
 #[test]
+fn what_disproves_a_finding_is_told_in_the_same_words() {
+    for (code, text) in sections() {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let code: Code = serde_json::from_value(Value::String(code.clone())).expect("a code");
+        let words = narrows::verdict::disproof::not_so_when(code);
+        assert!(text.contains(&format!("*Not so when:* {words}")), "{code:?}: {words}");
+    }
+}
+
+#[test]
 fn every_section_says_how_it_is_found_what_disproves_it_and_what_to_do() {
     for (code, text) in sections() {
         for label in ["*Found:*", "*Not so when:*", "*Do:*"] {

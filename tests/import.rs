@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use narrows::report::schema;
+use predicates::prelude::*;
 use serde_json::Value;
 
 fn case(name: &str) -> PathBuf {
@@ -131,4 +132,70 @@ fn texts_of_every_format_are_shown_as_before() {
         let text = String::from_utf8(done.stdout).expect("is ASCII");
         insta::assert_snapshot!(name, text);
     }
+}
+
+#[test]
+fn a_stated_ceiling_is_physics_too() {
+    let over = narrows()
+        .args(["import", "--json", "--ceiling", "wire=100MB/s"])
+        .arg(case("dd-direct-disk/dd.txt"))
+        .output()
+        .expect("it runs");
+    let report: Value = serde_json::from_slice(&over.stdout).expect("JSON");
+    let result = &report["results"][0];
+    // 202 MB/s through 100 MB/s.
+    assert_eq!((over.status.code(), &result["against"][0]["standing"]), (Some(1), &"above".into()));
+    assert!(codes(result).contains(&"above_ceiling"));
+    let wrong =
+        narrows().args(["import", "--ceiling", "100"]).arg(case("dd-direct-disk/dd.txt")).assert().code(2);
+    wrong.stderr(predicates::str::contains("NAME=RATE"));
+}
+
+#[test]
+fn a_target_that_is_not_there_is_refused() {
+    let refused = narrows()
+        .args(["import", "--machine", "--target", "/dev/no-such-disk"])
+        .arg(case("dd-direct-disk/dd.txt"))
+        .assert()
+        .code(2);
+    refused.stderr(predicates::str::contains("/dev/no-such-disk").and(predicates::str::contains("hint:")));
+}
+
+#[test]
+fn results_of_two_tools_are_compared_in_what_both_state() {
+    let compare = |a: &str, b: &str| {
+        let done = narrows().args(["compare", "--json"]).args([case(a), case(b)]).output().expect("it runs");
+        let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        (done.status.code().expect("a status"), report)
+    };
+    // Both read 4 KiB at random, one at a time: 88.9 MB/s and 38.1 × 1.024.
+    let (status, report) = compare("cdm-gen4-nvme/cdm.txt", "kdiskmark-sata-ssd/kdiskmark.txt");
+    let workloads = report["workloads"].as_array().expect("workloads");
+    let single = workloads.iter().find(|one| one["a_bytes_per_second"] == 88.9e6).expect("the single reads");
+    let part = single["as_printed"].as_f64().expect("a difference");
+    assert!((part - (38.1 * 1.024 / 88.9 - 1.0)).abs() < 1e-6, "{part}");
+    assert_eq!((status, &single["verdict"]), (0, &"not_distinguishable".into()));
+    assert!(report["unmatched"].as_array().is_some_and(|all| !all.is_empty()));
+    let (status, report) = compare("dd-direct-disk/dd.txt", "fio-optane-qd1/fio.json");
+    assert_eq!((status, &report["verdict"]), (2, &"not_comparable".into()));
+    assert!(report["unmatched"][0]["reason"].as_str().is_some_and(|why| why.contains("pattern")));
+}
+
+#[test]
+fn csv_has_a_line_for_each_direction() {
+    let done = narrows()
+        .args(["import", "--to", "csv"])
+        .arg(case("cdm-gen4-nvme/cdm.txt"))
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8(done.stdout).expect("text");
+    assert_eq!(text.lines().count(), 9, "{text}");
+    let done = narrows()
+        .args(["import", "--to", "csv"])
+        .arg(case("dd-direct-disk/dd.txt"))
+        .output()
+        .expect("it runs");
+    let plain = String::from_utf8(done.stdout).expect("text");
+    assert_eq!(plain.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [27, 27], "{plain}");
+    assert!(text.contains("rate_bytes_per_second"));
 }

@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("path", &["units", "machine", "catalog"]),
     ("ceiling", &["units", "machine", "catalog", "path"]),
     ("load", &["units"]),
-    ("compare", &["units", "load"]),
+    ("compare", &["units", "load", "results"]),
     ("results", &["units", "load"]),
     ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
     ("cohort", &["units", "verdict"]),

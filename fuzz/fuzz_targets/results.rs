@@ -7,6 +7,7 @@ use narrows::report::import;
 use narrows::results::surroundings::Surroundings;
 use narrows::results::{Page, complete, read};
 use narrows::verdict::results::judge_results;
+use narrows::verdict::results::sweep::sweeps;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz_bw.log", bytes);
@@ -17,7 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
     complete(&mut results, &around);
     let verdicts = judge_results(&results, &around, None);
     assert_eq!(results.len(), verdicts.len());
-    let report = import::build(&results, &verdicts);
+    let report = import::build(&results, &verdicts, &sweeps(&results, &[]));
+    let _ = (import::csv::render(&report), import::fio_json::render(&results));
     for result in &report.results {
         assert!(!result.measurements.is_empty() || !result.failures.is_empty());
         // A result that is not trusted says why, and every finding says what would disprove it.

@@ -33,6 +33,7 @@ Examples:
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
   narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
   narrows import fio.json             whether to trust a result of another tool, and why not
+  narrows import fio.json --machine   and which hop of this machine limited it
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.

@@ -17,7 +17,7 @@ const LARGEST: u64 = 256 << 20;
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
-    /// The result to compare with, as `narrows check TARGET --measure`, `bench` and `sweep` print it with --json; - is standard input
+    /// The result to compare with: of `narrows check TARGET --measure`, `bench` or `sweep` with --json, or of another tool as `import` reads it (fio, KDiskMark, …); - is standard input
     pub a: PathBuf,
 
     /// The result to judge

@@ -53,7 +53,7 @@ pub(super) fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Fail
 }
 
 /// The machine of a single record is what it answers; anything more is merged.
-fn put_together(gathered: Gathered) -> Facts {
+pub(super) fn put_together(gathered: Gathered) -> Facts {
     let notes = notes(&gathered);
     let Gathered { mut trees, mut merger, .. } = gathered;
     if trees.len() == 1

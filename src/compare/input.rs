@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use super::foreign;
 use super::inventory::Inventory;
 use super::welch::Mean;
 use super::{Unmatched, results};
@@ -14,12 +15,12 @@ use crate::units::{Bytes, BytesPerSec, Nanos, human};
 /// Why a file cannot be compared.
 #[derive(Debug, Error)]
 pub enum InputError {
-    /// It is not JSON.
-    #[error("it is not JSON: {0}")]
+    /// It is neither JSON nor a result of a known tool.
+    #[error("it is not JSON, nor the result of a tool that narrows reads: {0}")]
     Json(#[from] serde_json::Error),
     /// It holds no measurement.
     #[error(
-        "it holds no measurement (no `runs` with a `measurement`, and no `results` or `points` of a load)"
+        "it holds no measurement (no `runs` with a `measurement`, no `results` or `points` of a load, and no result of another tool)"
     )]
     NoRuns,
 }
@@ -31,13 +32,17 @@ pub struct Input {
     pub(super) name: String,
     pub(super) runs: Vec<Entry>,
     pub(super) inventory: Inventory,
+    /// Whether it is of another tool, which states other things than ours.
+    pub(super) is_foreign: bool,
 }
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     /// What must be the same in both: the fields of the workload but its duration, and the direction.
-    key: Vec<(String, String)>,
+    pub(super) key: Vec<(String, String)>,
+    /// The same in what every tool states: direction, pattern, block size, I/Os in flight, mix, access.
+    pub(super) shape: Vec<(String, String)>,
     pub(super) label: String,
     pub(super) rate: BytesPerSec,
     pub(super) means: Option<BatchMeans>,
@@ -47,6 +52,8 @@ pub(super) struct Entry {
     pub(super) engine: Option<String>,
     pub(super) region: Option<String>,
     pub(super) cautions: Vec<String>,
+    /// Whether it is a single number, of which nobody knows how much a repeat would differ.
+    pub(super) is_single: bool,
 }
 
 /// A percentile of the latency.
@@ -66,7 +73,10 @@ impl Input {
     /// # Errors
     /// The text is not JSON, or holds no measurement.
     pub fn parse(name: &str, text: &str) -> Result<Self, InputError> {
-        let value: Value = serde_json::from_str(text)?;
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Self::foreign(name, text).ok_or(InputError::Json(error)),
+        };
         let mut found = Vec::new();
         collect(&value, &mut found);
         let is_of_several =
@@ -76,9 +86,16 @@ impl Input {
         let tests = value.as_object().map(results::runs).unwrap_or_default();
         runs.extend(tests.iter().filter_map(|run| entry(run, None)));
         if runs.is_empty() {
-            return Err(InputError::NoRuns);
+            return Self::foreign(name, text).ok_or(InputError::NoRuns);
         }
-        Ok(Self { name: name.to_owned(), runs, inventory: Inventory::of(&value) })
+        Ok(Self { name: name.to_owned(), runs, inventory: Inventory::of(&value), is_foreign: false })
+    }
+
+    /// The result of another tool, if there is one in the text.
+    fn foreign(name: &str, text: &str) -> Option<Self> {
+        let runs = foreign::entries(name, text);
+        let found = Self { name: name.to_owned(), runs, inventory: Inventory::default(), is_foreign: true };
+        (!found.runs.is_empty()).then_some(found)
     }
 }
 
@@ -122,6 +139,8 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
     Some(Entry {
+        shape: foreign::shape_of(workload, direction.as_deref(), measurement),
+        is_single: false,
         label: text(run.get("name")).unwrap_or_else(|| label(workload, direction.as_deref(), target)),
         key,
         rate,
@@ -198,20 +217,24 @@ fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
 
 /// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
 pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
+    let across = a.is_foreign || b.is_foreign;
+    let is_same = |a: &Entry, b: &Entry| if across { foreign::is_alike(a, b) } else { a.key == b.key };
     let mut left: Vec<&Entry> = b.runs.iter().collect();
     let (mut pairs, mut alone) = (Vec::new(), Vec::new());
     for run in &a.runs {
-        match left.iter().position(|other| other.key == run.key) {
+        match left.iter().position(|other| is_same(run, other)) {
             Some(index) => pairs.push((run, left.remove(index))),
-            None => alone.push(unmatched("A", run, &b.runs)),
+            None => alone.push(unmatched("A", run, &b.runs, across)),
         }
     }
-    alone.extend(left.into_iter().map(|run| unmatched("B", run, &a.runs)));
+    alone.extend(left.into_iter().map(|run| unmatched("B", run, &a.runs, across)));
     (pairs, alone)
 }
 
-fn unmatched(side: &str, run: &Entry, others: &[Entry]) -> Unmatched {
-    let nearest = others.iter().map(|other| differing(run, other)).min_by_key(Vec::len).unwrap_or_default();
+fn unmatched(side: &str, run: &Entry, others: &[Entry], across: bool) -> Unmatched {
+    let keys = |entry: &Entry| if across { entry.shape.clone() } else { entry.key.clone() };
+    let differences = others.iter().map(|other| differing(&keys(run), &keys(other)));
+    let nearest = differences.min_by_key(Vec::len).unwrap_or_default();
     let reason = if nearest.is_empty() {
         "the other file has fewer runs of it".to_owned()
     } else {
@@ -221,11 +244,11 @@ fn unmatched(side: &str, run: &Entry, others: &[Entry]) -> Unmatched {
 }
 
 /// The fields that differ, with both values.
-fn differing(a: &Entry, b: &Entry) -> Vec<String> {
-    let value = |entry: &Entry, name: &str| {
-        entry.key.iter().find(|(known, _)| known == name).map_or("not stated".to_owned(), |(_, v)| v.clone())
+fn differing(a: &[(String, String)], b: &[(String, String)]) -> Vec<String> {
+    let value = |key: &[(String, String)], name: &str| {
+        key.iter().find(|(known, _)| known == name).map_or("not stated".to_owned(), |(_, v)| v.clone())
     };
-    let mut names: Vec<&String> = a.key.iter().chain(&b.key).map(|(name, _)| name).collect();
+    let mut names: Vec<&String> = a.iter().chain(b).map(|(name, _)| name).collect();
     names.sort();
     names.dedup();
     let both = names.into_iter().map(|name| (name, value(a, name), value(b, name)));

@@ -1,6 +1,7 @@
 //! Which of two results is faster, how sure is that, and what was different? Statistics on runs, and a diff of what was
 //! measured on.
 
+mod foreign;
 mod input;
 mod inventory;
 mod latency;
@@ -81,6 +82,10 @@ pub struct WorkloadComparison {
     pub latency: Vec<LatencyPair>,
     /// What makes the comparison less sure than its interval says.
     pub cautions: Vec<String>,
+    /// How much higher the rate of B is than that of A, as a fraction, where one of them is a single number: it has no
+    /// interval, so chance may explain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_printed: Option<f64>,
     /// Why `difference` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -184,15 +189,17 @@ fn overall(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
 
 fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
     let difference = comparable(a, b).map(|(a, b)| welch::difference(&a, &b, test.rate));
+    // What makes the rates incomparable, such as another queue depth, makes the latencies so, too.
+    let is_alike = alike(a, b).is_ok();
+    let is_single = is_alike && (a.is_single || b.is_single) && difference.is_err();
     let verdict = match &difference {
+        Err(_) if is_single => Verdict::NotDistinguishable,
         Err(_) => Verdict::NotComparable,
         Ok(found) if found.relative.abs() < test.threshold => Verdict::NotDistinguishable,
         Ok(Difference { interval: [low, _], .. }) if *low > 0.0 => Verdict::Faster,
         Ok(Difference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Slower,
         Ok(_) => Verdict::NotDistinguishable,
     };
-    // What makes the rates incomparable, such as another queue depth, makes the latencies so, too.
-    let is_alike = alike(a, b).is_ok();
     let tails = latency::shared(&a.tails, &b.tails).filter(|_| is_alike);
     let latency = tails.map(|(a, b)| latency::compare(a, b, test.latency, test.threshold));
     WorkloadComparison {
@@ -202,6 +209,7 @@ fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
         b_bytes_per_second: b.rate,
         latency: latency.collect(),
         cautions: cautions(a, b),
+        as_printed: (is_single && a.rate.get() > 0.0).then(|| b.rate.fraction_of(a.rate) - 1.0),
         reason: difference.as_ref().err().cloned(),
         difference: difference.ok(),
     }
@@ -222,6 +230,11 @@ fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> 
     alike(a, b)?;
     let means = |entry: &Entry, side: &str| {
         entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
+            if entry.is_single {
+                return format!(
+                    "{side} is a single number, which has no interval: run it several times, or with a log"
+                );
+            }
             format!(
                 "the run of {side} is too short for an interval (2 s of series, or ci95), or moved nothing"
             )
@@ -234,6 +247,12 @@ fn cautions(a: &Entry, b: &Entry) -> Vec<String> {
     let mut found = Vec::new();
     for (side, entry) in [("A", a), ("B", b)] {
         found.extend(entry.cautions.iter().map(|caution| format!("{side}: {caution}")));
+    }
+    for (side, this, other) in [("A", a, b), ("B", b, a)] {
+        if foreign::access(this).is_none() && foreign::access(other).is_some() && (a.is_single || b.is_single)
+        {
+            found.push(format!("{side} does not say whether the page cache was bypassed"));
+        }
     }
     for (what, a, b) in [("engine", &a.engine, &b.engine), ("region_bytes", &a.region, &b.region)] {
         if let (Some(a), Some(b)) = (a, b)

@@ -3,15 +3,22 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds, whatever unit the tool printed. What a text does not
 //! tell is `null`.
 
+pub mod csv;
+pub mod fio_json;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sanitize::inert;
 use super::view::{FindingView, Tool, finding_view, tool};
+use crate::load::stats::sweep::{Point, Shape};
 use crate::path::HopKind;
-use crate::results::{self, Cpu, Derived, DeviceUse, Imported, Latency, Measured, Side, Work};
-use crate::units::Iops;
+use crate::results::{self, Cpu, Derived, DeviceUse, Imported, Latency, Measured, Op, Side, Work};
+use crate::units::{BytesPerSec, Iops};
+use crate::verdict::Severity;
 use crate::verdict::results::ResultVerdict;
+use crate::verdict::results::against::{Against, Standing};
+use crate::verdict::results::sweep::Sweep;
 
 /// The name and version of the schema, in [`ImportReport::schema`].
 pub const SCHEMA: &str = "narrows/import/1";
@@ -25,6 +32,41 @@ pub struct ImportReport {
     pub tool: Tool,
     /// The results, in the order in which they were given.
     pub results: Vec<ResultView>,
+    /// Results that differ in nothing but how many streams or I/Os there were, put together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<SweepView>,
+}
+
+/// A series of results over streams or depth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepView {
+    /// The tool that measured.
+    pub tool: results::Tool,
+    /// What was measured.
+    pub label: String,
+    /// The direction.
+    pub direction: Op,
+    /// What was varied: `jobs` or `I/Os in flight`; `x` of each point.
+    pub varied: String,
+    /// The steps, ascending.
+    pub points: Vec<Point>,
+    /// Plateau, drops and points that do not fit.
+    pub shape: Shape,
+    /// The best rate against ceilings that were stated.
+    pub efficiency: Vec<EfficiencyView>,
+    /// What it shows, one sentence each.
+    pub summary: Vec<String>,
+}
+
+/// The best rate of a series against a ceiling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EfficiencyView {
+    /// What the ceiling is of.
+    pub of: String,
+    /// The ceiling.
+    pub bytes_per_second: BytesPerSec,
+    /// The best rate as a fraction of it.
+    pub fraction: f64,
 }
 
 /// One result of another tool.
@@ -57,9 +99,61 @@ pub struct ResultView {
     pub findings: Vec<FindingView>,
     /// What limited it, where the result itself shows that.
     pub limiting_hop: Option<LimitingView>,
+    /// Each direction of each measurement against the path that it was measured on, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<AgainstView>,
+    /// What is to be said of the hops that it is at the ceiling of: what would widen them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path_findings: Vec<FindingView>,
     /// Why fields of this object are `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// One direction of a measurement against its path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgainstView {
+    /// The line of the measurement, from 1.
+    pub line: usize,
+    /// What it is called.
+    pub label: String,
+    /// The direction.
+    pub direction: Op,
+    /// The rate that the tool reached.
+    pub bytes_per_second: BytesPerSec,
+    /// The target of the path.
+    pub target: String,
+    /// The hop that it is held against: the narrowest, or the narrowest that it exceeds; `null` for a stated ceiling.
+    pub hop: Option<String>,
+    /// The kind of that hop.
+    pub kind: HopKind,
+    /// Its name.
+    pub name: String,
+    /// What it carries, as bytes of the application.
+    pub ceiling_bytes_per_second: BytesPerSec,
+    /// How that was computed.
+    pub formula: String,
+    /// The rate as a fraction of it.
+    pub fraction: f64,
+    /// `above` the ceiling: no measurement of this path; `at`: the hop limits it; `below`: something else does.
+    pub standing: StandingView,
+    /// What that means, in a sentence.
+    pub summary: String,
+    /// Why `hop` is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where a rate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StandingView {
+    /// Above what the hop carries.
+    Above,
+    /// Near the narrowest ceiling.
+    At,
+    /// Far below every known ceiling.
+    Below,
 }
 
 /// What limited a result.
@@ -107,13 +201,70 @@ impl ImportReport {
     pub fn is_trusted(&self) -> bool {
         self.results.iter().all(|result| result.trusted)
     }
+
+    /// Whether there is anything to be done: a result that is not to be trusted, a hop that could be wider, or a series
+    /// with a drop or a point that does not fit.
+    pub fn has_findings(&self) -> bool {
+        let counts = |finding: &FindingView| finding.severity != Severity::Info;
+        !self.is_trusted()
+            || self.results.iter().flat_map(|result| &result.path_findings).any(counts)
+            || self
+                .sweeps
+                .iter()
+                .any(|sweep| !sweep.shape.drops.is_empty() || !sweep.shape.anomalies.is_empty())
+    }
 }
 
 /// Puts results and what is thought of them together.
-pub fn build(results: &[Imported], verdicts: &[ResultVerdict]) -> ImportReport {
+pub fn build(results: &[Imported], verdicts: &[ResultVerdict], sweeps: &[Sweep]) -> ImportReport {
     let results =
         results.iter().zip(verdicts).map(|(result, verdict)| result_view(result, verdict)).collect();
-    ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results }
+    let sweeps = sweeps.iter().map(sweep_view).collect();
+    ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results, sweeps }
+}
+
+fn sweep_view(sweep: &Sweep) -> SweepView {
+    let efficiency = sweep.efficiency.iter().map(|(stated, fraction)| EfficiencyView {
+        of: inert(&stated.name),
+        bytes_per_second: stated.rate,
+        fraction: *fraction,
+    });
+    SweepView {
+        tool: sweep.tool,
+        label: inert(&sweep.label),
+        direction: sweep.op,
+        varied: sweep.varied.to_owned(),
+        points: sweep.points.clone(),
+        shape: sweep.shape.clone(),
+        efficiency: efficiency.collect(),
+        summary: sweep.sentences().iter().map(|sentence| inert(sentence)).collect(),
+    }
+}
+
+fn against_view(against: &Against) -> AgainstView {
+    AgainstView {
+        line: against.line,
+        label: inert(&against.label),
+        direction: against.op,
+        bytes_per_second: against.rate,
+        target: inert(&against.target),
+        hop: against.hop.as_ref().map(|hop| inert(hop.as_str())),
+        kind: against.kind,
+        name: inert(&against.name),
+        ceiling_bytes_per_second: against.ceiling,
+        formula: inert(&against.formula),
+        fraction: against.share(),
+        standing: match against.standing {
+            Standing::Above => StandingView::Above,
+            Standing::At => StandingView::At,
+            Standing::Below => StandingView::Below,
+        },
+        summary: inert(&against.sentence()),
+        reason: against
+            .hop
+            .is_none()
+            .then(|| "the ceiling was stated, it is of no hop of this machine".to_owned()),
+    }
 }
 
 fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
@@ -125,7 +276,7 @@ fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
         missing.push("the command does not stand in it");
     }
     if verdict.limiting.is_none() {
-        missing.push("the result alone does not show what limited it");
+        missing.push("neither the result nor a path shows what limited it");
     }
     let all_inert = |texts: &[String]| texts.iter().map(|text| inert(text)).collect();
     ResultView {
@@ -145,6 +296,8 @@ fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
             .limiting
             .as_ref()
             .map(|(kind, name)| LimitingView { kind: *kind, name: inert(name) }),
+        against: verdict.against.iter().map(against_view).collect(),
+        path_findings: verdict.of_path.iter().map(finding_view).collect(),
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
     }
 }

@@ -36,6 +36,11 @@ impl Commands {
         }
     }
 
+    /// Whether a line calls `tool`.
+    pub(super) fn is_call(line: &str, tool: &str) -> bool {
+        call_of(line.trim(), tool).is_some()
+    }
+
     /// The last one.
     pub(super) fn last(&self) -> Option<&str> {
         self.last.as_ref().map(|(_, command)| command.as_str())

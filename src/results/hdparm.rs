@@ -8,6 +8,10 @@ use crate::units::{Bytes, BytesPerSec, Nanos};
 use super::number::{leading, to_bytes};
 use super::{Imported, Measured, Op, Page, Side, Tool, Work};
 
+/// What is said of every result.
+const CORRECTION: &str =
+    "hdparm prints MB/sec and counts blocks of 2 MiB; its rates are read as MiB/s, 4.86 % more";
+
 /// The timings in a text, those of one device as one result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Timing "]) {
@@ -26,7 +30,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         } else if let Some(measured) = timing(number, line, device.map(|(_, name)| name)) {
             if begins {
                 let begins_at = device.map_or(number, |(line, _)| line);
-                found.push(Imported::new(Tool::Hdparm, page.name, begins_at));
+                let mut result = Imported::new(Tool::Hdparm, page.name, begins_at);
+                result.corrections.push(CORRECTION.to_owned());
+                found.push(result);
                 begins = false;
             }
             if let Some(result) = found.last_mut() {

@@ -8,6 +8,7 @@
 
 mod bonnie;
 mod command;
+mod copies;
 mod cryptsetup;
 mod csv;
 mod dd;
@@ -25,6 +26,7 @@ mod marks;
 mod number;
 mod nvbandwidth;
 mod page;
+mod remarks;
 pub mod surroundings;
 mod types;
 mod vdbench;
@@ -69,11 +71,13 @@ const PARSERS: &[Parser] = &[
     nvbandwidth::read,
     nvbandwidth::read_json,
     cryptsetup::read,
+    copies::read,
 ];
 
 /// What is understood, in the words of a hint.
 pub const UNDERSTOOD: &str = "fio (text and JSON), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
-    XML), IOzone, IOR, IO500, elbencho, bonnie++, Vdbench, GNOME Disks, YABS, nvbandwidth and cryptsetup benchmark";
+    XML), IOzone, IOR, IO500, elbencho, bonnie++, Vdbench, GNOME Disks, YABS, nvbandwidth, cryptsetup benchmark, rsync and \
+    `time cp` beside `du`";
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::units::{Bytes, BytesPerSec};
 
-use super::Page;
 use super::devices::Device;
 use super::number::{Base, plain, size, whole};
-use super::yabs;
+use super::{Page, remarks, yabs};
 
 /// What was found, in all texts that were given together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +28,10 @@ pub struct Surroundings {
     pub jobs: BTreeMap<String, BTreeMap<String, String>>,
     /// Rates that a sentence gives for a client of NFS, with their sources: `With nconnect=4, 15GB/s`.
     pub remote: Vec<(BytesPerSec, String)>,
+    /// What an array or pool was busy with, with its source.
+    pub resync: Option<(String, String)>,
+    /// How fast the wire is that is named, with its source.
+    pub wire: Option<(BytesPerSec, String)>,
 }
 
 /// What a word says of the storage.
@@ -42,10 +45,34 @@ pub enum Word {
     Zfs,
     /// Storage behind a network: NFS, iSCSI, a filer.
     Network,
+    /// A protocol of storage behind a network: NFS, iSCSI, SMB.
+    RemoteStorage,
     /// Encryption in the path.
     Encrypted,
     /// Something else was running.
     Shared,
+    /// Flash: reading a page of it takes some 50 µs.
+    Nand,
+    /// 3D XPoint, which answers in some 10 µs.
+    Optane,
+    /// NVMe.
+    Nvme,
+    /// SATA.
+    Sata,
+    /// USB, of any speed.
+    Usb,
+    /// USB at 480 Mbit/s.
+    Usb2,
+    /// Several drives together.
+    Array,
+    /// A file system that is known to ignore O_DIRECT: one in user space.
+    IgnoresDirect,
+    /// A file system or layer that compresses.
+    Compresses,
+    /// Addresses that hold nothing: sparse files, thin volumes.
+    Sparse,
+    /// A data set of ZFS that keeps no data in memory.
+    NoArc,
 }
 
 /// What a ZFS pool moved.
@@ -80,7 +107,12 @@ impl Surroundings {
             return;
         }
         if self.memory.is_none() {
-            self.memory = memory(page).or_else(|| of_yabs(page));
+            self.memory = memory(page).or_else(|| of_yabs(page)).or_else(|| remarks::memory(page));
+        }
+        self.resync = self.resync.take().or_else(|| remarks::resync(page));
+        self.wire = self.wire.take().or_else(|| remarks::wire(page));
+        if self.has(Word::Shared).is_none() {
+            self.words.extend(remarks::other_work(page).map(|source| (Word::Shared, source)));
         }
         if self.pool.is_none() {
             self.pool = super::zpool::read(page);
@@ -104,6 +136,10 @@ impl Surroundings {
                 continue;
             }
             let lower = line.to_lowercase();
+            // Every report of CrystalDiskMark explains its unit with `SATA/600`.
+            if lower.contains("bytes/s [sata") {
+                continue;
+            }
             if lower.contains("nconnect")
                 && !lower.contains('?')
                 && self.remote.len() < MOST_REMARKS
@@ -141,12 +177,115 @@ fn stated_rate(line: &str) -> Option<BytesPerSec> {
 
 /// Words that name a kind of storage, in lower case.
 const WORDS: &[(Word, &[&str])] = &[
-    (Word::Rotating, &["rpm", "hdd", "hdds", "wd red", "wd80efax", "ironwolf", "raidz2 4xhdd", "4xhdd"]),
-    (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "in arc", "/dev/ram0"]),
+    (
+        Word::NoArc,
+        &["primarycache=metadata", "primarycache=none", "primarycache metadata", "primarycache none"],
+    ),
+    (
+        Word::Rotating,
+        &[
+            "rpm",
+            "hdd",
+            "hdds",
+            "wd red",
+            "wd80efax",
+            "ironwolf",
+            "barracuda",
+            "exos",
+            "raidz2 4xhdd",
+            "4xhdd",
+            "hard disk",
+            "hard disks",
+            "hard drive",
+            "hard drives",
+            "spinning",
+        ],
+    ),
+    (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "in arc"]),
     (Word::Zfs, &["zpool", "zfs", "raidz", "raidz1", "raidz2", "raidz3", "zvol", "truenas", "slog"]),
-    (Word::Network, &["nfs", "iscsi", "smb", "cifs", "filer", "gige", "1gbe", "gbe"]),
+    (
+        Word::Network,
+        &[
+            "nfs",
+            "iscsi",
+            "smb",
+            "samba",
+            "cifs",
+            "filer",
+            "gige",
+            "gbe",
+            "1gbe",
+            "10gbe",
+            "25gbe",
+            "40gbe",
+            "100gbe",
+            "gigabit lan",
+            "gigabit network",
+            "nvme-of",
+            "nvme/tcp",
+            "nvmf",
+        ],
+    ),
+    (
+        Word::RemoteStorage,
+        &["nfs", "nfsv4", "nfs4", "iscsi", "smb", "samba", "cifs", "nvme-of", "nvme/tcp", "nvmf"],
+    ),
     (Word::Encrypted, &["luks", "dm-crypt", "bitlocker", "veracrypt"]),
-    (Word::Shared, &["while recording", "while copying", "in parallel with", "at the same time"]),
+    (
+        Word::Nand,
+        &[
+            "ssd", "ssds", "nand", "tlc", "qlc", "mlc", "970 evo", "970 pro", "980 pro", "990 pro",
+            "860 evo", "870 evo", "860 pro", "sn550", "sn770", "sn850", "sn850x", "mx500", "p5 plus",
+            "pm1733", "pm983", "pm9a3", "kc3000",
+        ],
+    ),
+    (Word::Optane, &["optane", "3d xpoint", "xpoint", "900p", "905p", "p4800x", "p5800x", "p1600x", "pmem"]),
+    (Word::Nvme, &["nvme", "nvme0n1", "nvme1n1", "nvme2n1", "m.2", "u.2"]),
+    (Word::Sata, &["sata", "sata3", "sata-600"]),
+    (Word::Usb, &["usb", "usb3", "usb 3.0", "usb-c"]),
+    (Word::Usb2, &["usb 2.0", "usb2", "usb2.0", "usb 2"]),
+    (
+        Word::Array,
+        &[
+            "raid", "raid0", "raid1", "raid5", "raid6", "raid10", "raid-0", "raid-1", "raid-5", "raid-6",
+            "raid-10", "raidz", "raidz1", "raidz2", "raidz3", "draid", "mirror", "mirrors", "stripe",
+            "striped", "array", "pool", "jbod", "md0", "md1", "md127", "vdev", "vdevs", "bays", "cluster",
+            "ceph", "san",
+        ],
+    ),
+    (
+        Word::IgnoresDirect,
+        &[
+            "ntfs-3g",
+            "ntfs3g",
+            "fuseblk",
+            "sshfs",
+            "mergerfs",
+            "gocryptfs",
+            "encfs",
+            "exfat-fuse",
+            "via fuse",
+        ],
+    ),
+    (
+        Word::Compresses,
+        &["compression=lz4", "compression=zstd", "compress=zstd", "compress=lzo", "compress-force"],
+    ),
+    (
+        Word::Sparse,
+        &[
+            "sparse",
+            "truncate -s",
+            "thin provisioned",
+            "thin-provisioned",
+            "never written",
+            "unwritten",
+            "thin volume",
+            "lvcreate -v",
+            "fallocate -l",
+            "holes",
+        ],
+    ),
 ];
 
 /// Whether a mark stands in a line as a word of its own.

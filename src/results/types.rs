@@ -42,6 +42,8 @@ pub enum Tool {
     Yabs,
     /// NVIDIA's nvbandwidth.
     Nvbandwidth,
+    /// rsync, cp and mv.
+    Copy,
 }
 
 impl Tool {
@@ -64,6 +66,7 @@ impl Tool {
             Self::Gnomedisks => "GNOME Disks",
             Self::Yabs => "YABS",
             Self::Nvbandwidth => "nvbandwidth",
+            Self::Copy => "copy",
         }
     }
 }

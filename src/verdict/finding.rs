@@ -87,6 +87,8 @@ pub enum Code {
     RunFailed,
     /// Writes that are called synchronous were not made durable.
     NotSynchronous,
+    /// Something else used the storage at the same time.
+    ConcurrentLoad,
     /// Facts are missing that could change the verdict.
     PartialInput,
 }

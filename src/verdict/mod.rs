@@ -7,6 +7,7 @@
 
 mod attribution;
 mod case;
+pub mod disproof;
 pub mod finding;
 mod gain;
 mod link;

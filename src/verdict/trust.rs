@@ -114,7 +114,11 @@ fn bytes_through_network(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
 /// The narrowest hop whose ceiling the run exceeds. Only ceilings that are arithmetic on facts count: drives do beat
 /// their ratings, and estimates are estimates.
 fn above_ceiling(case: &Case<'_>) -> Option<(usize, BytesPerSec)> {
-    let measured = case.measurement()?.bytes_per_second;
+    exceeded(case, case.measurement()?.bytes_per_second)
+}
+
+/// The same for a rate that was not measured by a run of ours.
+pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize, BytesPerSec)> {
     case.hops()
         .filter(|(_, hop)| is_physical(hop))
         .filter(|(index, _)| case.ceiling(*index).and_then(|ceiling| ceiling.limit()).is_some_and(is_formula))

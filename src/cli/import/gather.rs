@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::machine::capture::{Gathered, Text, gather_with};
 use crate::results::surroundings::Surroundings;
 use crate::results::{Imported, Page, complete, read};
-use crate::verdict::results::{ResultVerdict, judge_results};
+use crate::verdict::results::{Ground, ResultVerdict, judge_on, judge_results};
 
 /// What the parsers of results found.
 #[derive(Debug, Default)]
@@ -35,8 +35,18 @@ impl Seen {
 impl Seen {
     /// What is thought of the results, on the machine that the same texts tell of.
     pub(in crate::cli) fn judge(&mut self, machine: &Machine) -> Vec<ResultVerdict> {
-        complete(&mut self.results, &self.around);
+        self.complete();
         judge_results(&self.results, &self.around, Some(machine))
+    }
+
+    /// Fills in what stands beside the results.
+    pub(super) fn complete(&mut self) {
+        complete(&mut self.results, &self.around);
+    }
+
+    /// What is thought of the results on paths and ceilings; [`Self::complete`] comes first.
+    pub(super) fn judge_on(&self, ground: Ground<'_>) -> Vec<ResultVerdict> {
+        judge_on(&self.results, &self.around, ground)
     }
 }
 

@@ -1,33 +1,61 @@
 //! `narrows import`: what did another tool measure, and is it to be believed?
 
 mod gather;
+mod ground;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::args::ColorWhen;
+use super::facts::{self, Facts};
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::report::import::{ImportReport, build};
+use crate::report::import::{ImportReport, build, csv, fio_json};
 use crate::report::sanitize::inert;
 use crate::report::text::{self, Colour, Style};
 use crate::results::UNDERSTOOD;
+use crate::verdict::results::Ground;
+use crate::verdict::results::against::Stated;
+use crate::verdict::results::sweep::sweeps;
 
 pub(super) use gather::Seen;
 
 /// What `import` is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, PartialEq, Args)]
 pub struct ImportArgs {
     /// Texts with results, directories or archives of them; - is standard input
     ///
     /// What is in a file is told by its content: outputs of fio (text and JSON), dd, hdparm, KDiskMark 1 to 3,
     /// CrystalDiskMark 3 to 9, diskspd, IOzone (-R too), IOR (text, JSON, CSV), IO500, elbencho (text, CSV, JSON,
-    /// live CSV), bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; and the files
-    /// in which GNOME Disks kept its benchmarks. What stands beside a result is evidence: the command, `free`,
-    /// `zpool iostat`, `iostat -x`, logs of fio, what the storage is called, and the outputs that `check --from`
-    /// understands. All that is given is of one machine.
+    /// live CSV), bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; the files in
+    /// which GNOME Disks kept its benchmarks; the summary of rsync, or `time cp` beside `du` of what was copied. What stands
+    /// beside a result is evidence: the command, `free`, `zpool iostat`, `iostat -x`, `/proc/mdstat`, logs of fio, what the
+    /// storage is called, and the outputs that `check --from` understands. All that is given is of one machine.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Put the results against the paths of this machine: those of the devices and files that they name, or --target
+    ///
+    /// A result above what a hop of its path carries is not trusted (above_ceiling); one near the narrowest hop is
+    /// limited by it; of one far below it is said what else limits it.
+    #[arg(long, conflicts_with = "from")]
+    pub machine: bool,
+
+    /// The same with another machine: a record of `narrows snapshot`, or pasted outputs (lspci, lsblk, …)
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+
+    /// The device, mount or file that was measured, for results that do not name one
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+
+    /// What a part of the path carries, where it cannot be looked at: EDR=96GB/s; may be given several times
+    #[arg(long, value_name = "NAME=RATE", value_parser = ground::stated)]
+    pub ceiling: Vec<Stated>,
+
+    /// Write the measurements in another form instead of the report
+    #[arg(long, value_name = "FORM", value_enum, conflicts_with_all = ["json", "plain"])]
+    pub to: Option<Form>,
 
     /// Print JSON (schema narrows/import/1: bytes per second, bytes, nanoseconds)
     #[arg(long, conflicts_with = "plain")]
@@ -42,22 +70,47 @@ pub struct ImportArgs {
     pub color: ColorWhen,
 }
 
-/// Reads the results, judges them, and shows both: 0 when all are to be trusted, 1 when one is not.
+/// A form that other programs read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// fio's own JSON (version 3), a job for each measurement, for what reads fio's results
+    FioJson,
+    /// A line for each direction of each measurement, with the unit in the name of each column
+    Csv,
+}
+
+/// Reads the results, judges them, and shows both: 0 when all are to be trusted and no path has a finding, 1 when not.
 ///
 /// # Errors
 /// [`Failure`] when a file cannot be read, or none holds a result.
 pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let mut seen = Seen::default();
-    let gathered = gather::from(&args.files, &mut seen)?;
+    let all: Vec<PathBuf> = args.files.iter().chain(&args.from).cloned().collect();
+    let gathered = gather::from(&all, &mut seen)?;
     gathered.notes.iter().for_each(|note| output::note(&format!("narrows: {}", inert(note))));
     if seen.results.is_empty() {
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint(format!("narrows understands {UNDERSTOOD}")));
     }
-    let verdicts = seen.judge(&gathered.merger.finish());
-    let report = build(&seen.results, &verdicts);
-    output::data(&render(&report, args)?)?;
-    Ok(if report.is_trusted() { NOTHING_FOUND } else { FINDINGS })
+    let Facts { root, machine, .. } =
+        if args.machine { facts::open(&[])? } else { facts::put_together(gathered) };
+    seen.complete();
+    let asked = args.machine || !args.from.is_empty();
+    let paths = ground::paths(&root, &machine, &seen.results, args.target.as_deref(), asked)?;
+    let ground = Ground {
+        machine: Some(&machine),
+        paths: &paths.named,
+        default: paths.default.as_ref(),
+        stated: &args.ceiling,
+    };
+    let verdicts = seen.judge_on(ground);
+    let report = build(&seen.results, &verdicts, &sweeps(&seen.results, &args.ceiling));
+    output::data(&match args.to {
+        Some(Form::FioJson) => fio_json::render(&seen.results),
+        Some(Form::Csv) => csv::render(&report),
+        None => render(&report, args)?,
+    })?;
+    Ok(if report.has_findings() { FINDINGS } else { NOTHING_FOUND })
 }
 
 fn render(report: &ImportReport, args: &ImportArgs) -> Result<String, Failure> {

@@ -103,7 +103,12 @@ fn put_workload(out: &mut String, style: &Style, workload: &WorkloadComparison) 
             line.end(out);
         }
         (None, reason) => {
-            let text = format!("{verdict}: {}", reason.as_deref().map_or("unknown".to_owned(), inert));
+            let printed = workload.as_printed.map(|part| {
+                let sign = if part < 0.0 { "−" } else { "+" };
+                format!("{sign}{} as printed, ", human::percent(part.abs()))
+            });
+            let reason = reason.as_deref().map_or("unknown".to_owned(), inert);
+            let text = format!("{}{verdict}: {reason}", printed.unwrap_or_default());
             paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
         }
     }

@@ -4,7 +4,9 @@ use super::Style;
 use super::findings;
 use super::ink::{Line, Tone, paragraph};
 use crate::load::measurement::Pattern;
-use crate::report::import::{ImportReport, MeasurementView, ResultView};
+use crate::report::import::{
+    AgainstView, ImportReport, MeasurementView, ResultView, StandingView, SweepView,
+};
 use crate::results::Side;
 use crate::units::{Nanos, human};
 
@@ -20,7 +22,34 @@ pub fn render(report: &ImportReport, style: &Style) -> String {
         }
         put_result(&mut out, style, result);
     }
+    for sweep in &report.sweeps {
+        put_sweep(&mut out, style, sweep);
+    }
     out
+}
+
+fn put_sweep(out: &mut String, style: &Style, sweep: &SweepView) {
+    let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
+    let (from, to) = (human::count(first.x), human::count(last.x));
+    let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
+    out.push('\n');
+    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &title);
+    for sentence in &sweep.summary {
+        paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, sentence);
+    }
+}
+
+fn put_against(out: &mut String, style: &Style, against: &AgainstView) {
+    let tone = match against.standing {
+        StandingView::Above => Tone::Bad,
+        StandingView::At => Tone::Warn,
+        StandingView::Below => Tone::Normal,
+    };
+    let text = match against.target.is_empty() {
+        true => against.summary.clone(),
+        false => format!("{}: {}", against.target, against.summary),
+    };
+    paragraph(out, style, (Tone::Normal, "  "), tone, &text);
 }
 
 fn put_result(out: &mut String, style: &Style, result: &ResultView) {
@@ -41,9 +70,14 @@ fn put_result(out: &mut String, style: &Style, result: &ResultView) {
     let limit =
         result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
     paragraph(out, style, (Tone::Normal, "  "), tone, &format!("{word}{limit}"));
-    if !result.findings.is_empty() {
-        out.push('\n');
-        findings::put_full(out, style, &result.findings);
+    for against in result.against.iter().take(MOST) {
+        put_against(out, style, against);
+    }
+    for list in [&result.findings, &result.path_findings] {
+        if !list.is_empty() {
+            out.push('\n');
+            findings::put_full(out, style, list);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::machine::fact::Fact;
 use crate::path::{Hop, HopId, HopSpec};
 use crate::report::sanitize::inert;
 use crate::units::BytesPerSec;
-use crate::verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict};
+use crate::verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, disproof};
 
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
@@ -257,6 +257,12 @@ fn measurement_view(run: &Measurement) -> MeasurementView {
     }
 }
 
+/// What disproves a finding: its own words, or those of its code.
+fn not_so_when(finding: &Finding) -> String {
+    let own = finding.evidence.iter().find(|one| one.fact == "not so when");
+    own.map_or_else(|| disproof::not_so_when(finding.code).to_owned(), |one| inert(&one.value))
+}
+
 /// A finding with everything foreign in it made inert.
 pub(in crate::report) fn finding_view(finding: &Finding) -> FindingView {
     FindingView {
@@ -280,6 +286,7 @@ pub(in crate::report) fn finding_view(finding: &Finding) -> FindingView {
             })
             .collect(),
         confidence: finding.confidence,
+        not_so_when: not_so_when(finding),
         reason: finding.hop.is_none().then(|| "it is about no single hop".to_owned()),
     }
 }

@@ -323,6 +323,9 @@ pub struct FindingView {
     pub advice: Vec<AdviceView>,
     /// How sure we are.
     pub confidence: Confidence,
+    /// What would show that it does not hold.
+    #[serde(default)]
+    pub not_so_when: String,
     /// Why `hop` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -86,11 +86,11 @@ fn level(job: &Value) -> Option<u32> {
 /// One direction; `None` when nothing was moved in it.
 fn side(value: &Value) -> Option<Side> {
     let is_old = value.get("bw_bytes").is_none() && value.get("clat_ns").is_none();
-    let io = number(value, "io_bytes")?;
-    let bytes = if is_old { io * 1024.0 } else { io };
+    let io = number(value, "io_bytes");
+    let bytes = io.map(|io| if is_old { io * 1024.0 } else { io });
     let kib_rate = BytesPerSec::from_kib(number(value, "bw").unwrap_or_default());
     let rate = number(value, "bw_bytes").map_or(kib_rate, BytesPerSec::new);
-    if bytes <= 0.0 && rate.get() <= 0.0 {
+    if bytes.is_none_or(|bytes| bytes <= 0.0) && rate.get() <= 0.0 {
         return None;
     }
     let (latency, _) = latency(value, "lat");
@@ -100,9 +100,11 @@ fn side(value: &Value) -> Option<Side> {
         bytes_per_second: rate,
         second_rate: Some(kib_rate),
         iops: number(value, "iops").map(Iops::new),
-        bytes: crate::results::number::to_bytes(bytes).map(|bytes| Bytes::new(bytes.get())),
+        bytes: bytes.and_then(crate::results::number::to_bytes),
         ios: count(value, "total_ios"),
-        elapsed_ns: count(value, "runtime").map(Nanos::from_millis),
+        elapsed_ns: count(value, "runtime_ns")
+            .map(Nanos::new)
+            .or_else(|| count(value, "runtime").map(Nanos::from_millis)),
         latency_ns: whole(latency, completion),
         submission_ns: submission,
         completion_ns: completion_mean,
@@ -129,17 +131,21 @@ fn latency(value: &Value, name: &str) -> (Option<Latency>, Option<f64>) {
         return (None, None);
     };
     let scaled = |key: &str| number(object, key).map(|number| number * unit);
-    let max = scaled("max").filter(|max| *max > 0.0);
-    let mean = scaled("mean").filter(|_| max.is_some());
-    let Some(mean) = mean else { return (None, None) };
+    // Without an I/O fio writes zeros; what another writer does not know is `null`.
+    if scaled("max") == Some(0.0) {
+        return (None, None);
+    }
+    let (max, mean) = (scaled("max"), scaled("mean"));
     let percentiles = object.get("percentile").and_then(Value::as_object).into_iter().flatten();
-    let percentiles = percentiles
+    let percentiles: Vec<Percentile> = percentiles
         .filter_map(|(percent, value)| {
             Some(Percentile { percent: percent.parse().ok()?, latency_ns: value.as_f64()? * unit })
         })
         .collect();
-    let latency = Latency { mean: Some(mean), max, ..Latency::default() }.with_percentiles(percentiles);
-    (Some(latency), Some(mean))
+    if mean.is_none_or(|mean| mean <= 0.0) && percentiles.is_empty() {
+        return (None, None);
+    }
+    (Some(Latency { mean, max, ..Latency::default() }.with_percentiles(percentiles)), mean)
 }
 
 /// The samples of the rate. With a log of every I/O each of them is a sample, which says nothing of steadiness.

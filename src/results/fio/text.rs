@@ -82,6 +82,11 @@ impl<'a> Reader<'a> {
             self.announced.push(work);
             return;
         }
+        // The next call ends the run before it, which is of the call that was seen then.
+        if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) && Commands::is_call(raw, "fio")
+        {
+            self.end_run();
+        }
         self.commands.see(number, raw, "fio");
         if let Some(version) = line.strip_prefix("fio-").filter(|rest| is_version(rest)) {
             if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) {

@@ -9,6 +9,10 @@ use super::command::{Commands, has_word};
 use super::number::{Base, after, leading, size, whole};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
+/// What is said of every result.
+const CORRECTION: &str =
+    "IOzone prints kB/sec and counts 1024 bytes; its rates are read as KiB/s, 2.4 % more";
+
 /// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Children see throughput", "reclen", "report\"", "Throughput report"]) {
@@ -35,6 +39,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
                 run.begun = true;
                 let mut imported = Imported::new(Tool::Iozone, page.name, run.begins.unwrap_or(number));
                 imported.version.clone_from(&run.version);
+                imported.corrections.push(CORRECTION.to_owned());
                 imported.command = commands.last().map(str::to_owned);
                 found.push(imported);
             }

@@ -1,7 +1,7 @@
 //! The bytes came from memory: latencies and rates that no medium has, the wrong command, or counters that disagree.
 
-use super::case::{Case, is_random, mean};
-use super::{cached_command, cached_counters, not_so_when};
+use super::case::{Case, declares_memory, is_random, mean, reads_ahead};
+use super::{cached_command, cached_counters, cached_latency, cached_medium, not_so_when};
 use crate::results::surroundings::Word;
 use crate::results::{Durability, Measured, Op, Side};
 use crate::units::{Bytes, Nanos, human};
@@ -35,6 +35,14 @@ const CHECKS: &[Check] = &[
     in_memory,
     above_the_wire,
     too_small,
+    cached_latency::below_flash,
+    cached_latency::partly_in_memory,
+    cached_medium::above_the_bus,
+    cached_medium::ignores_direct,
+    cached_medium::in_arc,
+    cached_medium::on_tmpfs,
+    cached_medium::one_reader,
+    cached_medium::in_the_drive,
 ];
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -42,6 +50,10 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut confidence = Confidence::Low;
     let mut names: Vec<String> = Vec::new();
     for (measured, op, side) in case.sides() {
+        // Who measures memory by its name gets what was asked for.
+        if declares_memory(measured) {
+            continue;
+        }
         let seen: Vec<Seen> = CHECKS.iter().filter_map(|check| check(case, measured, op, side)).collect();
         if seen.is_empty() {
             continue;
@@ -50,6 +62,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         if names.len() < MOST {
             names.push(name);
             evidence.extend(seen.iter().flat_map(|(_, evidence)| evidence.clone()));
+            evidence.extend(beside(case, measured, side));
         }
         confidence = seen.iter().map(|(sure, _)| *sure).fold(confidence, Confidence::min);
     }
@@ -72,6 +85,29 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     ]
 }
 
+/// What makes a cache likelier: a short run, and data that fits memory.
+fn beside(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
+    const SHORT: Nanos = Nanos::from_millis(30_000);
+    let mut found = Vec::new();
+    found.extend(
+        side.elapsed_ns
+            .filter(|time| *time < SHORT)
+            .map(|time| case.evidence(measured, "measured time", human::time(time))),
+    );
+    if let Some(set) = measured.work.working_set.or(side.bytes).filter(|set| case.fits_memory(*set)) {
+        let memory = case.memory().map_or_else(
+            || "memory is not told, servers have that much".to_owned(),
+            |(memory, _)| format!("of {} of memory", human::bytes(memory)),
+        );
+        found.push(case.evidence(
+            measured,
+            "data that was visited",
+            format!("{} ({memory})", human::bytes(set)),
+        ));
+    }
+    found
+}
+
 /// So many measurements are named.
 const MOST: usize = 3;
 
@@ -82,7 +118,7 @@ fn is_synced_apart(measured: &Measured, op: Op) -> bool {
 
 fn memory_latency(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     let mean = mean(side)?;
-    if mean >= MEMORY_LATENCY || is_synced_apart(measured, op) {
+    if mean >= MEMORY_LATENCY || is_synced_apart(measured, op) || reads_ahead(measured, op, side) {
         return None;
     }
     let shown = Nanos::new(mean as u64);
@@ -128,17 +164,22 @@ fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Seen> {
     Some((Confidence::Medium, vec![Evidence::new("the storage", "is in memory", source)]))
 }
 
-/// Behind a network that another measurement shows to be full, a higher rate is that of a cache on this side.
+/// Behind a network whose wire is named, and which another measurement fills, a higher rate is that of a cache on this
+/// side. Without the other one the text may speak of clients of the machine that was measured.
 fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Seen> {
-    let source = case.around.has(Word::Network)?;
-    let all = case.sides().map(|(_, _, side)| side.bytes_per_second);
-    let wire = super::network_limited::wire_of(all)?;
-    (side.bytes_per_second.get() > 0.985 * wire.get()).then(|| {
+    case.around.has(Word::RemoteStorage)?;
+    let (wire, source) = case.around.wire.clone()?;
+    let all = case.all.iter().flat_map(|one| &one.measurements).flat_map(Measured::sides);
+    let mut rates = all.map(|(_, side)| side.bytes_per_second.fraction_of(wire));
+    if !rates.any(|share| (0.75..=1.0).contains(&share)) {
+        return None;
+    }
+    (side.bytes_per_second.get() > 1.03 * wire.get()).then(|| {
         (
             Confidence::Medium,
             vec![
                 case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new("most that the wire carries", human::rate(wire * 0.985), source),
+                Evidence::new("all that the wire carries", human::rate(wire), source),
             ],
         )
     })
@@ -170,6 +211,7 @@ mod tests {
     use super::super::testing::{codes, fio_read, verdict_of, with_latency};
     use super::*;
     use crate::results::surroundings::Surroundings;
+    use crate::units::BytesPerSec;
 
     #[test]
     fn a_mean_of_two_microseconds_is_memory_and_one_of_eighty_is_a_drive() {
@@ -191,6 +233,26 @@ mod tests {
         assert!(honest.trusted, "{:?}", honest.findings);
         let sequential = verdict_of(&with_latency(fio_read("read", 60), 890_000.0), &around);
         assert!(sequential.trusted, "{:?}", sequential.findings);
+    }
+
+    #[test]
+    fn more_than_a_wire_that_another_measurement_fills_is_a_cache() {
+        let of = |rates: &[f64]| {
+            let words = vec![(Word::RemoteStorage, "x:1".to_owned()), (Word::Network, "x:1".to_owned())];
+            let wire = Some((BytesPerSec::new(0.125e9), "x:1".to_owned()));
+            let around = Surroundings { words, wire, ..Surroundings::default() };
+            let mut result = fio_read("read", 60);
+            let first = result.measurements.remove(0);
+            for rate in rates {
+                let mut one = first.clone();
+                let side = one.read.as_mut().expect("reads");
+                (side.bytes_per_second, side.iops, side.latency_ns) = (BytesPerSec::new(*rate), None, None);
+                result.measurements.push(one);
+            }
+            codes(&verdict_of(&result, &around)).contains(&Code::CacheMeasured)
+        };
+        assert!(of(&[112e6, 167e6]) && !of(&[112e6, 117e6]));
+        assert!(!of(&[2.1e9]), "the text may speak of the clients of what was measured");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::verdict::finding::{Confidence, Evidence};
 
 pub(super) fn find(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     match case.result.tool {
-        Tool::Dd => dd(case, measured, op, side),
+        Tool::Dd | Tool::Copy => dd(case, measured, op, side),
         Tool::Fio => fio(case, measured, op, side),
         Tool::Iozone | Tool::Diskspd => buffered(case, measured, op),
         Tool::Ior => ior(case, measured, op, side),

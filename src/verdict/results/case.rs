@@ -1,10 +1,11 @@
 //! What a rule looks at.
 
+use super::Ground;
 use crate::load::measurement::Pattern;
 use crate::machine::Machine;
 use crate::results::surroundings::Surroundings;
 use crate::results::{Imported, Measured, Op, Side};
-use crate::units::Bytes;
+use crate::units::{Bytes, human};
 use crate::verdict::finding::{Code, Evidence, Finding, Severity};
 
 /// One result among those that were given with it.
@@ -14,6 +15,7 @@ pub(super) struct Case<'a> {
     pub(super) all: &'a [Imported],
     pub(super) around: &'a Surroundings,
     pub(super) machine: Option<&'a Machine>,
+    pub(super) ground: Ground<'a>,
 }
 
 impl<'a> Case<'a> {
@@ -37,6 +39,11 @@ impl<'a> Case<'a> {
         /// Half of it is what servers of the last ten years have at least.
         const USUAL: Bytes = Bytes::new(32 << 30);
         bytes < self.memory().map_or(USUAL, |(memory, _)| memory)
+    }
+
+    /// Main memory as an observation.
+    pub(super) fn memory_evidence(&self) -> Option<Evidence> {
+        self.memory().map(|(memory, source)| Evidence::new("main memory", human::bytes(memory), source))
     }
 
     /// A finding on a measurement of this result.
@@ -74,6 +81,24 @@ impl<'a> Case<'a> {
 /// Whether a measurement visits addresses at random.
 pub(super) fn is_random(measured: &Measured) -> bool {
     measured.work.pattern == Some(Pattern::Random)
+}
+
+/// Whether the target that the tool names is memory, as everybody who reads the result sees.
+pub(super) fn declares_memory(measured: &Measured) -> bool {
+    let kinds = ["/dev/ram", "/dev/nullb", "/dev/zram", "/dev/pmem"];
+    measured.work.target.as_deref().is_some_and(|target| kinds.iter().any(|kind| target.starts_with(kind)))
+}
+
+/// Whether the kernel read ahead of the tool: in order, through the page cache, and no byte twice. Most reads are then
+/// answered from memory although a drive has read every byte, so that their latency says nothing of where they came from.
+pub(super) fn reads_ahead(measured: &Measured, op: Op, side: &Side) -> bool {
+    let work = &measured.work;
+    let in_order = op == Op::Read && work.pattern == Some(Pattern::Sequential) && work.direct == Some(false);
+    let once = match (side.bytes, work.working_set) {
+        (Some(bytes), Some(set)) => bytes.as_f64() <= 1.1 * set.as_f64(),
+        _ => true,
+    };
+    in_order && once
 }
 
 /// The mean latency of a side, in nanoseconds.

@@ -2,8 +2,9 @@
 
 use super::case::Case;
 use super::not_so_when;
+use crate::ceiling::crypt;
 use crate::results::surroundings::Word;
-use crate::results::{Imported, Tool};
+use crate::results::{Imported, Measured, Op, Tool};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
@@ -11,6 +12,9 @@ use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Sever
 const STEP: f64 = 0.75;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = at_the_cipher(case) {
+        return vec![finding];
+    }
     if case.result.tool != Tool::Hdparm {
         return Vec::new();
     }
@@ -39,6 +43,54 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             .with_advice([Advice::new("run `cryptsetup benchmark`; use a processor with AES instructions")])
             .with_confidence(Confidence::Medium),
     ]
+}
+
+/// What dm-crypt makes of a cipher's rate on one core, with the error of both laws (`ceiling::crypt`).
+const NEAR: std::ops::Range<f64> = 0.85..1.1;
+
+/// An encrypted volume whose rate is what `cryptsetup benchmark`, given beside it, lets dm-crypt reach: one submitter
+/// keeps one core busy.
+fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
+    let source = case.around.has(Word::Encrypted)?;
+    let ciphers =
+        case.all.iter().filter(|one| one.tool == Tool::Cryptsetup).flat_map(|one| &one.measurements);
+    let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
+    let (measured, op, side, cipher, ceiling) = case.sides().find_map(|(measured, op, side)| {
+        let share = match op {
+            Op::Read => crypt::READ_SHARE,
+            Op::Write => crypt::WRITE_SHARE,
+        };
+        let near = ciphers.iter().filter_map(|cipher| {
+            let ceiling = cipher.side(op)?.bytes_per_second * share;
+            NEAR.contains(&side.bytes_per_second.fraction_of(ceiling)).then_some((*cipher, ceiling))
+        });
+        let off = |ceiling: BytesPerSec| (side.bytes_per_second.fraction_of(ceiling) - 1.0).abs();
+        let near = near.min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+        // Random and small I/O is limited by its latency.
+        let is_large = measured.work.block_size.is_none_or(|size| size.get() >= 128 << 10);
+        is_large.then_some((measured, op, side, near.0, near.1))
+    })?;
+    let rate = cipher.side(op)?.bytes_per_second;
+    let summary = format!(
+        "The {} ({}) are what dm-crypt reaches with {} on one core ({}): more or faster drives behind it change nothing",
+        case.name(measured, op),
+        human::rate(side.bytes_per_second),
+        cipher.work.label,
+        human::rate(ceiling)
+    );
+    Some(
+        case.finding(Code::CryptoCpu, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
+                Evidence::new(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place()),
+                Evidence::new("in the path", "encryption", source),
+                not_so_when("the volume is as fast with another cipher, or the plain volume is no faster"),
+            ])
+            .with_advice([Advice::new(
+                "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
+            )])
+            .with_confidence(Confidence::Medium),
+    )
 }
 
 /// A whole drive or its partition, which has no layer above it.

@@ -2,15 +2,43 @@
 
 use super::case::{Case, is_random, mean};
 use super::not_so_when;
-use crate::results::Tool;
+use crate::results::{Measured, Tool};
 use crate::units::human;
 use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
 
+/// A depth was asked of an engine that waits for each I/O, or of one that waits for all that goes through the page
+/// cache (libaio; fio's HOWTO, `iodepth`).
+fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
+    let depth = measured.work.queue_depth.filter(|depth| *depth > 1)?;
+    let engine = measured.work.engine.as_deref()?;
+    let why = match engine {
+        "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => "waits for each I/O",
+        "libaio" if measured.work.direct == Some(false) => {
+            "waits for each I/O that goes through the page cache"
+        }
+        _ => return None,
+    };
+    let summary =
+        format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
+    Some(
+        case.finding(Code::DepthTooLow, Severity::Info, summary)
+            .with_evidence([
+                case.evidence(measured, "ioengine", engine),
+                case.evidence(measured, "iodepth", depth),
+                not_so_when("`IO depths` in the output shows more than 1"),
+            ])
+            .with_advice([Advice::new("use io_uring, or libaio with direct=1")]),
+    )
+}
+
 /// Below this part of what was asked for, the queue was not filled.
-const FILLED: f64 = 0.5;
+const FILLED: f64 = 0.7;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     for (measured, op, side) in case.sides() {
+        if let Some(finding) = waits_for_each(case, measured) {
+            return vec![finding];
+        }
         let Some(asked) = measured.asked_in_flight() else { continue };
         let by_little = mean(side).zip(side.iops).map(|(latency, iops)| latency * 1e-9 * iops.get());
         let in_flight = |count: f64| human::count(count);

@@ -1,12 +1,16 @@
 //! The tool itself was the narrows: its threads filled their processor.
 
-use super::case::Case;
+use super::case::{Case, is_random, mean};
 use super::not_so_when;
 use crate::results::Tool;
-use crate::units::human;
-use crate::verdict::finding::{Advice, Code, Finding, Severity};
+use crate::results::surroundings::Word;
+use crate::units::{Nanos, human};
+use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = before_memory(case) {
+        return vec![finding];
+    }
     // fio's shares are of its jobs' own time; diskspd's of a processor that others use too; bonnie's of a core.
     let full = match case.result.tool {
         Tool::Fio => 0.85,
@@ -30,6 +34,32 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                 "spread the load over more jobs, or use io_uring: `narrows sweep TARGET`",
             )]),
     ]
+}
+
+/// Storage in memory answers within a microsecond: what a random I/O takes beyond that is processor time of the path to
+/// it, a hypervisor's or a driver's.
+fn before_memory(case: &Case<'_>) -> Option<Finding> {
+    /// Many times what memory and a system call take.
+    const SOFTWARE: f64 = 50_000.0;
+    let source = case.around.has(Word::Memory)?;
+    let (measured, latency) = case.sides().find_map(|(measured, _, side)| {
+        let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0) && is_random(measured);
+        Some((measured, mean(side).filter(|latency| single && *latency > SOFTWARE)?))
+    })?;
+    let shown = human::time(Nanos::new(latency as u64));
+    let summary = format!(
+        "The storage is memory, and a random I/O takes {shown}: the time goes to the processors on the way there"
+    );
+    Some(
+        case.finding(Code::GeneratorCpu, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "latency of a single random I/O", shown),
+                Evidence::new("the storage", "is in memory", source),
+                not_so_when("a limiter or a network lies between"),
+            ])
+            .with_advice([Advice::new("look at the processors of host and guest while it runs")])
+            .with_confidence(Confidence::Medium),
+    )
 }
 
 #[cfg(test)]

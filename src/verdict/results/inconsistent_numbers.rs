@@ -21,8 +21,14 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         let (severity, mut evidence) = match case.result.tool {
             Tool::Fio => (Severity::Limit, fio(case, measured, op, side)),
             Tool::Kdiskmark | Tool::Crystaldiskmark => (Severity::Info, marks(case, measured, side)),
-            _ => continue,
+            _ => (Severity::Limit, Vec::new()),
         };
+        let impossible = [out_of_order(case, measured, side), blocks(case, measured, side)];
+        let mut severity = severity;
+        for seen in impossible.into_iter().flatten() {
+            severity = Severity::Limit;
+            evidence.push(seen);
+        }
         if evidence.is_empty() {
             continue;
         }
@@ -80,6 +86,37 @@ fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence
         }
     }
     seen
+}
+
+/// A mean above the greatest, or percentiles that fall.
+fn out_of_order(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+    /// What the buckets of histograms do not resolve.
+    const ROUNDED: f64 = 1.05;
+    let latency = side.latency_ns.as_ref()?;
+    let shown = |nanos: f64| human::time(crate::units::Nanos::new(nanos.max(0.0) as u64));
+    let pair = |what: &str, small: Option<f64>, large: Option<f64>| {
+        let (small, large) = (small?, large?);
+        // Below some microseconds tools print few digits.
+        (small > ROUNDED * large + 1_000.0)
+            .then(|| case.evidence(measured, what, format!("{} and {}", shown(small), shown(large))))
+    };
+    pair("mean and maximum of the latency", latency.mean, latency.max)
+        .or_else(|| pair("median and 99th percentile", latency.p50, latency.p99))
+}
+
+/// I/Os per second × the block size is the rate, where a tool moves blocks of one size.
+fn blocks(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+    let fixed = matches!(case.result.tool, Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Diskspd);
+    let (size, iops) = measured.work.block_size.filter(|_| fixed).zip(side.iops)?;
+    // A rate of some I/Os per second is printed with few digits.
+    if iops.get() < 100.0 {
+        return None;
+    }
+    let product = crate::units::BytesPerSec::new(size.as_f64() * iops.get());
+    differ(product.get(), side.bytes_per_second.get(), FAR).then(|| {
+        let value = format!("{} and {}", human::rate(product), human::rate(side.bytes_per_second));
+        case.evidence(measured, "I/Os per second × block size, and the rate", value)
+    })
 }
 
 fn marks(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {

@@ -4,10 +4,14 @@
 //! disagree, a run that ended too soon. Each finding ends with what would disprove it. What a text does not tell is no
 //! reason to doubt it.
 
+pub mod against;
 mod cache_measured;
 mod cached_command;
 mod cached_counters;
+mod cached_latency;
+mod cached_medium;
 mod case;
+mod concurrent_load;
 mod crypto_cpu;
 mod depth_too_low;
 mod generator_cpu;
@@ -15,8 +19,10 @@ mod inconsistent_numbers;
 mod network_limited;
 mod not_synchronous;
 mod partial_input;
+mod raid_resync;
 mod run_failed;
 mod slc_exhausted;
+pub mod sweep;
 mod throttled;
 mod too_short;
 mod units_suspect;
@@ -24,8 +30,12 @@ mod unsteady;
 mod window;
 mod zero_or_sparse_data;
 
+use std::collections::BTreeMap;
+
+use against::{Against, Stated};
 use case::Case;
 
+use super::Subject;
 use super::finding::{Code, Evidence, Finding, Severity};
 use crate::machine::Machine;
 use crate::path::HopKind;
@@ -39,8 +49,25 @@ pub struct ResultVerdict {
     pub trusted: bool,
     /// Why not, and what else is to be known, worst first.
     pub findings: Vec<Finding>,
-    /// What limited it, where the result itself shows that.
+    /// What limited it, where the result itself or its path shows that.
     pub limiting: Option<(HopKind, String)>,
+    /// Each direction of each measurement against its path, where that is known.
+    pub against: Vec<Against>,
+    /// What is to be said of the hops that the result is at the ceiling of.
+    pub of_path: Vec<Finding>,
+}
+
+/// What results are judged on.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// The machine that they were measured on, as far as it is known.
+    pub machine: Option<&'a Machine>,
+    /// The paths of the targets that results name, by what stands there.
+    pub paths: &'a BTreeMap<String, Subject>,
+    /// The path of results that name no target.
+    pub default: Option<&'a Subject>,
+    /// Ceilings that were stated.
+    pub stated: &'a [Stated],
 }
 
 /// A rule: what it finds in one result.
@@ -51,6 +78,8 @@ const RULES: &[Rule] = &[
     cache_measured::find,
     generator_cpu::find,
     throttled::find,
+    raid_resync::find,
+    concurrent_load::find,
     unsteady::find,
     slc_exhausted::find,
     too_short::find,
@@ -70,19 +99,41 @@ pub fn judge_results(
     around: &Surroundings,
     machine: Option<&Machine>,
 ) -> Vec<ResultVerdict> {
-    results
-        .iter()
-        .map(|result| {
-            let case = Case { result, all: results, around, machine };
-            let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&case)).collect();
-            findings.sort_by_key(|finding| finding.severity);
-            ResultVerdict {
-                trusted: !findings.iter().any(breaks_trust),
-                limiting: limiting(&case, &findings),
-                findings,
-            }
-        })
-        .collect()
+    judge_on(results, around, Ground { machine, paths: &BTreeMap::new(), default: None, stated: &[] })
+}
+
+/// The same, with the paths that the results were measured on.
+pub fn judge_on(results: &[Imported], around: &Surroundings, ground: Ground<'_>) -> Vec<ResultVerdict> {
+    let judge = |result| judge_one(&Case { result, all: results, around, machine: ground.machine, ground });
+    results.iter().map(judge).collect()
+}
+
+fn judge_one(case: &Case<'_>) -> ResultVerdict {
+    let against = against::of(case);
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(case)).collect();
+    findings.extend(against::find(case, &against));
+    findings.sort_by_key(|finding| finding.severity);
+    let at = || against::limiting(&against).map(|one| (one.kind, one.name.clone()));
+    ResultVerdict {
+        trusted: !findings.iter().any(breaks_trust),
+        limiting: limiting(case, &findings).or_else(at),
+        of_path: of_path(case, &against),
+        findings,
+        against,
+    }
+}
+
+/// The findings on hops that the result is at the ceiling of: what would widen them.
+fn of_path(case: &Case<'_>, against: &[Against]) -> Vec<Finding> {
+    let is_at = against.iter().any(|one| one.standing == against::Standing::At && one.hop.is_some());
+    let Some(machine) = case.machine.filter(|_| is_at) else { return Vec::new() };
+    let at = |finding: &Finding| {
+        let mut hops = against.iter().filter(|one| one.standing == against::Standing::At);
+        finding.hop.is_some() && hops.any(|one| one.hop == finding.hop)
+    };
+    let subjects: Vec<Subject> = case.ground.paths.values().chain(case.ground.default).cloned().collect();
+    let findings = super::judge(machine, &subjects).findings;
+    findings.into_iter().filter(|finding| finding.severity != Severity::Info && at(finding)).collect()
 }
 
 /// Whether a finding says that the numbers are not what they seem; others explain them.
@@ -101,6 +152,7 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
                 Code::Throttled => (HopKind::Remote, "a rate limiter"),
                 Code::NetworkLimited => (HopKind::Network, "the network"),
                 Code::CryptoCpu => (HopKind::Crypt, "encryption on the processor"),
+                Code::RaidResync => (HopKind::Raid, "an array that was busy with itself"),
                 _ => return None,
             })
         });

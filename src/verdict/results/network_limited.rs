@@ -39,7 +39,12 @@ fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding
 
 fn full_wire(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Network)?;
-    let wire = wire_of(case.sides().map(|(_, _, side)| side.bytes_per_second))?;
+    // The wire that is named; else one that the fastest rate below it fills.
+    let rates = || case.sides().map(|(_, _, side)| side.bytes_per_second);
+    let wire = match &case.around.wire {
+        Some((wire, _)) => *wire,
+        None => wire_of(rates())?,
+    };
     let (measured, op, side) =
         case.sides().find(|(_, _, side)| FULL.contains(&(side.bytes_per_second.get() / wire.get())))?;
     let share = human::percent(side.bytes_per_second.get() / wire.get());

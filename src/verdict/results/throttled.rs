@@ -16,6 +16,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     for (measured, op, side) in case.sides() {
         let seen = both_ways(case, measured, side)
             .or_else(|| even_and_slow(case, measured, side))
+            .or_else(|| round_and_even(case, measured, side))
+            .or_else(|| alike_on_every_host(case, op, side))
             .or_else(|| parked(case, measured, op, side))
             .or_else(|| whatever_the_queue(case, measured, op, side));
         if let Some((confidence, mut evidence)) = seen {
@@ -96,6 +98,68 @@ fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Se
                 case.evidence(measured, "mean latency", human::time(Nanos::new(mean as u64))),
             ],
         )
+    })
+}
+
+/// Within 1 % of a limit that is sold, and steadier than media are, with I/Os that queue for it.
+fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+    /// Rates that volumes are sold with, in bytes per second; above them drives and links have rates of their own.
+    const SOLD_RATES: [f64; 8] = [125e6, 131.072e6, 200e6, 240e6, 250e6, 262.144e6, 300e6, 400e6];
+    const EVEN: f64 = 0.01;
+    const QUEUED: f64 = 1e6;
+    let spread = side.spread?.relative().filter(|spread| *spread < EVEN)?;
+    let waits = mean(side).filter(|mean| *mean > QUEUED)?;
+    let iops = side.iops.map_or(0.0, |iops| iops.get());
+    let near = |rate: f64, limit: f64| (rate / limit - 1.0).abs() <= 0.01;
+    let by_ios = SOLD_IOPS.into_iter().find(|limit| *limit >= 500.0 && near(iops, *limit));
+    let by_bytes = SOLD_RATES.into_iter().find(|limit| near(side.bytes_per_second.get(), *limit));
+    let limit = match (by_ios.filter(|_| is_random(measured)), by_bytes) {
+        (Some(limit), _) => format!("{} I/Os per second", human::count(limit)),
+        (None, Some(limit)) => human::rate(crate::units::BytesPerSec::new(limit)),
+        (None, None) => return None,
+    };
+    (measured.asked_in_flight()? > 1.0).then(|| {
+        (
+            Confidence::Medium,
+            vec![
+                case.evidence(measured, "a limit that volumes are sold with", limit),
+                case.evidence(
+                    measured,
+                    "standard deviation of the rate",
+                    format!("{} of the mean", human::percent(spread)),
+                ),
+                case.evidence(measured, "mean latency", human::time(Nanos::new(waits as u64))),
+            ],
+        )
+    })
+}
+
+/// Three hosts and more with the same rate of I/Os within half a percent: they have the same limit, not the same luck.
+/// Results of several files are of several hosts only where their I/Os queue for a limit: a drive repeats itself, too.
+fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Seen> {
+    const ALIKE: f64 = 0.005;
+    /// A random I/O that waits this long, at no more than so many a second, waits for no flash.
+    const QUEUED: f64 = 1e6;
+    const SLOW: f64 = 50_000.0;
+    let iops = side.iops?.get();
+    let waits = mean(side).is_some_and(|mean| mean > QUEUED) && iops < SLOW;
+    let all = || case.all.iter().flat_map(|one| one.measurements.iter().map(move |measured| (one, measured)));
+    let random = || all().filter(|(_, measured)| is_random(measured));
+    let rate = |measured: &Measured| Some(measured.side(op)?.iops?.get());
+    let by_label = random().filter_map(|(_, measured)| {
+        let (_, host) = measured.work.label.split_once(" on ")?;
+        Some((host.to_owned(), rate(measured)?))
+    });
+    let mut hosts: Vec<(String, f64)> = by_label.collect();
+    if hosts.is_empty() && waits {
+        hosts = random().filter_map(|(one, measured)| Some((one.file.clone(), rate(measured)?))).collect();
+    }
+    hosts.sort_by(|a, b| a.0.cmp(&b.0));
+    hosts.dedup_by(|a, b| a.0 == b.0);
+    let alike = hosts.iter().filter(|(_, other)| (other / iops - 1.0).abs() <= ALIKE).count();
+    (alike >= 3 && alike == hosts.len()).then(|| {
+        let value = format!("{alike} within 0.5 % of {} I/Os per second", human::count(iops));
+        (Confidence::Medium, vec![Evidence::new("hosts", value, case.result.place())])
     })
 }
 

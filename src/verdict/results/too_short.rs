@@ -23,6 +23,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             short.push((measured, op, elapsed, true));
         }
     }
+    if let Some(finding) = in_memory(case) {
+        return vec![finding];
+    }
     let Some((measured, op, elapsed, falling)) =
         short.iter().min_by_key(|(_, _, elapsed, _)| *elapsed).copied()
     else {
@@ -34,7 +37,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
             Severity::Info
         }
-        Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth => Severity::Info,
+        Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth | Tool::Copy => Severity::Info,
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
     };
     let why = if falling { ", and the rate still fell at its end" } else { "" };
@@ -57,6 +60,23 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).with_advice([Advice::new(
         "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
     )])]
+}
+
+/// `cryptsetup benchmark` runs each cipher for a second (its `lib/utils_benchmark.c`), on a clock that may still rise.
+fn in_memory(case: &Case<'_>) -> Option<Finding> {
+    let first = case.result.measurements.first().filter(|_| case.result.tool == Tool::Cryptsetup)?;
+    Some(
+        case.finding(
+            Code::TooShort,
+            Severity::Info,
+            "Each cipher was measured for about one second, in memory",
+        )
+        .with_evidence([
+            case.evidence(first, "measured time", "about 1 s each, by the tool's own protocol"),
+            not_so_when("runs that are repeated have the same rates"),
+        ])
+        .with_advice([Advice::new("repeat it some times: the processor's clock may not have been up")]),
+    )
 }
 
 /// The measured time: told, or bytes over rate.

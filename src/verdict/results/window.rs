@@ -9,6 +9,9 @@ const WINDOWS: usize = 5;
 
 /// The log that belongs to a measurement: of the same direction, and as long.
 pub(super) fn means(case: &Case<'_>, _: &Measured, op: Op, side: &Side) -> Option<([f64; WINDOWS], String)> {
+    if let Some(means) = of_series(side) {
+        return Some((means, case.result.place()));
+    }
     if case.result.tool != Tool::Fio {
         return None;
     }
@@ -22,6 +25,19 @@ pub(super) fn means(case: &Case<'_>, _: &Measured, op: Op, side: &Side) -> Optio
         let is_own = points.len() >= 2 * WINDOWS && (end / elapsed - 1.0).abs() < 0.2;
         is_own.then(|| of(points, end)).flatten().map(|means| (means, log.name.clone()))
     })
+}
+
+/// The windows of a series that the result itself holds.
+fn of_series(side: &Side) -> Option<[f64; WINDOWS]> {
+    let each = side.series.len() / WINDOWS;
+    if each < 2 {
+        return None;
+    }
+    let mut means = [0.0; WINDOWS];
+    for (mean, window) in means.iter_mut().zip(side.series.chunks_exact(each)) {
+        *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64;
+    }
+    Some(means)
 }
 
 fn of(points: &[(f64, BytesPerSec)], end: f64) -> Option<[f64; WINDOWS]> {

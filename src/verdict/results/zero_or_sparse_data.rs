@@ -8,14 +8,14 @@ use crate::units::{Nanos, human};
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    zeros(case).or_else(|| sparse(case)).into_iter().collect()
+    zeros(case).or_else(|| sparse(case)).or_else(|| holes(case)).into_iter().collect()
 }
 
 /// Zeros compress to nothing and dedupe to one block; where nothing compresses they are data like any other.
 fn zeros(case: &Case<'_>) -> Option<Finding> {
     let (measured, _, _) =
         case.sides().find(|(measured, op, _)| *op == Op::Write && measured.work.zeros == Some(true))?;
-    let compresses = case.around.has(Word::Zfs);
+    let compresses = case.around.has(Word::Zfs).or_else(|| case.around.has(Word::Compresses));
     let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
     let mut evidence = vec![case.evidence(measured, "data", "zeros")];
     evidence.extend(compresses.map(|source| Evidence::new("file system", "one that compresses", source)));
@@ -31,6 +31,32 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
             "write data that does not compress (/dev/urandom into a file first, fio's default)",
         )])
         .with_confidence(Confidence::Medium),
+    )
+}
+
+/// Reads of a sparse file or a thin volume, as fast as memory: what was never written is made up on the way.
+fn holes(case: &Case<'_>) -> Option<Finding> {
+    /// Above what one drive of the fastest bus reads, or below what any of flash needs.
+    const FAST: f64 = 3e9;
+    let source = case.around.has(Word::Sparse)?;
+    let (measured, _, side) = case.sides().find(|(measured, op, side)| {
+        let latency = side.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.mean));
+        let soon = latency.is_some_and(|latency| latency < 20_000.0) && is_random(measured);
+        *op == Op::Read && (soon || side.bytes_per_second.get() > FAST)
+    })?;
+    let summary = format!(
+        "Reads of {} came from addresses that may hold nothing: the text speaks of sparse or thin storage",
+        human::rate(side.bytes_per_second)
+    );
+    Some(
+        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
+                Evidence::new("the storage", "sparse, thin, or never written", source),
+                not_so_when("`du` shows as much as `ls -l`: every block was written"),
+            ])
+            .with_advice([Advice::new("write the whole region once before reading it")])
+            .with_confidence(Confidence::Medium),
     )
 }
 
