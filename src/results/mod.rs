@@ -7,6 +7,7 @@
 //! no question of this folder.
 
 mod bonnie;
+mod chunks;
 mod command;
 mod cryptsetup;
 mod dd;
@@ -36,6 +37,7 @@ type Parser = fn(&Page<'_>) -> Vec<Imported>;
 const PARSERS: &[Parser] = &[
     fio::read_json,
     fio::read_text,
+    fio::read_terse,
     fio::read_failures,
     dd::read,
     hdparm::read,
@@ -50,7 +52,7 @@ const PARSERS: &[Parser] = &[
 ];
 
 /// What is understood, in the words of a hint.
-pub const UNDERSTOOD: &str = "fio (text and JSON), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
+pub const UNDERSTOOD: &str = "fio (text, JSON, terse and logs), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
     XML), IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark";
 
 /// The results in a text, in the order of the lines where they begin.
@@ -61,9 +63,11 @@ pub fn read(page: &Page<'_>) -> Vec<Imported> {
     found
 }
 
-/// Fills in what stands beside the results and not in them: the job files of fio.
-pub fn complete(results: &mut [Imported], around: &surroundings::Surroundings) {
+/// Fills in what stands beside the results and not in them: the job files and logs of fio. Logs that are of none of the
+/// results become results.
+pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings) {
     fio::complete(results, &around.jobs);
+    fio::complete_logs(results, &around.logs);
 }
 
 #[cfg(test)]

@@ -228,9 +228,15 @@ pub struct Side {
     pub completion_ns: Option<f64>,
     /// How far the rate moved.
     pub spread: Option<Spread>,
-    /// The rate in equal spans of the run, where a log of it is there.
+    /// The rate in equal spans of the run, all jobs together, where a log of it is there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<BytesPerSec>,
+    /// The length of these spans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_span_ns: Option<Nanos>,
+    /// The log that tells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_source: Option<String>,
     /// The rate in another unit of the same text, for checks of consistency.
     #[serde(skip)]
     pub second_rate: Option<BytesPerSec>,
@@ -316,6 +322,8 @@ pub struct Measured {
     pub memory_only: bool,
     /// How many machines took part.
     pub nodes: Option<u32>,
+    /// What the names of its logs begin with, if it was told to write any.
+    pub logs: Option<String>,
 }
 
 impl Measured {

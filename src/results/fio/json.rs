@@ -64,6 +64,7 @@ fn measured(job: &Value, global: &Options, line: usize) -> Measured {
         work.queue_depth = level(job);
     }
     let mut measured = Measured::new(line, work);
+    measured.logs = options::log_prefix(&own, text(job, "jobname").unwrap_or_default());
     for op in [Op::Read, Op::Write] {
         if let Some(side) = job.get(op.word()).and_then(side) {
             measured.put(op, side);
@@ -107,7 +108,7 @@ fn side(value: &Value) -> Option<Side> {
         submission_ns: submission,
         completion_ns: completion_mean,
         spread: spread(value),
-        series: Vec::new(),
+        ..Side::default()
     })
 }
 

@@ -4,11 +4,16 @@
 
 mod failure;
 mod json;
+mod log;
 mod options;
+mod terse;
 mod text;
 
 pub(super) use failure::read as read_failures;
 pub(super) use json::read as read_json;
+pub use log::Log;
+pub(super) use log::complete as complete_logs;
+pub(super) use terse::read as read_terse;
 pub(super) use text::read as read_text;
 
 use std::collections::BTreeMap;

@@ -2,45 +2,26 @@
 
 use super::case::Case;
 use crate::results::{Measured, Op, Side, Tool};
-use crate::units::BytesPerSec;
 
 /// As many as the performance test specification of SNIA looks at (SSS PTS 2.0.1, "steady state").
 const WINDOWS: usize = 5;
 
-/// The log that belongs to a measurement: of the same direction, and as long.
-pub(super) fn means(case: &Case<'_>, _: &Measured, op: Op, side: &Side) -> Option<([f64; WINDOWS], String)> {
-    if case.result.tool != Tool::Fio {
+/// The means of five windows of a run, and the log that tells them.
+pub(super) fn means(
+    case: &Case<'_>,
+    _: &Measured,
+    _: Op,
+    side: &Side,
+) -> Option<([f64; WINDOWS], String)> {
+    let rates = &side.series;
+    if case.result.tool != Tool::Fio || rates.len() < 2 * WINDOWS {
         return None;
     }
-    let elapsed = side.elapsed_ns?.as_secs_f64();
-    case.around.logs.iter().find_map(|log| {
-        let points = match op {
-            Op::Read => &log.read,
-            Op::Write => &log.write,
-        };
-        let end = points.last()?.0;
-        let is_own = points.len() >= 2 * WINDOWS && (end / elapsed - 1.0).abs() < 0.2;
-        is_own.then(|| of(points, end)).flatten().map(|means| (means, log.name.clone()))
-    })
-}
-
-fn of(points: &[(f64, BytesPerSec)], end: f64) -> Option<[f64; WINDOWS]> {
-    let mut sums = [(0.0, 0u32); WINDOWS];
-    for (at, rate) in points {
-        let window = (at / end * WINDOWS as f64 - 1e-9).max(0.0) as usize;
-        if let Some((sum, count)) = sums.get_mut(window.min(WINDOWS - 1)) {
-            *sum += rate.get();
-            *count += 1;
-        }
-    }
     let mut means = [0.0; WINDOWS];
-    for (mean, (sum, count)) in means.iter_mut().zip(sums) {
-        if count == 0 {
-            return None;
-        }
-        *mean = sum / f64::from(count);
+    for (mean, window) in means.iter_mut().zip(rates.chunks(rates.len().div_ceil(WINDOWS))) {
+        *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / window.len() as f64;
     }
-    Some(means)
+    Some((means, side.series_source.clone().unwrap_or_default()))
 }
 
 /// Range and slope of SNIA's steady state, as fractions of the mean: steady when at most 0.2 and 0.1.
