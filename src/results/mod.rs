@@ -18,6 +18,7 @@ mod hdparm;
 mod ior;
 mod iozone;
 mod json;
+mod long;
 mod marks;
 mod number;
 mod page;
@@ -25,6 +26,7 @@ pub mod surroundings;
 mod types;
 
 pub use ior::is_reordered;
+pub use long::{FoundInLong, Long};
 pub use page::Page;
 pub use types::{
     Cpu, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool, Work,
@@ -57,17 +59,22 @@ pub const UNDERSTOOD: &str = "fio (text, JSON, terse and logs), dd, hdparm -t an
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
-    let mut found: Vec<Imported> = PARSERS.iter().flat_map(|parser| parser(page)).collect();
+    join(PARSERS.iter().flat_map(|parser| parser(page)).collect())
+}
+
+/// Results of one text in the order of its lines, each once.
+fn join(mut found: Vec<Imported>) -> Vec<Imported> {
     found.sort_by_key(|result| result.line);
     fio::drop_doubles(&mut found);
     found
 }
 
 /// Fills in what stands beside the results and not in them: the job files and logs of fio. Logs that are of none of the
-/// results become results.
+/// results become results, and the results of machines that ran diskspd together become one.
 pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings) {
     fio::complete(results, &around.jobs);
     fio::complete_logs(results, &around.logs);
+    diskspd::unite(results);
 }
 
 #[cfg(test)]

@@ -74,6 +74,10 @@ pub struct Imported {
     pub corrections: Vec<String>,
     /// Whether the text ends before the result does.
     pub truncated: bool,
+    /// The machine that ran the tool, if it says so.
+    pub host: Option<String>,
+    /// When the run began, in seconds since 1970, if it says so.
+    pub started_s: Option<u64>,
 }
 
 impl Imported {
@@ -89,6 +93,8 @@ impl Imported {
             failures: Vec::new(),
             corrections: Vec::new(),
             truncated: false,
+            host: None,
+            started_s: None,
         }
     }
 

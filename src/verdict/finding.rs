@@ -87,6 +87,8 @@ pub enum Code {
     RunFailed,
     /// Writes that are called synchronous were not made durable.
     NotSynchronous,
+    /// Machines that ran the same load together got unequal shares.
+    UnevenNodes,
     /// Facts are missing that could change the verdict.
     PartialInput,
 }

@@ -32,7 +32,7 @@ pub mod text;
 pub mod usb;
 pub mod zfs;
 
-pub use input::{Gathered, gather, gather_with};
+pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use text::Text;
 
 use super::Machine;

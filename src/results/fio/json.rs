@@ -34,18 +34,25 @@ fn result(page: &Page<'_>, document: &json::Document) -> Option<Imported> {
     imported.measurements = own.map(|job| measured(job, &global, document.line)).collect();
     let devices: Vec<DeviceUse> =
         top.get("disk_util").and_then(Value::as_array).into_iter().flatten().map(device).collect();
+    // The job in which a text ends may have nothing in it as yet.
+    if imported.truncated && imported.measurements.last().is_some_and(|last| last.sides().next().is_none()) {
+        imported.measurements.pop();
+    }
     // The counters are of the whole run: they can be set against a job only when it is the only one.
     if let [only] = imported.measurements.as_mut_slice() {
         only.devices = devices;
     }
-    let errors = imported.measurements.iter().filter(|one| one.error != 0);
-    let failures: Vec<String> =
-        errors.map(|one| format!("job `{}` ended with error {}", one.work.label, one.error)).collect();
-    imported.failures = failures;
+    imported.failures = failures(&imported.measurements);
     Some(imported)
 }
 
-fn measured(job: &Value, global: &Options, line: usize) -> Measured {
+/// What fio says of jobs that ended with an error.
+pub(super) fn failures(measurements: &[Measured]) -> Vec<String> {
+    let errors = measurements.iter().filter(|one| one.error != 0);
+    errors.map(|one| format!("job `{}` ended with error {}", one.work.label, one.error)).collect()
+}
+
+pub(super) fn measured(job: &Value, global: &Options, line: usize) -> Measured {
     let mut own: Options = global.clone();
     own.extend(options::of_json(job.get("job options")));
     let label = text(job, "jobname").unwrap_or_default();
@@ -155,7 +162,7 @@ fn spread(value: &Value) -> Option<Spread> {
     of("iops_mean", "iops_stddev", "iops_samples").or_else(|| of("bw_mean", "bw_dev", "bw_samples"))
 }
 
-fn device(value: &Value) -> DeviceUse {
+pub(super) fn device(value: &Value) -> DeviceUse {
     let of = |key: &str| count(value, key).unwrap_or_default();
     let sectors = |key: &str| count(value, key).map(|count| Bytes::from_sectors(Sectors512::new(count)));
     DeviceUse {

@@ -46,10 +46,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         if run.measurements.len() > 1 {
             run.measurements.iter_mut().for_each(|one| one.devices.clear());
         }
-        let errors = run.measurements.iter().filter(|one| one.error != 0);
-        run.failures = errors
-            .map(|one| format!("job `{}` ended with error {}", one.work.label, one.error))
-            .collect();
+        run.failures = super::json::failures(&run.measurements);
         run.measurements.retain(|one| one.read.is_some() || one.write.is_some() || one.error != 0);
         let options = run.command.as_deref().map(super::options::of_command).unwrap_or_default();
         for measured in &mut run.measurements {

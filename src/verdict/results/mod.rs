@@ -20,6 +20,7 @@ mod slc_exhausted;
 mod throttled;
 mod too_short;
 mod units_suspect;
+mod uneven_nodes;
 mod unsteady;
 mod window;
 mod zero_or_sparse_data;
@@ -60,6 +61,7 @@ const RULES: &[Rule] = &[
     network_limited::find,
     crypto_cpu::find,
     depth_too_low::find,
+    uneven_nodes::find,
     units_suspect::find,
     partial_input::find,
 ];
@@ -87,7 +89,7 @@ pub fn judge_results(
 
 /// Whether a finding says that the numbers are not what they seem; others explain them.
 fn breaks_trust(finding: &Finding) -> bool {
-    let explains = matches!(finding.code, Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput);
+    let explains = matches!(finding.code, Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput | Code::UnevenNodes);
     finding.severity != Severity::Info && !explains
 }
 

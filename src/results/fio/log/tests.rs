@@ -125,8 +125,8 @@ fn times_may_be_those_of_a_clock() {
 #[test]
 fn a_histogram_gives_percentiles_where_the_result_has_none() {
     let mut counts = vec![0u64; 1856];
-    // By hand: 100 000 ns is in group 10 of fio's table, 2^16 + 538 × 64: bucket 10 × 64 + 33.
-    (counts[10 * 64 + 33], counts[1000]) = (990, 10);
+    // By hand: 100 000 = 2^16 + 33.7 × 2^10, of which the sixth power after 2^10 is the first: bucket 11 × 64 + 33.
+    (counts[11 * 64 + 33], counts[1000]) = (990, 10);
     let counts: String = counts.iter().map(|count| format!(", {count}")).collect();
     let texts = [("j_clat_hist.1.log", format!("1000, 1, 4096{counts}\n2000, 1, 4096{counts}\n"))];
     let done = completed(vec![fio("j.json", 2, &[Some("j")])], &texts);
