@@ -43,7 +43,7 @@ fn result(page: &Page<'_>, document: &json::Document) -> Option<Imported> {
         only.devices = devices;
     }
     imported.failures = failures(&imported.measurements);
-    Some(imported)
+    (!imported.is_empty()).then_some(imported)
 }
 
 /// What fio says of jobs that ended with an error.

@@ -29,7 +29,14 @@ pub(in crate::results) type Between = (usize, String);
 
 /// The results in a long text, and what stands between them.
 pub(in crate::results) fn read(name: &str, chunks: &mut Chunks<'_>) -> (Vec<Imported>, Vec<Between>) {
-    let mut reader = Reader { name, chunks, value: Vec::new(), between: Vec::new(), room: MOST_BETWEEN };
+    let mut reader = Reader {
+        name,
+        chunks,
+        value: Vec::new(),
+        between: Vec::new(),
+        goes_on: false,
+        room: MOST_BETWEEN,
+    };
     let mut found = Vec::new();
     if reader.chunks.ahead().starts_with(b"\xef\xbb\xbf") {
         reader.chunks.take(3);
@@ -59,6 +66,8 @@ struct Reader<'c, 'r> {
     /// The value that was read last, without the contents of `bins`.
     value: Vec<u8>,
     between: Vec<Between>,
+    /// Whether the last of them goes on.
+    goes_on: bool,
     room: usize,
 }
 
@@ -105,11 +114,12 @@ impl Reader<'_, '_> {
     /// Keeps text between documents.
     fn keep(&mut self, line: usize, text: &str) {
         let Some(room) = self.room.checked_sub(text.len()) else { return };
-        match self.between.last_mut() {
-            Some((_, known)) if !known.is_empty() => known.push_str(text),
-            _ if text.trim().is_empty() => return,
-            _ => self.between.push((line, text.to_owned())),
+        match self.between.last_mut().filter(|_| self.goes_on) {
+            Some((_, known)) => known.push_str(text),
+            None if text.trim().is_empty() => return,
+            None => self.between.push((line, text.to_owned())),
         }
+        self.goes_on = true;
         self.room = room;
     }
 
@@ -134,16 +144,9 @@ impl Reader<'_, '_> {
 
     /// Reads a document behind its first brace. `None` when it is not fio's.
     fn document(&mut self, line: usize) -> Option<Imported> {
-        // What follows it begins another piece of text.
-        if self.between.last().is_some_and(|(_, text)| !text.is_empty()) {
-            self.between.push((0, String::new()));
-        }
+        self.goes_on = false;
         let mut document = Document::default();
         let stopped = self.members(&mut document).is_err();
-        self.between.retain(|(_, text)| !text.is_empty());
-        if self.between.last().is_some() {
-            self.between.push((0, String::new()));
-        }
         let mut imported = Imported::new(Tool::Fio, self.name, line);
         imported.version = Some(document.version?.trim_start_matches("fio-").to_owned());
         imported.truncated = stopped;
@@ -155,7 +158,7 @@ impl Reader<'_, '_> {
             only.devices = document.devices;
         }
         imported.failures = failures(&imported.measurements);
-        Some(imported)
+        (!imported.is_empty()).then_some(imported)
     }
 
     fn members(&mut self, document: &mut Document) -> Result<(), Stop> {
@@ -418,10 +421,10 @@ end
     fn a_long_document_says_what_a_short_one_says() {
         for piece in [0, 1, 50, 400, 10_000] {
             let (found, between) = streamed(TWO_JOBS, piece);
-            assert_eq!(found[0].measurements.iter().map(|one| one.line).collect::<Vec<_>>(), [6, 14]);
+            assert_eq!(found[0].measurements.iter().map(|one| one.line).collect::<Vec<_>>(), [6, 15]);
             assert_eq!(without_lines(found), whole(TWO_JOBS), "{piece}");
             let between: Vec<(usize, &str)> = between.iter().map(|(line, text)| (*line, text.trim())).collect();
-            assert_eq!(between, [(1, "fio: terminating on signal 2"), (20, "end")]);
+            assert_eq!(between, [(1, "fio: terminating on signal 2"), (22, "end")]);
         }
     }
 
@@ -429,7 +432,7 @@ end
     fn bins_are_passed_over_and_never_kept() {
         let bins = (0..10_000).map(|bin| format!("\"{bin}\" : 1")).collect::<Vec<_>>().join(",\n");
         let body = TWO_JOBS.replace("\"402\" : 1, \"900\" : 1", &bins);
-        assert_eq!(without_lines(streamed(&body, 100).0), whole(TWO_JOBS));
+        assert_eq!(without_lines(streamed(&body, 100).0), whole(&body));
     }
 
     #[test]
