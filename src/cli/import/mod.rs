@@ -20,8 +20,8 @@ pub(super) use gather::Seen;
 pub struct ImportArgs {
     /// Texts with results, directories or archives of them; - is standard input
     ///
-    /// What is in a file is told by its content: outputs of fio (text, JSON, terse and logs), dd, hdparm,
-    /// KDiskMark, CrystalDiskMark, diskspd, IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark, with any text around them.
+    /// What is in a file is told by its content: outputs of fio (text, JSON, terse and logs), dd, hdparm, KDiskMark,
+    /// CrystalDiskMark, diskspd, IOzone, IOR, elbencho, bonnie++ and cryptsetup benchmark, with any text around them.
     /// What stands beside a result is evidence: the command, `free`, `zpool iostat`, logs of fio, what the storage is
     /// called, and the outputs that `check --from` understands. All that is given is of one machine.
     #[arg(required = true, value_name = "FILE")]
