@@ -212,7 +212,7 @@ fn a_directory_of_many_machines_is_their_sum_and_other_files_do_no_harm() {
     let place = directory.path().join("vmfleet/result");
     std::fs::create_dir_all(&place).expect("a directory");
     for vm in 1..=60u64 {
-        let iops = 16_300;
+        let iops = 16_300u64;
         let body = format!(
             "<Results><System><ComputerName>vm-{vm:02}</ComputerName><Tool><Version>2.0.21a</Version></Tool></System>\
              <Profile><TimeSpans><TimeSpan><Duration>60</Duration><Targets><Target><BlockSize>4096</BlockSize>\
