@@ -1,6 +1,6 @@
 //! fio's JSON and JSON+: one job or client for each measurement.
 //!
-//! Up to 2.x `io_bytes` and `bw` are KiB, there is no `bw_bytes`, and latencies are microseconds in `slat`, `clat` and
+//! Up to 2.x `io_bytes` (until `io_kbytes` stands beside it) and `bw` are KiB, there is no `bw_bytes`, and latencies are microseconds in `slat`, `clat` and
 //! `lat`; from 3.0 on they are nanoseconds in `slat_ns` and so on (fio's release notes of 3.0; `stat.c`).
 
 use serde_json::Value;
@@ -95,7 +95,8 @@ fn level(job: &Value) -> Option<u32> {
 fn side(value: &Value) -> Option<Side> {
     let is_old = value.get("bw_bytes").is_none() && value.get("clat_ns").is_none();
     let io = number(value, "io_bytes")?;
-    let bytes = if is_old { io * 1024.0 } else { io };
+    // Late versions of 2 tell bytes, and KiB beside them.
+    let bytes = if is_old && value.get("io_kbytes").is_none() { io * 1024.0 } else { io };
     let kib_rate = BytesPerSec::from_kib(number(value, "bw").unwrap_or_default());
     let rate = number(value, "bw_bytes").map_or(kib_rate, BytesPerSec::new);
     if bytes <= 0.0 && rate.get() <= 0.0 {
