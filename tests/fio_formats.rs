@@ -22,8 +22,12 @@ fn text(name: &str) -> String {
 }
 
 fn import(path: &Path) -> (i32, Value, String) {
-    let done =
-        Command::cargo_bin("narrows").expect("is built").args(["import", "--json"]).arg(path).output().expect("runs");
+    let done = Command::cargo_bin("narrows")
+        .expect("is built")
+        .args(["import", "--json"])
+        .arg(path)
+        .output()
+        .expect("runs");
     let json = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
     (done.status.code().expect("a status"), json, String::from_utf8_lossy(&done.stderr).into_owned())
 }
@@ -89,7 +93,8 @@ fn the_normal_text_says_what_the_json_says() {
             assert!(same(rate, shown, 0.006, 0.0), "{place}: {rate} {shown}");
             let (iops, shown) = (exact.iops.expect("rate").get(), printed.iops.expect("rate").get());
             assert!(same(iops, shown, 0.006, 1.0), "{place}: {iops} {shown}");
-            let (bytes, shown) = (exact.bytes.expect("bytes").as_f64(), printed.bytes.expect("bytes").as_f64());
+            let (bytes, shown) =
+                (exact.bytes.expect("bytes").as_f64(), printed.bytes.expect("bytes").as_f64());
             assert!(same(bytes, shown, 0.006, 0.0), "{place}: {bytes} {shown}");
             let (exact, printed) = latencies(exact, printed);
             let means = (exact.mean.expect("a mean"), printed.mean.expect("a mean"));
@@ -120,7 +125,10 @@ fn terse_output_says_what_the_json_says() {
         assert_eq!((exact.len(), printed.len()), (4, 4), "{version}");
         for ((job, op, exact), (known, other, printed)) in exact.into_iter().zip(printed) {
             let place = format!("{version} {} {}", job.work.label, op.word());
-            assert_eq!((&job.work.label, op, exact.elapsed_ns), (&known.work.label, other, printed.elapsed_ns));
+            assert_eq!(
+                (&job.work.label, op, exact.elapsed_ns),
+                (&known.work.label, other, printed.elapsed_ns)
+            );
             // Whole KiB, KiB per second and I/Os per second, cut off.
             let kib = |side: &Side| side.bytes.map(|bytes| bytes.get() >> 10);
             assert_eq!(kib(exact), kib(printed), "{place}");
@@ -135,7 +143,10 @@ fn terse_output_says_what_the_json_says() {
             assert!(same(most.0, most.1, 0.0, 1000.0), "{place}: {most:?}");
             for (exact, printed) in exact.percentiles.iter().zip(&printed.percentiles) {
                 let pair = (exact.latency_ns, printed.latency_ns);
-                assert!(exact.percent == printed.percent && same(pair.0, pair.1, 0.0, 1000.0), "{place}: {pair:?}");
+                assert!(
+                    exact.percent == printed.percent && same(pair.0, pair.1, 0.0, 1000.0),
+                    "{place}: {pair:?}"
+                );
             }
         }
     }

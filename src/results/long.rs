@@ -96,7 +96,12 @@ fn begins_document(head: &[u8]) -> bool {
     let before = mark.and_then(|mark| head.get(..mark)).unwrap_or_default();
     let Some(brace) = memchr::memrchr(b'{', before) else { return false };
     let line = before.get(..brace).unwrap_or_default().rsplit(|byte| *byte == b'\n').next();
-    line.unwrap_or_default().strip_prefix(b"\xef\xbb\xbf").or(line).unwrap_or_default().trim_ascii().is_empty()
+    line.unwrap_or_default()
+        .strip_prefix(b"\xef\xbb\xbf")
+        .or(line)
+        .unwrap_or_default()
+        .trim_ascii()
+        .is_empty()
 }
 
 #[cfg(test)]

@@ -32,9 +32,8 @@ pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
             kept.extend(one.measurements.iter().flat_map(|measured| keys(one, measured)));
         }
         found.retain(|one| {
-            let is_known = |measured: &Measured| {
-                keys(one, measured).next().is_some_and(|best| kept.contains(&best))
-            };
+            let is_known =
+                |measured: &Measured| keys(one, measured).next().is_some_and(|best| kept.contains(&best));
             let all_known = !one.measurements.is_empty() && one.measurements.iter().all(is_known);
             one.tool != Tool::Fio || is_kept(one) || is_json(one) || !all_known
         });

@@ -29,14 +29,8 @@ pub(in crate::results) type Between = (usize, String);
 
 /// The results in a long text, and what stands between them.
 pub(in crate::results) fn read(name: &str, chunks: &mut Chunks<'_>) -> (Vec<Imported>, Vec<Between>) {
-    let mut reader = Reader {
-        name,
-        chunks,
-        value: Vec::new(),
-        between: Vec::new(),
-        goes_on: false,
-        room: MOST_BETWEEN,
-    };
+    let mut reader =
+        Reader { name, chunks, value: Vec::new(), between: Vec::new(), goes_on: false, room: MOST_BETWEEN };
     let mut found = Vec::new();
     if reader.chunks.ahead().starts_with(b"\xef\xbb\xbf") {
         reader.chunks.take(3);
@@ -312,7 +306,8 @@ impl Walk {
 
     fn value(&mut self, rest: &[u8], into: &mut Vec<u8>) -> Result<(usize, bool), Stop> {
         let is_bare = self.open.is_empty();
-        let is_mark = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']') || is_bare && *byte == b',';
+        let is_mark =
+            |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']') || is_bare && *byte == b',';
         let at = rest.iter().position(is_mark);
         into.extend_from_slice(rest.get(..at.unwrap_or(rest.len())).unwrap_or_default());
         let Some((at, mark)) = at.and_then(|at| Some((at, *rest.get(at)?))) else {
@@ -423,7 +418,8 @@ end
             let (found, between) = streamed(TWO_JOBS, piece);
             assert_eq!(found[0].measurements.iter().map(|one| one.line).collect::<Vec<_>>(), [6, 15]);
             assert_eq!(without_lines(found), whole(TWO_JOBS), "{piece}");
-            let between: Vec<(usize, &str)> = between.iter().map(|(line, text)| (*line, text.trim())).collect();
+            let between: Vec<(usize, &str)> =
+                between.iter().map(|(line, text)| (*line, text.trim())).collect();
             assert_eq!(between, [(1, "fio: terminating on signal 2"), (22, "end")]);
         }
     }
@@ -445,7 +441,8 @@ end
 
     #[test]
     fn what_is_no_document_is_text() {
-        let (found, between) = streamed("{ no document\n {\n  \"a\" : 1 }\n{\"b\": [1, \"x\"], \"c\": tru}\nend\n", 3);
+        let (found, between) =
+            streamed("{ no document\n {\n  \"a\" : 1 }\n{\"b\": [1, \"x\"], \"c\": tru}\nend\n", 3);
         assert!(found.is_empty());
         assert_eq!(between.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 5]);
     }

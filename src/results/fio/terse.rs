@@ -101,7 +101,9 @@ impl<'l> Row<'l> {
         };
         let count = (1..=4).find(|count| {
             let at = head + count * of_each;
-            is_percent(at) && is_percent(at + 1) && fields.get(at + 2).is_some_and(|field| plain(field).is_some())
+            is_percent(at)
+                && is_percent(at + 1)
+                && fields.get(at + 2).is_some_and(|field| plain(field).is_some())
         })?;
         let (before, rest) = fields.split_at_checked(head + count * of_each)?;
         Some(Self {
@@ -172,7 +174,8 @@ fn side(fields: &[&str]) -> Option<Side> {
     }
     let micros = |at: usize| number(at).map(|micros| micros * 1000.0);
     // A latency that nothing was recorded of is four times 0.
-    let mean = |at: usize| micros(at + 2).filter(|_| number(at + 1) > Some(0.0) || number(at + 2) > Some(0.0));
+    let mean =
+        |at: usize| micros(at + 2).filter(|_| number(at + 1) > Some(0.0) || number(at + 2) > Some(0.0));
     let percentiles = fields.get(12..12 + PERCENTILES)?.iter().filter_map(|field| {
         let (percent, micros) = field.split_once("%=")?;
         Some(Percentile { percent: plain(percent)?, latency_ns: plain(micros)? * 1000.0 })

@@ -19,8 +19,8 @@ mod run_failed;
 mod slc_exhausted;
 mod throttled;
 mod too_short;
-mod units_suspect;
 mod uneven_nodes;
+mod units_suspect;
 mod unsteady;
 mod window;
 mod zero_or_sparse_data;
@@ -89,7 +89,10 @@ pub fn judge_results(
 
 /// Whether a finding says that the numbers are not what they seem; others explain them.
 fn breaks_trust(finding: &Finding) -> bool {
-    let explains = matches!(finding.code, Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput | Code::UnevenNodes);
+    let explains = matches!(
+        finding.code,
+        Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput | Code::UnevenNodes
+    );
     finding.severity != Severity::Info && !explains
 }
 

@@ -7,12 +7,7 @@ use crate::results::{Measured, Op, Side, Tool};
 const WINDOWS: usize = 5;
 
 /// The means of five windows of a run, and the log that tells them.
-pub(super) fn means(
-    case: &Case<'_>,
-    _: &Measured,
-    _: Op,
-    side: &Side,
-) -> Option<([f64; WINDOWS], String)> {
+pub(super) fn means(case: &Case<'_>, _: &Measured, _: Op, side: &Side) -> Option<([f64; WINDOWS], String)> {
     let rates = &side.series;
     if case.result.tool != Tool::Fio || rates.len() < 2 * WINDOWS {
         return None;

@@ -17,9 +17,8 @@ pub(super) const ALL: usize = 29 * OF_GROUP;
 pub(super) const ALL_OF_2: usize = 19 * OF_GROUP;
 
 /// The percentiles that fio prints unless told otherwise (HOWTO, `percentile_list`).
-const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
-];
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// How many values fell in each bucket.
 #[derive(Debug, Clone, PartialEq)]

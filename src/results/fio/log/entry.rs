@@ -166,7 +166,14 @@ mod tests {
 
     #[test]
     fn other_tables_are_no_logs() {
-        for text in ["", "time, value\n1, 2, 0, 0\n", "1, 2, 9, 4096\n", "1, 2, 3\n", "1,2,0,x\n", "1, 2, 0, 0\n1, 2, 0\n"] {
+        for text in [
+            "",
+            "time, value\n1, 2, 0, 0\n",
+            "1, 2, 9, 4096\n",
+            "1, 2, 3\n",
+            "1,2,0,x\n",
+            "1, 2, 0, 0\n1, 2, 0\n",
+        ] {
             assert_eq!(shape(text), None, "{text}");
         }
         assert_eq!(Shape::Plain.entry(b"99999999999999999999, 1, 0, 0"), None);

@@ -59,7 +59,9 @@ impl Name {
         let (directory, file) = whole.rsplit_once('/').unwrap_or(("", whole));
         let (stem, host) = file.split_once(".log").unwrap_or((file, ""));
         let (stem, job) = match stem.rsplit_once('.') {
-            Some((stem, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some((stem, number))
+                if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
                 (stem, number.parse().ok())
             }
             _ => (stem, None),

@@ -228,8 +228,7 @@ impl<'l> Set<'l> {
         let iops = ios.filter(|_| seconds > 0.0).map(|ios| ios / seconds);
         let is_micros = self.is_micros(op, iops);
         let unit = if is_micros { 1000.0 } else { 1.0 };
-        let mean_of =
-            |quantity| latency(&self.of(op, None, quantity), unit).and_then(|latency| latency.mean);
+        let mean_of = |quantity| latency(&self.of(op, None, quantity), unit).and_then(|latency| latency.mean);
         let mut side = Side {
             bytes_per_second: rate,
             iops: iops.map(Iops::new),

@@ -18,7 +18,8 @@ pub(super) struct Spans {
 impl Spans {
     /// Adds an amount that was moved evenly from one time to another; at one time when they are the same.
     pub(super) fn add(&mut self, from: f64, to: f64, amount: f64) {
-        if !(from.is_finite() && to.is_finite() && amount.is_finite()) || from < 0.0 || to < from || to > 1e17 {
+        if !(from.is_finite() && to.is_finite() && amount.is_finite()) || from < 0.0 || to < from || to > 1e17
+        {
             return;
         }
         self.make_room(from as u64, to as u64);
@@ -135,7 +136,10 @@ mod tests {
         spans.add(1000.0, 2000.0, 300.0);
         let halves = spans.between(0.0, 2000.0, 2);
         // The span from 992 to 1008 ms lies across the middle.
-        assert!((halves[0] - 100.0).abs() < 2.0 && (halves[0] + halves[1] - 400.0).abs() < 1e-6, "{halves:?}");
+        assert!(
+            (halves[0] - 100.0).abs() < 2.0 && (halves[0] + halves[1] - 400.0).abs() < 1e-6,
+            "{halves:?}"
+        );
     }
 
     #[test]

@@ -52,7 +52,10 @@ fn a_job_that_has_ended_adds_nothing_any_more() {
     let texts = [("j_bw.1.log", means(&[1000; 20], 1)), ("j_bw.2.log", means(&[1000; 10], 1))];
     let done = completed(vec![fio("j.json", 20, &[Some("j")])], &texts);
     let kib: Vec<f64> = rates(&done[0], 0).iter().map(|rate| rate / 1024.0).collect();
-    assert!(near(&kib, &[2000.0, 2000.0, 2000.0, 2000.0, 2000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1000.0]), "{kib:?}");
+    assert!(
+        near(&kib, &[2000.0, 2000.0, 2000.0, 2000.0, 2000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1000.0]),
+        "{kib:?}"
+    );
 }
 
 #[test]
@@ -86,7 +89,11 @@ fn single_ios_tell_the_rate_by_their_bytes_and_the_latency_by_their_values() {
     let body: String = (1..=10_000).map(line).collect();
     let done = completed(Vec::new(), &[("j_clat.1.log", body)]);
     let side = done[0].measurements[0].write.clone().expect("writes");
-    assert!((side.bytes_per_second.get() / 4_096_000.0 - 1.0).abs() < 0.01, "{}", side.bytes_per_second.get());
+    assert!(
+        (side.bytes_per_second.get() / 4_096_000.0 - 1.0).abs() < 0.01,
+        "{}",
+        side.bytes_per_second.get()
+    );
     assert_eq!(side.ios, Some(10_000));
     let latency = side.latency_ns.expect("latency");
     assert_eq!((latency.max, latency.mean), (Some(5_000_000.0), Some(200_480.0)));
@@ -100,7 +107,11 @@ fn bandwidth_of_single_ios_is_no_rate_of_the_run() {
     let body: String = (1..=20_000u64).map(|at| format!("{}, 40000, 0, 32768, 0\n", at / 2)).collect();
     let done = completed(Vec::new(), &[("j_bw.1.log", body)]);
     let side = done[0].measurements[0].read.clone().expect("reads");
-    assert!((side.bytes_per_second.get() / 65_536_000.0 - 1.0).abs() < 0.01, "{}", side.bytes_per_second.get());
+    assert!(
+        (side.bytes_per_second.get() / 65_536_000.0 - 1.0).abs() < 0.01,
+        "{}",
+        side.bytes_per_second.get()
+    );
 }
 
 #[test]
@@ -130,7 +141,8 @@ fn a_histogram_gives_percentiles_where_the_result_has_none() {
     let counts: String = counts.iter().map(|count| format!(", {count}")).collect();
     let texts = [("j_clat_hist.1.log", format!("1000, 1, 4096{counts}\n2000, 1, 4096{counts}\n"))];
     let done = completed(vec![fio("j.json", 2, &[Some("j")])], &texts);
-    let latency = done[0].measurements[0].write.as_ref().and_then(|side| side.latency_ns.clone()).expect("latency");
+    let latency =
+        done[0].measurements[0].write.as_ref().and_then(|side| side.latency_ns.clone()).expect("latency");
     let p50 = latency.p50.expect("a median");
     assert!((99_000.0..101_000.0).contains(&p50), "{p50}");
     assert_eq!(latency.p99, Some(p50));
@@ -141,10 +153,16 @@ fn a_histogram_gives_percentiles_where_the_result_has_none() {
 fn microseconds_of_version_2_are_seen() {
     let lat: String = (1..=20).map(|at| format!("{}, 800, 0, 0\n", at * 1000)).collect();
     let texts = |lat: &str| {
-        [("j_lat.1.log", lat.to_owned()), ("j_iops.1.log", means(&[1250; 20], 0)), ("j_bw.1.log", means(&[5000; 20], 0))]
+        [
+            ("j_lat.1.log", lat.to_owned()),
+            ("j_iops.1.log", means(&[1250; 20], 0)),
+            ("j_bw.1.log", means(&[5000; 20], 0)),
+        ]
     };
     let done = completed(Vec::new(), &texts(&lat));
-    let of = |done: &[Imported]| done[0].measurements[0].read.as_ref().and_then(|side| side.latency_ns.clone()?.mean);
+    let of = |done: &[Imported]| {
+        done[0].measurements[0].read.as_ref().and_then(|side| side.latency_ns.clone()?.mean)
+    };
     assert_eq!(of(&done), Some(800_000.0));
     assert_eq!(done[0].corrections.len(), 1);
     // With a priority the line is of 3.18 or later, which writes nanoseconds.
