@@ -219,6 +219,17 @@ fn logs_alone_tell_rates_and_percentiles_near_those_of_the_json() {
 }
 
 #[test]
+fn a_log_alone_is_a_result() {
+    let log = "bench-fio/vda/randread/4k/randread-iodepth-1-numjobs-2_bw.1.log";
+    let (_, report, stderr) = import(&data(log));
+    assert_eq!(
+        report["results"][0]["measurements"][0]["read"]["series"].as_array().map(Vec::len),
+        Some(15),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn a_directory_of_many_machines_is_their_sum_and_other_files_do_no_harm() {
     let directory = tempfile::tempdir().expect("a directory");
     let place = directory.path().join("vmfleet/result");

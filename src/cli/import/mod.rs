@@ -48,11 +48,12 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let mut seen = Seen::default();
     let gathered = gather::from(&args.files, &mut seen)?;
     gathered.notes.iter().for_each(|note| output::note(&format!("narrows: {}", inert(note))));
+    // Logs without a result beside them become results only when all was seen.
+    let verdicts = seen.judge(&gathered.merger.finish());
     if seen.results.is_empty() {
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint(format!("narrows understands {UNDERSTOOD}")));
     }
-    let verdicts = seen.judge(&gathered.merger.finish());
     let report = build(&seen.results, &verdicts);
     output::data(&render(&report, args)?)?;
     Ok(if report.is_trusted() { NOTHING_FOUND } else { FINDINGS })
