@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases rig bench perf fleet-bench fuzz
+.PHONY: help run build toolchain test unit cases result-cases rig bench perf fleet-bench import-bench fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,9 @@ perf: build ## time and memory of check beside lstopo, in one run
 
 fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), made by varying CASES=dir (tests/cases)
 	@scripts/fleet-bench.sh "$(or $(COUNT),10000)" "$(or $(CASES),tests/cases)"
+
+import-bench: build ## time and memory of import beside jq, on fio JSON+ and a log of MB=500 each
+	@scripts/import-bench.sh "$(or $(MB),500)"
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"

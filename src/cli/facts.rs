@@ -44,8 +44,7 @@ pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
 /// As [`open`].
 pub(super) fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
     let mut seen = Seen::default();
-    let gathered =
-        capture::gather_with(from, stdin, &mut |text| seen.see(text)).map_err(|error| refused(&error))?;
+    let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
     if gathered.trees.is_empty() && gathered.merger.is_empty() && seen.results.is_empty() {
         return Err(nothing(from, &gathered));
     }

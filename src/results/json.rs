@@ -50,7 +50,7 @@ pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
 
 /// The value that a broken document has up to its last whole member, with its containers closed; and how many bytes
 /// that took.
-fn what_is_whole(text: &str) -> Option<(Value, usize)> {
+pub(super) fn what_is_whole(text: &str) -> Option<(Value, usize)> {
     let mut open: Vec<u8> = Vec::new();
     let mut last: Option<(usize, String)> = None;
     let (mut in_string, mut escaped) = (false, false);

@@ -7,6 +7,7 @@
 //! no question of this folder.
 
 mod bonnie;
+mod chunks;
 mod command;
 mod copies;
 mod cryptsetup;
@@ -22,6 +23,7 @@ mod io500;
 mod ior;
 mod iozone;
 mod json;
+mod long;
 mod marks;
 mod number;
 mod nvbandwidth;
@@ -34,6 +36,7 @@ mod yabs;
 mod zpool;
 
 pub use ior::is_reordered;
+pub use long::{FoundInLong, Long};
 pub use page::Page;
 pub use types::{
     Cpu, Derived, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool,
@@ -47,6 +50,7 @@ type Parser = fn(&Page<'_>) -> Vec<Imported>;
 const PARSERS: &[Parser] = &[
     fio::read_json,
     fio::read_text,
+    fio::read_terse,
     fio::read_failures,
     dd::read,
     hdparm::read,
@@ -75,21 +79,28 @@ const PARSERS: &[Parser] = &[
 ];
 
 /// What is understood, in the words of a hint.
-pub const UNDERSTOOD: &str = "fio (text and JSON), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text and \
-    XML), IOzone, IOR, IO500, elbencho, bonnie++, Vdbench, GNOME Disks, YABS, nvbandwidth, cryptsetup benchmark, rsync and \
+pub const UNDERSTOOD: &str = "fio (text, JSON, terse and logs), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text \
+    and XML), IOzone, IOR, IO500, elbencho, bonnie++, Vdbench, GNOME Disks, YABS, nvbandwidth, cryptsetup benchmark, rsync and \
     `time cp` beside `du`";
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
-    let mut found: Vec<Imported> = PARSERS.iter().flat_map(|parser| parser(page)).collect();
+    join(PARSERS.iter().flat_map(|parser| parser(page)).collect())
+}
+
+/// Results of one text in the order of its lines, each once.
+fn join(mut found: Vec<Imported>) -> Vec<Imported> {
     found.sort_by_key(|result| result.line);
     fio::drop_doubles(&mut found);
     found
 }
 
-/// Fills in what stands beside the results and not in them: the job files of fio.
-pub fn complete(results: &mut [Imported], around: &surroundings::Surroundings) {
+/// Fills in what stands beside the results and not in them: the job files and logs of fio. Logs that are of none of the
+/// results become results, and the results of machines that ran diskspd together become one.
+pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings) {
     fio::complete(results, &around.jobs);
+    fio::complete_logs(results, &around.logs);
+    diskspd::unite(results);
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::units::{Bytes, BytesPerSec};
 
 use super::devices::Device;
+pub use super::fio::Log;
 use super::number::{Base, plain, size, whole};
 use super::{Page, remarks, yabs};
 
@@ -22,7 +23,7 @@ pub struct Surroundings {
     pub devices: Vec<Device>,
     /// The share of reads that ZFS answered from memory, with its source.
     pub arc_hits: Option<(f64, String)>,
-    /// Logs of a rate over time, by the name of the text.
+    /// Logs of fio.
     pub logs: Vec<Log>,
     /// Sections of fio job files: options by name, those of `global` included.
     pub jobs: BTreeMap<String, BTreeMap<String, String>>,
@@ -88,21 +89,10 @@ pub struct Pool {
     pub source: String,
 }
 
-/// A log of fio (`write_bw_log`): milliseconds, KiB/s, direction, block size.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Log {
-    /// The name of the text.
-    pub name: String,
-    /// Time in seconds and rate of reads.
-    pub read: Vec<(f64, BytesPerSec)>,
-    /// Time in seconds and rate of writes.
-    pub write: Vec<(f64, BytesPerSec)>,
-}
-
 impl Surroundings {
     /// Adds what one text tells.
     pub fn see(&mut self, page: &Page<'_>) {
-        if let Some(log) = log(page) {
+        if let Some(log) = Log::of_page(page) {
             self.logs.push(log);
             return;
         }
@@ -382,32 +372,6 @@ fn arc_hits(page: &Page<'_>) -> Option<(f64, String)> {
         .then(|| (shares.iter().sum::<f64>() / shares.len() as f64, format!("{}:{last}", page.name)))
 }
 
-/// A log of rates: nothing but lines of four or more numbers with commas.
-fn log(page: &Page<'_>) -> Option<Log> {
-    let is_rate = page.name.contains("_bw") || page.name.contains("bw.");
-    let mut lines = page.body.lines();
-    let head: Vec<&str> = lines.next()?.split(',').map(str::trim).collect();
-    if !is_rate || !(4..=8).contains(&head.len()) || head.iter().any(|cell| plain(cell).is_none()) {
-        return None;
-    }
-    let mut log = Log { name: page.name.to_owned(), read: Vec::new(), write: Vec::new() };
-    for (_, line) in page.lines() {
-        let mut cells = line.split(',').map(plain);
-        let (Some(Some(millis)), Some(Some(kib)), Some(Some(direction))) =
-            (cells.next(), cells.next(), cells.next())
-        else {
-            continue;
-        };
-        let point = (millis / 1e3, BytesPerSec::from_kib(kib));
-        if direction < 0.5 {
-            log.read.push(point)
-        } else if direction < 1.5 {
-            log.write.push(point)
-        }
-    }
-    Some(log)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -440,12 +404,6 @@ mod tests {
         );
         assert_eq!(seen("x", "Mem:  16384  1\n").memory.map(|(size, _)| size), Some(Bytes::new(16 << 30)));
         assert_eq!(seen("x", "MemTotal: 1024 kB\n").memory.map(|(size, _)| size), Some(Bytes::from_mib(1)));
-    }
-
-    #[test]
-    fn a_log_has_directions() {
-        let log = seen("fio_bw.1.log", "250, 1024, 1, 0\n500, 2048, 1, 0\n").logs.remove(0);
-        assert_eq!(log.write, [(0.25, BytesPerSec::from_kib(1024.0)), (0.5, BytesPerSec::from_kib(2048.0))]);
     }
 
     #[test]

@@ -94,6 +94,10 @@ pub struct Imported {
     pub derived: Vec<Derived>,
     /// Whether the text ends before the result does.
     pub truncated: bool,
+    /// The machine that ran the tool, if it says so.
+    pub host: Option<String>,
+    /// When the run began, in seconds since 1970, if it says so.
+    pub started_s: Option<u64>,
 }
 
 /// A number that a tool made from others of the same text: a sum, a mean, a score.
@@ -130,6 +134,8 @@ impl Imported {
             corrections: Vec::new(),
             derived: Vec::new(),
             truncated: false,
+            host: None,
+            started_s: None,
         }
     }
 
@@ -285,9 +291,15 @@ pub struct Side {
     pub completion_ns: Option<f64>,
     /// How far the rate moved.
     pub spread: Option<Spread>,
-    /// The rate in equal spans of the run, where a log of it is there.
+    /// The rate in equal spans of the run, all jobs together, where a log of it is there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<BytesPerSec>,
+    /// The length of these spans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_span_ns: Option<Nanos>,
+    /// The log that tells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_source: Option<String>,
     /// The rate in another unit of the same text, for checks of consistency.
     #[serde(skip)]
     pub second_rate: Option<BytesPerSec>,
@@ -375,6 +387,8 @@ pub struct Measured {
     pub nodes: Option<u32>,
     /// Files or directories that were created, looked up, read or removed each second, where that was measured.
     pub entries: Option<Iops>,
+    /// What the names of its logs begin with, if it was told to write any.
+    pub logs: Option<String>,
 }
 
 impl Measured {

@@ -50,6 +50,7 @@ pub const fn not_so_when(code: Code) -> &'static str {
         Code::RunFailed => "the message is of another run in the same text",
         Code::NotSynchronous => "the file system forces every write to be synchronous",
         Code::ConcurrentLoad => "a run on the idle storage has the same rate",
+        Code::UnevenNodes => "the machines were given different limits or loads on purpose",
         Code::PartialInput => "run as root; all that is needed was captured",
     }
 }

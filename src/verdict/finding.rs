@@ -89,6 +89,8 @@ pub enum Code {
     NotSynchronous,
     /// Something else used the storage at the same time.
     ConcurrentLoad,
+    /// Machines that ran the same load together got unequal shares.
+    UnevenNodes,
     /// Facts are missing that could change the verdict.
     PartialInput,
 }

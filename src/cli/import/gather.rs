@@ -1,13 +1,13 @@
 //! Shows texts to the parsers of results, and to the readers of captures beside them.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use crate::cli::Failure;
 use crate::machine::Machine;
-use crate::machine::capture::{Gathered, Text, gather_with};
+use crate::machine::capture::{Gathered, Taken, Text, Viewer, gather_with};
 use crate::results::surroundings::Surroundings;
-use crate::results::{Imported, Page, complete, read};
+use crate::results::{Imported, Long, Page, complete, read};
 use crate::verdict::results::{Ground, ResultVerdict, judge_on, judge_results};
 
 /// What the parsers of results found.
@@ -19,9 +19,8 @@ pub(in crate::cli) struct Seen {
     pub(in crate::cli) around: Surroundings,
 }
 
-impl Seen {
-    /// Looks at a text; whether there is a result in it.
-    pub(in crate::cli) fn see(&mut self, text: &Text) -> bool {
+impl Viewer for Seen {
+    fn see(&mut self, text: &Text) -> bool {
         let page = Page { name: text.name(), body: text.body() };
         let found = read(&page);
         let remarks = self.around.remote.len();
@@ -29,6 +28,14 @@ impl Seen {
         let is_known = !found.is_empty() || self.around.remote.len() > remarks;
         self.results.extend(found);
         is_known
+    }
+
+    fn take(&mut self, name: &str, head: &[u8], is_whole: bool, rest: &mut dyn Read) -> Option<Taken> {
+        let long = Long::of(name, head, is_whole)?;
+        let clean = |text: &str| Text::new(name, text.as_bytes()).body().to_owned();
+        let found = long.read(name, head, rest, &mut self.around, clean);
+        self.results.extend(found.results);
+        Some(Taken { is_known: found.is_known, failure: found.failure })
     }
 }
 
@@ -55,6 +62,6 @@ impl Seen {
 /// # Errors
 /// [`Failure`] when one of them cannot be opened.
 pub(super) fn from(files: &[PathBuf], seen: &mut Seen) -> Result<Gathered, Failure> {
-    gather_with(files, io::stdin().lock(), &mut |text| seen.see(text))
+    gather_with(files, io::stdin().lock(), seen)
         .map_err(|error| Failure::new(error.to_string()).hint("name a file or directory that you may read"))
 }

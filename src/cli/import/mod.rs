@@ -25,7 +25,7 @@ pub(super) use gather::Seen;
 pub struct ImportArgs {
     /// Texts with results, directories or archives of them; - is standard input
     ///
-    /// What is in a file is told by its content: outputs of fio (text and JSON), dd, hdparm, KDiskMark 1 to 3,
+    /// What is in a file is told by its content: outputs of fio (text, JSON, terse and logs), dd, hdparm, KDiskMark 1 to 3,
     /// CrystalDiskMark 3 to 9, diskspd, IOzone (-R too), IOR (text, JSON, CSV), IO500, elbencho (text, CSV, JSON,
     /// live CSV), bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; the files in
     /// which GNOME Disks kept its benchmarks; the summary of rsync, or `time cp` beside `du` of what was copied. What stands
@@ -88,13 +88,14 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let all: Vec<PathBuf> = args.files.iter().chain(&args.from).cloned().collect();
     let gathered = gather::from(&all, &mut seen)?;
     gathered.notes.iter().for_each(|note| output::note(&format!("narrows: {}", inert(note))));
+    // Logs without a result beside them become results only when all was seen.
+    seen.complete();
     if seen.results.is_empty() {
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint(format!("narrows understands {UNDERSTOOD}")));
     }
     let Facts { root, machine, .. } =
         if args.machine { facts::open(&[])? } else { facts::put_together(gathered) };
-    seen.complete();
     let asked = args.machine || !args.from.is_empty();
     let paths = ground::paths(&root, &machine, &seen.results, args.target.as_deref(), asked)?;
     let ground = Ground {

@@ -23,6 +23,9 @@ use crate::machine::snapshot::SnapshotError;
 /// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
 pub const MOST_OF_TEXT: u64 = 24 << 20;
 
+/// As much of a text is shown to a [`Viewer`] who may take it, in bytes.
+pub const OFFERED: u64 = 1 << 20;
+
 /// The most that one input may unpack to, in bytes.
 pub const MOST_UNPACKED: u64 = 1 << 30;
 
@@ -58,7 +61,34 @@ pub enum InputError {
 /// [`InputError`] when one of them cannot be opened, is a running machine, or is a damaged record of `narrows
 /// snapshot`. Anything else that is wrong is a note in [`Gathered::notes`].
 pub fn gather(paths: &[PathBuf], stdin: impl Read) -> Result<Gathered, InputError> {
-    gather_with(paths, stdin, &mut |_| false)
+    gather_with(paths, stdin, &mut |_: &Text| false)
+}
+
+/// Who else looks at the texts.
+pub trait Viewer {
+    /// Looks at a text; whether something in it is known.
+    fn see(&mut self, text: &Text) -> bool;
+
+    /// Is offered a text before it is held as a whole: its name, its first bytes, whether these are all of it, and the
+    /// rest. What is taken is shown to nobody else; `None` when it is not, and then nothing may have been read.
+    fn take(&mut self, _name: &str, _head: &[u8], _is_whole: bool, _rest: &mut dyn Read) -> Option<Taken> {
+        None
+    }
+}
+
+impl<F: FnMut(&Text) -> bool> Viewer for F {
+    fn see(&mut self, text: &Text) -> bool {
+        self(text)
+    }
+}
+
+/// What became of a text that a [`Viewer`] took.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// Whether something in it is known.
+    pub is_known: bool,
+    /// Why it could not be read to its end.
+    pub failure: Option<io::Error>,
 }
 
 /// Gathers as [`gather`] does, and shows each text to `viewer` too, who says whether it knew something in it.
@@ -68,7 +98,7 @@ pub fn gather(paths: &[PathBuf], stdin: impl Read) -> Result<Gathered, InputErro
 pub fn gather_with(
     paths: &[PathBuf],
     stdin: impl Read,
-    viewer: &mut dyn FnMut(&Text) -> bool,
+    viewer: &mut dyn Viewer,
 ) -> Result<Gathered, InputError> {
     let mut collector = Collector::new(viewer);
     let mut stdin = Some(stdin);

@@ -36,7 +36,7 @@ pub mod usb;
 pub mod zfs;
 
 pub use gap::{Counted, Gap, Lacks};
-pub use input::{Gathered, gather, gather_with};
+pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use text::Text;
 
 use super::Machine;

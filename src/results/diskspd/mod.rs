@@ -3,8 +3,10 @@
 //! Sources: diskspd's `ResultParser.cpp` and `XmlResultParser.cpp`, versions 2.0 and 2.2. MiB are binary. Its
 //! outstanding I/Os are for each thread and target.
 
+mod fleet;
 mod text;
 mod xml;
 
+pub(super) use fleet::unite;
 pub(super) use text::read as read_text;
 pub(super) use xml::read as read_xml;

@@ -89,6 +89,8 @@ fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Op
     measured.cpu = busiest(span);
     let mut imported = Imported::new(Tool::Diskspd, page.name, begins);
     imported.version = element(document, "Version").map(str::to_owned);
+    imported.host = element(document, "ComputerName").map(|name| name.trim().to_owned());
+    imported.started_s = element(document, "RunTime").and_then(super::fleet::seconds);
     imported.truncated = truncated;
     imported.measurements.push(measured);
     Some(imported)

@@ -1,6 +1,6 @@
 //! fio's JSON and JSON+: one job or client for each measurement.
 //!
-//! Up to 2.x `io_bytes` and `bw` are KiB, there is no `bw_bytes`, and latencies are microseconds in `slat`, `clat` and
+//! Up to 2.x `io_bytes` (until `io_kbytes` stands beside it) and `bw` are KiB, there is no `bw_bytes`, and latencies are microseconds in `slat`, `clat` and
 //! `lat`; from 3.0 on they are nanoseconds in `slat_ns` and so on (fio's release notes of 3.0; `stat.c`).
 
 use serde_json::Value;
@@ -34,18 +34,25 @@ fn result(page: &Page<'_>, document: &json::Document) -> Option<Imported> {
     imported.measurements = own.map(|job| measured(job, &global, document.line)).collect();
     let devices: Vec<DeviceUse> =
         top.get("disk_util").and_then(Value::as_array).into_iter().flatten().map(device).collect();
+    // The job in which a text ends may have nothing in it as yet.
+    if imported.truncated && imported.measurements.last().is_some_and(|last| last.sides().next().is_none()) {
+        imported.measurements.pop();
+    }
     // The counters are of the whole run: they can be set against a job only when it is the only one.
     if let [only] = imported.measurements.as_mut_slice() {
         only.devices = devices;
     }
-    let errors = imported.measurements.iter().filter(|one| one.error != 0);
-    let failures: Vec<String> =
-        errors.map(|one| format!("job `{}` ended with error {}", one.work.label, one.error)).collect();
-    imported.failures = failures;
-    Some(imported)
+    imported.failures = failures(&imported.measurements);
+    (!imported.is_empty()).then_some(imported)
 }
 
-fn measured(job: &Value, global: &Options, line: usize) -> Measured {
+/// What fio says of jobs that ended with an error.
+pub(super) fn failures(measurements: &[Measured]) -> Vec<String> {
+    let errors = measurements.iter().filter(|one| one.error != 0);
+    errors.map(|one| format!("job `{}` ended with error {}", one.work.label, one.error)).collect()
+}
+
+pub(super) fn measured(job: &Value, global: &Options, line: usize) -> Measured {
     let mut own: Options = global.clone();
     own.extend(options::of_json(job.get("job options")));
     let label = text(job, "jobname").unwrap_or_default();
@@ -64,6 +71,7 @@ fn measured(job: &Value, global: &Options, line: usize) -> Measured {
         work.queue_depth = level(job);
     }
     let mut measured = Measured::new(line, work);
+    measured.logs = options::log_prefix(&own, text(job, "jobname").unwrap_or_default());
     for op in [Op::Read, Op::Write] {
         if let Some(side) = job.get(op.word()).and_then(side) {
             measured.put(op, side);
@@ -87,7 +95,8 @@ fn level(job: &Value) -> Option<u32> {
 fn side(value: &Value) -> Option<Side> {
     let is_old = value.get("bw_bytes").is_none() && value.get("clat_ns").is_none();
     let io = number(value, "io_bytes");
-    let bytes = io.map(|io| if is_old { io * 1024.0 } else { io });
+    // Late versions of 2 tell bytes, and KiB beside them.
+    let bytes = io.map(|io| if is_old && value.get("io_kbytes").is_none() { io * 1024.0 } else { io });
     let kib_rate = BytesPerSec::from_kib(number(value, "bw").unwrap_or_default());
     let rate = number(value, "bw_bytes").map_or(kib_rate, BytesPerSec::new);
     if bytes.is_none_or(|bytes| bytes <= 0.0) && rate.get() <= 0.0 {
@@ -109,7 +118,7 @@ fn side(value: &Value) -> Option<Side> {
         submission_ns: submission,
         completion_ns: completion_mean,
         spread: spread(value),
-        series: Vec::new(),
+        ..Side::default()
     })
 }
 
@@ -160,7 +169,7 @@ fn spread(value: &Value) -> Option<Spread> {
     of("iops_mean", "iops_stddev", "iops_samples").or_else(|| of("bw_mean", "bw_dev", "bw_samples"))
 }
 
-fn device(value: &Value) -> DeviceUse {
+pub(super) fn device(value: &Value) -> DeviceUse {
     let of = |key: &str| count(value, key).unwrap_or_default();
     let sectors = |key: &str| count(value, key).map(|count| Bytes::from_sectors(Sectors512::new(count)));
     DeviceUse {

@@ -91,6 +91,17 @@ pub(super) fn fill(work: &mut Work, options: &Options, complete: bool) {
     work.asked_ns = work.asked_ns.or_else(|| options.get("runtime").and_then(|text| seconds(text)));
 }
 
+/// What the names of a job's logs begin with, without the directory: the value of the option that asks for them, or the
+/// job's name when it has none (HOWTO, `write_bw_log`).
+pub(super) fn log_prefix(options: &Options, job: &str) -> Option<String> {
+    let all = ["write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log"];
+    let value = all.iter().find_map(|name| options.get(*name))?.trim();
+    let prefix = if matches!(value, "" | "1") { job } else { value };
+    let file = prefix.rsplit('/').next().unwrap_or(prefix);
+    // Older versions take the name of a file with its ending.
+    Some(file.strip_suffix(".log").unwrap_or(file).to_owned())
+}
+
 /// A time of fio: seconds unless a unit stands behind it.
 fn seconds(text: &str) -> Option<Nanos> {
     let (number, unit) = crate::results::number::leading(text)?;

@@ -256,6 +256,7 @@ impl<'a> Reader<'a> {
             for measured in &mut run.measurements {
                 // A job file's options are not in the command that names it.
                 options::fill(&mut measured.work, &options, options.contains_key("name"));
+                measured.logs = options::log_prefix(&options, &measured.work.label);
             }
             let errors = run.measurements.iter().filter(|one| one.error != 0);
             let failures: Vec<String> = errors

@@ -25,6 +25,7 @@ mod slc_exhausted;
 pub mod sweep;
 mod throttled;
 mod too_short;
+mod uneven_nodes;
 mod units_suspect;
 mod unsteady;
 mod window;
@@ -89,6 +90,7 @@ const RULES: &[Rule] = &[
     network_limited::find,
     crypto_cpu::find,
     depth_too_low::find,
+    uneven_nodes::find,
     units_suspect::find,
     partial_input::find,
 ];
@@ -138,7 +140,10 @@ fn of_path(case: &Case<'_>, against: &[Against]) -> Vec<Finding> {
 
 /// Whether a finding says that the numbers are not what they seem; others explain them.
 fn breaks_trust(finding: &Finding) -> bool {
-    let explains = matches!(finding.code, Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput);
+    let explains = matches!(
+        finding.code,
+        Code::NetworkLimited | Code::CryptoCpu | Code::PartialInput | Code::UnevenNodes
+    );
     finding.severity != Severity::Info && !explains
 }
 

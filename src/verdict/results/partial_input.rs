@@ -8,7 +8,14 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     if !case.result.truncated {
         return Vec::new();
     }
-    let summary = format!("The output of {} is cut off; what was whole is shown", case.result.tool.name());
+    let behind = match case.result.measurements.as_slice() {
+        [.., last] if !last.work.label.is_empty() => {
+            format!(" in or behind job {} (`{}`)", case.result.measurements.len(), last.work.label)
+        }
+        _ => String::new(),
+    };
+    let summary =
+        format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
     vec![
         case.finding(Code::PartialInput, Severity::Info, summary)
             .with_evidence([

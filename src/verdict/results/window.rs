@@ -1,34 +1,13 @@
 //! The rate in five equal windows of a run, where a log of it was given.
 
 use super::case::Case;
-use crate::results::{Measured, Op, Side, Tool};
-use crate::units::BytesPerSec;
+use crate::results::{Measured, Op, Side};
 
 /// As many as the performance test specification of SNIA looks at (SSS PTS 2.0.1, "steady state").
 const WINDOWS: usize = 5;
 
-/// The log that belongs to a measurement: of the same direction, and as long.
-pub(super) fn means(case: &Case<'_>, _: &Measured, op: Op, side: &Side) -> Option<([f64; WINDOWS], String)> {
-    if let Some(means) = of_series(side) {
-        return Some((means, case.result.place()));
-    }
-    if case.result.tool != Tool::Fio {
-        return None;
-    }
-    let elapsed = side.elapsed_ns?.as_secs_f64();
-    case.around.logs.iter().find_map(|log| {
-        let points = match op {
-            Op::Read => &log.read,
-            Op::Write => &log.write,
-        };
-        let end = points.last()?.0;
-        let is_own = points.len() >= 2 * WINDOWS && (end / elapsed - 1.0).abs() < 0.2;
-        is_own.then(|| of(points, end)).flatten().map(|means| (means, log.name.clone()))
-    })
-}
-
-/// The windows of a series that the result itself holds.
-fn of_series(side: &Side) -> Option<[f64; WINDOWS]> {
+/// The means of five windows of a run, and what tells them: the result itself or its log.
+pub(super) fn means(case: &Case<'_>, _: &Measured, _: Op, side: &Side) -> Option<([f64; WINDOWS], String)> {
     let each = side.series.len() / WINDOWS;
     if each < 2 {
         return None;
@@ -37,26 +16,7 @@ fn of_series(side: &Side) -> Option<[f64; WINDOWS]> {
     for (mean, window) in means.iter_mut().zip(side.series.chunks_exact(each)) {
         *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64;
     }
-    Some(means)
-}
-
-fn of(points: &[(f64, BytesPerSec)], end: f64) -> Option<[f64; WINDOWS]> {
-    let mut sums = [(0.0, 0u32); WINDOWS];
-    for (at, rate) in points {
-        let window = (at / end * WINDOWS as f64 - 1e-9).max(0.0) as usize;
-        if let Some((sum, count)) = sums.get_mut(window.min(WINDOWS - 1)) {
-            *sum += rate.get();
-            *count += 1;
-        }
-    }
-    let mut means = [0.0; WINDOWS];
-    for (mean, (sum, count)) in means.iter_mut().zip(sums) {
-        if count == 0 {
-            return None;
-        }
-        *mean = sum / f64::from(count);
-    }
-    Some(means)
+    Some((means, side.series_source.clone().unwrap_or_else(|| case.result.place())))
 }
 
 /// Range and slope of SNIA's steady state, as fractions of the mean: steady when at most 0.2 and 0.1.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 
 use super::format::{Format, HEAD, unpack};
-use super::{MOST_OF_TEXT, MOST_OF_TEXTS, archive};
+use super::{MOST_OF_TEXT, MOST_OF_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive};
 use crate::machine::capture::merge::Merger;
 use crate::machine::capture::sysfs::{self, Missing};
 use crate::machine::capture::{Text, dmidecode, lspci, parts};
@@ -52,7 +52,7 @@ pub(super) struct Depth {
 /// Takes entries of directories and archives, and whole files.
 pub(super) struct Collector<'v> {
     /// Who else is shown each text; says whether it knew it.
-    viewer: &'v mut dyn FnMut(&Text) -> bool,
+    viewer: &'v mut dyn Viewer,
     gathered: Gathered,
     trees: BTreeMap<String, Tree>,
     budget: Budget,
@@ -63,7 +63,7 @@ pub(super) struct Collector<'v> {
 
 impl<'v> Collector<'v> {
     /// A collector of nothing as yet, which also shows each text to `viewer`.
-    pub(super) fn new(viewer: &'v mut dyn FnMut(&Text) -> bool) -> Self {
+    pub(super) fn new(viewer: &'v mut dyn Viewer) -> Self {
         Self {
             viewer,
             gathered: Gathered::default(),
@@ -168,7 +168,7 @@ impl Collector<'_> {
         let format = Format::of(&head);
         let is_snapshot = head.starts_with(MANIFEST.as_bytes());
         let may_be_benchmark = head.starts_with(BENCHMARK);
-        let mut whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
+        let whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
         match format {
             Format::Tar if is_snapshot && depth.archives == 0 => self.snapshot(name, whole),
             Format::Tar if depth.archives < DEEPEST_ARCHIVE => archive::read(self, name, whole, depth),
@@ -183,11 +183,13 @@ impl Collector<'_> {
                 }
             },
             Format::Text => {
-                self.text(name, &mut whole);
+                // What is not packed is as long as its owner made it.
+                let is_packed = depth.packings > 0 || depth.archives > 0;
+                self.text(name, &mut whole.take(if is_packed { MOST_UNPACKED } else { u64::MAX }));
                 Ok(())
             }
             Format::Other if may_be_benchmark => {
-                self.text(name, &mut whole);
+                self.text(name, &mut whole.take(MOST_UNPACKED));
                 Ok(())
             }
             Format::Smbios => {
@@ -228,7 +230,25 @@ impl Collector<'_> {
     fn text(&mut self, name: &str, content: &mut dyn Read) {
         let most = MOST_OF_TEXT.min(self.texts_left);
         let mut bytes = Vec::new();
-        if let Err(error) = content.take(most).read_to_end(&mut bytes) {
+        let offered = (&mut *content).take(OFFERED).read_to_end(&mut bytes);
+        if let Err(error) = &offered {
+            self.note(format!("`{name}` is cut off: {error}"));
+        }
+        let is_whole = bytes.len() as u64 != OFFERED;
+        if let Some(taken) = self.viewer.take(name, &bytes, is_whole, content) {
+            if let Some(error) = taken.failure {
+                self.note(format!("`{name}` is cut off: {error}"));
+            }
+            if !taken.is_known {
+                self.unrecognised(name);
+            }
+            return;
+        }
+        bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        let left = most.saturating_sub(bytes.len() as u64);
+        if let Err(error) = (&mut *content).take(left).read_to_end(&mut bytes)
+            && offered.is_ok()
+        {
             self.note(format!("`{name}` is cut off: {error}"));
         }
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -240,7 +260,7 @@ impl Collector<'_> {
         let Some(text) = Text::of_file(name, &bytes) else { return self.unrecognised(name) };
         drop(bytes);
         let found = parts(&text);
-        let is_known = (self.viewer)(&text) || !found.is_empty();
+        let is_known = self.viewer.see(&text) || !found.is_empty();
         if !is_known && !text.body().trim().is_empty() {
             self.unrecognised(name);
         }
