@@ -14,6 +14,7 @@ pub mod crypt_time;
 pub mod dram;
 pub mod fabric;
 pub mod filesystem;
+pub mod given;
 pub mod io_cost;
 pub mod iommu;
 pub mod medium;
@@ -203,6 +204,7 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         }),
         HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
         HopSpec::Network(network) => network::of_network(network),
+        HopSpec::Given(hop) => given::of_given(hop),
         HopSpec::Remote(_) => Ceilings::unknown("what the server can do is not visible here"),
     }
 }
