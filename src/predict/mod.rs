@@ -9,8 +9,10 @@
 
 mod bound;
 pub mod flow;
+mod limits;
 mod medium;
 mod prediction;
+mod service;
 mod solve;
 
 pub use bound::{Bound, BoundKind};

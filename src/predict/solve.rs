@@ -2,8 +2,9 @@
 
 use super::bound::{Bound, BoundKind};
 use super::flow::{self, Duplex, Flow, Pool, Stop};
-use super::medium;
+use super::limits;
 use super::prediction::Prediction;
+use super::service::Case;
 use crate::ceiling::{self, Basis, Ceilings};
 use crate::path::file::{BuildError, PartKind, System, Workload, path};
 use crate::path::{Hop, HopKind, HopSpec, Path};
@@ -30,7 +31,7 @@ pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<P
 
 fn alone(system: &System, workload: &Workload) -> Result<Prediction, BuildError> {
     let path = path(system, &workload.target)?;
-    let ceilings: Vec<Ceilings> = path.hops.iter().map(ceiling::of_hop).collect();
+    let ceilings: Vec<Ceilings> = path.hops.iter().map(|hop| of_hop(hop, system, workload)).collect();
     let mut pool = Pool::default();
     let mut bounds = Vec::new();
     let mut flow = Flow { weight: 1.0, demand: None, uses: Vec::new() };
@@ -45,12 +46,27 @@ fn alone(system: &System, workload: &Workload) -> Result<Prediction, BuildError>
             flow.uses.push(used);
         }
     }
-    let time = request_time(system, workload, &path, &ceilings);
-    let rate = workload.in_flight() * workload.block_size.as_f64() / time.max(1e-9);
-    flow.demand = Some(rate);
-    bounds.push(depth(&path, workload, rate, time));
+    let narrowest = bounds.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
+    let by_bytes = narrowest.map_or(BytesPerSec::new(f64::MAX), |bound| bound.rate);
+    let narrowest = narrowest.map(|bound| bound.hop.clone());
+    let case = Case { system, workload, path: &path, ceilings: &ceilings };
+    let others = limits::all(&case, by_bytes, narrowest.as_ref());
+    flow.demand = others.iter().map(|bound| bound.rate.get()).min_by(f64::total_cmp);
+    bounds.extend(others);
     let share = flow::max_min(pool.capacities(), &[flow])[0];
     Ok(finish(workload, path, bounds, share.rate, share.stop))
+}
+
+/// The ceilings of a hop for this workload: several submitters share encryption among cores, and so do completions when
+/// nothing is queued.
+fn of_hop(hop: &Hop, system: &System, workload: &Workload) -> Ceilings {
+    let HopSpec::Crypt(crypt) = &hop.spec else { return ceiling::of_hop(hop) };
+    let given = system.part(&crypt.block.as_str().into()).map(|part| &part.kind);
+    let submitters = match given {
+        Some(PartKind::Crypt(given)) if !given.workqueues => workload.depth.saturating_mul(workload.jobs),
+        _ => workload.jobs,
+    };
+    ceiling::crypt::with_submitters(crypt, submitters)
 }
 
 fn finish(workload: &Workload, path: Path, mut bounds: Vec<Bound>, rate: f64, _stop: Stop) -> Prediction {
@@ -87,25 +103,6 @@ fn bandwidth(hop: &Hop, ceilings: &Ceilings, rate: BytesPerSec) -> Bound {
     }
 }
 
-fn depth(path: &Path, workload: &Workload, rate: f64, time: f64) -> Bound {
-    let hop = &path.hops[0];
-    Bound {
-        kind: BoundKind::Depth,
-        hop: hop.id.clone(),
-        name: "requests under way".to_owned(),
-        direction: None,
-        rate: BytesPerSec::new(rate),
-        basis: Basis::Formula,
-        formula: format!(
-            "{} × {} ÷ {}",
-            workload.in_flight(),
-            workload.block_size,
-            Nanos::new((time * 1e9) as u64)
-        ),
-        facts: Vec::new(),
-    }
-}
-
 fn duplex(hop: &Hop) -> Duplex {
     match &hop.spec {
         HopSpec::Network(network) if network.both_ways => Duplex::Half,
@@ -114,20 +111,4 @@ fn duplex(hop: &Hop) -> Duplex {
             _ => Duplex::Full,
         },
     }
-}
-
-/// Seconds that one request takes alone.
-fn request_time(system: &System, workload: &Workload, path: &Path, ceilings: &[Ceilings]) -> f64 {
-    let mut access: f64 = 0.0;
-    for part in path.hops.iter().filter(|hop| hop.kind() == HopKind::Device) {
-        let name = part.id.as_str().trim_start_matches("device:");
-        if let Some(PartKind::Device(device)) = system.part(&name.into()).map(|part| &part.kind) {
-            let it = medium::access(device, workload.pattern);
-            let read = it.read_time.as_secs_f64() * workload.read_share;
-            access = access.max(read + it.write_time.as_secs_f64() * (1.0 - workload.read_share));
-        }
-    }
-    let narrowest =
-        ceilings.iter().filter_map(|it| it.read.rate()).fold(f64::INFINITY, |low, it| low.min(it.get()));
-    access + workload.block_size.as_f64() / narrowest
 }
