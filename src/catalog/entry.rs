@@ -99,6 +99,9 @@ pub struct Adapter {
     pub name: String,
     /// The most that the chip moves in one direction, decimal MB/s.
     pub megabytes_per_second: f64,
+    /// I/Os that the chip completes in a second, where that is published.
+    #[serde(default)]
+    pub iops: Option<f64>,
     /// `vendor:device`.
     pub ids: Vec<String>,
     /// Where that is published.
