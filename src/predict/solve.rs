@@ -29,7 +29,7 @@ pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<P
 }
 
 fn alone(system: &System, workload: &Workload) -> Result<Prediction, BuildError> {
-    let path = path(system, &workload.target)?;
+    let path = path(system, &workload.target, workload.jobs)?;
     let ceilings: Vec<Ceilings> = path.hops.iter().map(ceiling::of_hop).collect();
     let mut pool = Pool::default();
     let mut bounds = Vec::new();
