@@ -1,70 +1,33 @@
-//! What a drive needs for one I/O, and how many it completes: as given, or by class.
-//!
-//! The figures of classes are those of one typical drive and good for a factor of 1.5 in latency and 2 in IOPS; each is
-//! cited. A prediction that rests on one is a guess and says so.
+//! What a drive needs for one I/O, and how many it completes: as given, or by the class of its model.
 
-use crate::ceiling::Basis;
+use crate::catalog::{MediumClass, catalog};
+use crate::ceiling::{Basis, access, io_cost};
 use crate::path::file::{Device, DeviceKind, Pattern};
-use crate::units::{Iops, Nanos};
+use crate::units::{Bytes, Iops, Nanos};
 
-/// What a drive needs for one I/O.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a drive needs for I/Os of one kind.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Access {
     /// From a read to its answer, without the transfer.
-    pub read_time: Nanos,
+    pub(super) read_time: Nanos,
     /// The same of a write.
-    pub write_time: Nanos,
-    /// Reads in a second with all queues full.
-    pub read_iops: Iops,
+    pub(super) write_time: Nanos,
+    /// Reads in a second with all queues full; `None` where bytes alone limit.
+    pub(super) read_iops: Option<Iops>,
     /// Writes in a second.
-    pub write_iops: Iops,
-    /// Whether each I/O has to move something before its data moves, so that both times add up (hard disks).
-    pub moves: bool,
+    pub(super) write_iops: Option<Iops>,
     /// What the IOPS rest on.
-    pub basis: Basis,
+    pub(super) basis: Basis,
+    /// Where they are from.
+    pub(super) source: String,
 }
 
-/// A class of drives: name, read and write in microseconds, read and write IOPS, source.
-struct Class {
-    name: &'static str,
-    read: f64,
-    write: f64,
-    read_iops: f64,
-    write_iops: f64,
-}
-
-const fn class(name: &'static str, read: f64, write: f64, read_iops: f64, write_iops: f64) -> Class {
-    Class { name, read, write, read_iops, write_iops }
-}
-
-/// Classes and their figures.
-///
-/// Latencies of one read or write of 4 KiB at depth 1: consumer TLC 80.9 µs (970 EVO Plus,
-/// github.com/veracrypt/VeraCrypt/issues/136); enterprise TLC 66 to 68 µs and 15 to 17 µs written, with power-loss
-/// protection (github.com/vitalif/vitastor, docs/performance); SATA TLC 101 µs and 37 µs (the same); Optane 10 µs (data
-/// sheet, Intel P4800X); hard disk 8.2 ms seek + 4.17 ms half a turn (Hitachi 7K, OEM specification), 170 I/Os with a full
-/// queue. IOPS: data sheets of one drive of each class (Samsung 970 EVO Plus 1 TB; Intel P4610 1.6 TB; P5800X; Samsung 860
-/// EVO; SAS: HGST SS200).
-const CLASSES: &[Class] = &[
-    class("consumer-tlc", 81.0, 20.0, 600_000.0, 550_000.0),
-    class("consumer-qlc", 100.0, 20.0, 300_000.0, 250_000.0),
-    class("enterprise-tlc", 67.0, 16.0, 640_000.0, 200_000.0),
-    class("optane", 10.0, 10.0, 1_500_000.0, 1_500_000.0),
-    class("sata-ssd", 101.0, 37.0, 98_000.0, 90_000.0),
-    class("sas-ssd", 95.0, 35.0, 250_000.0, 85_000.0),
-    class("hdd", 12_400.0, 12_400.0, 170.0, 170.0),
-    class("ramdisk", 1.0, 1.0, 10_000_000.0, 10_000_000.0),
-];
-
-/// The names of the classes.
-pub fn classes() -> impl Iterator<Item = &'static str> {
-    CLASSES.iter().map(|class| class.name)
-}
-
-/// The time that a hard disk needs before the next of consecutive blocks: none to speak of, the head is there.
-const IN_ROW: f64 = 100.0;
-
-fn class_of(device: &Device) -> &'static Class {
+/// The class of a drive: as given, that of its model, or the usual one of its kind.
+fn class_of(device: &Device) -> Option<&'static MediumClass> {
+    let by_model = || {
+        let medium = catalog().medium(device.model.as_deref()?)?;
+        medium.class.as_deref()
+    };
     let usual = match device.kind {
         DeviceKind::Nvme => "consumer-tlc",
         DeviceKind::Sata | DeviceKind::Usb => "sata-ssd",
@@ -72,27 +35,64 @@ fn class_of(device: &Device) -> &'static Class {
         DeviceKind::Hdd => "hdd",
         DeviceKind::Ramdisk => "ramdisk",
     };
-    let wanted = device.class.as_deref().unwrap_or(usual);
-    CLASSES.iter().find(|class| class.name == wanted).unwrap_or(&CLASSES[0])
+    let wanted = device.class.as_deref().or_else(by_model).unwrap_or(usual);
+    catalog().medium_class(wanted).or_else(|| catalog().medium_class("consumer-tlc"))
 }
 
-/// What a drive needs for I/Os in this order.
-pub(super) fn access(device: &Device, pattern: Pattern) -> Access {
-    let class = class_of(device);
-    let turns = device.kind == DeviceKind::Hdd;
-    let in_row = turns && pattern == Pattern::Sequential;
-    let micros = |usual: f64| Nanos::new(((if in_row { IN_ROW } else { usual }) * 1e3) as u64);
-    let iops = |usual: f64| if in_row { Iops::new(1e6) } else { Iops::new(usual) };
+/// The time that the head of a disk needs between consecutive blocks.
+const NEXT_BLOCK: Nanos = Nanos::new(100_000);
+
+/// What a drive needs for I/Os of `size` in this order, `depth` of them under way.
+pub(super) fn access(device: &Device, pattern: Pattern, size: Bytes, depth: u32) -> Access {
+    match device.kind {
+        DeviceKind::Hdd => disk(device, pattern, depth),
+        DeviceKind::Ramdisk => Access {
+            read_time: io_cost::memory_io(size),
+            write_time: io_cost::memory_io(size),
+            read_iops: device.read_iops,
+            write_iops: device.write_iops,
+            basis: Basis::Formula,
+            source: "a call and a copy".to_owned(),
+        },
+        _ => flash(device, pattern),
+    }
+}
+
+fn disk(device: &Device, pattern: Pattern, depth: u32) -> Access {
+    let random = access::disk_access(access::SEEK, 7200);
+    let (time, iops) = match pattern {
+        Pattern::Sequential => (NEXT_BLOCK, None),
+        Pattern::Random => (random, Some(access::disk_iops(random, depth))),
+    };
+    let given = |given: Option<Iops>| given.filter(|_| pattern == Pattern::Random).or(iops);
     Access {
-        read_time: device.read_latency.unwrap_or_else(|| micros(class.read)),
-        write_time: device.write_latency.unwrap_or_else(|| micros(class.write)),
-        read_iops: device.read_iops.unwrap_or_else(|| iops(class.read_iops)),
-        write_iops: device.write_iops.unwrap_or_else(|| iops(class.write_iops)),
-        moves: turns,
-        basis: if device.read_iops.is_some() && device.write_iops.is_some() {
-            Basis::Spec
-        } else {
-            Basis::Guess
+        read_time: device.read_latency.unwrap_or(time),
+        write_time: device.write_latency.unwrap_or(time),
+        read_iops: given(device.read_iops),
+        write_iops: given(device.write_iops),
+        basis: Basis::Formula,
+        source: "8.2 ms seek and half a turn at 7200 a minute".to_owned(),
+    }
+}
+
+fn flash(device: &Device, pattern: Pattern) -> Access {
+    let class = class_of(device);
+    let read = device.read_latency.or_else(|| class.map(MediumClass::read_latency)).unwrap_or_default();
+    let write = device.write_latency.or_else(|| class.map(MediumClass::write_latency)).unwrap_or_default();
+    let of_class = |pick: fn(&MediumClass) -> f64| class.map(|class| Iops::new(pick(class)));
+    let both_given = device.read_iops.is_some() && device.write_iops.is_some();
+    Access {
+        read_time: if pattern == Pattern::Sequential { access::sequential_wait(read) } else { read },
+        write_time: write,
+        read_iops: device.read_iops.or_else(|| of_class(|class| class.read_iops)),
+        write_iops: device.write_iops.or_else(|| of_class(|class| class.write_iops)),
+        basis: if both_given { Basis::Spec } else { Basis::Guess },
+        source: match (both_given, class) {
+            (false, Some(class)) => format!("class {}: {}", class.name, class.source),
+            _ => "as given".to_owned(),
         },
     }
 }
+
+/// The least time of an access that counts, so that depth is finite.
+pub(super) const LEAST: f64 = 1e-9;

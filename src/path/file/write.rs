@@ -171,6 +171,7 @@ fn board(t: &mut Table, kind: &PartKind) {
     match kind {
         PartKind::Host(it) => {
             t.some("processor", it.processor.as_deref(), quoted);
+            t.some("cpu", it.cpu.as_deref(), quoted);
             t.number("sockets", Some(it.sockets).filter(|sockets| *sockets != 1));
             t.number("reader_socket", it.reader_socket);
             t.number("cores", it.cores);
@@ -368,6 +369,7 @@ fn workload_body(it: &Workload) -> String {
         Engine::Libaio => Some("libaio"),
         Engine::Sync => Some("sync"),
         Engine::Buffered => Some("buffered"),
+        Engine::Hdparm => Some("hdparm"),
     };
     t.some("engine", engine, quoted);
     if !it.with.is_empty() {

@@ -12,7 +12,7 @@ use crate::path::graph::Node;
 use crate::path::{
     ControllerHop, DeviceHop, HopKind, HopSpec, LinkHop, LinkPort, SocketHop, Traffic, UplinkHop,
 };
-use crate::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
+use crate::units::{BitsPerSec, Bytes, BytesPerSec, GtPerSec, Lanes};
 
 /// The relative distance of another socket (ACPI System Locality Information Table, usual value).
 const OTHER_SOCKET: u32 = 21;
@@ -360,6 +360,14 @@ fn medium(part: &Part, device: &Device) -> HopSpec {
         let rates = (fact(device.read, &part.given), fact(device.write, &part.given));
         return given(HopKind::Device, rates, "nobody said what it carries in this direction");
     }
+    let class = device.class.as_deref().and_then(|class| catalog().medium_class(class));
+    if let (None, Some(class)) = (&device.model, class) {
+        let rate = |megabytes| {
+            Fact::known(BytesPerSec::from_mb(megabytes), format!("{} (class {})", part.given, class.name))
+        };
+        let rates = (rate(class.read_megabytes_per_second), rate(class.write_megabytes_per_second));
+        return given(HopKind::Device, rates, class.name.as_str());
+    }
     HopSpec::Device(DeviceHop {
         block: part.name.to_string(),
         model: fact(device.model.clone(), &part.given),
@@ -428,7 +436,7 @@ fn adapter_spec(part: &Part, adapter: &crate::path::file::Adapter) -> Result<Hop
     };
     // Only adapters that carry less than their link are in the catalogue; all others are as good as it.
     let known = catalog().adapters.iter().find(|entry| contains(&entry.name, model));
-    let rate = known.map(|entry| crate::units::BytesPerSec::from_mb(entry.megabytes_per_second));
+    let rate = known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second));
     let source = known.map_or(&part.given, |_| &part.given);
     let rate = fact(rate, source);
     Ok(given(HopKind::Hba, (rate.clone(), rate), "its link and its drives are hops of their own"))

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use document::Table;
 pub use document::{Document, MOST_BYTES};
-pub use parts::CLASSES;
 
 use self::document::FORMAT;
 use self::keys::{Found, Keys, Reference};

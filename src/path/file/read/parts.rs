@@ -42,10 +42,6 @@ const HOST: &[&str] = &["host"];
 /// The most copies of a part, and the most of anything that is counted.
 const MOST: u32 = 4096;
 
-/// The classes of drives, by which latency and IOPS are guessed where they are not given.
-pub const CLASSES: &[&str] =
-    &["consumer-tlc", "consumer-qlc", "enterprise-tlc", "optane", "sata-ssd", "sas-ssd", "hdd", "ramdisk"];
-
 /// The levels of `[raid]`.
 const LEVELS: &[&str] = &[
     "raid0", "raid1", "raid10", "raid5", "raid6", "linear", "stripe", "mirror", "raidz1", "raidz2", "raidz3",
@@ -97,6 +93,7 @@ fn host(keys: &mut Keys<'_>) -> Host {
     let links = links.and_then(|links| u8::try_from(links).ok());
     let host = Host {
         processor: keys.text("processor"),
+        cpu: keys.text("cpu"),
         sockets: keys.count("sockets", 1, 64).unwrap_or(1),
         reader_socket: keys.count("reader_socket", 0, 63),
         cores: keys.count("cores", 1, 65_536),
@@ -245,7 +242,7 @@ fn device(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Device> {
         kind,
         upstream: upstream?,
         model: keys.text("model").map(listed_model),
-        class: keys.word("class", CLASSES).map(str::to_owned),
+        class: class(keys),
         read: keys.rate("read"),
         write: keys.rate("write"),
         read_iops: keys.iops("read_iops"),
@@ -257,10 +254,10 @@ fn device(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Device> {
         line_rate: keys.bit_rate("line_rate"),
         size: keys.size("size"),
     };
-    if kind == DeviceKind::Nvme && device.read.is_none() {
+    if kind == DeviceKind::Nvme && device.read.is_none() && device.class.is_none() {
         let known = device.model.as_deref().is_some_and(|model| catalog().medium(model).is_some());
         if !known {
-            let hint = "data/media.toml has the models; give read and write instead";
+            let hint = "data/media.toml has the models; give a class, or read and write, instead";
             let message = match &device.model {
                 Some(model) => format!("the catalogue knows no drive `{model}`, and no rates are given"),
                 None => "neither its model nor its rates are given".to_owned(),
@@ -269,6 +266,20 @@ fn device(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Device> {
         }
     }
     Some(device)
+}
+
+/// A class of the catalogue, for what a model or its data sheet leave out.
+fn class(keys: &mut Keys<'_>) -> Option<String> {
+    let class = keys.text("class")?;
+    if catalog().medium_class(&class).is_none() {
+        let known: Vec<&str> = catalog().classes.iter().map(|class| class.name.as_str()).collect();
+        keys.wrong(
+            "class",
+            format!("the catalogue knows no class of drives `{class}`"),
+            format!("the classes are: {}", known.join(", ")),
+        );
+    }
+    Some(class)
 }
 
 /// A model as the kernel names it; a name of the catalogue (`SN770`) becomes that.

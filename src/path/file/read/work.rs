@@ -18,9 +18,10 @@ pub(in crate::path::file) const ENGINES: &[(&str, Engine)] = &[
     ("libaio", Engine::Libaio),
     ("sync", Engine::Sync),
     ("buffered", Engine::Buffered),
+    ("hdparm", Engine::Hdparm),
 ];
 
-const ENGINE_WORDS: &[&str] = &["io_uring", "polled", "libaio", "sync", "buffered"];
+const ENGINE_WORDS: &[&str] = &["io_uring", "polled", "libaio", "sync", "buffered", "hdparm"];
 
 pub(super) fn workload(table: &Table, found: &mut Found) -> Option<Workload> {
     let mut keys = Keys::new(table, found);
