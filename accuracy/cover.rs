@@ -3,7 +3,6 @@
 use narrows::catalog::catalog;
 use narrows::path::file::{Engine, Pattern};
 
-use crate::model;
 use crate::table::Row;
 use crate::text;
 use crate::work::Work;
@@ -37,7 +36,7 @@ fn source(row: &Row) -> Option<&'static str> {
 
 fn platform(row: &Row, work: &Work) -> Option<&'static str> {
     let core = catalog().core_by_words(&row.platform);
-    if core.is_some_and(|core| core.slow_copy) && work.engine == Engine::Buffered {
+    if core.is_some_and(|core| core.slow_copy) && matches!(work.engine, Engine::Buffered | Engine::Hdparm) {
         return Some("how fast this small core copies out of the page cache is not known");
     }
     if row.topology == "vm" {
@@ -138,14 +137,14 @@ fn ran(row: &Row, work: &Work) -> Option<&'static str> {
     if served && writes && !slow_wire {
         return Some("what a file server does with writes (commits, R2T round trips) has no law");
     }
-    if work.pattern == Pattern::Sequential && work.depth == Some(1) && work.block < 16_384 && !in_memory(row) {
+    if work.pattern == Pattern::Sequential && work.depth == Some(1) && work.block < 16_384 && !in_memory(row) && !words.starts_with("dma") {
         return Some("small sequential reads at depth 1 come from the drive's own read-ahead");
     }
     let windows = row.fs.contains("ntfs") || row.platform.contains("Windows");
     if windows && work.pattern == Pattern::Random && work.depth.unwrap_or(1) * work.jobs.unwrap_or(1) > 32 {
         return Some("what one I/O costs a core under Windows is not known");
     }
-    if words.contains("sustained") && words.contains("after") && !row.device.to_lowercase().contains("qlc") && !is_qlc(row) {
+    if words.contains("sustained") && words.contains("after") && !is_qlc(row) {
         return Some("TLC drives have no common rate after their cache");
     }
     None
@@ -157,5 +156,5 @@ fn in_memory(row: &Row) -> bool {
 
 fn is_qlc(row: &Row) -> bool {
     let class = catalog().medium_by_words(&row.device).and_then(|medium| medium.class.as_deref());
-    class.is_some_and(|class| class.contains("qlc")) || model::count(row) == 0
+    class.is_some_and(|class| class.contains("qlc")) || row.device.to_lowercase().contains("qlc")
 }

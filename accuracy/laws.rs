@@ -6,7 +6,7 @@ use narrows::ceiling::pcie::{packets, rate};
 use narrows::ceiling::{dram, parity, replicas, resync};
 use narrows::path::HopKind;
 use narrows::path::file::Pattern;
-use narrows::units::{Bytes, BytesPerSec, GtPerSec, Iops, Nanos};
+use narrows::units::{Bytes, BytesPerSec, GtPerSec, Nanos};
 
 use crate::model;
 use crate::network::{self, Wire};
@@ -18,7 +18,6 @@ use crate::work::Work;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Quantity {
     Rate(BytesPerSec),
-    Iops(Iops),
     Time(Nanos),
 }
 
@@ -27,7 +26,7 @@ pub(crate) enum Quantity {
 pub(crate) struct Value {
     pub(crate) quantity: Quantity,
     pub(crate) hop: HopKind,
-    /// The rate of that hop before packets and protocols, where it is a wire.
+    /// What that hop cannot have carried more than: its rate before packets and protocols, where it is a wire.
     pub(crate) raw: Option<BytesPerSec>,
     pub(crate) said: String,
 }
@@ -44,6 +43,9 @@ impl Value {
 
 /// Efficiency of links between sockets: measured on Skylake-SP (see `data/processors.toml`).
 const SOCKET_EFFICIENCY: f64 = 0.8;
+
+/// How far a resync may exceed its throttle: md sleeps only after the fact.
+const THROTTLE_SLACK: f64 = 1.2;
 
 /// The prediction of a row that is one law; `None` for a path.
 pub(crate) fn of(row: &Row, work: &Work) -> Option<Result<Value, String>> {
@@ -185,7 +187,9 @@ fn resynced(row: &Row) -> Result<Value, String> {
     let has_parity = layers.starts_with("raid5") || layers.starts_with("raid6");
     let rate = resync::per_member(slowest, resync::default_maximum(), model::count(row), has_parity);
     let said = format!("md: throttle {}, member {slowest}, stripe thread", resync::default_maximum());
-    Ok(Value::rate(rate, HopKind::Raid, said))
+    // A resync faster than this ran with another throttle.
+    let most = resync::default_maximum() * THROTTLE_SLACK;
+    Ok(Value::rate(rate, HopKind::Raid, said).with_raw(most))
 }
 
 fn cluster(row: &Row, work: &Work) -> Result<Value, String> {

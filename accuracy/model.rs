@@ -24,6 +24,9 @@ const MANY_JOBS: u32 = 32;
 /// I/Os under way in a test that does not say how many: enough for any drive.
 const DEEP: u32 = 128;
 
+/// Cores of a desktop or server that completions spread over, at least.
+const MANY_CORES: u32 = 8;
+
 /// Completions of most root ports, bytes: 55.6 Gbit/s were read at 8 GT/s x8 and drives written with 3.3 GB/s at 3.0 x4,
 /// which is 54.3 and 3.40 with 128 bytes; 64 and 256 are 13 % off to either side.
 const COMPLETION: u64 = 128;
@@ -65,9 +68,23 @@ fn drive_and_adapter(row: &Row) -> (&str, Option<&str>) {
         Some((drive, adapter)) if !adapter.contains("switch") && !adapter.contains("quad card") => {
             (drive, Some(adapter))
         }
-        _ if row.topology == "hba" && kind_by_words(&row.device).is_none() => ("SATA SSD", Some(&row.device)),
+        _ if is_adapter(row) => ("SATA SSD", Some(&row.device)),
         _ => (&row.device, None),
     }
+}
+
+/// Whether the device of a row is an adapter, whose drives are not named: solid-state drives, as tests of adapters use.
+fn is_adapter(row: &Row) -> bool {
+    let words = row.device.to_lowercase();
+    let is_named = text::has_any(&words, &["hba", "lsi", "megaraid"]) || adapter_entry(&words).is_some();
+    is_named && !text::has_any(&words, &["hdd", "disk", "disks"])
+}
+
+/// The catalogue's entry of an adapter: its chip is named.
+fn adapter_entry(words: &str) -> Option<&'static narrows::catalog::Adapter> {
+    catalog().adapters.iter().find(|entry| {
+        entry.name.split_whitespace().last().is_some_and(|chip| words.contains(&chip.to_lowercase()))
+    })
 }
 
 fn kind_by_words(words: &str) -> Option<DeviceKind> {
@@ -135,6 +152,8 @@ fn class_by_words(drive: &str, generation: Option<u8>) -> Option<&'static str> {
         (_, true, Some(5..)) => Some("enterprise-tlc-gen5"),
         (_, true, Some(4)) => Some("enterprise-tlc-gen4"),
         (_, true, _) => Some("enterprise-tlc"),
+        (_, _, Some(5..)) => Some("consumer-tlc-gen5"),
+        (_, _, Some(4)) => Some("consumer-tlc-gen4"),
         _ => None,
     }
 }
@@ -143,14 +162,18 @@ fn class_by_words(drive: &str, generation: Option<u8>) -> Option<&'static str> {
 fn device(row: &Row, work: &Work, drive: &str, upstream: &str, own: LinkGiven) -> Device {
     let medium = catalog().medium_by_words(drive);
     let (kind, gigabits) = kind(row, drive, medium);
-    let class = medium.and_then(|medium| medium.class.as_deref()).or_else(|| class_by_words(drive, own.generation));
+    let by_words = class_by_words(drive, own.generation).filter(|_| kind == DeviceKind::Nvme);
+    let class = medium.and_then(|medium| medium.class.as_deref()).or(by_words);
     let figures = class.and_then(|name| catalog().medium_class(name)).or_else(|| match kind {
         DeviceKind::Sata | DeviceKind::Usb => catalog().medium_class("sata-ssd"),
         DeviceKind::Sas => catalog().medium_class("sas-ssd"),
         DeviceKind::Hdd => catalog().medium_class("hdd"),
         _ => None,
     });
-    let (read, write) = rates(drive, medium, figures);
+    // A drive on PCIe of which nothing is known is as fast as its link; one behind a bridge as fast as the bridge.
+    let hidden = drive.to_lowercase().contains("nvme") && kind == DeviceKind::Usb;
+    let known = figures.filter(|class| !class.name.starts_with("consumer-tlc") && !hidden);
+    let (read, write) = rates(drive, medium, known);
     let steady = figures.map(|class| BytesPerSec::from_mb(class.steady_write_megabytes_per_second));
     let flush = |latency: Nanos| Nanos::new(latency.get() * if work.flushed { 2 } else { 1 });
     Device {
@@ -192,13 +215,13 @@ pub(crate) fn of(row: &Row, work: &Work) -> Result<Model, String> {
     let mut parts = vec![Part::new("host", PartKind::Host(host(row, work, core)))];
     let (drive, adapter) = drive_and_adapter(row);
     let members = place(row, work, core, drive, adapter, &mut parts);
-    let target = layers(row, core, members, &mut parts)?;
+    let target = layers(row, members, &mut parts)?;
     let system = System { name: row.id.clone(), parts, ..System::default() };
     let many = if work.pattern == narrows::path::file::Pattern::Random && count(row) > 1 { MANY_JOBS } else { 1 };
     let workload = Workload {
         block_size: Bytes::new(work.block),
         pattern: work.pattern,
-        depth: work.depth.unwrap_or(if work.jobs.is_some() { 32 } else { DEEP }),
+        depth: work.depth.unwrap_or(if work.threads { 1 } else { DEEP }),
         jobs: work.jobs.unwrap_or_else(|| cores(row).unwrap_or(1).max(many)),
         read_share: work.read_share,
         engine: work.engine,
@@ -243,7 +266,7 @@ pub(crate) fn cipher_of(core: &Core, row: &Row, key_bits: u32) -> Option<BytesPe
     let overhead = if words.contains("userspace") { cipher::IN_PROCESS } else { cipher::AF_ALG };
     let rate = cipher::xts_rate(aes, key_bits, overhead);
     let indirect = kernel(&row.platform).is_some_and(|version| (4.15..5.115).contains(&version));
-    let mitigated = !words.contains("mitigations off") && !words.contains("userspace");
+    let mitigated = !core.enhanced_ibrs && !words.contains("mitigations off") && !words.contains("userspace");
     Some(if indirect && mitigated { rate * cipher::RETPOLINE } else { rate })
 }
 
@@ -338,9 +361,7 @@ fn place(
 /// An adapter: `2x SAS2008` are two chips. Chips that carry less than their link are in the catalogue.
 fn adapter_of(words: &str, link: LinkGiven) -> Adapter {
     let lower = words.to_lowercase();
-    let known = catalog().adapters.iter().find(|entry| {
-        entry.name.split_whitespace().last().is_some_and(|chip| lower.contains(&chip.to_lowercase()))
-    });
+    let known = adapter_entry(&lower);
     let chips = text::numbers(&lower)
         .into_iter()
         .find_map(|(_, value, after)| after.starts_with("x ").then_some(value))
@@ -377,7 +398,7 @@ fn level(word: &str) -> Option<RaidLevel> {
 }
 
 /// Puts layers on the drives, lowest first, and says what is on top.
-fn layers(row: &Row, core: Option<&Core>, members: Vec<Name>, parts: &mut Vec<Part>) -> Result<String, String> {
+fn layers(row: &Row, members: Vec<Name>, parts: &mut Vec<Part>) -> Result<String, String> {
     let mut below = members;
     for (index, layer) in row.layers.split(';').map(str::trim).enumerate() {
         let name = format!("layer{index}");
@@ -394,7 +415,7 @@ fn layers(row: &Row, core: Option<&Core>, members: Vec<Name>, parts: &mut Vec<Pa
             "luks" | "dm-crypt" | "veracrypt" => crypt(layer, one(&mut below, index, parts)),
             "iscsi" | "smb" | "nfs" | "nvmeof-tcp" | "nvmeof-rdma" => {
                 let on = one(&mut below, index, parts);
-                remote(row, core, &word, on, parts)?
+                remote(row, &word, on, parts)?
             }
             other => match level(other) {
                 Some(level) => raid(RaidKind::Md(level), below.clone(), layer),
@@ -431,16 +452,15 @@ fn crypt(layer: &str, on: Name) -> PartKind {
         key_bits: Some(512),
         decrypt: None,
         encrypt: None,
-        cores: None,
+        cores: Some(MANY_CORES),
         sector_size: layer.contains("4096").then(|| Bytes::new(4096)),
         workqueues: !inline,
     })
 }
 
-fn remote(row: &Row, core: Option<&Core>, word: &str, on: Name, parts: &mut Vec<Part>) -> Result<PartKind, String> {
+fn remote(row: &Row, word: &str, on: Name, parts: &mut Vec<Part>) -> Result<PartKind, String> {
     let wire = network::Wire::of(&row.network)
         .ok_or_else(|| format!("the network `{}` has no line rate", row.network))?;
-    let _ = core;
     let network = Network {
         technology: wire.technology,
         rate: BitsPerSec::new(wire.gigabits * 1e9),

@@ -2,8 +2,8 @@
 
 use narrows::ceiling;
 use narrows::path::HopKind;
-use narrows::path::file::{Engine, PartKind};
-use narrows::predict::predict;
+use narrows::path::file::Engine;
+use narrows::predict::{Bound, BoundKind, Prediction, predict};
 use narrows::units::{BytesPerSec, Iops, human};
 use serde::Serialize;
 
@@ -77,18 +77,13 @@ fn value(row: &Row, work: &Work) -> Result<Value, String> {
 fn path(row: &Row, work: &Work) -> Result<Value, String> {
     let model = model::of(row, work)?;
     let prediction = predict(&model.system, &model.workload).map_err(|error| error.to_string())?;
-    let narrow = prediction.narrowest().ok_or("nothing on this path is known to limit it")?;
+    let narrow = limiting(&prediction).ok_or("nothing on this path is known to limit it")?;
     if !(prediction.rate.get() > 0.0 && prediction.rate.get() < 1e15) {
         return Err("nothing on this path is known to limit it".to_owned());
     }
     let hop = prediction.path.hops.iter().find(|hop| hop.id == narrow.hop);
     let raw = hop.and_then(|hop| Some((ceiling::of_hop(hop).read.limit()?.raw?, hop.traffic.read)));
     let kind = hop.map_or(HopKind::Application, narrows::path::Hop::kind);
-    let is_nvme = model.system.parts.iter().any(|part| match &part.kind {
-        PartKind::Device(device) => device.read.is_none(),
-        _ => false,
-    });
-    let _ = (is_nvme, Engine::Sync);
     Ok(Value {
         quantity: Quantity::Rate(prediction.rate),
         hop: kind,
@@ -97,12 +92,21 @@ fn path(row: &Row, work: &Work) -> Result<Value, String> {
     })
 }
 
+/// The bound that decides; of a copy out of the page cache and the path, which take turns, the one that takes longer.
+fn limiting(prediction: &Prediction) -> Option<&Bound> {
+    let first = prediction.narrowest()?;
+    let buffered = matches!(prediction.workload.engine, Engine::Buffered | Engine::Hdparm);
+    let path = prediction.bounds.iter().find(|bound| bound.kind == BoundKind::Bandwidth);
+    let Some(path) = path.filter(|_| buffered && first.kind == BoundKind::Depth) else { return Some(first) };
+    let (all, moving) = (1.0 / first.rate.get(), 1.0 / path.rate.get());
+    Some(if moving >= all - moving { path } else { first })
+}
+
 /// A prediction as a number in the unit of the row.
 fn in_unit(row: &Row, work: &Work, value: &Value) -> Result<f64, String> {
     let counted = work.counted();
     let bytes = match value.quantity {
         Quantity::Rate(rate) => rate.get() * counted,
-        Quantity::Iops(iops) => iops.get() * counted * work.block as f64,
         Quantity::Time(time) => {
             return match row.unit.as_str() {
                 "us" => Ok(time.get() as f64 / 1e3),
@@ -133,7 +137,7 @@ fn trusted(row: &Row, work: &Work, predicted: f64, value: Value) -> Result<(f64,
     let most = raw.and_then(|raw| number(&row.unit, raw, work.block).ok());
     match (most, value.raw) {
         (Some(most), Some(raw)) if row.value > most * ABOVE_RAW => Err(format!(
-            "above physics: the {} carries {} before packets, so a cache or a wrong unit was measured",
+            "above physics: the {} carries {} and no more, so a cache, another setting or a wrong unit was measured",
             value.hop.as_str(),
             human::rate(BytesPerSec::new(raw.get()))
         )),

@@ -38,6 +38,8 @@ pub(crate) struct Work {
     pub(crate) depth: Option<u32>,
     /// Jobs, where it is said.
     pub(crate) jobs: Option<u32>,
+    /// Whether these are threads, each of which does one I/O at a time.
+    pub(crate) threads: bool,
     /// The share of reads.
     pub(crate) read_share: f64,
     /// Of what the value is.
@@ -67,11 +69,12 @@ impl Work {
             pattern,
             block: block.unwrap_or(match (pattern, tool) {
                 (Pattern::Random, _) => 4096,
-                (_, Engine::Buffered) => 2 << 20,
+                (_, Engine::Hdparm) => 2 << 20,
                 _ => 1 << 20,
             }),
             depth: depth.or_else(|| one_after_another(pattern, tool, block.is_some(), jobs)),
             jobs,
+            threads: text::before(&words, &["threads", "thread", "thr"]).is_some(),
             read_share: read_share(&words),
             part: part(&words),
             engine: tool,
@@ -119,8 +122,10 @@ fn under_way(words: &str) -> (Option<u32>, Option<u32>) {
 fn engine(words: &str, row: &Row, says_block: bool, says_depth: bool) -> Engine {
     let has = |list: &[&str]| text::has_any(words, list);
     let is_direct = has(&["direct"]);
-    let note = row.note.to_lowercase();
-    if has(&["hdparm"]) || (has(&["dd", "cp", "cat"]) && !is_direct) || has(&["buffered"]) {
+    if has(&["hdparm"]) {
+        return Engine::Hdparm;
+    }
+    if (has(&["dd", "cp", "cat"]) && !is_direct) || has(&["buffered"]) {
         return Engine::Buffered;
     }
     if has(&["polled"]) {
@@ -133,10 +138,7 @@ fn engine(words: &str, row: &Row, says_block: bool, says_depth: bool) -> Engine 
         return Engine::Sync;
     }
     let is_named = has(&["fio", "kdiskmark", "cdm", "crystaldiskmark", "iops"]) || says_depth || is_direct;
-    let is_raw = row.fs == "raw" && says_block && !is_named;
-    match is_raw && words.contains("seq") && text::has_any(&note, &["buffered", "reader", "raid10", "raid1", "-"])
-        || is_raw && words.starts_with("seq read")
-    {
+    match row.fs == "raw" && says_block && !is_named && words.starts_with("seq read") {
         true => Engine::Buffered,
         false => Engine::Libaio,
     }
@@ -145,7 +147,7 @@ fn engine(words: &str, row: &Row, says_block: bool, says_depth: bool) -> Engine 
 /// A tool that was told a block size and no depth has one block under way.
 const fn one_after_another(pattern: Pattern, engine: Engine, says_block: bool, jobs: Option<u32>) -> Option<u32> {
     match (engine, pattern) {
-        (Engine::Buffered | Engine::Sync, _) => Some(1),
+        (Engine::Buffered | Engine::Hdparm | Engine::Sync, _) => Some(1),
         (_, Pattern::Sequential) if says_block && jobs.is_none() => Some(1),
         _ => None,
     }

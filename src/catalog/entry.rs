@@ -308,6 +308,9 @@ pub struct Core {
     /// The widest vector extension: `sse2`, `avx2`, `avx512`, `neon`.
     #[serde(default)]
     pub vectors: Option<String>,
+    /// Whether it needs no retpolines against Spectre v2 (enhanced IBRS).
+    #[serde(default)]
+    pub enhanced_ibrs: bool,
     /// Whether it is that of a small board.
     #[serde(default)]
     pub embedded: bool,

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 use serde::de::DeserializeOwned;
 
 pub use entry::{
-    Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption, Switch,
+    Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption,
+    Switch,
 };
 
 /// The files below `data/`, part of the program.

@@ -246,7 +246,11 @@ fn every_class_card_and_core_is_sound() {
     check_names(nics.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
     check_ids(nics.iter().flat_map(|entry| &entry.ids));
     for nic in &nics {
-        assert!((1..=8).contains(&nic.ports) && (1.0..=800.0).contains(&nic.gigabits_per_second), "{}", nic.name);
+        assert!(
+            (1..=8).contains(&nic.ports) && (1.0..=800.0).contains(&nic.gigabits_per_second),
+            "{}",
+            nic.name
+        );
         assert!((1..=6).contains(&nic.generation) && WIDTHS.contains(&nic.lanes), "{}", nic.name);
         assert!(nic.words.iter().all(|word| word.len() >= 4 && *word == word.to_lowercase()), "{}", nic.name);
     }

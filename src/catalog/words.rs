@@ -4,9 +4,30 @@ use super::{Catalog, Core, Medium, MediumClass, Nic};
 
 /// Words that say who made a drive or what line it is of, and not which model it is.
 const NOT_A_MODEL: [&str; 24] = [
-    "samsung", "wd", "black", "blue", "red", "green", "gold", "crucial", "kingston", "intel", "solidigm",
-    "sk", "hynix", "platinum", "micron", "kioxia", "toshiba", "seagate", "adata", "corsair", "optane", "tb",
-    "ultrastar", "hp",
+    "samsung",
+    "wd",
+    "black",
+    "blue",
+    "red",
+    "green",
+    "gold",
+    "crucial",
+    "kingston",
+    "intel",
+    "solidigm",
+    "sk",
+    "hynix",
+    "platinum",
+    "micron",
+    "kioxia",
+    "toshiba",
+    "seagate",
+    "adata",
+    "corsair",
+    "optane",
+    "tb",
+    "ultrastar",
+    "hp",
 ];
 
 /// A model number this short is only believed beside a word of its entry's name that says who made it.
@@ -34,13 +55,10 @@ fn explained(name: &str, text: &[String]) -> Option<usize> {
 }
 
 /// The entry one of whose words the text contains, the longest first. A word counts where no letter or digit joins it.
-fn longest<'a, T>(
-    entries: &'a [T],
-    text: &str,
-    words: impl Fn(&'a T) -> &'a [String],
-) -> Option<&'a T> {
+fn longest<'a, T>(entries: &'a [T], text: &str, words: impl Fn(&'a T) -> &'a [String]) -> Option<&'a T> {
     let text = text.to_lowercase();
-    let found = |entry: &'a T| words(entry).iter().filter(|word| stands_in(&text, word)).map(String::len).max();
+    let found =
+        |entry: &'a T| words(entry).iter().filter(|word| stands_in(&text, word)).map(String::len).max();
     entries
         .iter()
         .filter_map(|entry| Some((found(entry)?, entry)))
@@ -50,9 +68,8 @@ fn longest<'a, T>(
 
 /// Whether `word` stands in `text` and does not begin in the middle of a word.
 fn stands_in(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| {
-        !text.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric())
-    })
+    text.match_indices(word)
+        .any(|(at, _)| !text.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric()))
 }
 
 impl Catalog {
@@ -129,7 +146,10 @@ mod tests {
         let core = |text| catalog().core_by_words(text).map(|core| core.name.as_str());
         assert_eq!(core("Turing Pi 2 + CM4"), Some("Raspberry Pi CM4 (BCM2711, Cortex-A72)"));
         assert_eq!(core("Ryzen 5 2600, slot bifurcated x4/x4"), Some("Ryzen 1000, 2000 (Zen, Zen+)"));
-        assert_eq!(core("2S Xeon Platinum 8160, 2 UPI links").map(|name| name.contains("Skylake-SP")), Some(true));
+        assert_eq!(
+            core("2S Xeon Platinum 8160, 2 UPI links").map(|name| name.contains("Skylake-SP")),
+            Some(true)
+        );
         assert_eq!(core("server"), None);
     }
 

@@ -70,12 +70,9 @@ mod tests {
             let time = io_cost::memory_io(block).get() + added(block, cipher, Bytes::new(512), queues).get();
             4096.0 / (time as f64 * 1e-9) / 2.0
         };
-        for (queues, measured) in [
-            (Queues::Inline, 320e6),
-            (Queues::Awake, 147e6),
-            (Queues::Awake, 136e6),
-            (Queues::Awake, 166e6),
-        ] {
+        for (queues, measured) in
+            [(Queues::Inline, 320e6), (Queues::Awake, 147e6), (Queues::Awake, 136e6), (Queues::Awake, 166e6)]
+        {
             let error = each_way(queues) / measured - 1.0;
             assert!(error.abs() < 0.15, "{queues:?} {error:+.3}");
         }
@@ -86,8 +83,8 @@ mod tests {
     fn a_sleeping_worker_halves_a_laptop() {
         let block = Bytes::from_kib(64);
         let raw = 65_536.0 / 1.2e9;
-        let time = raw
-            + added(block, BytesPerSec::from_gb(4.0), Bytes::new(512), Queues::Asleep).as_secs_f64();
+        let time =
+            raw + added(block, BytesPerSec::from_gb(4.0), Bytes::new(512), Queues::Asleep).as_secs_f64();
         assert!((65_536.0 / time / 600e6 - 1.0).abs() < 0.10);
     }
 

@@ -136,14 +136,15 @@ mod tests {
         ] {
             assert!((got / measured - 1.0).abs() < within, "{got} {measured}");
         }
-        let iscsi =
-            goodput(BitsPerSec::new(10e9), Transport::Tcp, Storage::Iscsi, USUAL_MTU).get();
+        let iscsi = goodput(BitsPerSec::new(10e9), Transport::Tcp, Storage::Iscsi, USUAL_MTU).get();
         assert!((iscsi / 1172e6 - 1.0).abs() < 0.01);
     }
 
     #[test]
     fn a_card_in_a_narrow_slot_is_met() {
-        for (raw, payload, measured) in [(0.5e9, 128, 3.26), (0.5e9, 128, 3.07), (0.5e9, 128, 3.1), (2e9, 128, 13.9)] {
+        for (raw, payload, measured) in
+            [(0.5e9, 128, 3.26), (0.5e9, 128, 3.07), (0.5e9, 128, 3.1), (2e9, 128, 13.9)]
+        {
             let rate = in_slot(BytesPerSec::new(raw), Bytes::new(payload), USUAL_MTU).get() * 8e-9;
             assert!((rate / measured - 1.0).abs() < 0.11, "{rate} {measured}");
         }

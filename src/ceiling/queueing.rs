@@ -34,9 +34,8 @@ impl Stage {
 
     /// The time that one I/O of `size` spends in it, in seconds; infinite where its rate is zero.
     pub fn seconds(&self, size: Bytes) -> f64 {
-        let moving = self.rate.map_or(0.0, |rate| {
-            if size.get() == 0 { 0.0 } else { size.as_f64() / rate.get() }
-        });
+        let moving =
+            self.rate.map_or(0.0, |rate| if size.get() == 0 { 0.0 } else { size.as_f64() / rate.get() });
         self.fixed.as_secs_f64() + moving
     }
 }
@@ -65,8 +64,7 @@ mod tests {
 
     #[test]
     fn a_drive_at_depth_1_is_its_latency_and_its_link_one_after_the_other() {
-        let stages =
-            [Stage::fixed(Nanos::new(76_000)), Stage::bytes(BytesPerSec::from_mb(3577.0))];
+        let stages = [Stage::fixed(Nanos::new(76_000)), Stage::bytes(BytesPerSec::from_mb(3577.0))];
         let link = BytesPerSec::from_mb(3577.0);
         let one = through(&stages, Bytes::from_mib(1), 1.0, link);
         assert!((one.get() / 2841e6 - 1.0).abs() < 0.002, "{one}");

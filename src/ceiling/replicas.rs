@@ -35,12 +35,8 @@ mod tests {
     #[test]
     fn a_cluster_of_three_was_measured() {
         let line = BitsPerSec::new(50e9);
-        let network = fabric::goodput(
-            line,
-            fabric::Transport::RoceV2,
-            fabric::Storage::None,
-            Bytes::new(1500),
-        );
+        let network =
+            fabric::goodput(line, fabric::Transport::RoceV2, fabric::Storage::None, Bytes::new(1500));
         let drives = BytesPerSec::from_gb(26.4);
         assert!((read(network, drives, 3, 0.0).get() / 16.25e9 - 1.0).abs() < 0.10);
         assert!((write(network, drives, 3, 2.0).get() / 7.88e9 - 1.0).abs() < 0.12);

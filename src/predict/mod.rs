@@ -9,13 +9,14 @@
 
 mod bound;
 pub mod flow;
-mod limits;
+mod hops;
 mod medium;
+mod notes;
+mod own;
 mod prediction;
-mod service;
 mod solve;
+mod time;
 
 pub use bound::{Bound, BoundKind};
-pub use medium::classes;
 pub use prediction::{Prediction, Sensitivity};
 pub use solve::{predict, predict_together};

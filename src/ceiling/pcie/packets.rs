@@ -127,10 +127,8 @@ impl Wire {
             + (4.0 + rate::WRITE_OVERHEAD)
             + (16.0 + rate::COMPLETION_OVERHEAD)
             + REQUEST;
-        let away = REQUEST
-            + self.asked(frame)
-            + (4.0 + rate::WRITE_OVERHEAD)
-            + (4.0 + rate::COMPLETION_OVERHEAD);
+        let away =
+            REQUEST + self.asked(frame) + (4.0 + rate::WRITE_OVERHEAD) + (4.0 + rate::COMPLETION_OVERHEAD);
         BytesPerSec::new(self.packets * frame.as_f64() / away.max(back))
     }
 
@@ -156,7 +154,11 @@ pub fn between(charged: BytesPerSec, drive: BytesPerSec) -> BytesPerSec {
 /// `round_trip`. Five-bit tags (32) of 512 bytes and 1 µs leave 16 GB/s; eight-bit tags (256) never limit up to 5.0 x4.
 pub fn outstanding(tags: u32, request: Bytes, round_trip: Nanos) -> BytesPerSec {
     let time = round_trip.as_secs_f64();
-    if time > 0.0 { BytesPerSec::new(f64::from(tags) * request.as_f64() / time) } else { BytesPerSec::new(f64::MAX) }
+    if time > 0.0 {
+        BytesPerSec::new(f64::from(tags) * request.as_f64() / time)
+    } else {
+        BytesPerSec::new(f64::MAX)
+    }
 }
 
 /// From a small read of host memory by a device to its answer: 413 to 512 ns were measured on thirteen Xeon systems of
@@ -227,7 +229,9 @@ mod tests {
         let none = |speed, lanes, payload| {
             Wire::new(speed, Lanes::new(lanes), Bytes::new(payload), Bytes::new(512)).is_none()
         };
-        assert!(none(GtPerSec::GEN6, 4, 256) && none(GtPerSec::GEN3, 12, 256) && none(GtPerSec::GEN3, 4, 1024));
+        assert!(
+            none(GtPerSec::GEN6, 4, 256) && none(GtPerSec::GEN3, 12, 256) && none(GtPerSec::GEN3, 4, 1024)
+        );
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use crate::path::graph::Node;
 use crate::path::{
     ControllerHop, DeviceHop, HopKind, HopSpec, LinkHop, LinkPort, SocketHop, Traffic, UplinkHop,
 };
-use crate::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
+use crate::units::{BitsPerSec, Bytes, BytesPerSec, GtPerSec, Lanes};
 
 /// The relative distance of another socket (ACPI System Locality Information Table, usual value).
 const OTHER_SOCKET: u32 = 21;
@@ -233,7 +233,10 @@ impl<'s> Walk<'s> {
         from: u32,
         to: u32,
     ) -> Result<(String, HopSpec), BuildError> {
-        let platform = host.processor.as_deref().map(|name| processor_entry(&part.name, name)).transpose()?;
+        let platform = match host.processor.as_deref() {
+            Some(name) => Some(processor_entry(name).ok_or_else(|| unlisted(&part.name, "processor", name))?),
+            None => None,
+        };
         let what =
             platform.and_then(|it| it.interconnect.as_ref()).map_or("interconnect", |it| it.name.as_str());
         let title = format!("{what} from socket {from} to {to} of {}", part.name);
@@ -357,6 +360,14 @@ fn medium(part: &Part, device: &Device) -> HopSpec {
         let rates = (fact(device.read, &part.given), fact(device.write, &part.given));
         return given(HopKind::Device, rates, "nobody said what it carries in this direction");
     }
+    let class = device.class.as_deref().and_then(|class| catalog().medium_class(class));
+    if let (None, Some(class)) = (&device.model, class) {
+        let rate = |megabytes| {
+            Fact::known(BytesPerSec::from_mb(megabytes), format!("{} (class {})", part.given, class.name))
+        };
+        let rates = (rate(class.read_megabytes_per_second), rate(class.write_megabytes_per_second));
+        return given(HopKind::Device, rates, class.name.as_str());
+    }
     HopSpec::Device(DeviceHop {
         block: part.name.to_string(),
         model: fact(device.model.clone(), &part.given),
@@ -368,7 +379,7 @@ fn medium(part: &Part, device: &Device) -> HopSpec {
 }
 
 /// A drive's own end of its link: as given, or as the catalogue says of its model.
-pub(in crate::path::file) fn device_end(device: &Device) -> LinkGiven {
+fn device_end(device: &Device) -> LinkGiven {
     let known = device.model.as_deref().and_then(|model| catalog().medium(model));
     let generation = known.map(|medium| medium.generation).filter(|generation| *generation > 0);
     let lanes = known.map(|medium| medium.lanes).filter(|lanes| *lanes > 0).map(Lanes::new);
@@ -425,7 +436,7 @@ fn adapter_spec(part: &Part, adapter: &crate::path::file::Adapter) -> Result<Hop
     };
     // Only adapters that carry less than their link are in the catalogue; all others are as good as it.
     let known = catalog().adapters.iter().find(|entry| contains(&entry.name, model));
-    let rate = known.map(|entry| crate::units::BytesPerSec::from_mb(entry.megabytes_per_second));
+    let rate = known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second));
     let source = known.map_or(&part.given, |_| &part.given);
     let rate = fact(rate, source);
     Ok(given(HopKind::Hba, (rate.clone(), rate), "its link and its drives are hops of their own"))
@@ -449,35 +460,32 @@ fn unlisted(part: &Name, what: &'static str, name: &str) -> BuildError {
 }
 
 /// The catalogue's entry of a platform.
-pub(in crate::path::file) fn processor_entry(
-    part: &Name,
-    name: &str,
-) -> Result<&'static catalog::Processor, BuildError> {
-    let found = find(&catalog().processors, |entry| &entry.name, name);
-    found.ok_or_else(|| unlisted(part, "processor", name))
+pub(in crate::path::file) fn processor_entry(name: &str) -> Option<&'static catalog::Processor> {
+    find(&catalog().processors, |entry| &entry.name, name)
+}
+
+/// The catalogue's entry of a switch by name.
+pub(in crate::path::file) fn find_switch(name: &str) -> Option<&'static catalog::Switch> {
+    find(&catalog().switches, |entry| &entry.name, name)
+}
+
+/// The catalogue's entry of a chipset by name.
+pub(in crate::path::file) fn find_chipset(name: &str) -> Option<&'static catalog::Chipset> {
+    find(&catalog().chipsets, |entry| &entry.name, name)
 }
 
 /// The catalogue's entry of a switch.
-pub(in crate::path::file) fn switch_entry(
-    part: &Part,
-    switch: &Switch,
-) -> Result<Option<&'static catalog::Switch>, BuildError> {
+fn switch_entry(part: &Part, switch: &Switch) -> Result<Option<&'static catalog::Switch>, BuildError> {
     let Some(model) = &switch.model else { return Ok(None) };
-    let found = find(&catalog().switches, |entry| &entry.name, model);
-    found.map(Some).ok_or_else(|| unlisted(&part.name, "switch", model))
+    find_switch(model).map(Some).ok_or_else(|| unlisted(&part.name, "switch", model))
 }
 
 /// The catalogue's entry of a chipset, with what was given instead.
-pub(in crate::path::file) fn chipset_entry(
-    part: &Part,
-    chipset: &Chipset,
-) -> Result<Option<catalog::Chipset>, BuildError> {
+fn chipset_entry(part: &Part, chipset: &Chipset) -> Result<Option<catalog::Chipset>, BuildError> {
     let mut entry = match &chipset.model {
-        Some(model) => Some(
-            find(&catalog().chipsets, |entry| &entry.name, model)
-                .cloned()
-                .ok_or_else(|| unlisted(&part.name, "chipset", model))?,
-        ),
+        Some(model) => {
+            Some(find_chipset(model).cloned().ok_or_else(|| unlisted(&part.name, "chipset", model))?)
+        }
         None => None,
     };
     let LinkGiven { generation, width, payload, .. } = chipset.uplink;

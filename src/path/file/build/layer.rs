@@ -62,8 +62,12 @@ impl<'s> Walk<'s> {
         let Some(node) = self.add(above, (HopKind::Raid, &part.name), name, spec, fraction)? else {
             return Ok(());
         };
-        self.graph.set_spread(node, split::array_spread(Some(level)));
+        let single = self.streams <= 1 && level == RaidLevel::Raid1 && matches!(raid.kind, RaidKind::Md(_));
+        // md keeps a sequential stream on one mirror; ZFS deals records out to all.
+        self.graph
+            .set_spread(node, if single { Spread::ReadEither } else { split::array_spread(Some(level)) });
         for (member, share) in shares {
+            let share = if single { Traffic { read: share.read.ceil(), ..share } } else { share };
             self.layer(node, &Name::new(member), share, reader, &part.name)?;
         }
         Ok(())

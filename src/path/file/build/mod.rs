@@ -9,6 +9,9 @@ mod network;
 
 use std::fmt;
 
+pub(super) use hardware::{find_chipset, find_switch, processor_entry};
+pub(super) use layer::level_name;
+
 use super::{Name, PartKind, System};
 use crate::machine::fact::{Fact, Source};
 use crate::path::graph::{APPLICATION, Graph, Joined, Node};
@@ -58,12 +61,13 @@ struct Place {
     socket: Option<u32>,
 }
 
-/// The path from an application to the part `target`.
+/// The path from an application to the part `target`, for `streams` sequential streams at a time: a single one reads from
+/// one member of a mirror.
 ///
 /// # Errors
 /// A part that is named and not there, that lies on itself, or that hangs where it cannot.
-pub fn path(system: &System, target: &Name) -> Result<Path, BuildError> {
-    let mut walk = Walk { system, graph: Graph::new(), depth: 0 };
+pub fn path(system: &System, target: &Name, streams: u32) -> Result<Path, BuildError> {
+    let mut walk = Walk { system, graph: Graph::new(), depth: 0, streams };
     walk.layer(APPLICATION, target, Traffic::ONE, None, &"the workload")?;
     Ok(Path {
         target: target.to_string(),
@@ -79,6 +83,7 @@ struct Walk<'s> {
     system: &'s System,
     graph: Graph,
     depth: usize,
+    streams: u32,
 }
 
 impl<'s> Walk<'s> {

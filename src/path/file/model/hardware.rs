@@ -8,6 +8,8 @@ use crate::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
 pub struct Host {
     /// Its processors, as the catalogue names the platform: `Intel Skylake-SP`.
     pub processor: Option<String>,
+    /// The model of its processors, `Ryzen 5 2600`: what its cores do where nothing else says it.
+    pub cpu: Option<String>,
     /// Sockets; 1 when nobody said.
     pub sockets: u32,
     /// The socket on which programs run. `None`: on the one that their data comes to.

@@ -26,8 +26,10 @@ pub enum Engine {
     Libaio,
     /// One call for each I/O, past the page cache.
     Sync,
-    /// One call for each I/O, through the page cache with its readahead: `hdparm -t`, `dd`, `cp`.
+    /// One call for each I/O, through the page cache with its readahead: `dd`, `cp`.
     Buffered,
+    /// `hdparm -t`: through the page cache, 2 MiB at a time.
+    Hdparm,
 }
 
 /// A workload.
