@@ -64,6 +64,10 @@ impl Work {
         let pattern = if is_random { Pattern::Random } else { Pattern::Sequential };
         let block = text::block(&words);
         let (depth, jobs) = under_way(&words);
+        let is_disk_mark = text::has_any(&words, &["kdiskmark", "crystaldiskmark", "cdm"]);
+        // The first sequential test of these programs has 8 under way.
+        let usual = is_disk_mark && pattern == Pattern::Sequential && jobs.is_none();
+        let depth = depth.or_else(|| usual.then_some(8));
         let tool = engine(&words, row, block.is_some(), depth.is_some() || jobs.is_some());
         Self {
             pattern,

@@ -44,39 +44,55 @@ pub(super) fn stages(system: &System, hops: &[Loaded], workload: &Workload) -> V
     stages
 }
 
-/// The media with the hardware between them and memory: mean over the drives that a block may be on.
-fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> {
+/// The media, and the transfer over the hardware between them and memory: means over the drives that a block may be on.
+fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
     let drives: Vec<&Loaded> = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).collect();
-    let (mut read, mut write, mut reads, mut writes) = (0.0, 0.0, 0.0, 0.0);
+    let Some(first) = drives.first() else { return Vec::new() };
+    let (mut wait, mut moving, mut reads, mut writes) = ([0.0; 2], [0.0; 2], 0.0, 0.0);
     for drive in &drives {
         let Some(device) = drive.device(system) else { continue };
         let access = medium::access(device, workload.pattern, workload.block_size, workload.depth);
         let transfer = |is_read: bool| {
-            let own = slowest(hops, |it| it.of.contains(&drive.hop.id), is_read, drive.touched);
-            let shared = slowest(hops, |it| it.of.is_empty(), is_read, 1.0);
-            workload.block_size.as_f64() * own.max(shared)
+            let (_, seconds) = slowest(hops, drive, is_read);
+            workload.block_size.as_f64() * seconds
         };
         let copies = copies_above(hops, drive);
         let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
         let settled = mirror::slowest_of(access.write_time, copies).as_secs_f64();
-        read += drive.read * (access.read_time.as_secs_f64() + transfer(true));
-        write += drive.write * (old + settled + transfer(false));
+        wait[0] += drive.read * access.read_time.as_secs_f64();
+        wait[1] += drive.write * (old + settled);
+        moving[0] += drive.read * transfer(true);
+        moving[1] += drive.write * transfer(false);
         reads += drive.read;
         writes += drive.write;
     }
-    let first = drives.first()?;
     let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
+    let stage = |hop: &Loaded, name: String, [read, write]: [f64; 2]| Stage {
+        hop: hop.hop.id.clone(),
+        name,
+        read: mean(read, reads),
+        write: mean(write, writes),
+    };
     let name = if drives.len() == 1 { first.hop.name.clone() } else { format!("{} drives", drives.len()) };
-    Some(Stage { hop: first.hop.id.clone(), name, read: mean(read, reads), write: mean(write, writes) })
+    let wire = slowest(hops, first, workload.read_share >= 0.5).0.unwrap_or(*first);
+    let over = format!("the transfer over {}", wire.hop.name);
+    vec![stage(first, name, wait), stage(wire, over, moving)]
 }
 
-/// Seconds for each byte of the slowest hardware hop of these, of which `at_once` carry a part of a block each.
-fn slowest(hops: &[Loaded], is_theirs: impl Fn(&Loaded) -> bool, is_read: bool, at_once: f64) -> f64 {
-    hops.iter()
-        .filter(|it| it.is_hardware() && is_theirs(it))
-        .filter_map(|it| rate(&it.ceilings, is_read))
-        .map(|rate| if rate.get() > 0.0 { 1.0 / (rate.get() * at_once) } else { f64::MAX })
-        .fold(0.0, f64::max)
+/// The slowest hardware hop between a drive and memory, and its seconds for each byte of a block; a part of the block is on
+/// each of the members that it touches, and all of it on what they share.
+fn slowest<'h>(hops: &'h [Loaded], drive: &Loaded, is_read: bool) -> (Option<&'h Loaded>, f64) {
+    let seconds = |it: &Loaded| {
+        let at_once = match (it.of.is_empty(), it.of.contains(&drive.hop.id)) {
+            (true, _) => 1.0,
+            (_, true) => drive.touched,
+            _ => return None,
+        };
+        let rate = rate(&it.ceilings, is_read)?.get();
+        Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
+    };
+    let timed = hops.iter().filter(|it| it.is_hardware()).filter_map(|it| Some((it, seconds(it)?)));
+    timed.max_by(|a, b| a.1.total_cmp(&b.1)).map_or((None, 0.0), |(hop, seconds)| (Some(hop), seconds))
 }
 
 /// Copies of a byte that a write waits for, by the arrays above a drive.
