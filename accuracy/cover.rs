@@ -9,7 +9,11 @@ use crate::work::Work;
 
 /// Why there is no prediction of a row; `None` where there may be one.
 pub(crate) fn refusal(row: &Row, work: &Work) -> Option<&'static str> {
-    unit(row).or_else(|| source(row)).or_else(|| platform(row, work)).or_else(|| stack(row, work)).or_else(|| ran(row, work))
+    unit(row)
+        .or_else(|| source(row))
+        .or_else(|| platform(row, work))
+        .or_else(|| stack(row, work))
+        .or_else(|| ran(row, work))
 }
 
 fn unit(row: &Row) -> Option<&'static str> {
@@ -45,7 +49,10 @@ fn platform(row: &Row, work: &Work) -> Option<&'static str> {
     if row.devices == "-" && row.device.to_lowercase().contains("set") {
         return Some("how many drives there are is not named");
     }
-    if row.topology.contains("numa") && work.depth == Some(1) {
+    if core.is_none() && in_memory(row) && text::has_word(&row.platform.to_lowercase(), "vm") {
+        return Some("what a call costs in this virtual machine is not known");
+    }
+    if row.topology.contains("numa") && work.depth == Some(1) && !is_dma(row) {
         return Some("power states outweigh a remote node at depth 1");
     }
     None
@@ -76,7 +83,11 @@ fn stack(row: &Row, work: &Work) -> Option<&'static str> {
     if work.pattern == Pattern::Random && md_locks(row, work) {
         return Some("above some 100 k I/Os a second md's locks limit, by a law that depends on the kernel");
     }
-    if has("zfs") && (work.depth.is_some() || work.jobs.is_some()) && !row.workload.contains("scrub") {
+    if has("zfs")
+        && !served(row)
+        && (work.depth.is_some() || work.jobs.is_some())
+        && !row.workload.contains("scrub")
+    {
         return Some("ZFS: the ARC may hold the files, so that no drive is measured");
     }
     if row.workload.contains("scrub") {
@@ -113,7 +124,9 @@ fn encryption(row: &Row, work: &Work) -> Option<&'static str> {
     if core.is_some_and(|core| core.aes_cycles_per_round.is_none()) {
         return Some("there is no law for AES without its instructions");
     }
-    if !work.says_depth() && !text::has_any(&row.workload.to_lowercase(), &["kdiskmark", "cdm", "crystaldiskmark"]) {
+    if !work.says_depth()
+        && !text::has_any(&row.workload.to_lowercase(), &["kdiskmark", "cdm", "crystaldiskmark"])
+    {
         return Some("how many submit to the encrypted device is not said, and that decides");
     }
     None
@@ -132,12 +145,20 @@ fn ran(row: &Row, work: &Work) -> Option<&'static str> {
         return Some("records of tuned kernels with 512 bytes have no law");
     }
     let writes = work.read_share < 0.5;
-    let served = ["iscsi", "smb", "nfs"].iter().any(|word| row.layers.to_lowercase().contains(word));
     let slow_wire = row.network.starts_with("1GbE") || row.network.starts_with("1 G");
-    if served && writes && !slow_wire {
+    let wide = ["40G", "50G", "100G", "200G", "400G"].iter().any(|rate| row.network.contains(rate));
+    if wide && row.layers.contains("smb") {
+        return Some("what a server's processors do of SMB limits above 25 Gbit/s, by no common rate");
+    }
+    if served(row) && writes && !slow_wire {
         return Some("what a file server does with writes (commits, R2T round trips) has no law");
     }
-    if work.pattern == Pattern::Sequential && work.depth == Some(1) && work.block < 16_384 && !in_memory(row) && !words.starts_with("dma") {
+    if work.pattern == Pattern::Sequential
+        && work.depth == Some(1)
+        && work.block < 16_384
+        && !in_memory(row)
+        && !is_dma(row)
+    {
         return Some("small sequential reads at depth 1 come from the drive's own read-ahead");
     }
     let windows = row.fs.contains("ntfs") || row.platform.contains("Windows");
@@ -152,6 +173,15 @@ fn ran(row: &Row, work: &Work) -> Option<&'static str> {
 
 fn in_memory(row: &Row) -> bool {
     row.topology == "memory" || row.device.to_lowercase().contains("ramdisk")
+}
+
+/// Whether a file or block server stands before the drives.
+fn served(row: &Row) -> bool {
+    ["iscsi", "smb", "nfs"].iter().any(|word| row.layers.to_lowercase().contains(word))
+}
+
+fn is_dma(row: &Row) -> bool {
+    row.workload.to_lowercase().starts_with("dma")
 }
 
 fn is_qlc(row: &Row) -> bool {

@@ -76,7 +76,11 @@ impl Work {
                 (_, Engine::Hdparm) => 2 << 20,
                 _ => 1 << 20,
             }),
-            depth: depth.or_else(|| one_after_another(pattern, tool, block.is_some(), jobs)),
+            depth: depth.or_else(|| {
+                // Writes by a tool that is not named go to the page cache, which writes back many at once.
+                let alone = jobs.is_none() && (words.contains("fio") || read_share(&words) > 0.0);
+                one_after_another(pattern, tool, block.is_some() && alone)
+            }),
             jobs,
             threads: text::before(&words, &["threads", "thread", "thr"]).is_some(),
             read_share: read_share(&words),
@@ -149,16 +153,17 @@ fn engine(words: &str, row: &Row, says_block: bool, says_depth: bool) -> Engine 
 }
 
 /// A tool that was told a block size and no depth has one block under way.
-const fn one_after_another(pattern: Pattern, engine: Engine, says_block: bool, jobs: Option<u32>) -> Option<u32> {
+const fn one_after_another(pattern: Pattern, engine: Engine, alone: bool) -> Option<u32> {
     match (engine, pattern) {
         (Engine::Buffered | Engine::Hdparm | Engine::Sync, _) => Some(1),
-        (_, Pattern::Sequential) if says_block && jobs.is_none() => Some(1),
+        (_, Pattern::Sequential) if alone => Some(1),
         _ => None,
     }
 }
 
 fn read_share(words: &str) -> f64 {
-    if let Some((before, read, after)) = text::numbers(words).into_iter().find(|(_, _, after)| after.starts_with('/'))
+    if let Some((before, read, after)) =
+        text::numbers(words).into_iter().find(|(_, _, after)| after.starts_with('/'))
         && before.ends_with(' ')
         && after.trim_start_matches('/').starts_with(|c: char| c.is_ascii_digit())
     {
