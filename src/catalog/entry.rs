@@ -99,6 +99,9 @@ pub struct Adapter {
     pub name: String,
     /// The most that the chip moves in one direction, decimal MB/s.
     pub megabytes_per_second: f64,
+    /// I/Os that the chip completes in a second, where that is published.
+    #[serde(default)]
+    pub iops: Option<f64>,
     /// `vendor:device`.
     pub ids: Vec<String>,
     /// Where that is published.
@@ -305,6 +308,9 @@ pub struct Core {
     /// The widest vector extension: `sse2`, `avx2`, `avx512`, `neon`.
     #[serde(default)]
     pub vectors: Option<String>,
+    /// Whether it needs no retpolines against Spectre v2 (enhanced IBRS).
+    #[serde(default)]
+    pub enhanced_ibrs: bool,
     /// Whether it is that of a small board.
     #[serde(default)]
     pub embedded: bool,

@@ -83,7 +83,7 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
             let memory = if hop.kind() == HopKind::Memory && buffered { BUFFERED_MEMORY } else { 1.0 };
             let mut loaded = Loaded {
                 hop: hop.clone(),
-                ceilings: ceilings(system, hop, jobs),
+                ceilings: ceilings(system, hop, jobs, workload),
                 duplex: duplex(hop),
                 read: hop.traffic.read * memory,
                 write: hop.traffic.write * write_factor * memory,
@@ -129,10 +129,16 @@ fn duplex(hop: &Hop) -> Duplex {
     }
 }
 
-fn ceilings(system: &System, hop: &Hop, jobs: u32) -> Ceilings {
-    let HopSpec::Crypt(crypt) = &hop.spec else { return ceiling::of_hop(hop) };
+fn ceilings(system: &System, hop: &Hop, jobs: u32, workload: &Workload) -> Ceilings {
+    let HopSpec::Crypt(crypt) = &hop.spec else { return stripe_writes(ceiling::of_hop(hop), hop, workload) };
+    let part = system.part(&Name::new(crypt.block.as_str())).map(|part| &part.kind);
+    // Without queues each completion decrypts on the core that its interrupt comes to.
+    let submitters = match part {
+        Some(PartKind::Crypt(given)) if !given.workqueues => jobs.saturating_mul(workload.depth.max(1)),
+        _ => jobs,
+    };
     let crypt = with_cipher(system, hop, crypt);
-    let found = crypt::with_submitters(&crypt, jobs);
+    let found = crypt::with_submitters(&crypt, submitters);
     let large = crypt.cipher.value().is_some_and(|cipher| cipher.sector_size.get() >= 4096);
     match large {
         true => Ceilings {
@@ -141,6 +147,22 @@ fn ceilings(system: &System, hop: &Hop, jobs: u32) -> Ceilings {
         },
         false => found,
     }
+}
+
+/// What the stripe threads of a parity array write: less when writes do not fill whole stripes.
+fn stripe_writes(ceilings: Ceilings, hop: &Hop, workload: &Workload) -> Ceilings {
+    let (HopSpec::Raid(raid), Ceiling::Known(limit)) = (&hop.spec, &ceilings.write) else { return ceilings };
+    let Some((chunk, members, parities)) = stripes(hop).filter(|(_, _, parities)| *parities > 0) else {
+        return ceilings;
+    };
+    let stripe = chunk.get().saturating_mul(members.saturating_sub(parities).max(1) as u64).max(1);
+    let fills = workload.block_size.get().is_multiple_of(stripe);
+    let threads = raid.md.group_threads.value().copied().unwrap_or(0).max(1);
+    let rate = parity::stripe_threads(fills, threads).min(limit.rate);
+    let how = if fills { "writes that fill stripes" } else { "writes that do not fill stripes" };
+    let formula = format!("{}; {how} get {rate}", limit.formula);
+    let write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
+    Ceilings { write, ..ceilings }
 }
 
 /// The rate of a mapping with sectors of 4096 bytes. The share of the cipher that dm-crypt gets was measured with 512; large

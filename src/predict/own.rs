@@ -41,7 +41,9 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
     let longest = stages
         .iter()
         .max_by(|a, b| a.seconds(workload.read_share).total_cmp(&b.seconds(workload.read_share)))?;
-    let rate = time::per_second(workload.block_size, seconds) * workload.in_flight();
+    let memory = time::is_memory(system, hops);
+    let in_flight = if memory { f64::from(workload.jobs.max(1)) } else { workload.in_flight() };
+    let rate = time::per_second(workload.block_size, seconds) * in_flight;
     let nanos = |seconds: f64| Nanos::new((seconds * 1e9).round() as u64);
     let facts = stages.iter().map(|stage| FactRef {
         fact: stage.name.clone(),
@@ -56,8 +58,7 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         rate,
         basis: Basis::Guess,
         formula: format!(
-            "{} under way × {} ÷ {} that one takes = {rate}",
-            workload.in_flight(),
+            "{in_flight} under way × {} ÷ {} that one takes = {rate}",
             human::block_size(workload.block_size),
             human::time(nanos(seconds)),
         ),
@@ -90,6 +91,9 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
         .any(|it| matches!(it.hop.kind(), HopKind::Remote) || it.hop.id.as_str().starts_with("controller:"))
     {
         // What a client or a virtual machine does is not what its server's cores do.
+        return None;
+    }
+    if time::is_memory(system, hops) {
         return None;
     }
     let host = host_of(system, &workload.target);

@@ -3,7 +3,7 @@
 use super::hops::{Loaded, host_of, rate};
 use super::medium;
 use crate::ceiling::{crypt_time, io_cost, mirror};
-use crate::path::file::{Crypt, Engine, PartKind, System, Workload};
+use crate::path::file::{Crypt, DeviceKind, Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec, RaidLevel};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -29,9 +29,10 @@ impl Stage {
 pub(super) fn stages(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
     let mut stages = Vec::new();
     stages.extend(media(system, hops, workload));
+    let memory = is_memory(system, hops);
     for loaded in hops {
         match loaded.hop.kind() {
-            HopKind::Crypt => stages.extend(encryption(system, loaded, workload)),
+            HopKind::Crypt => stages.extend(encryption(system, loaded, workload, memory)),
             HopKind::Network | HopKind::Remote | HopKind::LogicalVolume | HopKind::Controller => {
                 stages.extend(protocol(system, loaded, workload));
             }
@@ -96,12 +97,13 @@ fn copies_above(hops: &[Loaded], drive: &Loaded) -> u32 {
     copies
 }
 
-fn encryption(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Stage> {
+fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: bool) -> Option<Stage> {
     let part = system.part(&loaded.part())?;
     let PartKind::Crypt(Crypt { workqueues, sector_size, .. }) = &part.kind else { return None };
     // The rates of one submitter are what one I/O gets of the mapping, without the share that many lose.
     let HopSpec::Crypt(hop) = &loaded.hop.spec else { return None };
-    let queues = match (workqueues, workload.in_flight() > 1.0) {
+    // Workers of a mapping over memory never get to sleep.
+    let queues = match (workqueues, memory || workload.in_flight() > 1.0) {
         (false, _) => crypt_time::Queues::Inline,
         (true, true) => crypt_time::Queues::Awake,
         (true, false) => crypt_time::Queues::Asleep,
@@ -167,10 +169,15 @@ fn switch(system: &System, loaded: &Loaded) -> Option<Stage> {
     })
 }
 
-/// What starting and completing an I/O takes of a core.
+/// What starting and completing an I/O takes of a core beyond what it takes of the usual one: the latency of a medium was
+/// measured with the call, and the time of a RAM disk is the call.
 fn call(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> {
     let first = hops.first()?;
-    let seconds = cost(system, workload).as_secs_f64();
+    if is_memory(system, hops) {
+        return None;
+    }
+    let beyond = cost(system, workload).get().saturating_sub(usual_cost(workload.engine).get());
+    let seconds = Nanos::new(beyond).as_secs_f64();
     Some(Stage { hop: first.hop.id.clone(), name: "the call".to_owned(), read: seconds, write: seconds })
 }
 
@@ -180,14 +187,24 @@ pub(super) fn cost(system: &System, workload: &Workload) -> Nanos {
     if let Some(iops) = host.and_then(|host| host.core_iops).filter(|iops: &Iops| iops.get() > 0.0) {
         return Nanos::new((1e9 / iops.get()) as u64);
     }
-    let usual = match workload.engine {
-        Engine::Uring => io_cost::URING,
-        Engine::Polled => io_cost::POLLED,
-        Engine::Libaio | Engine::Sync | Engine::Buffered | Engine::Hdparm => io_cost::LIBAIO,
-    };
+    let usual = usual_cost(workload.engine);
     let cpu = host.and_then(|host| host.cpu.as_deref());
     let core = cpu.and_then(|cpu| crate::catalog::catalog().core_by_words(cpu));
     core.map_or(usual, |core| io_cost::on_core(usual, core.speed))
+}
+
+/// What one I/O costs the core that the figures are of.
+const fn usual_cost(engine: Engine) -> Nanos {
+    match engine {
+        Engine::Uring => io_cost::URING,
+        Engine::Polled => io_cost::POLLED,
+        Engine::Libaio | Engine::Sync | Engine::Buffered | Engine::Hdparm => io_cost::LIBAIO,
+    }
+}
+
+/// Whether the drives are main memory: then a core does each I/O itself, and no more are under way than there are jobs.
+pub(super) fn is_memory(system: &System, hops: &[Loaded]) -> bool {
+    hops.iter().filter_map(|it| it.device(system)).any(|device| device.kind == DeviceKind::Ramdisk)
 }
 
 /// A rate out of seconds for each byte.
