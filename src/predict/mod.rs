@@ -14,6 +14,7 @@ mod medium;
 mod notes;
 mod own;
 mod prediction;
+pub mod roofline;
 mod solve;
 mod time;
 

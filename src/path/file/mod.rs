@@ -4,6 +4,7 @@
 //! It is read from a file, or made in code, and becomes the same [`Path`](super::Path) as a live machine does.
 
 pub mod build;
+mod change;
 mod error;
 mod model;
 mod read;

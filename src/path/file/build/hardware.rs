@@ -282,7 +282,11 @@ impl<'s> Walk<'s> {
             ..LinkHop::default()
         };
         let name = format!("PCIe {generation}.0 {width} link of {}, {place}", part.name);
-        self.add(above, (HopKind::Link, &part.name), name, HopSpec::Link(Box::new(hop)), Traffic::ONE)
+        let fraction = match &part.kind {
+            PartKind::Network(network) => super::network::on_link(network),
+            _ => Traffic::ONE,
+        };
+        self.add(above, (HopKind::Link, &part.name), name, HopSpec::Link(Box::new(hop)), fraction)
     }
 
     /// Max_Payload_Size of the chipset that a slot hangs on.

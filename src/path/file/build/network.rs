@@ -142,6 +142,16 @@ impl<'s> Walk<'s> {
     }
 }
 
+/// What crosses the card's own link for each byte of data: Ethernet frames go over it without preamble, checksum and gap
+/// (MTU + 14 bytes, of which TCP leaves MTU − 52).
+pub(super) fn on_link(network: &Network) -> Traffic {
+    let mtu = network.mtu.map_or(1500.0, |mtu| mtu.as_f64());
+    match network.technology {
+        Technology::Ethernet => Traffic::both((mtu + 14.0) / (mtu - 52.0)),
+        Technology::Infiniband => Traffic::ONE,
+    }
+}
+
 fn no_network(part: &Part, upstream: &Name, kind: &PartKind) -> BuildError {
     BuildError::NoPlace { part: part.name.clone(), upstream: upstream.clone(), kind: kind.table() }
 }

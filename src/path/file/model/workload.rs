@@ -32,6 +32,21 @@ pub enum Engine {
     Hdparm,
 }
 
+impl Engine {
+    /// The engine that a file or an option calls so: `io_uring`, `polled`, `libaio`, `sync`, `buffered`, `hdparm`.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "io_uring" => Self::Uring,
+            "polled" => Self::Polled,
+            "libaio" => Self::Libaio,
+            "sync" => Self::Sync,
+            "buffered" => Self::Buffered,
+            "hdparm" => Self::Hdparm,
+            _ => return None,
+        })
+    }
+}
+
 /// A workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {

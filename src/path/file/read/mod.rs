@@ -12,8 +12,8 @@ mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use document::Table;
 pub use document::{Document, MOST_BYTES};
+pub(super) use document::{Table, Value};
 
 use self::document::FORMAT;
 use self::keys::{Found, Keys, Reference};

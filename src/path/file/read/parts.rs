@@ -34,6 +34,10 @@ pub(super) const KINDS: &[&str] = &[
 pub(super) const STORAGE: &[&str] =
     &["device", "raid", "crypt", "cache", "volume", "filesystem", "remote", "cluster", "vm"];
 
+/// What a workload can use: storage, or a network alone.
+pub(super) const TARGETS: &[&str] =
+    &["device", "raid", "crypt", "cache", "volume", "filesystem", "remote", "cluster", "vm", "network"];
+
 /// What a card or drive can be in.
 const PLACES: &[&str] = &["slot", "switch", "chipset", "adapter", "host"];
 
@@ -287,12 +291,7 @@ fn listed_model(model: String) -> String {
     if catalog().medium(&model).is_some() {
         return model;
     }
-    let lower = model.to_ascii_lowercase();
-    let mut fits = catalog().media.iter().filter(|medium| medium.name.to_ascii_lowercase().ends_with(&lower));
-    match (fits.next().and_then(|medium| medium.models.first()), fits.next()) {
-        (Some(listed), None) => listed.clone(),
-        _ => model,
-    }
+    catalog().medium_by_words(&model).and_then(|medium| medium.models.first()).cloned().unwrap_or(model)
 }
 
 fn members(keys: &mut Keys<'_>) -> Option<Vec<Name>> {

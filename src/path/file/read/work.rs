@@ -2,7 +2,7 @@
 
 use super::document::{Table, Value};
 use super::keys::{Found, Keys};
-use super::parts::STORAGE;
+use super::parts::TARGETS;
 use super::quantity::{self, Quantity};
 use crate::machine::fact::Source;
 use crate::path::file::{Engine, Name, Pattern, Published, PublishedValue, Workload};
@@ -12,20 +12,11 @@ use crate::units::Bytes;
 const MOST: u32 = 1 << 20;
 
 /// The words for an engine.
-pub(in crate::path::file) const ENGINES: &[(&str, Engine)] = &[
-    ("io_uring", Engine::Uring),
-    ("polled", Engine::Polled),
-    ("libaio", Engine::Libaio),
-    ("sync", Engine::Sync),
-    ("buffered", Engine::Buffered),
-    ("hdparm", Engine::Hdparm),
-];
-
 const ENGINE_WORDS: &[&str] = &["io_uring", "polled", "libaio", "sync", "buffered", "hdparm"];
 
 pub(super) fn workload(table: &Table, found: &mut Found) -> Option<Workload> {
     let mut keys = Keys::new(table, found);
-    let target = keys.name("target", STORAGE);
+    let target = keys.name("target", TARGETS);
     if target.is_none() && keys.raw("target").is_none() {
         keys.missing("target", "\"md0\"");
     }
@@ -41,7 +32,7 @@ pub(super) fn workload(table: &Table, found: &mut Found) -> Option<Workload> {
         _ => Pattern::Sequential,
     };
     let engine = keys.word("engine", ENGINE_WORDS);
-    let engine = ENGINES.iter().find(|(word, _)| Some(*word) == engine).map(|(_, engine)| *engine);
+    let engine = engine.and_then(Engine::from_word);
     let workload = Workload {
         name: Name::new(table.name.as_str()),
         target: target.unwrap_or_else(|| Name::new("")),
