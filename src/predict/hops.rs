@@ -9,7 +9,7 @@ use crate::ceiling::{
 };
 use crate::machine::cipher::CipherRate;
 use crate::machine::fact::Fact;
-use crate::path::file::{Device, Engine, Host, Name, PartKind, Pattern, System, Workload};
+use crate::path::file::{Device, DeviceKind, Engine, Host, Name, PartKind, Pattern, System, Workload};
 use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel};
 use crate::units::{Bytes, BytesPerSec};
 
@@ -130,7 +130,9 @@ fn duplex(hop: &Hop) -> Duplex {
 }
 
 fn ceilings(system: &System, hop: &Hop, jobs: u32, workload: &Workload) -> Ceilings {
-    let HopSpec::Crypt(crypt) = &hop.spec else { return stripe_writes(ceiling::of_hop(hop), hop, workload) };
+    let HopSpec::Crypt(crypt) = &hop.spec else {
+        return stripe_writes(system, ceiling::of_hop(hop), hop, workload);
+    };
     let part = system.part(&Name::new(crypt.block.as_str())).map(|part| &part.kind);
     // Without queues each completion decrypts on the core that its interrupt comes to.
     let submitters = match part {
@@ -150,7 +152,7 @@ fn ceilings(system: &System, hop: &Hop, jobs: u32, workload: &Workload) -> Ceili
 }
 
 /// What the stripe threads of a parity array write: less when writes do not fill whole stripes.
-fn stripe_writes(ceilings: Ceilings, hop: &Hop, workload: &Workload) -> Ceilings {
+fn stripe_writes(system: &System, ceilings: Ceilings, hop: &Hop, workload: &Workload) -> Ceilings {
     let (HopSpec::Raid(raid), Ceiling::Known(limit)) = (&hop.spec, &ceilings.write) else { return ceilings };
     let Some((chunk, members, parities)) = stripes(hop).filter(|(_, _, parities)| *parities > 0) else {
         return ceilings;
@@ -158,7 +160,13 @@ fn stripe_writes(ceilings: Ceilings, hop: &Hop, workload: &Workload) -> Ceilings
     let stripe = chunk.get().saturating_mul(members.saturating_sub(parities).max(1) as u64).max(1);
     let fills = workload.block_size.get().is_multiple_of(stripe);
     let threads = raid.md.group_threads.value().copied().unwrap_or(0).max(1);
-    let rate = parity::stripe_threads(fills, threads).min(limit.rate);
+    let disks = raid.members.iter().filter_map(|name| match &system.part(&Name::new(name))?.kind {
+        PartKind::Device(device) if device.kind == DeviceKind::Hdd => device.write,
+        _ => None,
+    });
+    let turned = disks.reduce(BytesPerSec::min).filter(|_| workload.block_size.get() < stripe);
+    let threads = parity::stripe_threads(fills, threads).min(limit.rate);
+    let rate = turned.map_or(threads, |disk| threads.min(parity::partial_stripes_of_disks(disk)));
     let how = if fills { "writes that fill stripes" } else { "writes that do not fill stripes" };
     let formula = format!("{}; {how} get {rate}", limit.formula);
     let write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
