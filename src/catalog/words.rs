@@ -124,7 +124,7 @@ mod tests {
             ("Crucial P1 1TB QLC", Some("Crucial P1")),
             ("Solidigm D5-P5336 61.44TB QLC", Some("Solidigm D5-P5336")),
             ("Adata SX8200 960GB", Some("Adata SX8200")),
-            ("Samsung PM983 (MZQLB960)", Some("Samsung PM983")),
+            ("Samsung PM983 (MZQLB960)", Some("Samsung PM983 960GB")),
             ("P4610 (3.2 GB/s each)", Some("Intel P4610")),
             ("10x PCIe 4.0 SSD", None),
             ("datacenter NVMe", None),
