@@ -9,7 +9,11 @@ use crate::work::Work;
 
 /// Why there is no prediction of a row; `None` where there may be one.
 pub(crate) fn refusal(row: &Row, work: &Work) -> Option<&'static str> {
-    unit(row).or_else(|| source(row)).or_else(|| platform(row, work)).or_else(|| stack(row, work)).or_else(|| ran(row, work))
+    unit(row)
+        .or_else(|| source(row))
+        .or_else(|| platform(row, work))
+        .or_else(|| stack(row, work))
+        .or_else(|| ran(row, work))
 }
 
 fn unit(row: &Row) -> Option<&'static str> {
@@ -113,7 +117,9 @@ fn encryption(row: &Row, work: &Work) -> Option<&'static str> {
     if core.is_some_and(|core| core.aes_cycles_per_round.is_none()) {
         return Some("there is no law for AES without its instructions");
     }
-    if !work.says_depth() && !text::has_any(&row.workload.to_lowercase(), &["kdiskmark", "cdm", "crystaldiskmark"]) {
+    if !work.says_depth()
+        && !text::has_any(&row.workload.to_lowercase(), &["kdiskmark", "cdm", "crystaldiskmark"])
+    {
         return Some("how many submit to the encrypted device is not said, and that decides");
     }
     None
@@ -137,7 +143,12 @@ fn ran(row: &Row, work: &Work) -> Option<&'static str> {
     if served && writes && !slow_wire {
         return Some("what a file server does with writes (commits, R2T round trips) has no law");
     }
-    if work.pattern == Pattern::Sequential && work.depth == Some(1) && work.block < 16_384 && !in_memory(row) && !words.starts_with("dma") {
+    if work.pattern == Pattern::Sequential
+        && work.depth == Some(1)
+        && work.block < 16_384
+        && !in_memory(row)
+        && !words.starts_with("dma")
+    {
         return Some("small sequential reads at depth 1 come from the drive's own read-ahead");
     }
     let windows = row.fs.contains("ntfs") || row.platform.contains("Windows");

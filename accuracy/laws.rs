@@ -84,10 +84,15 @@ fn theory(row: &Row) -> Result<Value, String> {
     }
     if text::has_any(&row.workload.to_lowercase(), &["device", "devices", "drive", "drives"]) {
         let model = model::of(&Row { layers: "none".to_owned(), ..row.clone() }, &Work::of(row))?;
-        let sum: BytesPerSec = model.system.parts.iter().filter_map(|part| match &part.kind {
-            narrows::path::file::PartKind::Device(device) => device.read,
-            _ => None,
-        }).sum();
+        let sum: BytesPerSec = model
+            .system
+            .parts
+            .iter()
+            .filter_map(|part| match &part.kind {
+                narrows::path::file::PartKind::Device(device) => device.read,
+                _ => None,
+            })
+            .sum();
         return Ok(Value::rate(sum, HopKind::Device, "what its drives are rated with, together"));
     }
     let link = model::link(row, None);
@@ -117,7 +122,12 @@ fn cipher(row: &Row) -> Result<Value, String> {
 
 fn syndrome(row: &Row) -> Result<Value, String> {
     let words = format!("{} {}", row.device, row.workload).to_lowercase();
-    let by_words = [("avx512", parity::Vectors::Avx512), ("avx2", parity::Vectors::Avx2), ("sse2", parity::Vectors::Sse2), ("neon", parity::Vectors::Neon)];
+    let by_words = [
+        ("avx512", parity::Vectors::Avx512),
+        ("avx2", parity::Vectors::Avx2),
+        ("sse2", parity::Vectors::Sse2),
+        ("neon", parity::Vectors::Neon),
+    ];
     let vectors = by_words.into_iter().find(|(word, _)| words.contains(word)).map(|(_, vectors)| vectors);
     let rate = parity::syndrome(vectors.ok_or("the vector extension is not named")?);
     Ok(Value::rate(rate, HopKind::Cpu, "parity of one core"))
@@ -128,9 +138,12 @@ fn memory(row: &Row) -> Result<Value, String> {
     if row.layers.contains("remote") {
         let links = text::before(&row.platform.to_lowercase(), &["upi", "qpi", "xgmi"]).unwrap_or(2.0);
         let family = catalog().processors.iter().filter(|entry| {
-            core.name.split([',', '(', ')']).any(|part| part.trim().len() > 4 && entry.name.contains(part.trim()))
+            core.name
+                .split([',', '(', ')'])
+                .any(|part| part.trim().len() > 4 && entry.name.contains(part.trim()))
         });
-        let link = family.filter_map(|entry| entry.interconnect.as_ref()).next().ok_or("its link is not known")?;
+        let link =
+            family.filter_map(|entry| entry.interconnect.as_ref()).next().ok_or("its link is not known")?;
         let rate = dram::remote(links as u32, link.gigabytes_per_second / 2.0, SOCKET_EFFICIENCY);
         return Ok(Value::rate(rate, HopKind::Socket, "the links between the sockets"));
     }
@@ -143,7 +156,9 @@ fn memory(row: &Row) -> Result<Value, String> {
 fn dma(row: &Row, work: &Work) -> Result<Value, String> {
     let core = catalog().core_by_words(&row.platform);
     if core.is_some_and(|core| core.erratic_dma) {
-        return Err("the root complex of this processor carries less than its links, by no known law".to_owned());
+        return Err(
+            "the root complex of this processor carries less than its links, by no known law".to_owned()
+        );
     }
     let words = row.workload.to_lowercase();
     if words.contains("latency") || matches!(row.unit.as_str(), "ns" | "us") {
@@ -178,7 +193,13 @@ fn resynced(row: &Row) -> Result<Value, String> {
     let model = model::of(&plain, &Work { read_share: 1.0, ..Work::of(row) })?;
     let of_drive = |write: bool| {
         model.system.parts.iter().filter_map(move |part| match &part.kind {
-            narrows::path::file::PartKind::Device(device) => if write { device.write } else { device.read },
+            narrows::path::file::PartKind::Device(device) => {
+                if write {
+                    device.write
+                } else {
+                    device.read
+                }
+            }
             _ => None,
         })
     };

@@ -5,8 +5,8 @@ use narrows::ceiling::{cipher, io_cost, write_cache};
 use narrows::machine::fact::Source;
 use narrows::path::RaidLevel;
 use narrows::path::file::{
-    Adapter, Attachment, Chipset, Crypt, Device, DeviceKind, Engine, Host, LinkGiven, Name, Network, Part, PartKind,
-    Raid, RaidKind, Remote, Slot, Switch, System, Volume, VolumeKind, Workload,
+    Adapter, Attachment, Chipset, Crypt, Device, DeviceKind, Engine, Host, LinkGiven, Name, Network, Part,
+    PartKind, Raid, RaidKind, Remote, Slot, Switch, System, Volume, VolumeKind, Workload,
 };
 use narrows::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
 
@@ -117,7 +117,8 @@ fn kind(row: &Row, drive: &str, medium: Option<&Medium>) -> (DeviceKind, Option<
         let rate = if digits > 0.0 { digits } else { 12.0 };
         return (if named == Some(DeviceKind::Hdd) { DeviceKind::Hdd } else { DeviceKind::Sas }, Some(rate));
     }
-    let is_sata_medium = medium.is_some_and(|medium| medium.lanes == 0 && medium.class.as_deref() != Some("hdd"));
+    let is_sata_medium =
+        medium.is_some_and(|medium| medium.lanes == 0 && medium.class.as_deref() != Some("hdd"));
     if width.ends_with('G') || row.topology == "sata" {
         let rate = if digits > 0.0 { digits } else { 6.0 };
         return (named.unwrap_or(DeviceKind::Sata), Some(rate));
@@ -217,7 +218,8 @@ pub(crate) fn of(row: &Row, work: &Work) -> Result<Model, String> {
     let members = place(row, work, core, drive, adapter, &mut parts);
     let target = layers(row, members, &mut parts)?;
     let system = System { name: row.id.clone(), parts, ..System::default() };
-    let many = if work.pattern == narrows::path::file::Pattern::Random && count(row) > 1 { MANY_JOBS } else { 1 };
+    let many =
+        if work.pattern == narrows::path::file::Pattern::Random && count(row) > 1 { MANY_JOBS } else { 1 };
     let workload = Workload {
         block_size: Bytes::new(work.block),
         pattern: work.pattern,
@@ -258,10 +260,7 @@ fn host(row: &Row, work: &Work, core: Option<&Core>) -> Host {
 
 /// What one core of a processor does of a cipher in the kernel; `None` without AES instructions.
 pub(crate) fn cipher_of(core: &Core, row: &Row, key_bits: u32) -> Option<BytesPerSec> {
-    let aes = cipher::AesCore {
-        cycles_per_round: core.aes_cycles_per_round?,
-        gigahertz: core.gigahertz,
-    };
+    let aes = cipher::AesCore { cycles_per_round: core.aes_cycles_per_round?, gigahertz: core.gigahertz };
     let words = format!("{} {}", row.platform, row.workload).to_lowercase();
     let overhead = if words.contains("userspace") { cipher::IN_PROCESS } else { cipher::AF_ALG };
     let rate = cipher::xts_rate(aes, key_bits, overhead);
@@ -309,8 +308,10 @@ fn place(
     let on = match topology.split_once(':') {
         Some(("chipset", word)) => {
             let uplink = wire(word).unwrap_or_default();
-            let payload = uplink.generation.map(|generation| Bytes::new(if generation > 2 { 256 } else { 128 }));
-            let uplink = LinkGiven { payload, read_request: payload.map(|_| Bytes::new(COMPLETION)), ..uplink };
+            let payload =
+                uplink.generation.map(|generation| Bytes::new(if generation > 2 { 256 } else { 128 }));
+            let uplink =
+                LinkGiven { payload, read_request: payload.map(|_| Bytes::new(COMPLETION)), ..uplink };
             let chipset = Chipset { host: "host".into(), socket: 0, model: None, uplink };
             parts.push(Part::new("chipset", PartKind::Chipset(chipset)));
             Attachment::Chipset("chipset".into())
@@ -326,8 +327,13 @@ fn place(
     let shared: Option<&str> = if let Some(("switch", word)) = topology.split_once(':') {
         let uplink = wire(word.split_whitespace().next().unwrap_or_default()).unwrap_or_default();
         parts.push(slot("slot".to_owned(), uplink));
-        let switch =
-            Switch { upstream: "slot".into(), model: None, uplink, port: LinkGiven::default(), latency: None };
+        let switch = Switch {
+            upstream: "slot".into(),
+            model: None,
+            uplink,
+            port: LinkGiven::default(),
+            latency: None,
+        };
         parts.push(Part::new("switch", PartKind::Switch(switch)));
         Some("switch")
     } else if !is_nvme && (adapter.is_some() || own.width.is_some()) {
@@ -409,7 +415,9 @@ fn layers(row: &Row, members: Vec<Name>, parts: &mut Vec<Part>) -> Result<String
             "lvm-linear" | "lvm" => volume(VolumeKind::Linear, &below),
             "lvm-striped" => volume(VolumeKind::Striped { chunk: Bytes::from_kib(64) }, &below),
             "zfs-mirror" => raid(RaidKind::Zfs { level: RaidLevel::Raid1, parity: 0 }, below.clone(), layer),
-            "raidz" | "raidz1" => raid(RaidKind::Zfs { level: RaidLevel::Raid5, parity: 1 }, below.clone(), layer),
+            "raidz" | "raidz1" => {
+                raid(RaidKind::Zfs { level: RaidLevel::Raid5, parity: 1 }, below.clone(), layer)
+            }
             "raidz2" => raid(RaidKind::Zfs { level: RaidLevel::Raid6, parity: 2 }, below.clone(), layer),
             "zfs" | "zfs-stripe" => raid(RaidKind::Md(RaidLevel::Raid0), below.clone(), layer),
             "luks" | "dm-crypt" | "veracrypt" => crypt(layer, one(&mut below, index, parts)),
@@ -444,8 +452,12 @@ fn volume(kind: VolumeKind, members: &[Name]) -> PartKind {
 }
 
 fn crypt(layer: &str, on: Name) -> PartKind {
-    let inline = layer.contains("inline") || layer.contains("no workqueue") || layer.contains("no_workqueue")
-        || layer.contains("no_read_workqueue") || layer.contains("no_write_workqueue") || layer.contains("tuned");
+    let inline = layer.contains("inline")
+        || layer.contains("no workqueue")
+        || layer.contains("no_workqueue")
+        || layer.contains("no_read_workqueue")
+        || layer.contains("no_write_workqueue")
+        || layer.contains("tuned");
     PartKind::Crypt(Crypt {
         on,
         cipher: None,

@@ -33,7 +33,9 @@ impl Wire {
             .split(|c: char| !c.is_alphanumeric())
             .find_map(|word| Some((fabric::infiniband(word)?, word)));
         let ports = |after: &str| after.starts_with('x').then_some(());
-        let count = text::numbers(&lower).into_iter().find_map(|(_, value, after)| ports(after).map(|()| value as u32));
+        let count = text::numbers(&lower)
+            .into_iter()
+            .find_map(|(_, value, after)| ports(after).map(|()| value as u32));
         if let Some((line, _)) = generation {
             let transport = Transport::InfiniBand;
             let (technology, ports) = (Technology::Infiniband, count.unwrap_or(1));
@@ -47,7 +49,13 @@ impl Wire {
             text if text.contains("iwarp") => Transport::Iwarp,
             _ => Transport::Tcp,
         };
-        Some(Self { technology: Technology::Ethernet, gigabits, ports: count.unwrap_or(1).max(1), mtu, transport })
+        Some(Self {
+            technology: Technology::Ethernet,
+            gigabits,
+            ports: count.unwrap_or(1).max(1),
+            mtu,
+            transport,
+        })
     }
 
     /// What it carries of data in one direction, all ports together.
@@ -59,13 +67,16 @@ impl Wire {
 
 /// What a test of the network itself gets: the wire, or the card's slot where that is less.
 pub(crate) fn transfer(row: &Row) -> Result<Value, String> {
-    let wire = Wire::of(&row.network).ok_or_else(|| format!("the network `{}` has no line rate", row.network))?;
+    let wire =
+        Wire::of(&row.network).ok_or_else(|| format!("the network `{}` has no line rate", row.network))?;
     let words = row.workload.to_lowercase();
     let core = catalog().core_by_words(&row.platform);
     let nic = catalog().nic_by_words(&row.device);
     let receives = !text::has_any(&words, &["tx", "send"]);
     if receives && core.is_some_and(|core| core.embedded) && nic.is_some_and(|nic| !nic.offloads) {
-        return Err("each received frame costs a small core an interrupt, for which there is no law".to_owned());
+        return Err(
+            "each received frame costs a small core an interrupt, for which there is no law".to_owned()
+        );
     }
     let single = words.contains("iperf3") && !words.contains("-p") && !words.contains("bidir");
     if single && wire.gigabits * f64::from(wire.ports) >= 25.0 && wire.transport == Transport::Tcp {

@@ -73,9 +73,15 @@ pub(crate) fn is_good_enough(scores: &[Score]) -> bool {
 /// Each row, then those that are not covered with the reason, then the figures.
 pub(crate) fn table(scores: &[Score]) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{:<6} {:>12} {:>12} {:<7} {:>8}  {:<14} what", "row", "measured", "predicted", "unit", "error", "limiting hop");
+    let _ = writeln!(
+        out,
+        "{:<6} {:>12} {:>12} {:<7} {:>8}  {:<14} what",
+        "row", "measured", "predicted", "unit", "error", "limiting hop"
+    );
     for score in scores {
-        let (Some(predicted), Some(error), Some(hop)) = (score.predicted, score.error, score.hop) else { continue };
+        let (Some(predicted), Some(error), Some(hop)) = (score.predicted, score.error, score.hop) else {
+            continue;
+        };
         let mark = match score.hop_right {
             Some(true) => " ✓",
             Some(false) => " ✗",

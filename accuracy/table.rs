@@ -43,8 +43,22 @@ pub(crate) struct Row {
 
 /// The columns that a row needs.
 const COLUMNS: [&str; 16] = [
-    "id", "year", "platform", "device_model", "devices", "link_gen", "link_width", "topology", "layers", "fs",
-    "network", "workload", "measured_value", "unit", "note", "confidence",
+    "id",
+    "year",
+    "platform",
+    "device_model",
+    "devices",
+    "link_gen",
+    "link_width",
+    "topology",
+    "layers",
+    "fs",
+    "network",
+    "workload",
+    "measured_value",
+    "unit",
+    "note",
+    "confidence",
 ];
 
 /// The rows of a table.
@@ -62,7 +76,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Row>, String> {
         let place = header.iter().position(|name| name.trim() == column);
         places.push(place.ok_or_else(|| format!("line 1: no column `{column}`"))?);
     }
-    records.map(|(line, fields)| row(&places, &fields).map_err(|error| format!("line {line}: {error}"))).collect()
+    records
+        .map(|(line, fields)| row(&places, &fields).map_err(|error| format!("line {line}: {error}")))
+        .collect()
 }
 
 fn row(places: &[usize], fields: &[String]) -> Result<Row, String> {

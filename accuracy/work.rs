@@ -145,7 +145,12 @@ fn engine(words: &str, row: &Row, says_block: bool, says_depth: bool) -> Engine 
 }
 
 /// A tool that was told a block size and no depth has one block under way.
-const fn one_after_another(pattern: Pattern, engine: Engine, says_block: bool, jobs: Option<u32>) -> Option<u32> {
+const fn one_after_another(
+    pattern: Pattern,
+    engine: Engine,
+    says_block: bool,
+    jobs: Option<u32>,
+) -> Option<u32> {
     match (engine, pattern) {
         (Engine::Buffered | Engine::Hdparm | Engine::Sync, _) => Some(1),
         (_, Pattern::Sequential) if says_block && jobs.is_none() => Some(1),
@@ -154,7 +159,8 @@ const fn one_after_another(pattern: Pattern, engine: Engine, says_block: bool, j
 }
 
 fn read_share(words: &str) -> f64 {
-    if let Some((before, read, after)) = text::numbers(words).into_iter().find(|(_, _, after)| after.starts_with('/'))
+    if let Some((before, read, after)) =
+        text::numbers(words).into_iter().find(|(_, _, after)| after.starts_with('/'))
         && before.ends_with(' ')
         && after.trim_start_matches('/').starts_with(|c: char| c.is_ascii_digit())
     {
