@@ -88,11 +88,6 @@ mod tests {
         );
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
         let mut reader = quick_xml::Reader::from_str(&svg);
-        loop {
-            match reader.read_event().expect("is XML") {
-                quick_xml::events::Event::Eof => break,
-                _ => {}
-            }
-        }
+        while reader.read_event().expect("is XML") != quick_xml::events::Event::Eof {}
     }
 }

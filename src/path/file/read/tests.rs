@@ -80,18 +80,18 @@ fn every_mistake_is_told_with_file_line_column_and_what_to_do() {
             "did you mean `s`?",
         ),
         (
-            "[device.d]\nin = \"s\"\nread = 3500\n",
-            "t.path.toml:8:8: `read`: a bare number has no unit",
+            "[device.d]\nin = \"s\"\nclass = \"optane\"\nread = 3500\n",
+            "t.path.toml:9:8: `read`: a bare number has no unit",
             "write a number and its unit: read = \"3.5 GB/s\"",
         ),
         (
-            "[device.d]\nin = \"s\"\nread = \"3500 mb\"\n",
-            "t.path.toml:8:8: `read`: `mb` is no unit",
+            "[device.d]\nin = \"s\"\nclass = \"optane\"\nread = \"3500 mb\"\n",
+            "t.path.toml:9:8: `read`: `mb` is no unit",
             "write a number and its unit: read = \"3.5 GB/s\"",
         ),
         (
-            "[device.d]\nin = \"s\"\nread = \"80 us\"\n",
-            "t.path.toml:8:8: `read`: `80 us` has the unit of something else",
+            "[device.d]\nin = \"s\"\nclass = \"optane\"\nread = \"80 us\"\n",
+            "t.path.toml:9:8: `read`: `80 us` has the unit of something else",
             "write a number and its unit: read = \"3.5 GB/s\"",
         ),
         (
