@@ -113,10 +113,9 @@ fn the_schema_in_the_repository_is_that_of_the_types() {
     );
 }
 
-/// The known ceilings of the hardware and encryption of a path.
+/// The known ceilings of links, uplinks and encryption of a path. Media are described by model, or by class where none is known.
 fn ceilings(path: &Path) -> Vec<(HopKind, u64, u64)> {
-    let kinds =
-        [HopKind::Link, HopKind::Sata, HopKind::Sas, HopKind::Chipset, HopKind::Crypt, HopKind::Device];
+    let kinds = [HopKind::Link, HopKind::Sata, HopKind::Chipset, HopKind::Crypt];
     let known = |ceiling: &Ceiling| ceiling.rate().map(|rate| rate.get() as u64);
     let mut found: Vec<(HopKind, u64, u64)> = path
         .hops

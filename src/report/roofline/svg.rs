@@ -251,7 +251,7 @@ fn names(out: &mut String, picture: &Roofline, plane: &Plane) {
 }
 
 fn marks(out: &mut String, picture: &Roofline, plane: &Plane) {
-    for mark in picture.marks.iter().filter(|mark| mark.rate.get() > 0.0) {
+    for (index, mark) in picture.marks.iter().filter(|mark| mark.rate.get() > 0.0).enumerate() {
         let (x, y) = (plane.x(mark.at), plane.y(mark.rate.get()));
         let text = format!("{}  {}", shortened(&mark.name, 28), human::rate(mark.rate));
         let (anchor, to) = if x > WIDTH - RIGHT - 180.0 { ("end", x - 11.0) } else { ("start", x + 11.0) };
@@ -263,7 +263,8 @@ fn marks(out: &mut String, picture: &Roofline, plane: &Plane) {
         let _ = writeln!(
             out,
             "<text class=\"strong\" text-anchor=\"{anchor}\" x=\"{to:.1}\" y=\"{:.1}\">{}</text>",
-            y + 22.0,
+            // Labels of marks that stand at one height keep apart.
+            y + 22.0 + 17.0 * (index % 3) as f64,
             escape(&text)
         );
     }

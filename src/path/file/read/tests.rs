@@ -105,9 +105,9 @@ fn every_mistake_is_told_with_file_line_column_and_what_to_do() {
             "follow what it is in or on: the way leads back to it",
         ),
         (
-            "[device.s]\nin = \"s\"\nclass = \"optane\"\n",
-            "t.path.toml:6:9: the name `s` stands twice",
-            "[slot.s] has it at t.path.toml:3:7; --set could not tell them apart",
+            "[device.d]\nin = \"s\"\nclass = \"optane\"\n[workload.d]\ntarget = \"d\"\nblock_size = \"4 KiB\"\n",
+            "t.path.toml:9:11: the name `d` stands twice",
+            "[device.d] has it at t.path.toml:6:9; --set could not tell them apart",
         ),
         (
             "[devise.d]\nin = \"s\"\n",
