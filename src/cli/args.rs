@@ -177,6 +177,10 @@ pub struct CheckArgs {
     /// what has a fault or limit is coloured. FILE must not be there yet.
     #[arg(long, value_name = "FORMAT", value_parser = Export::parse)]
     pub export: Option<Export>,
+    /// Write the machine as a description that `narrows predict` reads (*.path.toml); FILE must not be there yet, - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["measure", "json", "why", "fleet"])]
+    pub to_path: Option<PathBuf>,
+
     /// Many captures, each of its own machine.
     #[command(flatten)]
     pub fleet: FleetArgs,

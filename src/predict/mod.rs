@@ -8,6 +8,7 @@
 //! Nothing here knows a law: ceilings are those of [`crate::ceiling`].
 
 mod bound;
+mod describe;
 pub mod flow;
 mod hops;
 mod medium;
@@ -19,5 +20,9 @@ mod solve;
 mod time;
 
 pub use bound::{Bound, BoundKind};
+pub use describe::describe;
 pub use prediction::{Prediction, Sensitivity};
 pub use solve::{predict, predict_together};
+
+#[cfg(test)]
+mod tests;

@@ -11,8 +11,8 @@ use crate::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 /// What is asked of [`bounds`].
 pub(super) struct Own<'a> {
     pub(super) workload: &'a Workload,
-    /// The smallest of the other bounds.
-    pub(super) narrowest: f64,
+    /// The smallest of the other bounds, with its hop and that one's name.
+    pub(super) narrowest: Option<(f64, HopId, String)>,
     /// By how much the ceiling of a hop is raised.
     pub(super) factor: &'a dyn Fn(&HopId) -> f64,
 }
@@ -122,15 +122,19 @@ fn copy(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         Engine::Hdparm => buffered::HDPARM,
         _ => return None,
     };
-    if workload.read_share < 1.0 || !own.narrowest.is_finite() {
-        return None;
-    }
-    let path = BytesPerSec::new(own.narrowest);
+    let (narrowest, hop, name) = own.narrowest.as_ref().filter(|_| workload.read_share >= 1.0)?;
+    let path = BytesPerSec::new(*narrowest);
     let rate = buffered::read_rate(path, nanoseconds, workload.jobs);
+    // Both stand one after the other; what takes longer is what narrows.
+    let is_path = path.get() <= buffered::copy_rate(nanoseconds, workload.jobs).get();
     Some(Bound {
         kind: BoundKind::Depth,
-        hop: hops.first()?.hop.id.clone(),
-        name: "copy out of the page cache, one after the other with the path".to_owned(),
+        hop: if is_path { hop.clone() } else { hops.first()?.hop.id.clone() },
+        name: if is_path {
+            format!("{name}, then a copy out of the page cache")
+        } else {
+            "copy out of the page cache".to_owned()
+        },
         direction: None,
         rate,
         basis: Basis::Formula,

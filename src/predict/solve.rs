@@ -105,8 +105,9 @@ impl Shared {
             self.operations(system, loaded, workload, (&mut flow, &mut bounds));
         }
         let factor = |hop: &HopId| raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor);
-        let narrowest =
-            bounds.iter().map(|(bound, _): &(Bound, _)| bound.rate.get()).fold(f64::INFINITY, f64::min);
+        let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
+        let narrowest = bounds.iter().min_by(lowest);
+        let narrowest = narrowest.map(|(it, _)| (it.rate.get(), it.hop.clone(), it.name.clone()));
         for bound in own::bounds(system, &run.hops, &Own { workload, narrowest, factor: &factor }) {
             flow.demand = Some(flow.demand.unwrap_or(f64::INFINITY).min(bound.rate.get()));
             bounds.push((bound, None));

@@ -66,6 +66,12 @@ pub fn device_wants(link: &LinkHop) -> Option<Limit> {
     towards_host(link, &State { speed, width, notes: Vec::new() })
 }
 
+/// The speed and width that [`of_link`] counts on. `None` when they are not known or the link is no wire.
+pub fn state(link: &LinkHop) -> Option<(GtPerSec, Lanes)> {
+    let state = operating(link).ok().filter(|_| link.not_a_wire.is_none())?;
+    Some((state.speed.value, state.width.value))
+}
+
 fn with_state(link: &LinkHop, state: Result<State, String>) -> Ceilings {
     if let Some(reason) = &link.not_a_wire {
         return Ceilings::unknown(reason.clone());

@@ -9,6 +9,7 @@ use std::path::Path;
 use args::PredictArgs;
 
 use super::args::ColorWhen;
+use super::bench::save::write_new;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::path::file::{BuildError, Document, FileError, Name, System, Workload};
 use crate::predict::roofline::{Axis, Roofline, roofline};
@@ -160,17 +161,12 @@ fn render(report: &PredictReport, pictures: &[Roofline], args: &PredictArgs) -> 
     Ok(text)
 }
 
-/// Writes a file that is not there yet.
-#[expect(clippy::disallowed_methods, reason = "the picture is a new file that the user named")]
-fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(file);
-    made.and_then(|mut made| made.write_all(text.as_bytes())).map_err(|error| {
-        Failure::new(format!("cannot write {}: {error}", file.display())).maybe_hint(
-            (error.kind() == std::io::ErrorKind::AlreadyExists)
-                .then(|| "name a file that is not there yet".to_owned()),
-        )
-    })
+/// Writes the description of a machine to a new file, or to standard output for `-`.
+///
+/// # Errors
+/// [`Failure`] when the file is there already or cannot be written.
+pub(super) fn write_description(file: &Path, text: &str) -> Result<(), Failure> {
+    if file.as_os_str() == "-" { output::data(text) } else { write_new(file, text) }
 }
 
 /// The name of a workload that was typed.

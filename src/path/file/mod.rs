@@ -8,6 +8,8 @@ mod change;
 mod error;
 mod model;
 mod read;
+#[cfg(test)]
+pub(crate) mod testing;
 mod write;
 
 pub use build::{BuildError, path};

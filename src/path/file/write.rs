@@ -130,7 +130,7 @@ fn size(size: Bytes) -> String {
         (1024.0, "KiB"),
         (1.0, "B"),
     ];
-    let exact = units.iter().find(|(factor, _)| size.get() % (*factor as u64) == 0 && size.get() > 0);
+    let exact = units.iter().find(|(factor, _)| size.get().is_multiple_of(*factor as u64) && size.get() > 0);
     let (factor, unit) = exact.copied().unwrap_or((1.0, "B"));
     quoted(&format!("{} {unit}", size.get() / factor as u64))
 }

@@ -21,20 +21,60 @@ const LABEL_GAP: f64 = 19.0;
 /// The most characters of a label; its whole text is its tooltip.
 const LABEL_LENGTH: usize = 44;
 
-const STYLE: &str = "\
-:root { color-scheme: light dark }
-svg { --paper: #ffffff; --ink: #1b1f24; --soft: #656d76; --grid: #e6e9ed; --curve: #0b6bcb; --fill: #0b6bcb; --c0: #d1242f; \
---c1: #bc6c00; --c2: #6f42c1; --c3: #1a7f37; --c4: #0e7490; --c5: #a03570; --c6: #57606a }
-@media (prefers-color-scheme: dark) { svg { --paper: #0f1318; --ink: #e8ecf1; --soft: #98a2ad; --grid: #252c35; --curve: #5fb1ff; \
---fill: #5fb1ff; --c0: #ff7b72; --c1: #e3a13a; --c2: #bc9cff; --c3: #56d364; --c4: #4cc9de; --c5: #f390c3; --c6: #a8b2bd } }
-.paper { fill: var(--paper) } text { font: 13px ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif; fill: var(--ink) }
-.title { font-size: 17px; font-weight: 650 } .soft { fill: var(--soft) } .tick { font-size: 12px; fill: var(--soft) }
-.grid { stroke: var(--grid); stroke-width: 1 } .minor { stroke: var(--grid); stroke-width: 0.6; stroke-dasharray: 2 4 }
-.axis { stroke: var(--soft); stroke-width: 1 } .line { fill: none; stroke-width: 1.8; stroke-linejoin: round }
-.lead { stroke-width: 0.8; opacity: 0.55; fill: none } .curve { fill: none; stroke: var(--curve); stroke-width: 4; stroke-linejoin: round; \
-stroke-linecap: round } .under { fill: var(--fill); opacity: 0.09; stroke: none }
-.mark { fill: var(--paper); stroke: var(--ink); stroke-width: 2.4 } .strong { font-weight: 650 }
-";
+/// Colours are those of the palette of primer.style, chosen apart in lightness too; the second half is for dark paper.
+const STYLE: &str = r#"text { font: 13px ui-sans-serif, system-ui, "Segoe UI", Helvetica, Arial, sans-serif }
+.title { font-size: 17px; font-weight: 600 } .strong { font-weight: 600 } .tick { font-size: 12px }
+.grid { stroke-width: 1 } .minor { stroke-width: 0.6; stroke-dasharray: 2 4 } .axis { stroke-width: 1; fill: none }
+.line { fill: none; stroke-width: 1.8; stroke-linejoin: round } .lead { stroke-width: 0.8; opacity: 0.55; fill: none }
+.curve { fill: none; stroke-width: 4; stroke-linejoin: round; stroke-linecap: round } .under { opacity: 0.09; stroke: none }
+.mark { stroke-width: 2.4 }
+.paper { fill: #ffffff }
+text { fill: #1b1f24 }
+.soft, .tick { fill: #656d76 }
+.grid, .minor { stroke: #e3e7ec }
+.axis, .lead { stroke: #656d76 }
+.curve { stroke: #0b6bcb }
+.under { fill: #0b6bcb }
+.mark { fill: #ffffff; stroke: #1b1f24 }
+.s0 { stroke: #d1242f }
+.f0 { fill: #d1242f }
+.s1 { stroke: #bc6c00 }
+.f1 { fill: #bc6c00 }
+.s2 { stroke: #6f42c1 }
+.f2 { fill: #6f42c1 }
+.s3 { stroke: #1a7f37 }
+.f3 { fill: #1a7f37 }
+.s4 { stroke: #0e7490 }
+.f4 { fill: #0e7490 }
+.s5 { stroke: #a03570 }
+.f5 { fill: #a03570 }
+.s6 { stroke: #57606a }
+.f6 { fill: #57606a }
+@media (prefers-color-scheme: dark) {
+  .paper { fill: #0f1318 }
+  text { fill: #e8ecf1 }
+  .soft, .tick { fill: #98a2ad }
+  .grid, .minor { stroke: #252c35 }
+  .axis, .lead { stroke: #98a2ad }
+  .curve { stroke: #5fb1ff }
+  .under { fill: #5fb1ff }
+  .mark { fill: #0f1318; stroke: #e8ecf1 }
+  .s0 { stroke: #ff7b72 }
+  .f0 { fill: #ff7b72 }
+  .s1 { stroke: #e3a13a }
+  .f1 { fill: #e3a13a }
+  .s2 { stroke: #bc9cff }
+  .f2 { fill: #bc9cff }
+  .s3 { stroke: #56d364 }
+  .f3 { fill: #56d364 }
+  .s4 { stroke: #4cc9de }
+  .f4 { fill: #4cc9de }
+  .s5 { stroke: #f390c3 }
+  .f5 { fill: #f390c3 }
+  .s6 { stroke: #a8b2bd }
+  .f6 { fill: #a8b2bd }
+}
+"#;
 
 /// The pictures below each other.
 pub fn svg(pictures: &[Roofline]) -> String {
@@ -112,8 +152,7 @@ fn panel(out: &mut String, picture: &Roofline) {
     for (at, line) in picture.lines.iter().enumerate().rev() {
         let path = plane.path(&picture.at, &line.rates);
         let dash = if at == 0 { "" } else { " stroke-dasharray=\"7 4\"" };
-        let _ =
-            writeln!(out, "<path class=\"line\" style=\"stroke: var(--c{})\"{dash} d=\"{path}\"/>", at % 7);
+        let _ = writeln!(out, "<path class=\"line s{}\"{dash} d=\"{path}\"/>", at % 7);
     }
     curve(out, picture, &plane);
     names(out, picture, &plane);
@@ -190,19 +229,19 @@ fn names(out: &mut String, picture: &Roofline, plane: &Plane) {
         let lowest = PANEL - BOTTOM + 14.0 - LABEL_GAP * left as f64;
         let y = height.max(free + LABEL_GAP).min(lowest.max(free + LABEL_GAP));
         free = y;
-        let colour = format!("var(--c{})", at % 7);
+        let colour = at % 7;
         let _ = writeln!(
             out,
-            "<path class=\"lead\" style=\"stroke: {colour}\" d=\"M{right} {height:.1}C{} {height:.1} {} {y:.1} {} {y:.1}\"/>",
+            "<path class=\"lead s{colour}\" d=\"M{right} {height:.1}C{} {height:.1} {} {y:.1} {} {y:.1}\"/>",
             right + 14.0,
             right + 10.0,
             right + 24.0
         );
         let whole = label(line);
-        let class = if *at == 0 { " class=\"strong\"" } else { "" };
+        let weight = if *at == 0 { " strong" } else { "" };
         let _ = writeln!(
             out,
-            "<text{class} style=\"fill: {colour}\" x=\"{}\" y=\"{:.1}\"><title>{}</title>{}</text>",
+            "<text class=\"f{colour}{weight}\" x=\"{}\" y=\"{:.1}\"><title>{}</title>{}</text>",
             right + 29.0,
             y + 4.0,
             escape(&whole),
@@ -212,7 +251,7 @@ fn names(out: &mut String, picture: &Roofline, plane: &Plane) {
 }
 
 fn marks(out: &mut String, picture: &Roofline, plane: &Plane) {
-    for mark in picture.marks.iter().filter(|mark| mark.rate.get() > 0.0) {
+    for (index, mark) in picture.marks.iter().filter(|mark| mark.rate.get() > 0.0).enumerate() {
         let (x, y) = (plane.x(mark.at), plane.y(mark.rate.get()));
         let text = format!("{}  {}", shortened(&mark.name, 28), human::rate(mark.rate));
         let (anchor, to) = if x > WIDTH - RIGHT - 180.0 { ("end", x - 11.0) } else { ("start", x + 11.0) };
@@ -224,7 +263,8 @@ fn marks(out: &mut String, picture: &Roofline, plane: &Plane) {
         let _ = writeln!(
             out,
             "<text class=\"strong\" text-anchor=\"{anchor}\" x=\"{to:.1}\" y=\"{:.1}\">{}</text>",
-            y + 22.0,
+            // Labels of marks that stand at one height keep apart.
+            y + 22.0 + 17.0 * (index % 3) as f64,
             escape(&text)
         );
     }

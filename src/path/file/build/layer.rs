@@ -99,7 +99,7 @@ impl<'s> Walk<'s> {
             sector_size: sector,
             decrypt,
             encrypt,
-            driver: Some("given".to_owned()),
+            driver: Some("cipher".to_owned()),
         });
         let cores = crypt.cores.or_else(|| host.and_then(|(_, host)| host.cores)).unwrap_or(1);
         let spec = HopSpec::Crypt(Box::new(CryptHop {

@@ -89,14 +89,6 @@ impl Table {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The text of a key.
-    pub(in crate::path::file) fn text(&self, name: &str) -> Option<&str> {
-        match &self.key(name)?.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
     /// Puts a value in place of the one that is there.
     pub(in crate::path::file) fn put(&mut self, name: &str, value: Value, at: &At) {
         self.keys.retain(|key| key.name != name);

@@ -169,8 +169,8 @@ fn slot(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Slot> {
         return None;
     }
     for (key, missing) in [("generation", link.generation.is_none()), ("width", link.width.is_none())] {
-        if missing {
-            keys.missing(key, "3");
+        if missing && keys.raw(key).is_none() {
+            keys.missing(key, if key == "width" { "4" } else { "3" });
         }
     }
     let on = match (chipset, split, host.or_else(|| only_host.map(Name::new))) {
