@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases rig bench perf fleet-bench import-bench fuzz
+.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (
 
 result-cases: toolchain ## score the audit of other tools' results: CASES=dir (tests/result-cases); writes target/result-cases/summary.json
 	@$(CARGO) test --locked --quiet --test result_cases -- $(CASES)
+
+accuracy: toolchain ## compare predictions with published measurements: CSV=file (tests/measurements.csv); writes target/accuracy/summary.json
+	@$(CARGO) test --locked --quiet --test accuracy -- $(CSV)
 
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
 	$(CARGO) bench --locked --bench engine

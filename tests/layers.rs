@@ -15,17 +15,24 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("machine", &["units"]),
     ("path", &["units", "machine", "catalog"]),
     ("ceiling", &["units", "machine", "catalog", "path"]),
+    ("predict", &["units", "machine", "catalog", "path", "ceiling"]),
     ("load", &["units"]),
     ("compare", &["units", "load", "results"]),
     ("results", &["units", "load"]),
     ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
     ("cohort", &["units", "verdict"]),
-    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "results", "verdict", "cohort"]),
+    (
+        "report",
+        &[
+            "units", "machine", "path", "ceiling", "predict", "load", "compare", "results", "verdict",
+            "cohort",
+        ],
+    ),
     (
         "cli",
         &[
-            "units", "machine", "catalog", "path", "ceiling", "load", "compare", "results", "verdict",
-            "cohort", "report",
+            "units", "machine", "catalog", "path", "ceiling", "predict", "load", "compare", "results",
+            "verdict", "cohort", "report",
         ],
     ),
 ];
@@ -34,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const TYPES_ONLY: &[(&str, &str)] = &[
     ("path", "machine::root"),
     ("ceiling", "machine::root"),
+    ("predict", "machine::root"),
     ("verdict", "machine::root"),
     ("report", "machine::root"),
     ("verdict", "load::engine"),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::units::{GtPerSec, Lanes};
+use crate::units::{GtPerSec, Lanes, Nanos};
 
 /// A chipset and its uplink to the processor.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -99,6 +99,9 @@ pub struct Adapter {
     pub name: String,
     /// The most that the chip moves in one direction, decimal MB/s.
     pub megabytes_per_second: f64,
+    /// I/Os that the chip completes in a second, where that is published.
+    #[serde(default)]
+    pub iops: Option<f64>,
     /// `vendor:device`.
     pub ids: Vec<String>,
     /// Where that is published.
@@ -185,12 +188,139 @@ pub struct Medium {
     /// The lanes of its own link; 0 when it has none.
     #[serde(default)]
     pub lanes: u8,
+    /// The name of its [`MediumClass`].
+    #[serde(default)]
+    pub class: Option<String>,
     /// How often its maker warrants that all of it may be written: terabytes written (TBW, JESD218A) over the capacity,
     /// where that is the same for all capacities of the family.
     pub rated_drive_writes: Option<f64>,
     /// Where that is published.
     pub endurance_source: Option<String>,
     /// Whether the source states both rates; `false` for what is only believed.
+    #[serde(default = "yes")]
+    pub verified: bool,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// A class of media: what a drive does whose model is not known, and what data sheets leave out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MediumClass {
+    /// `consumer-tlc-gen4`.
+    pub name: String,
+    /// One random read of 4 KiB at depth 1, microseconds.
+    pub read_microseconds: f64,
+    /// One write of 4 KiB at depth 1, microseconds.
+    pub write_microseconds: f64,
+    /// Random reads of 4 KiB a second at the depth of data sheets.
+    pub read_iops: f64,
+    /// Random writes of 4 KiB likewise.
+    pub write_iops: f64,
+    /// Sequential reads of a typical drive, decimal MB/s.
+    pub read_megabytes_per_second: f64,
+    /// Sequential writes likewise.
+    pub write_megabytes_per_second: f64,
+    /// Writes when the fast cache is full.
+    pub steady_write_megabytes_per_second: f64,
+    /// Whether the source states the figures; `false` for what is only typical.
+    #[serde(default = "yes")]
+    pub verified: bool,
+    /// Where that is published.
+    pub source: String,
+}
+
+impl MediumClass {
+    /// One random read of 4 KiB at depth 1.
+    pub fn read_latency(&self) -> Nanos {
+        microseconds(self.read_microseconds)
+    }
+
+    /// One write of 4 KiB at depth 1.
+    pub fn write_latency(&self) -> Nanos {
+        microseconds(self.write_microseconds)
+    }
+}
+
+fn microseconds(count: f64) -> Nanos {
+    // A cast from f64 saturates.
+    Nanos::new((count * 1e3).round() as u64)
+}
+
+/// A network card.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    /// `Intel X520-2`.
+    pub name: String,
+    /// What people write for it, in lower case.
+    pub words: Vec<String>,
+    /// `vendor:device`.
+    pub ids: Vec<String>,
+    /// The line rate of one port, decimal Gbit/s.
+    pub gigabits_per_second: f64,
+    /// Ports.
+    pub ports: u8,
+    /// The PCIe generation of its own end of the link.
+    pub generation: u8,
+    /// The lanes of its own end of the link.
+    pub lanes: u8,
+    /// The fastest InfiniBand generation of a port, `EDR`.
+    #[serde(default)]
+    pub infiniband: Option<String>,
+    /// Whether it or its driver merges received frames; `false` when each costs the processor.
+    #[serde(default = "yes")]
+    pub offloads: bool,
+    /// Whether the source was checked.
+    #[serde(default = "yes")]
+    pub verified: bool,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// What the cores and root ports of a processor do.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// `Ryzen 1000, 2000 (Zen, Zen+)`.
+    pub name: String,
+    /// What people write for it, in lower case.
+    pub words: Vec<String>,
+    /// The clock with one core at work.
+    pub gigahertz: f64,
+    /// The reciprocal throughput of one AES round in cycles, where it has AES instructions.
+    #[serde(default)]
+    pub aes_cycles_per_round: Option<f64>,
+    /// The speed of one core for kernel I/O, 1 = Xeon Gold 6342.
+    pub speed: f64,
+    /// Memory channels of one socket.
+    #[serde(default)]
+    pub memory_channels: Option<u32>,
+    /// Millions of transfers a second of one channel.
+    #[serde(default)]
+    pub memory_megatransfers: Option<u32>,
+    /// Max_Payload_Size of its root ports in bytes, where it is not the usual one.
+    #[serde(default)]
+    pub max_payload: Option<u64>,
+    /// The size of completions in bytes, where it is not the usual one.
+    #[serde(default)]
+    pub completion: Option<u64>,
+    /// The widest vector extension: `sse2`, `avx2`, `avx512`, `neon`.
+    #[serde(default)]
+    pub vectors: Option<String>,
+    /// Whether it needs no retpolines against Spectre v2 (enhanced IBRS).
+    #[serde(default)]
+    pub enhanced_ibrs: bool,
+    /// Whether it is that of a small board.
+    #[serde(default)]
+    pub embedded: bool,
+    /// Whether it copies memory much slower than desktop cores, at a rate that is not known.
+    #[serde(default)]
+    pub slow_copy: bool,
+    /// Whether its root complex carries less than its links, by no known law.
+    #[serde(default)]
+    pub erratic_dma: bool,
+    /// Whether the source states all of it.
     #[serde(default = "yes")]
     pub verified: bool,
     /// Where that is published.

@@ -4,12 +4,16 @@
 //! validates every entry.
 
 mod entry;
+mod words;
 
 use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
 
-pub use entry::{Adapter, Board, BoardSlot, Chipset, Interconnect, Medium, Processor, SlotOption, Switch};
+pub use entry::{
+    Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption,
+    Switch,
+};
 
 /// The files below `data/`, part of the program.
 mod text {
@@ -18,6 +22,9 @@ mod text {
     pub(super) const ADAPTERS: &str = include_str!("../../data/adapters.toml");
     pub(super) const PROCESSORS: &str = include_str!("../../data/processors.toml");
     pub(super) const MEDIA: &str = include_str!("../../data/media.toml");
+    pub(super) const CLASSES: &str = include_str!("../../data/media-classes.toml");
+    pub(super) const NICS: &str = include_str!("../../data/nics.toml");
+    pub(super) const CORES: &str = include_str!("../../data/cores.toml");
     pub(super) const BOARDS: [&str; 6] = [
         include_str!("../../data/boards/asus.toml"),
         include_str!("../../data/boards/dell.toml"),
@@ -41,6 +48,12 @@ pub struct Catalog {
     pub processors: Vec<Processor>,
     /// Storage media.
     pub media: Vec<Medium>,
+    /// Classes of storage media.
+    pub classes: Vec<MediumClass>,
+    /// Network cards.
+    pub nics: Vec<Nic>,
+    /// Cores and root ports of processors.
+    pub cores: Vec<Core>,
     /// Boards and servers.
     pub boards: Vec<Board>,
 }
@@ -54,6 +67,9 @@ pub fn catalog() -> &'static Catalog {
         adapters: entries(text::ADAPTERS),
         processors: entries(text::PROCESSORS),
         media: entries(text::MEDIA),
+        classes: entries(text::CLASSES),
+        nics: entries(text::NICS),
+        cores: entries(text::CORES),
         boards: text::BOARDS.iter().flat_map(|file| entries(file)).collect(),
     })
 }

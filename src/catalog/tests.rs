@@ -230,3 +230,44 @@ fn the_longest_match_names_a_medium() {
     assert_eq!(name("QEMU NVMe Ctrl"), None);
     assert_eq!(name(""), None);
 }
+
+#[test]
+fn every_class_card_and_core_is_sound() {
+    let classes: Vec<MediumClass> = every_entry(text::CLASSES);
+    check_names(classes.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    for class in &classes {
+        assert!((0.5..30_000.0).contains(&class.read_microseconds), "{}", class.name);
+        assert!((0.5..30_000.0).contains(&class.write_microseconds), "{}", class.name);
+        assert!(class.read_iops >= 50.0 && class.write_iops >= 50.0, "{}", class.name);
+        let steady = class.steady_write_megabytes_per_second;
+        assert!((50.0..=class.write_megabytes_per_second).contains(&steady), "{}", class.name);
+    }
+    let nics: Vec<Nic> = every_entry(text::NICS);
+    check_names(nics.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    check_ids(nics.iter().flat_map(|entry| &entry.ids));
+    for nic in &nics {
+        assert!(
+            (1..=8).contains(&nic.ports) && (1.0..=800.0).contains(&nic.gigabits_per_second),
+            "{}",
+            nic.name
+        );
+        assert!((1..=6).contains(&nic.generation) && WIDTHS.contains(&nic.lanes), "{}", nic.name);
+        assert!(nic.words.iter().all(|word| word.len() >= 4 && *word == word.to_lowercase()), "{}", nic.name);
+    }
+    let cores: Vec<Core> = every_entry(text::CORES);
+    check_names(cores.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    let mut seen = BTreeSet::new();
+    for core in &cores {
+        assert!((0.5..7.0).contains(&core.gigahertz) && (0.05..3.0).contains(&core.speed), "{}", core.name);
+        assert!(core.aes_cycles_per_round.is_none_or(|cycles| (0.1..4.0).contains(&cycles)), "{}", core.name);
+        assert_eq!(core.memory_channels.is_some(), core.memory_megatransfers.is_some(), "{}", core.name);
+        for word in &core.words {
+            assert!(*word == word.to_lowercase() && seen.insert(word), "{}: `{word}`", core.name);
+        }
+        for size in core.max_payload.iter().chain(&core.completion) {
+            assert!([64, 128, 256, 512].contains(size), "{}: {size}", core.name);
+        }
+        let vectors = core.vectors.as_deref();
+        assert!(vectors.is_none_or(|it| ["sse2", "avx2", "avx512", "neon"].contains(&it)), "{}", core.name);
+    }
+}

@@ -3,20 +3,38 @@
 //! One file for each law: a pure function of a hop's facts, with its citation, range of validity and formula. Same
 //! input, same output: nothing here reads a clock, a file or the machine.
 
+pub mod access;
+pub mod bcache;
+pub mod buffered;
+pub mod caps;
+pub mod cipher;
 pub mod controller;
 pub mod crypt;
+pub mod crypt_time;
+pub mod dram;
+pub mod fabric;
 pub mod filesystem;
+pub mod given;
+pub mod io_cost;
+pub mod iommu;
 pub mod medium;
 pub mod memory;
+pub mod mirror;
 pub mod narrow;
 pub mod network;
+pub mod parity;
 pub mod pcie;
+pub mod queueing;
 pub mod raid;
+pub mod replicas;
+pub mod resync;
 pub mod sas;
 pub mod sata;
 pub mod socket;
 pub mod uplink;
 pub mod usb;
+pub mod write_cache;
+pub mod zfs;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -187,6 +205,7 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         }),
         HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
         HopSpec::Network(network) => network::of_network(network),
+        HopSpec::Given(hop) => given::of_given(hop),
         HopSpec::Remote(_) => Ceilings::unknown("what the server can do is not visible here"),
     }
 }

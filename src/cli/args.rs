@@ -13,6 +13,7 @@ use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
 use super::import::ImportArgs;
+use super::predict::args::PredictArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -89,6 +90,13 @@ pub enum Command {
     ///
     /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
     Import(ImportArgs),
+    /// Say what rate a workload will get on a described system, what limits it, and what a change would bring
+    ///
+    /// A description (*.path.toml) names hosts, slots, switches, drives, arrays, encryption, networks and workloads;
+    /// `docs/path-files.md` has its keys, `systems/` has examples. Nothing is measured.
+    ///
+    /// Exit status: 0 done, 1 a published result differs and nobody says why, 2 a description is wrong.
+    Predict(Box<PredictArgs>),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,
@@ -171,6 +179,10 @@ pub struct CheckArgs {
     /// what has a fault or limit is coloured. FILE must not be there yet.
     #[arg(long, value_name = "FORMAT", value_parser = Export::parse)]
     pub export: Option<Export>,
+    /// Write the machine as a description that `narrows predict` reads (*.path.toml); FILE must not be there yet, - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["measure", "json", "why", "fleet"])]
+    pub to_path: Option<PathBuf>,
+
     /// Many captures, each of its own machine.
     #[command(flatten)]
     pub fleet: FleetArgs,

@@ -39,6 +39,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =
         paths(&machine, asked.as_ref(), args)?.into_iter().map(with_ceilings).collect();
+    if let Some(file) = &args.to_path {
+        let paths: Vec<Path> = subjects.into_iter().map(|subject| subject.path).collect();
+        let (system, notes) = crate::predict::describe(&machine, &paths);
+        notes.iter().for_each(|note| output::note(&inert(&format!("narrows: {note}"))));
+        return super::predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
+    }
     let completion = match args.measure {
         None => Completion::Whole,
         Some(extent) => measure(args, extent, &root, &machine, &mut subjects)?,

@@ -4,6 +4,7 @@
 //! −3 % to +1.5 % for drives and adapters, up to +8 % for network cards with small packets, whose acknowledgements and
 //! descriptors are not counted. A single request at a time stays below it; that is a matter of latency.
 
+pub mod packets;
 pub mod rate;
 
 use super::{Basis, Ceilings, FactRef, Limit};
@@ -63,6 +64,12 @@ pub fn device_wants(link: &LinkHop) -> Option<Limit> {
     let speed = end(&link.device, &link.device.link.max_speed, |express| express.max_speed)?;
     let width = end(&link.device, &link.device.link.max_width, |express| express.max_width)?;
     towards_host(link, &State { speed, width, notes: Vec::new() })
+}
+
+/// The speed and width that [`of_link`] counts on. `None` when they are not known or the link is no wire.
+pub fn state(link: &LinkHop) -> Option<(GtPerSec, Lanes)> {
+    let state = operating(link).ok().filter(|_| link.not_a_wire.is_none())?;
+    Some((state.speed.value, state.width.value))
 }
 
 fn with_state(link: &LinkHop, state: Result<State, String>) -> Ceilings {

@@ -1,0 +1,144 @@
+//! The table of measurements: comma-separated values (RFC 4180) with one header line.
+
+#![expect(clippy::disallowed_methods, reason = "the table is a file")]
+
+use std::path::Path;
+
+/// One published measurement.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Row {
+    /// Its name in the table.
+    pub(crate) id: String,
+    /// When it was published.
+    pub(crate) year: String,
+    /// The machine.
+    pub(crate) platform: String,
+    /// Drive, card, switch or core.
+    pub(crate) device: String,
+    /// How many.
+    pub(crate) devices: String,
+    /// The PCIe generation of the device's link.
+    pub(crate) generation: String,
+    /// Its width, or the name of another interface.
+    pub(crate) width: String,
+    /// Between the device and the processor.
+    pub(crate) topology: String,
+    /// On top of the device, lowest first.
+    pub(crate) layers: String,
+    /// The file system.
+    pub(crate) fs: String,
+    /// The network.
+    pub(crate) network: String,
+    /// What ran.
+    pub(crate) workload: String,
+    /// What came out.
+    pub(crate) value: f64,
+    /// In which unit.
+    pub(crate) unit: String,
+    /// What the source says of it.
+    pub(crate) note: String,
+    /// How sure the row is.
+    pub(crate) confidence: String,
+}
+
+/// The columns that a row needs.
+const COLUMNS: [&str; 16] = [
+    "id",
+    "year",
+    "platform",
+    "device_model",
+    "devices",
+    "link_gen",
+    "link_width",
+    "topology",
+    "layers",
+    "fs",
+    "network",
+    "workload",
+    "measured_value",
+    "unit",
+    "note",
+    "confidence",
+];
+
+/// The rows of a table.
+pub(crate) fn read(place: &Path) -> Result<Vec<Row>, String> {
+    let text = std::fs::read_to_string(place).map_err(|error| format!("{}: {error}", place.display()))?;
+    parse(&text).map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// The rows of a text.
+pub(crate) fn parse(text: &str) -> Result<Vec<Row>, String> {
+    let mut records = records(text)?.into_iter();
+    let (_, header) = records.next().ok_or("it is empty")?;
+    let mut places = Vec::new();
+    for column in COLUMNS {
+        let place = header.iter().position(|name| name.trim() == column);
+        places.push(place.ok_or_else(|| format!("line 1: no column `{column}`"))?);
+    }
+    records
+        .map(|(line, fields)| row(&places, &fields).map_err(|error| format!("line {line}: {error}")))
+        .collect()
+}
+
+fn row(places: &[usize], fields: &[String]) -> Result<Row, String> {
+    let mut values = places.iter().map(|place| fields.get(*place).map(|field| field.trim().to_owned()));
+    let mut next = || values.next().flatten().ok_or_else(|| "too few columns".to_owned());
+    let mut row = Row {
+        id: next()?,
+        year: next()?,
+        platform: next()?,
+        device: next()?,
+        devices: next()?,
+        generation: next()?,
+        width: next()?,
+        topology: next()?,
+        layers: next()?,
+        fs: next()?,
+        network: next()?,
+        workload: next()?,
+        ..Row::default()
+    };
+    let value = next()?;
+    row.value = value.parse().map_err(|_| format!("`{value}` is no number"))?;
+    row.unit = next()?;
+    row.note = next()?;
+    row.confidence = next()?;
+    Ok(row)
+}
+
+/// The records of a text with the line that each begins in; empty lines are none.
+fn records(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
+    let mut records = Vec::new();
+    let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
+    let (mut line, mut begun) = (1, 1);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                field.push('"');
+                chars.next();
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(std::mem::take(&mut field)),
+            '\n' if !quoted => {
+                fields.push(std::mem::take(&mut field).trim_end_matches('\r').to_owned());
+                let record = std::mem::take(&mut fields);
+                if record.iter().any(|field| !field.is_empty()) {
+                    records.push((begun, record));
+                }
+                begun = line + 1;
+            }
+            c => field.push(c),
+        }
+        line += usize::from(c == '\n');
+    }
+    if quoted {
+        return Err(format!("line {begun}: a quotation mark is never closed"));
+    }
+    if !field.is_empty() || !fields.is_empty() {
+        fields.push(field);
+        records.push((begun, fields));
+    }
+    Ok(records)
+}

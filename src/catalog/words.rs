@@ -1,0 +1,171 @@
+//! Entries by what people write, in a forum post or a table: `2x 970 EVO 1TB`, `Samsung SSD980`, `ConnectX-3 40GbE`.
+
+use super::{Catalog, Core, Medium, MediumClass, Nic};
+
+/// Words that say who made a drive or what line it is of, and not which model it is.
+const NOT_A_MODEL: [&str; 24] = [
+    "samsung",
+    "wd",
+    "black",
+    "blue",
+    "red",
+    "green",
+    "gold",
+    "crucial",
+    "kingston",
+    "intel",
+    "solidigm",
+    "sk",
+    "hynix",
+    "platinum",
+    "micron",
+    "kioxia",
+    "toshiba",
+    "seagate",
+    "adata",
+    "corsair",
+    "optane",
+    "tb",
+    "ultrastar",
+    "hp",
+];
+
+/// A model number this short is only believed beside a word of its entry's name that says who made it.
+const SHORT: usize = 3;
+
+/// The words of a text in lower case: runs of letters, digits and dots, without a leading `ssd`.
+fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let split = lower.split(|c: char| !(c.is_alphanumeric() || c == '.'));
+    let bare = split.map(|word| {
+        word.strip_prefix("ssd").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(word)
+    });
+    bare.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+/// How much of the text an entry's name explains: the letters of its model words when all are there.
+fn explained(name: &str, text: &[String]) -> Option<usize> {
+    let name = words(name);
+    let (makers, model): (Vec<_>, Vec<_>) =
+        name.iter().partition(|word| NOT_A_MODEL.contains(&word.as_str()));
+    let length: usize = model.iter().map(|word| word.len()).sum();
+    let is_said = |word: &&String| text.contains(word);
+    let is_short = length <= SHORT && !makers.iter().any(is_said);
+    (length > 0 && !is_short && model.iter().all(is_said)).then_some(length)
+}
+
+/// The entry one of whose words the text contains, the longest first. A word counts where no letter or digit joins it.
+fn longest<'a, T>(entries: &'a [T], text: &str, words: impl Fn(&'a T) -> &'a [String]) -> Option<&'a T> {
+    let text = text.to_lowercase();
+    let found =
+        |entry: &'a T| words(entry).iter().filter(|word| stands_in(&text, word)).map(String::len).max();
+    entries
+        .iter()
+        .filter_map(|entry| Some((found(entry)?, entry)))
+        .max_by_key(|(length, _)| *length)
+        .map(|(_, entry)| entry)
+}
+
+/// Whether `word` stands in `text` and does not begin in the middle of a word.
+fn stands_in(text: &str, word: &str) -> bool {
+    text.match_indices(word)
+        .any(|(at, _)| !text.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric()))
+}
+
+impl Catalog {
+    /// The medium that a text names: by part of the kernel's model name, or else by all words of the entry's name but
+    /// the maker's. An entry for several models (`PM981, PM981a`) is found by each.
+    pub fn medium_by_words(&self, text: &str) -> Option<&Medium> {
+        if let Some(medium) = self.medium(text) {
+            return Some(medium);
+        }
+        let words = words(text);
+        let found = |medium: &Medium| {
+            let maker = medium.name.split_whitespace().next().unwrap_or_default();
+            let names = medium.name.split(',');
+            names.filter_map(|name| explained(&format!("{maker} {name}"), &words)).max()
+        };
+        let scored = self.media.iter().filter_map(|medium| Some((found(medium)?, medium)));
+        scored.max_by_key(|(length, _)| *length).map(|(_, medium)| medium)
+    }
+
+    /// The class of media with this name.
+    pub fn medium_class(&self, name: &str) -> Option<&MediumClass> {
+        self.classes.iter().find(|class| class.name == name)
+    }
+
+    /// The network card that a text names.
+    pub fn nic_by_words(&self, text: &str) -> Option<&Nic> {
+        longest(&self.nics, text, |nic| &nic.words)
+    }
+
+    /// The processor's cores that a text names.
+    pub fn core_by_words(&self, text: &str) -> Option<&Core> {
+        longest(&self.cores, text, |core| &core.words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalog::catalog;
+    use proptest::prelude::*;
+
+    #[test]
+    fn drives_are_found_as_people_write_them() {
+        for (text, want) in [
+            ("WD SN770 2TB", Some("WD Black SN770")),
+            ("2x 970 EVO 1TB mirror on switch card", Some("Samsung 970 EVO")),
+            ("Samsung 970 EVO Plus", Some("Samsung 970 EVO Plus")),
+            ("Samsung SSD980 500GB lanes masked", Some("Samsung 980")),
+            ("WD Black SN750-class WDS500G2X0C", Some("WD Black SN750")),
+            ("11x PM1733 (10+1+1)", Some("Samsung PM1733")),
+            ("Intel P5520", Some("Intel P5510, P5520")),
+            ("Solidigm P5520", Some("Intel P5510, P5520")),
+            ("Crucial P1 1TB QLC", Some("Crucial P1")),
+            ("Solidigm D5-P5336 61.44TB QLC", Some("Solidigm D5-P5336")),
+            ("Adata SX8200 960GB", Some("Adata SX8200")),
+            ("Samsung PM983 (MZQLB960)", Some("Samsung PM983 960GB")),
+            ("P4610 (3.2 GB/s each)", Some("Intel P4610")),
+            ("10x PCIe 4.0 SSD", None),
+            ("datacenter NVMe", None),
+            ("NVMe 980 GB", None),
+            ("", None),
+        ] {
+            let found = catalog().medium_by_words(text).map(|medium| medium.name.as_str());
+            assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn cards_and_processors_are_found_as_people_write_them() {
+        let nic = |text| catalog().nic_by_words(text).map(|nic| nic.name.as_str());
+        assert_eq!(nic("Chelsio T580 -> ConnectX-3 40GbE point to point"), Some("Mellanox ConnectX-3"));
+        assert_eq!(nic("Intel X520-2 dual 10GbE in 2.0 x4"), Some("Intel X520-2"));
+        assert_eq!(nic("ConnectX-4 Lx"), Some("Mellanox ConnectX-4 Lx"));
+        assert_eq!(nic("10GbE NIC in x1 slot"), None);
+        let core = |text| catalog().core_by_words(text).map(|core| core.name.as_str());
+        assert_eq!(core("Turing Pi 2 + CM4"), Some("Raspberry Pi CM4 (BCM2711, Cortex-A72)"));
+        assert_eq!(core("Ryzen 5 2600, slot bifurcated x4/x4"), Some("Ryzen 1000, 2000 (Zen, Zen+)"));
+        assert_eq!(
+            core("2S Xeon Platinum 8160, 2 UPI links").map(|name| name.contains("Skylake-SP")),
+            Some(true)
+        );
+        assert_eq!(core("server"), None);
+    }
+
+    #[test]
+    fn every_drive_has_a_class_that_exists() {
+        for medium in &catalog().media {
+            let class = medium.class.as_deref().and_then(|name| catalog().medium_class(name));
+            assert!(class.is_some(), "{}: {:?}", medium.name, medium.class);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_upsets_the_search(text in "\\PC{0,60}") {
+            let catalog = catalog();
+            let _ = (catalog.medium_by_words(&text), catalog.nic_by_words(&text), catalog.core_by_words(&text));
+        }
+    }
+}

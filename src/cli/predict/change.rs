@@ -1,0 +1,165 @@
+//! What was typed: changes of the system, and the workloads to predict.
+
+use super::args::PredictArgs;
+use super::{named, wrong};
+use crate::cli::Failure;
+use crate::path::file::{Document, Name, PartKind, Pattern, System, Workload};
+
+/// Makes the changes that were typed, and says each in words.
+///
+/// # Errors
+/// [`Failure`] when something cannot be changed so.
+pub(super) fn apply(
+    document: &mut Document,
+    system: &System,
+    args: &PredictArgs,
+) -> Result<Vec<String>, Failure> {
+    let mut changes = Vec::new();
+    let mut added: Vec<Name> = Vec::new();
+    for typed in &args.add {
+        added.push(document.add_device(typed).map_err(wrong)?);
+        changes.push(typed.clone());
+    }
+    if !args.layer.is_empty() || !added.is_empty() {
+        let target = target(system, args)?;
+        let mut top = target.clone();
+        for (at, layer) in args.layer.iter().enumerate() {
+            let members: Vec<Name> = if at == 0 {
+                std::iter::once(top.clone()).chain(added.iter().cloned()).collect()
+            } else {
+                vec![top.clone()]
+            };
+            top = document.add_layer(layer, &members).map_err(wrong)?;
+            let on: Vec<&str> = members.iter().map(Name::as_str).collect();
+            changes.push(format!("{layer} on {}", on.join(", ")));
+        }
+        if args.layer.is_empty() {
+            join(document, system, &target, &added)?;
+        }
+        document.retarget(&target, &top);
+    }
+    for typed in &args.set {
+        document.set_text(typed).map_err(wrong)?;
+        changes.push(typed.clone());
+    }
+    Ok(changes)
+}
+
+/// Puts added drives into the array that the target is or lies on.
+fn join(document: &mut Document, system: &System, target: &Name, added: &[Name]) -> Result<(), Failure> {
+    let mut at = target.clone();
+    loop {
+        let part = system.part(&at);
+        match part.map(|part| (&part.kind, part.needs())) {
+            Some((PartKind::Raid(_) | PartKind::Volume(_) | PartKind::Cluster(_), _)) => {
+                return document.add_members(&at, added).map_err(wrong);
+            }
+            Some((
+                PartKind::Crypt(_) | PartKind::Filesystem(_) | PartKind::Vm(_) | PartKind::Remote(_),
+                needs,
+            )) if !needs.is_empty() => {
+                at = needs[0].clone();
+            }
+            _ => {
+                return Err(Failure::new(format!("`{target}` is no array that the drive could join"))
+                    .hint("say how both are used together: --layer raid0"));
+            }
+        }
+    }
+}
+
+/// The part that is read and written: what was typed, that of the workload, or the topmost.
+fn target(system: &System, args: &PredictArgs) -> Result<Name, Failure> {
+    if let Some(typed) = &args.target {
+        return Ok(Name::new(typed.as_str()));
+    }
+    if let Some(typed) = args.workload.first() {
+        return named(system, typed).map(|workload| workload.target);
+    }
+    match system.workloads.first() {
+        Some(first) => Ok(first.target.clone()),
+        None => topmost(system),
+    }
+}
+
+/// The last part that holds data and that nothing else lies on.
+fn topmost(system: &System) -> Result<Name, Failure> {
+    let holds = |kind: &PartKind| {
+        matches!(
+            kind,
+            PartKind::Device(_)
+                | PartKind::Raid(_)
+                | PartKind::Crypt(_)
+                | PartKind::Cache(_)
+                | PartKind::Volume(_)
+                | PartKind::Filesystem(_)
+                | PartKind::Remote(_)
+                | PartKind::Cluster(_)
+                | PartKind::Vm(_)
+        )
+    };
+    let is_used = |name: &Name| system.parts.iter().any(|part| part.needs().contains(&name));
+    let found = system.parts.iter().rev().find(|part| holds(&part.kind) && !is_used(&part.name));
+    found.map(|part| part.name.clone()).ok_or_else(|| {
+        Failure::new("the file describes nothing that could be read").hint("add a [device.NAME]")
+    })
+}
+
+/// The workloads to predict: those of the file or the named ones, with what was typed in place of theirs, each combination.
+pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workload>, Failure> {
+    let mut base: Vec<Workload> = match args.workload.as_slice() {
+        [] => system.workloads.clone(),
+        names => names.iter().map(|name| named(system, name)).collect::<Result<_, _>>()?,
+    };
+    if base.is_empty() {
+        base.push(Workload::reading(target(system, args)?.as_str()));
+    }
+    let typed =
+        !args.bs.is_empty() || !args.depth.is_empty() || !args.jobs.is_empty() || !args.read_share.is_empty();
+    if typed && args.workload.is_empty() {
+        // What is typed describes one workload, not each of the file.
+        base.truncate(1);
+    }
+    let mut all = Vec::new();
+    for mut workload in base {
+        if let Some(target) = &args.target {
+            workload.target = Name::new(target.as_str());
+        }
+        if args.random {
+            workload.pattern = Pattern::Random;
+        }
+        workload.engine = args.engine.unwrap_or(workload.engine);
+        all.extend(combinations(&workload, args));
+    }
+    Ok(all)
+}
+
+fn combinations(base: &Workload, args: &PredictArgs) -> Vec<Workload> {
+    let or = |typed: &[u32], usual: u32| if typed.is_empty() { vec![usual] } else { typed.to_vec() };
+    let sizes = if args.bs.is_empty() { vec![base.block_size] } else { args.bs.clone() };
+    let shares = if args.read_share.is_empty() { vec![base.read_share] } else { args.read_share.clone() };
+    let mut all = Vec::new();
+    for &block_size in &sizes {
+        for &depth in &or(&args.depth, base.depth) {
+            for &jobs in &or(&args.jobs, base.jobs) {
+                for &read_share in &shares {
+                    all.push(Workload { block_size, depth, jobs, read_share, ..base.clone() });
+                }
+            }
+        }
+    }
+    if all.len() > 1 {
+        for workload in &mut all {
+            let size = crate::units::human::block_size(workload.block_size).replace(' ', "");
+            let name = format!(
+                "{}-{size}-q{}-j{}-r{:.0}",
+                base.name,
+                workload.depth,
+                workload.jobs,
+                workload.read_share * 100.0
+            );
+            workload.name = Name::new(name);
+        }
+    }
+    all
+}

@@ -1,0 +1,181 @@
+//! `narrows predict`: what rate will a workload get on a described system, and what would change it?
+
+pub mod args;
+mod change;
+mod source;
+
+use std::path::Path;
+
+use args::PredictArgs;
+
+use super::args::ColorWhen;
+use super::bench::save::write_new;
+use super::{FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::path::file::{BuildError, Document, FileError, Name, System, Workload};
+use crate::predict::roofline::{Axis, Roofline, roofline};
+use crate::predict::{Prediction, predict};
+use crate::report::predict::{self as view, PredictReport, SystemView};
+use crate::report::roofline as picture;
+use crate::report::text::{Colour, Style};
+
+/// Reads the descriptions, predicts, and shows: 1 when a published result differs and nobody says why.
+///
+/// # Errors
+/// [`Failure`] when a file cannot be read or is wrong, or a change cannot be made.
+pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
+    let mut systems = Vec::new();
+    let mut pictures = Vec::new();
+    for (file, text) in source::texts(&args.files)? {
+        let document = Document::parse(&file, &text).map_err(wrong)?;
+        let (system, drawn) = one(args, &file, &document)?;
+        systems.push(system);
+        pictures.extend(drawn);
+    }
+    let report = view::report(systems);
+    output::data(&render(&report, &pictures, args)?)?;
+    if let Some(Some(file)) = &args.roofline {
+        write_new(file, &picture::svg(&pictures))?;
+    }
+    Ok(if report.has_unexplained() { FINDINGS } else { NOTHING_FOUND })
+}
+
+/// The view of one system, and its pictures.
+fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<(SystemView, Vec<Roofline>), Failure> {
+    let before = document.system().map_err(wrong)?;
+    let mut changed = document.clone();
+    let changes = change::apply(&mut changed, &before, args)?;
+    let after = if changes.is_empty() { before.clone() } else { changed.system().map_err(wrong)? };
+    let mut shown = SystemView {
+        file: file.to_owned(),
+        name: after.name.clone(),
+        source: after.source.clone(),
+        changes: changes.clone(),
+        predictions: Vec::new(),
+        published: Vec::new(),
+    };
+    if args.published {
+        shown.published = published(document, &before)?;
+        return Ok((shown, Vec::new()));
+    }
+    let workloads = change::workloads(&after, args)?;
+    for workload in &workloads {
+        let now = predict(&after, workload).map_err(no_path)?;
+        let earlier = match changes.is_empty() {
+            true => None,
+            false => earlier(&before, workload, args)?,
+        };
+        shown.predictions.push(view::prediction(&now, earlier.as_ref()));
+    }
+    let mut drawn = Vec::new();
+    if let (Some(_), Some(first)) = (&args.roofline, workloads.first()) {
+        for axis in [Axis::BlockSize, Axis::Depth] {
+            let same: Vec<Workload> =
+                workloads.iter().filter(|other| is_on_picture(first, other, axis)).cloned().collect();
+            drawn.push(roofline(&after, first, axis, &same).map_err(no_path)?);
+        }
+    }
+    Ok((shown, drawn))
+}
+
+/// Whether a workload differs from the one that is drawn in what runs along the axis alone.
+fn is_on_picture(first: &Workload, other: &Workload, axis: Axis) -> bool {
+    let same_mix = (first.read_share - other.read_share).abs() < 1e-9;
+    let same = first.target == other.target
+        && first.pattern == other.pattern
+        && first.jobs == other.jobs
+        && same_mix;
+    same && match axis {
+        Axis::BlockSize => first.depth == other.depth,
+        Axis::Depth => first.block_size == other.block_size,
+    }
+}
+
+/// What the same workload gets without the changes.
+fn earlier(before: &System, workload: &Workload, args: &PredictArgs) -> Result<Option<Prediction>, Failure> {
+    let old = change::workloads(before, args)?;
+    let named = old.iter().find(|old| old.name == workload.name);
+    // What was typed of the workload itself (its depth, its mix) is no change of the system.
+    let Some(named) = named else { return Ok(None) };
+    predict(before, named).map(Some).map_err(no_path)
+}
+
+/// Every published result beside its prediction, each on the system as its row says.
+fn published(document: &Document, system: &System) -> Result<Vec<view::PublishedView>, Failure> {
+    let mut rows = Vec::new();
+    for row in &system.published {
+        let mut document = document.clone();
+        for (key, value) in &row.set {
+            document
+                .set_text(&format!("{key}={value}"))
+                .map_err(|error| in_row(&row.given.to_string(), error))?;
+        }
+        let changed = document.system().map_err(|error| in_row(&row.given.to_string(), error))?;
+        let Some(workload) = changed.workload(&row.workload) else { continue };
+        let prediction = predict(&changed, workload).map_err(no_path)?;
+        rows.push(view::published(row, &prediction, &system.source));
+    }
+    Ok(rows)
+}
+
+fn in_row(given: &str, error: FileError) -> Failure {
+    let hint = error.problems.first().and_then(|problem| problem.hint.clone());
+    Failure::new(format!("{given}: in `set` of this published result: {error}")).maybe_hint(hint)
+}
+
+/// Everything that is wrong with a file, one line each, with its hint below.
+fn wrong(error: FileError) -> Failure {
+    let mut problems = error.problems.into_iter();
+    let last = problems.next_back();
+    for problem in problems {
+        output::failure(&Failure::new(problem.to_string()).maybe_hint(problem.hint));
+    }
+    match last {
+        Some(problem) => Failure::new(problem.to_string()).maybe_hint(problem.hint),
+        None => Failure::new("the file is wrong"),
+    }
+}
+
+fn no_path(error: BuildError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn render(report: &PredictReport, pictures: &[Roofline], args: &PredictArgs) -> Result<String, Failure> {
+    if args.json {
+        let json = serde_json::to_string_pretty(report)
+            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
+        return Ok(json + "\n");
+    }
+    let colour = match args.color {
+        ColorWhen::Auto => Colour::Auto,
+        ColorWhen::Always => Colour::Always,
+        ColorWhen::Never => Colour::Never,
+    };
+    let style = Style::detect(colour, args.plain);
+    let mut text = view::render(report, &style);
+    if matches!(args.roofline, Some(None)) {
+        for picture in pictures {
+            text.push('\n');
+            text.push_str(&picture::text(picture, &style));
+        }
+    }
+    Ok(text)
+}
+
+/// Writes the description of a machine to a new file, or to standard output for `-`.
+///
+/// # Errors
+/// [`Failure`] when the file is there already or cannot be written.
+pub(super) fn write_description(file: &Path, text: &str) -> Result<(), Failure> {
+    if file.as_os_str() == "-" { output::data(text) } else { write_new(file, text) }
+}
+
+/// The name of a workload that was typed.
+fn named(system: &System, typed: &str) -> Result<Workload, Failure> {
+    system.workload(&Name::new(typed)).cloned().ok_or_else(|| {
+        let known: Vec<&str> = system.workloads.iter().map(|workload| workload.name.as_str()).collect();
+        Failure::new(format!("there is no workload `{typed}`")).hint(match known.is_empty() {
+            true => "the file has none; say --bs, --depth and --target instead".to_owned(),
+            false => format!("the workloads are: {}", known.join(", ")),
+        })
+    })
+}

@@ -1,0 +1,61 @@
+//! Finds and reads the files that were named.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::cli::Failure;
+use crate::path::file::MOST_BYTES;
+
+/// What the names of descriptions end in.
+const SUFFIX: &str = ".path.toml";
+
+/// The texts of the files, and of those in directories by name.
+///
+/// # Errors
+/// [`Failure`] when one cannot be read, is too long or no text, or a directory has none.
+pub(super) fn texts(named: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
+    let mut texts = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            let files = inside(path)?;
+            if files.is_empty() {
+                return Err(Failure::new(format!("{} has no *{SUFFIX} in it", path.display())));
+            }
+            for file in files {
+                texts.push((file.display().to_string(), read(&file)?));
+            }
+        } else {
+            texts.push((path.display().to_string(), read(path)?));
+        }
+    }
+    Ok(texts)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a directory that the user named, not a fact of the machine")]
+fn inside(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX)))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file that the user named, not a fact of the machine")]
+fn read(path: &Path) -> Result<String, Failure> {
+    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed, so that what is too long is told, and no more.
+    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::new(format!("{} is no text (UTF-8)", path.display()))
+            .hint("a description is TOML; `narrows check --to-path FILE` writes one")
+    })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot read {}: {error}", path.display()))
+}

@@ -1,0 +1,296 @@
+//! The text of a description as tables, each key with its place; what the tables mean is not known here.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::path::file::error::{At, FileError, Problem, nearest};
+
+/// The first line of every file: `format = "narrows/path/1"`.
+pub(in crate::path::file) const FORMAT: &str = "narrows/path/1";
+
+/// The most that a file may have, in bytes. The largest that a person writes are a hundredth of it.
+pub const MOST_BYTES: usize = 1 << 20;
+
+/// A description as it was written, with what was changed in it since.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The name of the file, for messages.
+    pub(in crate::path::file) file: String,
+    /// Keys before the first table.
+    pub(in crate::path::file) head: Table,
+    /// Tables with a name, `[slot.slot3]`.
+    pub(in crate::path::file) parts: Vec<Table>,
+    /// Entries of `[[published]]`.
+    pub(in crate::path::file) published: Vec<Table>,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(in crate::path::file) struct Table {
+    /// `slot`; empty for the head.
+    pub(in crate::path::file) kind: String,
+    /// `slot3`; empty without one.
+    pub(in crate::path::file) name: String,
+    pub(in crate::path::file) at: At,
+    pub(in crate::path::file) keys: Vec<Key>,
+}
+
+/// A key with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::path::file) struct Key {
+    pub(in crate::path::file) name: String,
+    /// Where the key stands.
+    pub(in crate::path::file) at: At,
+    pub(in crate::path::file) value: Value,
+    /// Where the value stands.
+    pub(in crate::path::file) value_at: At,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::path::file) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Flag(bool),
+    List(Vec<(Value, At)>),
+    Table(Vec<Key>),
+    /// A date, or a number that is too large.
+    Other,
+}
+
+impl Value {
+    /// What it is, for a message.
+    pub(in crate::path::file) const fn is_a(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Integer(_) | Self::Float(_) => "a bare number",
+            Self::Flag(_) => "true or false",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+            Self::Other => "a date or a number that is too large",
+        }
+    }
+}
+
+impl Table {
+    /// `[slot.slot3]`, for a message.
+    pub(in crate::path::file) fn title(&self) -> String {
+        match (self.kind.as_str(), self.name.as_str()) {
+            ("", _) => "the head of the file".to_owned(),
+            (kind, "") => format!("[[{kind}]]"),
+            (kind, name) => format!("[{kind}.{name}]"),
+        }
+    }
+
+    pub(in crate::path::file) fn key(&self, name: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Puts a value in place of the one that is there.
+    pub(in crate::path::file) fn put(&mut self, name: &str, value: Value, at: &At) {
+        self.keys.retain(|key| key.name != name);
+        self.keys.push(Key { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() });
+    }
+}
+
+/// Line and column of a byte.
+struct Lines {
+    file: String,
+    starts: Vec<usize>,
+    text: String,
+}
+
+impl Lines {
+    fn new(file: &str, text: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self {
+            file: file.to_owned(),
+            starts: std::iter::once(0).chain(breaks).collect(),
+            text: text.to_owned(),
+        }
+    }
+
+    fn at(&self, span: &Range<usize>) -> At {
+        let line = self.starts.partition_point(|start| *start <= span.start);
+        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+        let before = self.text.get(start..span.start).unwrap_or_default();
+        At { origin: self.file.clone(), line: Some((line, before.chars().count() + 1)) }
+    }
+}
+
+impl Document {
+    /// Reads the text of `file`.
+    ///
+    /// # Errors
+    /// It is too long, not TOML, or has something else than named tables in it.
+    pub fn parse(file: &str, text: &str) -> Result<Self, FileError> {
+        let lines = Lines::new(file, text);
+        if text.len() > MOST_BYTES {
+            let message = format!("the file is longer than {} KiB", MOST_BYTES / 1024);
+            return Err(FileError::one(lines.at(&(0..0)), message, None));
+        }
+        let root = DeTable::parse(text).map_err(|error| {
+            let at = lines.at(&error.span().unwrap_or(0..0));
+            FileError::one(at, error.message().trim(), duplicate_hint(error.message()))
+        })?;
+        let mut problems = Vec::new();
+        let mut document =
+            Self { file: file.to_owned(), head: Table::default(), parts: Vec::new(), published: Vec::new() };
+        document.head.at = lines.at(&(0..0));
+        for (key, value) in root.get_ref() {
+            document.take(&lines, key.get_ref(), (&key.span(), value), &mut problems);
+        }
+        // Maps are sorted by name; the order of the file is that of the places.
+        document.parts.sort_by(|a, b| a.at.cmp(&b.at));
+        if problems.is_empty() { Ok(document) } else { Err(FileError { problems }) }
+    }
+
+    fn take(
+        &mut self,
+        lines: &Lines,
+        key: &str,
+        (span, value): (&Range<usize>, &Spanned<DeValue<'_>>),
+        problems: &mut Vec<Problem>,
+    ) {
+        let at = lines.at(span);
+        match value.get_ref() {
+            DeValue::Table(named) => {
+                for (name, body) in named {
+                    let name_at = lines.at(&name.span());
+                    match body.get_ref() {
+                        DeValue::Table(body) => self.parts.push(Table {
+                            kind: key.to_owned(),
+                            name: name.get_ref().to_string(),
+                            at: name_at,
+                            keys: keys(lines, body),
+                        }),
+                        _ => problems.push(Problem {
+                            at: name_at,
+                            message: format!("[{key}] has no name"),
+                            hint: Some(format!("write [{key}.NAME] and put `{}` below it", name.get_ref())),
+                        }),
+                    }
+                }
+            }
+            DeValue::Array(entries) if key == "published" => {
+                for entry in entries.iter() {
+                    if let DeValue::Table(body) = entry.get_ref() {
+                        let at = lines.at(&entry.span());
+                        let keys = keys(lines, body);
+                        self.published.push(Table { kind: key.to_owned(), name: String::new(), at, keys });
+                    }
+                }
+            }
+            DeValue::Array(entries) if entries.iter().any(|entry| entry.get_ref().is_table()) => {
+                problems.push(Problem {
+                    at,
+                    message: format!("[[{key}]] stands in double brackets"),
+                    hint: Some(format!("parts have names: write [{key}.NAME]")),
+                });
+            }
+            _ => self.head.keys.push(key_of(lines, key, span, value)),
+        }
+    }
+
+    /// Changes a key of the part or workload `name`, as `--set name.key=value` does.
+    ///
+    /// # Errors
+    /// There is no such part. Whether the key means anything is told when the document becomes a system.
+    pub fn set(&mut self, name: &str, key: &str, value: &str) -> Result<(), FileError> {
+        let at = At { origin: format!("--set {name}.{key}={value}"), line: None };
+        let known: Vec<String> = self.parts.iter().map(|table| table.name.clone()).collect();
+        let Some(table) = self.parts.iter_mut().find(|table| table.name == name) else {
+            let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let hint = match nearest(name, known.iter().map(String::as_str)) {
+                _ if base != name && known.iter().any(|known| known == base) => {
+                    format!("`{base}` stands for all of its copies: {base}.{key}={value}")
+                }
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the parts are: {}", known.join(", ")),
+            };
+            return Err(FileError::one(at, format!("there is no part or workload `{name}`"), Some(hint)));
+        };
+        table.put(key, value_of_text(value, &at), &at);
+        Ok(())
+    }
+
+    /// Changes a value by `name.key=value`.
+    ///
+    /// # Errors
+    /// As [`Document::set`], or the text has not this form.
+    pub fn set_text(&mut self, assignment: &str) -> Result<(), FileError> {
+        let parts = assignment.split_once('=').and_then(|(left, value)| {
+            let (name, key) = left.trim().split_once('.')?;
+            Some((name.trim(), key.trim(), value.trim()))
+        });
+        let Some((name, key, value)) = parts else {
+            let at = At { origin: format!("--set {assignment}"), line: None };
+            let hint = "write NAME.KEY=VALUE, such as slot3.width=4".to_owned();
+            return Err(FileError::one(at, "this is no change of a value", Some(hint)));
+        };
+        self.set(name, key, value)
+    }
+}
+
+fn duplicate_hint(message: &str) -> Option<String> {
+    message.contains("duplicate").then(|| "each name and each key may stand once".to_owned())
+}
+
+/// A value that was typed: as TOML where it is some, or else the text itself.
+fn value_of_text(text: &str, at: &At) -> Value {
+    match DeValue::parse(text) {
+        Ok(value) => convert(&value, &|_| at.clone()),
+        Err(_) => Value::Text(text.to_owned()),
+    }
+}
+
+fn keys(lines: &Lines, table: &DeTable<'_>) -> Vec<Key> {
+    let mut keys: Vec<Key> =
+        table.iter().map(|(key, value)| key_of(lines, key.get_ref(), &key.span(), value)).collect();
+    keys.sort_by(|a, b| a.at.cmp(&b.at));
+    keys
+}
+
+fn key_of(lines: &Lines, name: &str, span: &Range<usize>, value: &Spanned<DeValue<'_>>) -> Key {
+    let place = |span: &Range<usize>| lines.at(span);
+    Key {
+        name: name.to_owned(),
+        at: lines.at(span),
+        value: convert(value, &place),
+        value_at: lines.at(&value.span()),
+    }
+}
+
+fn convert(value: &Spanned<DeValue<'_>>, at: &dyn Fn(&Range<usize>) -> At) -> Value {
+    match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(&number.as_str().replace('_', ""), number.radix())
+            .map_or(Value::Other, Value::Integer),
+        DeValue::Float(number) => number
+            .as_str()
+            .replace('_', "")
+            .parse()
+            .ok()
+            .filter(|it: &f64| it.is_finite())
+            .map_or(Value::Other, Value::Float),
+        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::Datetime(_) => Value::Other,
+        DeValue::Array(items) => {
+            Value::List(items.iter().map(|item| (convert(item, at), at(&item.span()))).collect())
+        }
+        DeValue::Table(table) => Value::Table(
+            table
+                .iter()
+                .map(|(key, value)| Key {
+                    name: key.get_ref().to_string(),
+                    at: at(&key.span()),
+                    value: convert(value, at),
+                    value_at: at(&value.span()),
+                })
+                .collect(),
+        ),
+    }
+}

@@ -1,0 +1,222 @@
+//! From the text of a `*.path.toml` to a [`System`].
+//!
+//! [`Document`] is the text as tables, which options of the command line may change; [`Document::system`] gives the tables
+//! their meaning and says everything that is wrong at once.
+
+mod copies;
+mod document;
+mod keys;
+mod parts;
+mod quantity;
+mod work;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use document::{Document, MOST_BYTES};
+pub(super) use document::{Table, Value};
+
+use self::document::FORMAT;
+use self::keys::{Found, Keys, Reference};
+use super::error::{At, FileError, Problem, nearest};
+use super::{Name, Part, System, build};
+
+impl Document {
+    /// The system that this describes.
+    ///
+    /// # Errors
+    /// Everything that is wrong: unknown keys, missing units, names that are not there or stand twice, parts that lie on
+    /// themselves, numbers out of range. Each with its place.
+    pub fn system(&self) -> Result<System, FileError> {
+        let mut found = Found::default();
+        let (name, source) = self.head(&mut found);
+        self.check_names(&mut found);
+        let hosts: Vec<&Table> = self.parts.iter().filter(|table| table.kind == "host").collect();
+        let only_host = match hosts.as_slice() {
+            [host] => Some(host.name.as_str()),
+            _ => None,
+        };
+        let mut parts: Vec<(Part, u32)> = Vec::new();
+        let mut workloads = Vec::new();
+        for table in &self.parts {
+            match table.kind.as_str() {
+                "workload" => workloads.extend(work::workload(table, &mut found)),
+                kind if parts::KINDS.contains(&kind) => {
+                    parts.extend(parts::part(table, &mut found, only_host))
+                }
+                kind => {
+                    found.problem(&table.at, format!("[{kind}.…] is no kind of part"), Some(kinds_hint(kind)))
+                }
+            }
+        }
+        let published =
+            self.published.iter().filter_map(|table| work::published(table, &mut found)).collect();
+        self.check_references(&mut found);
+        self.check_cycles(&parts, &mut found);
+        if !found.problems.is_empty() {
+            return Err(in_order(found.problems));
+        }
+        let (parts, groups) =
+            copies::expand(parts).map_err(|(name, message)| self.at_part(&name, message))?;
+        let mut system = System { name, source, parts, workloads, published };
+        for workload in &mut system.workloads {
+            if let Some([one]) = groups.get(&workload.target).map(Vec::as_slice) {
+                workload.target = one.clone();
+            }
+        }
+        self.check_paths(&system, &groups)?;
+        Ok(system)
+    }
+
+    fn head(&self, found: &mut Found) -> (String, String) {
+        let mut keys = Keys::new(&self.head, found);
+        match keys.text("format").as_deref() {
+            Some(FORMAT) => {}
+            Some(other) => {
+                keys.wrong("format", format!("this is `{other}`"), format!("narrows reads {FORMAT}"))
+            }
+            None if keys.raw("format").is_none() => keys.missing("format", &format!("\"{FORMAT}\"")),
+            None => {}
+        }
+        let head = (keys.text("name").unwrap_or_default(), keys.text("source").unwrap_or_default());
+        keys.finish();
+        head
+    }
+
+    /// A name stands once, whatever the kind, and can be written before a dot.
+    fn check_names(&self, found: &mut Found) {
+        let mut seen: BTreeMap<&str, &Table> = BTreeMap::new();
+        for table in &self.parts {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if table.name.is_empty() || !table.name.chars().all(plain) || table.name.len() > 64 {
+                let hint = "letters, digits, `-` and `_`, at most 64 of them".to_owned();
+                found.problem(&table.at, format!("`{}` is no name of a part", table.name), Some(hint));
+            }
+            if let Some(first) = seen.insert(&table.name, table) {
+                let message = format!("the name `{}` stands twice", table.name);
+                let hint =
+                    format!("{} has it at {}; --set could not tell them apart", first.title(), first.at);
+                found.problem(&table.at, message, Some(hint));
+            }
+        }
+    }
+
+    /// Names that copies of a part will have: `ssd0` of `[device.ssd] count = 4`.
+    fn is_copy(&self, name: &str) -> bool {
+        let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        base != name && self.parts.iter().any(|table| table.name == base)
+    }
+
+    fn check_references(&self, found: &mut Found) {
+        let references = std::mem::take(&mut found.references);
+        for Reference { by, name, at, kinds } in references {
+            let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let known = self.parts.iter().find(|table| table.name == name);
+            let known = known.or_else(|| self.parts.iter().find(|table| table.name == base && base != name));
+            match known {
+                None => {
+                    let fits = self.parts.iter().filter(|table| kinds.contains(&table.kind.as_str()));
+                    let names: Vec<&str> = fits.map(|table| table.name.as_str()).collect();
+                    let hint = match nearest(&name, names.iter().copied()) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None if names.is_empty() => {
+                            format!("add a [{}.{name}]", kinds.first().unwrap_or(&"part"))
+                        }
+                        None => format!("it could be one of: {}", names.join(", ")),
+                    };
+                    found.problem(&at, format!("{by} names `{name}`, and there is no such part"), Some(hint));
+                }
+                Some(table) if !kinds.contains(&table.kind.as_str()) => {
+                    let message = format!("{by} names `{name}`, which is a {}", table.kind);
+                    found.problem(&at, message, Some(format!("it must be a {}", kinds.join(", "))));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn check_cycles(&self, parts: &[(Part, u32)], found: &mut Found) {
+        let needs: BTreeMap<&Name, Vec<&Name>> =
+            parts.iter().map(|(part, _)| (&part.name, part.needs())).collect();
+        let mut reported = BTreeSet::new();
+        for (part, _) in parts {
+            let mut seen = BTreeSet::new();
+            let mut pending = needs.get(&part.name).cloned().unwrap_or_default();
+            while let Some(next) = pending.pop() {
+                if *next == part.name && !reported.contains(next) {
+                    let at = self.table(part.name.as_str()).map(|table| table.at.clone()).unwrap_or_default();
+                    let hint = "follow what it is in or on: the way leads back to it".to_owned();
+                    found.problem(&at, format!("`{next}` lies on itself"), Some(hint));
+                    reported.extend(seen.iter().copied());
+                    reported.insert(next);
+                    break;
+                }
+                if seen.insert(next) {
+                    pending.extend(needs.get(next).into_iter().flatten());
+                }
+            }
+        }
+    }
+
+    /// Builds the path of every workload: what only shows there is told with the place of the workload.
+    fn check_paths(&self, system: &System, groups: &BTreeMap<Name, Vec<Name>>) -> Result<(), FileError> {
+        let mut problems = Vec::new();
+        for workload in &system.workloads {
+            let Some(table) = self.table(workload.name.as_str()) else { continue };
+            let at = table.key("target").map_or(&table.at, |key| &key.value_at);
+            if let Some(copies) = groups.get(&workload.target).filter(|copies| copies.len() > 1) {
+                problems.push(Problem {
+                    at: at.clone(),
+                    message: format!("`{}` is {} parts", workload.target, copies.len()),
+                    hint: Some(format!(
+                        "name one (`{}`), or put them together in a [raid] or [volume]",
+                        copies[0]
+                    )),
+                });
+            } else if let Err(error) = build::path(system, &workload.target, 1) {
+                problems.push(Problem { at: at.clone(), message: error.to_string(), hint: None });
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(in_order(problems)) }
+    }
+
+    /// The table of a part or workload, or of the part that it is a copy of.
+    pub(super) fn table(&self, name: &str) -> Option<&Table> {
+        let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let named = self.parts.iter().find(|table| table.name == name);
+        named.or_else(|| self.parts.iter().find(|table| table.name == base && self.is_copy(name)))
+    }
+
+    fn at_part(&self, name: &Name, message: String) -> FileError {
+        let at = self.table(name.as_str()).map_or_else(At::default, |table| table.at.clone());
+        FileError::one(at, message, None)
+    }
+}
+
+fn kinds_hint(kind: &str) -> String {
+    let known = || parts::KINDS.iter().copied().chain(["workload"]);
+    match nearest(kind, known()) {
+        Some(near) => format!("did you mean [{near}.…]?"),
+        None => format!("the kinds are: {}", known().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The most problems that are told.
+const MOST_PROBLEMS: usize = 20;
+
+fn in_order(mut problems: Vec<Problem>) -> FileError {
+    problems.sort_by(|a, b| a.at.cmp(&b.at));
+    problems.dedup();
+    problems.truncate(MOST_PROBLEMS);
+    FileError { problems }
+}
+
+/// Reads a description.
+///
+/// # Errors
+/// As [`Document::parse`] and [`Document::system`].
+pub fn parse(file: &str, text: &str) -> Result<System, FileError> {
+    Document::parse(file, text)?.system()
+}
+
+#[cfg(test)]
+mod tests;
