@@ -4,12 +4,14 @@
 //! validates every entry.
 
 mod entry;
+mod part;
 
 use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
 
 pub use entry::{Adapter, Board, BoardSlot, Chipset, Interconnect, Medium, Processor, SlotOption, Switch};
+pub use part::{Card, CardKind, CipherSpeed, Narrowing, ProcessorLanes, SlotForm};
 
 /// The files below `data/`, part of the program.
 mod text {
@@ -18,6 +20,8 @@ mod text {
     pub(super) const ADAPTERS: &str = include_str!("../../data/adapters.toml");
     pub(super) const PROCESSORS: &str = include_str!("../../data/processors.toml");
     pub(super) const MEDIA: &str = include_str!("../../data/media.toml");
+    pub(super) const CARDS: &str = include_str!("../../data/cards.toml");
+    pub(super) const CIPHERS: &str = include_str!("../../data/ciphers.toml");
     pub(super) const BOARDS: [&str; 6] = [
         include_str!("../../data/boards/asus.toml"),
         include_str!("../../data/boards/dell.toml"),
@@ -43,6 +47,10 @@ pub struct Catalog {
     pub media: Vec<Medium>,
     /// Boards and servers.
     pub boards: Vec<Board>,
+    /// Cards that carry drives.
+    pub cards: Vec<Card>,
+    /// How fast processors encrypt.
+    pub ciphers: Vec<CipherSpeed>,
 }
 
 /// The catalogue, read once.
@@ -55,6 +63,8 @@ pub fn catalog() -> &'static Catalog {
         processors: entries(text::PROCESSORS),
         media: entries(text::MEDIA),
         boards: text::BOARDS.iter().flat_map(|file| entries(file)).collect(),
+        cards: entries(text::CARDS),
+        ciphers: entries(text::CIPHERS),
     })
 }
 
@@ -136,6 +146,32 @@ impl Catalog {
             entry.vendors.iter().any(|known| known == vendor)
                 && entry.boards.iter().any(|known| names.contains(&known.as_str()))
         })
+    }
+
+    /// The board that a person named: by its id (`asus-x99-a`), its name, or a DMI name of it, in any case.
+    pub fn board_named(&self, typed: &str) -> Option<&Board> {
+        let id = entry::identifier(typed);
+        self.boards.iter().find(|board| board.id() == id).or_else(|| {
+            let called = |board: &&Board| board.boards.iter().any(|name| entry::identifier(name) == id);
+            self.boards.iter().find(called)
+        })
+    }
+
+    /// The boards on this chipset: what a machine that does not name its board may be.
+    pub fn boards_on(&self, chipset: &Chipset) -> impl Iterator<Item = &Board> {
+        self.boards.iter().filter(|board| board.chipset.as_deref() == Some(chipset.name.as_str()))
+    }
+
+    /// How fast a processor of this model name encrypts: the entry whose text is the longest that the name contains.
+    pub fn cipher(&self, model: &str) -> Option<&CipherSpeed> {
+        let matched = |entry: &CipherSpeed| {
+            entry.models.iter().filter(|m| model.contains(m.as_str())).map(String::len).max()
+        };
+        self.ciphers
+            .iter()
+            .filter_map(|entry| Some((matched(entry)?, entry)))
+            .max_by_key(|(len, _)| *len)
+            .map(|(_, c)| c)
     }
 
     /// The platform of a processor by its CPU family, model number and model name, as `/proc/cpuinfo` has them.
