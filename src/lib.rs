@@ -20,6 +20,7 @@ pub mod compare;
 pub mod load;
 pub mod machine;
 pub mod path;
+pub mod plan;
 pub mod report;
 pub mod results;
 pub mod units;
