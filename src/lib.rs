@@ -21,6 +21,7 @@ pub mod load;
 pub mod machine;
 pub mod path;
 pub mod plan;
+pub mod predict;
 pub mod report;
 pub mod results;
 pub mod units;

@@ -15,17 +15,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("machine", &["units"]),
     ("path", &["units", "machine", "catalog"]),
     ("ceiling", &["units", "machine", "catalog", "path"]),
+    ("predict", &["units", "machine", "catalog", "path", "ceiling"]),
+    ("plan", &["units", "machine", "catalog", "path", "ceiling", "predict"]),
     ("load", &["units"]),
     ("compare", &["units", "load"]),
     ("results", &["units", "load"]),
     ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
     ("cohort", &["units", "verdict"]),
-    ("report", &["units", "machine", "path", "ceiling", "load", "compare", "results", "verdict", "cohort"]),
+    (
+        "report",
+        &[
+            "units", "machine", "path", "ceiling", "predict", "plan", "load", "compare", "results", "verdict",
+            "cohort",
+        ],
+    ),
     (
         "cli",
         &[
-            "units", "machine", "catalog", "path", "ceiling", "load", "compare", "results", "verdict",
-            "cohort", "report",
+            "units", "machine", "catalog", "path", "ceiling", "predict", "plan", "load", "compare",
+            "results", "verdict", "cohort", "report",
         ],
     ),
 ];
@@ -34,6 +42,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const TYPES_ONLY: &[(&str, &str)] = &[
     ("path", "machine::root"),
     ("ceiling", "machine::root"),
+    ("predict", "machine::root"),
+    ("plan", "machine::root"),
     ("verdict", "machine::root"),
     ("report", "machine::root"),
     ("verdict", "load::engine"),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-pub use super::part::{Card, CardKind, CipherSpeed, Narrowing, ProcessorLanes, SlotForm};
+use super::part::{Narrowing, ProcessorLanes, SlotForm};
 use crate::units::{GtPerSec, Lanes};
 
 /// A chipset and its uplink to the processor.

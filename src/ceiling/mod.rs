@@ -6,6 +6,7 @@
 pub mod controller;
 pub mod crypt;
 pub mod filesystem;
+pub mod given;
 pub mod medium;
 pub mod memory;
 pub mod narrow;
@@ -186,6 +187,7 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         }),
         HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
         HopSpec::Network(network) => network::of_network(network),
+        HopSpec::Given(hop) => given::of_given(hop),
         HopSpec::Remote(_) => Ceilings::unknown("what the server can do is not visible here"),
     }
 }

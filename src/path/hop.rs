@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::block::{CryptTable, MdArray, Queue};
 use crate::machine::fact::Fact;
 use crate::machine::pci::{Express, LinkEnd, PciAddress, PciId};
-use crate::units::{BitsPerSec, Bytes};
+use crate::units::{BitsPerSec, Bytes, BytesPerSec};
 
 /// A hop's identity within a machine, stable between runs: `link:0000:02:00.0`, `device:nvme0n1`, `raid:md0`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -234,12 +234,15 @@ pub enum HopSpec {
     Network(NetworkHop),
     /// A server.
     Remote(crate::machine::block::Remote),
+    /// A hop of a described system whose rate is given.
+    Given(GivenHop),
 }
 
 impl HopSpec {
     /// The kind of hop that this describes.
     pub const fn kind(&self) -> HopKind {
         match self {
+            Self::Given(given) => given.kind,
             Self::Application => HopKind::Application,
             Self::Memory(_) => HopKind::Memory,
             Self::Socket(_) => HopKind::Socket,
@@ -479,4 +482,20 @@ pub struct NetworkHop {
     pub protocol: Option<String>,
     /// The number of interfaces bound together.
     pub members: u32,
+    /// Whether reads and writes both use both directions, as between the hosts of a cluster, where each serves the
+    /// others while it asks them.
+    pub both_ways: bool,
+}
+
+/// A hop of a described system that has no law, or whose rate is given instead of worked out.
+#[derive(Debug, Clone)]
+pub struct GivenHop {
+    /// What it is.
+    pub kind: HopKind,
+    /// What it carries towards the application; absent when nobody said.
+    pub read: Fact<BytesPerSec>,
+    /// What it carries towards the medium.
+    pub write: Fact<BytesPerSec>,
+    /// What it does to the data, for a hop without a rate: `copies of each byte on 3 hosts`.
+    pub does: String,
 }

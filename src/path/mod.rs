@@ -21,6 +21,7 @@ mod chipset;
 mod climb;
 mod disk;
 mod endpoint;
+pub mod file;
 mod graph;
 mod hop;
 mod link;
@@ -33,15 +34,15 @@ mod split;
 mod stack;
 
 pub use hop::{
-    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Hop, HopId, HopKind, HopSpec, LinkHop,
-    LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop,
+    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, GivenHop, Hop, HopId, HopKind, HopSpec,
+    LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop,
     VolumeLayout,
 };
 
 /// What a person asks about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A block device, by kernel name.
+    /// A block device, by kernel name; in a described system, a part by its name.
     Block(String),
     /// A mounted file system, by the place in [`crate::machine::Machine::mounts`], and the file or directory on it
     /// that was named.

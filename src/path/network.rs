@@ -64,6 +64,7 @@ impl Builder<'_> {
             address: found.nic.pci,
             protocol: protocol.map(str::to_owned),
             members: u32::try_from(found.members.len()).unwrap_or(u32::MAX).max(1),
+            both_ways: false,
         };
         let speed = hop.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
         let name = format!("network interface {}{speed}{through}", found.nic.name);

@@ -66,7 +66,7 @@ impl Sum for WholeRate {
 }
 
 /// Max_Payload_Size as platforms of a generation set it: 128 bytes up to 5 GT/s, 256 from 8 GT/s on.
-pub fn payload(speed: GtPerSec) -> Bytes {
+pub(super) fn payload(speed: GtPerSec) -> Bytes {
     Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 })
 }
 
@@ -77,12 +77,12 @@ fn lane(speed: GtPerSec) -> WholeRate {
 }
 
 /// What a link carries towards the host ([`crate::ceiling::pcie`]), with the payload size that is usual at its speed.
-pub fn link(speed: GtPerSec, lanes: Lanes) -> WholeRate {
+pub(super) fn link(speed: GtPerSec, lanes: Lanes) -> WholeRate {
     lane(speed).times(u64::from(lanes.get()))
 }
 
 /// What a link carries towards the device.
-pub fn link_write(speed: GtPerSec, lanes: Lanes) -> BytesPerSec {
+pub(super) fn link_write(speed: GtPerSec, lanes: Lanes) -> BytesPerSec {
     let raw = rate::raw(speed, lanes).unwrap_or_default();
     rate::host_to_device(raw, payload(speed))
 }

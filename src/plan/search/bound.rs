@@ -4,6 +4,8 @@
 //! share nothing this is no bound but the truth. Where there are too many counts, alike classes are merged into one with
 //! the best properties of each, which can only raise the bound.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::plan::problem::{Class, Problem, value};
 use crate::plan::rate::WholeRate;
 use crate::units::Lanes;
@@ -11,41 +13,64 @@ use crate::units::Lanes;
 use super::score::{Component, Prefer, Score, amount, cost};
 
 /// The most states of a table; each costs some hundred bytes and a pass over the ways to fill a slot.
-const STATES: usize = 24_000;
+const STATES: usize = 12_000;
 
-/// The table.
+/// The best and the next best sum; `None` where there is none.
+pub(super) type Two = [Option<Score>; 2];
+
+/// Devices in merged classes, and how states are counted.
 #[derive(Debug)]
 pub(super) struct Bound {
     /// The merged class of each class.
     merged: Vec<usize>,
+    /// The members of each merged class.
+    groups: Vec<Vec<usize>>,
+    /// The merged classes.
+    classes: Vec<Class>,
     /// What one device of a merged class adds to the state.
     strides: Vec<usize>,
     /// What one free slot adds to the state.
     budget_stride: usize,
-    /// The most slots that may be left; without a limit there is none to count.
+    /// The most slots that may be used; without a limit there is none to count.
     budget: Option<usize>,
-    /// For each slot in the order of the search and each state the best and the next best sum, with the state empty
-    /// behind the last slot.
-    table: Vec<Vec<[Option<Score>; 2]>>,
+    /// How many states there are.
+    states: usize,
     /// Whether no classes were merged.
     pub(super) exact: bool,
 }
 
 /// A way to fill a slot, in merged classes.
+#[derive(Debug)]
 struct Way {
-    counts: Vec<u8>,
+    counts: Vec<(usize, u8)>,
     delta: usize,
-    uses_slot: bool,
     score: Score,
 }
 
+/// One slot: the ways to fill it, and what was found of its states so far.
+#[derive(Debug)]
+pub(super) struct Row {
+    ways: Vec<Way>,
+    known: HashMap<usize, Two>,
+}
+
+/// How a slot is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Use {
+    /// The slot.
+    pub(super) slot: usize,
+    /// Whether it may stay empty.
+    pub(super) may_be_empty: bool,
+    /// Whether it may be used.
+    pub(super) may_be_used: bool,
+    /// The most lanes that it has.
+    pub(super) most: Lanes,
+    /// Whether its setting has to be as this says.
+    pub(super) setting: Option<bool>,
+}
+
 impl Bound {
-    pub(super) fn new(
-        problem: &Problem<'_>,
-        prefer: Prefer,
-        order: &[usize],
-        allowed: &dyn Fn(usize, usize) -> bool,
-    ) -> Self {
+    pub(super) fn new(problem: &Problem<'_>) -> Self {
         let budget = problem.max_slots.map(usize::from);
         let (merged, groups) = merge(&problem.classes, budget);
         let classes: Vec<Class> = groups.iter().map(|members| best_of(problem, members)).collect();
@@ -57,29 +82,8 @@ impl Bound {
         }
         let budget_stride = states;
         let states = states.saturating_mul(budget.map_or(1, |budget| budget + 1));
-        let mut bound = Self {
-            exact: groups.len() == problem.classes.len(),
-            merged,
-            strides,
-            budget_stride,
-            budget,
-            table: Vec::new(),
-        };
-        let mut behind = vec![[None, None]; states];
-        for empty in 0..=budget.unwrap_or(0) {
-            behind[empty * budget_stride] = [Some(Score::default()), None];
-        }
-        let mut table = vec![behind];
-        for slot in order.iter().rev() {
-            let may = |group: usize| groups[group].iter().any(|class| allowed(*class, *slot));
-            let ways = bound.ways(problem, prefer, *slot, &classes, &may);
-            let behind = &table[table.len() - 1];
-            let here = (0..states).map(|state| bound.best(state, &classes, &ways, behind)).collect();
-            table.push(here);
-        }
-        table.reverse();
-        bound.table = table;
-        bound
+        let exact = groups.len() == problem.classes.len();
+        Self { merged, groups, classes, strides, budget_stride, budget, states, exact }
     }
 
     /// The state of these devices left and so many slots left.
@@ -93,74 +97,89 @@ impl Bound {
         devices + slots * self.budget_stride
     }
 
-    /// The best and the next best sum from the slot at `at` of the order on.
-    pub(super) fn get(&self, at: usize, state: usize) -> [Option<Score>; 2] {
-        self.table.get(at).and_then(|row| row.get(state)).copied().unwrap_or_default()
-    }
-
-    fn digit(&self, state: usize, group: usize, count: u8) -> usize {
-        state / self.strides.get(group).copied().unwrap_or(1) % (usize::from(count) + 1)
-    }
-
-    fn best(
-        &self,
-        state: usize,
-        classes: &[Class],
-        ways: &[Way],
-        behind: &[[Option<Score>; 2]],
-    ) -> [Option<Score>; 2] {
+    /// The best and the next best sum from the row at `at` on. Rows are filled in as they are asked for.
+    pub(super) fn get(&self, rows: &mut [Row], at: usize, state: usize) -> Two {
+        if at >= rows.len() {
+            let devices = state % self.budget_stride;
+            return if devices == 0 { [Some(Score::default()), None] } else { [None, None] };
+        }
+        if let Some(known) = rows.get(at).and_then(|row| row.known.get(&state)) {
+            return *known;
+        }
         let mut best = [None, None];
-        for way in ways {
-            let fits = way.counts.iter().enumerate().all(|(group, wanted)| {
-                *wanted == 0 || self.digit(state, group, classes[group].wish.count) >= usize::from(*wanted)
-            });
-            let has_slot = !way.uses_slot || self.budget.is_none() || state / self.budget_stride > 0;
-            if !fits || !has_slot {
-                continue;
+        let ways = rows.get(at).map_or(0, |row| row.ways.len());
+        for way in 0..ways {
+            let Some((next, score)) = self.follow(&rows[at].ways[way], state) else { continue };
+            for then in self.get(rows, at + 1, next).iter().flatten() {
+                put(&mut best, then.plus(&score));
             }
-            let slot = if way.uses_slot && self.budget.is_some() { self.budget_stride } else { 0 };
-            for then in behind[state - way.delta - slot].iter().flatten() {
-                put(&mut best, then.plus(&way.score));
-            }
+        }
+        if let Some(row) = rows.get_mut(at) {
+            row.known.insert(state, best);
         }
         best
     }
 
-    fn ways(
+    /// The state behind a slot that is filled so; `None` when there are not so many devices.
+    fn follow(&self, way: &Way, state: usize) -> Option<(usize, Score)> {
+        let fits = way.counts.iter().all(|(group, wanted)| {
+            let radix = usize::from(self.classes[*group].wish.count) + 1;
+            state / self.strides[*group] % radix >= usize::from(*wanted)
+        });
+        (fits && way.delta <= state).then(|| (state - way.delta, way.score))
+    }
+
+    /// The row of a slot.
+    pub(super) fn row(
         &self,
         problem: &Problem<'_>,
         prefer: Prefer,
-        slot: usize,
-        classes: &[Class],
-        may: &dyn Fn(usize) -> bool,
-    ) -> Vec<Way> {
-        let nothing = vec![0; classes.len()];
-        let mut ways = vec![Way { counts: nothing.clone(), delta: 0, uses_slot: false, score: Score::default() }];
+        used: &Use,
+        allowed: &dyn Fn(usize, usize) -> bool,
+    ) -> Row {
+        let slot = used.slot;
         let place = &problem.site.slots[slot];
-        for choice in &problem.choices[slot] {
-            let lanes: Lanes = problem.lanes(slot, choice);
-            multisets(classes, choice.ports, &|group| {
-                may(group) && classes[group].wish.kind.is_drive() == choice.drives
-            })
-            .into_iter()
-            .for_each(|counts| {
-                let items = counts.iter().zip(classes).filter(|(count, _)| **count > 0);
-                let Some(value) = value(place, choice, lanes, items.map(|(count, class)| (*count, class))) else { return };
-                let uses_slot = !place.form.takes_drives();
+        let mut best: BTreeMap<Vec<u8>, Two> = BTreeMap::new();
+        if used.may_be_empty {
+            best.insert(vec![0; self.classes.len()], [Some(Score::default()), None]);
+        }
+        let choices = problem.choices[slot].iter().filter(|choice| used.setting.is_none_or(|set| set == choice.setting));
+        for choice in choices.filter(|_| used.may_be_used) {
+            let lanes = problem.lanes(slot, choice).min(used.most);
+            let may = |group: usize| {
+                self.classes[group].wish.kind.is_drive() == choice.drives
+                    && self.groups[group].iter().any(|class| allowed(*class, slot))
+            };
+            for counts in multisets(&self.classes, choice.ports, &may) {
+                let items = counts.iter().zip(&self.classes).filter(|(count, _)| **count > 0);
+                let Some(value) = value(place, choice, lanes, items.map(|(count, class)| (*count, class))) else {
+                    continue;
+                };
                 let score = Score::of(prefer, |component| match component {
                     Component::Together => amount(value.rate),
                     Component::Served => 0,
                     Component::Alone => amount(value.alone),
                     Component::Switches => cost(u64::from(choice.is_switch())),
-                    Component::Slots => cost(u64::from(uses_slot)),
+                    Component::Slots => cost(u64::from(!place.form.takes_drives())),
                     Component::Changes => cost(problem.changes(slot, choice)),
                     Component::Adapters => cost(u64::from(choice.is_adapter())),
                 });
-                let delta = counts.iter().zip(&self.strides).map(|(count, stride)| usize::from(*count) * stride).sum();
-                ways.push(Way { counts, delta, uses_slot, score });
-            });
+                put(best.entry(counts).or_default(), score);
+            }
         }
-        ways
+        let slot_cost = if self.budget.is_some() && !place.form.takes_drives() { self.budget_stride } else { 0 };
+        let ways = best
+            .into_iter()
+            .flat_map(|(counts, scores)| {
+                let devices: usize =
+                    counts.iter().zip(&self.strides).map(|(count, stride)| usize::from(*count) * stride).sum();
+                let delta = if devices == 0 { 0 } else { devices + slot_cost };
+                let counts: Vec<(usize, u8)> =
+                    counts.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
+                scores.into_iter().flatten().map(move |score| Way { counts: counts.clone(), delta, score })
+            })
+            .collect();
+        Row { ways, known: HashMap::with_capacity(self.states.min(1024)) }
     }
 }
 
@@ -211,7 +230,7 @@ fn merge(classes: &[Class], budget: Option<usize>) -> (Vec<usize>, Vec<Vec<usize
     };
     let apart: Vec<Vec<usize>> = (0..classes.len()).map(|at| vec![at]).collect();
     let by = |key: &dyn Fn(&Class) -> u64| {
-        let mut groups: std::collections::BTreeMap<u64, Vec<usize>> = std::collections::BTreeMap::new();
+        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         classes.iter().enumerate().for_each(|(at, class)| groups.entry(key(class)).or_default().push(at));
         groups.into_values().collect::<Vec<_>>()
     };

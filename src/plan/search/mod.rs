@@ -1,18 +1,22 @@
 //! The best placement of all wishes, and the proof that there is none better.
 //!
 //! Branch and bound over slots. Devices that are equal are one class with a count, so no two orders of the same devices
-//! are looked at. Slots whose lanes depend on each other come first, then those behind the chipset, then the others; for
-//! the others a table of [`bound`] holds the best that the remaining slots can do with the remaining devices, which is
-//! exact, so that the search goes straight to the optimum and cuts all else off. Two ways to reach the same remaining
-//! devices with the same shared loads are compared once ([`walk`]).
+//! are looked at. Where the use of a slot takes lanes from another, every pattern of such uses is searched by itself, and
+//! in it slots share nothing but the uplink of the chipset. A table of [`bound`] holds the best that the remaining slots
+//! can do with the remaining devices; apart from that uplink and from what crosses sockets it is exact, so that the search
+//! goes straight to the optimum and cuts all else off. Two ways to reach the same remaining devices with the same shared
+//! loads are compared once ([`walk`]).
 //!
 //! Optimal means: no placement of these devices into these slots, with these cards and the rules of the board as
 //! [`crate::catalog`] has them, has a better [`Score`] in the order that was preferred.
 
 mod bound;
 mod score;
+pub(super) mod sums;
 mod walk;
 
+#[cfg(test)]
+mod brute;
 #[cfg(test)]
 mod tests;
 
@@ -85,50 +89,41 @@ pub struct Proof {
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The best placements with different scores, best first; none when the wishes cannot all be placed.
+    /// The best placement and the next best with another score; none when the wishes cannot all be placed.
     pub placements: Vec<Placement>,
     /// Whether the first is the best.
     pub proof: Proof,
-    /// Whether the others are the next best.
+    /// Whether the other is the next best.
     pub others: Proof,
     pub(super) classes: Vec<Class>,
 }
 
 /// How many partial placements are looked at for the best one, and for the next.
-const NODES: u64 = 2_000_000;
-const NODES_FOR_NEXT: u64 = 200_000;
+const NODES: u64 = 100_000;
+const NODES_FOR_NEXT: u64 = 20_000;
 
 /// The best placement of all wishes, and the next best with another score.
 pub fn search(site: &Site, request: &Request) -> Found {
-    let problem = Problem::new(site, request);
-    let (mut best, proof) = run(&problem, request.prefer, 1, NODES);
-    let mut others = Proof { complete: true, bound: None, nodes: 0 };
-    if let Some(first) = best.first().map(|first| first.score) {
-        let (next, next_proof) = next(&problem, request.prefer, first);
-        best.extend(next);
-        others = next_proof;
+    let mut found = best(site, request);
+    if let Some(first) = found.placements.first().map(|first| first.score) {
+        let (next, proof) = run(&Problem::new(site, request), request.prefer, Some(first), NODES_FOR_NEXT);
+        found.placements.extend(next);
+        found.others = proof;
     }
-    Found { placements: best, proof, others, classes: problem.classes }
+    found
 }
 
 /// The best placement alone: for comparisons, where the next best is of no interest.
 pub fn best(site: &Site, request: &Request) -> Found {
     let problem = Problem::new(site, request);
-    let (placements, proof) = run(&problem, request.prefer, 1, NODES);
+    let (placement, proof) = run(&problem, request.prefer, None, NODES);
     let others = Proof { complete: true, bound: None, nodes: 0 };
-    Found { placements, proof, others, classes: problem.classes }
+    Found { placements: placement.into_iter().collect(), proof, others, classes: problem.classes }
 }
 
-fn run(problem: &Problem<'_>, prefer: Prefer, keep: usize, nodes: u64) -> (Vec<Placement>, Proof) {
-    let mut walk = walk::Walk::new(problem, prefer, None, keep, nodes);
-    for sockets in assignments(problem) {
-        walk.search(&sockets);
-    }
-    walk.finish()
-}
-
-fn next(problem: &Problem<'_>, prefer: Prefer, below: Score) -> (Vec<Placement>, Proof) {
-    let mut walk = walk::Walk::new(problem, prefer, Some(below), 1, NODES_FOR_NEXT);
+/// The best placement that is worse than `below`.
+fn run(problem: &Problem<'_>, prefer: Prefer, below: Option<Score>, nodes: u64) -> (Option<Placement>, Proof) {
+    let mut walk = walk::Walk::new(problem, prefer, below, nodes);
     for sockets in assignments(problem) {
         walk.search(&sockets);
     }

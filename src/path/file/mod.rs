@@ -1,0 +1,14 @@
+//! A system that is described instead of inspected: `*.path.toml`.
+//!
+//! A [`System`] is plain data: parts that hang on each other by name, what runs on them, and what was published of them.
+//! It is read from a file, or made in code, and becomes the same [`Path`](super::Path) as a live machine does.
+
+pub mod build;
+mod model;
+
+pub use build::{BuildError, path};
+pub use model::{
+    Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Engine, Filesystem,
+    Host, Interconnect, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue, Raid,
+    RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, VolumeKind, Workload, WriteCache,
+};

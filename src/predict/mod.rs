@@ -1,0 +1,19 @@
+//! What rate will a workload get on a path?
+//!
+//! A path whose hops all have requests to work on carries what its narrowest hop does: the smallest ceiling, divided by
+//! the traffic that crosses the hop. A path with one request at a time takes turns: the time of a request is the sum of
+//! what its stages take. In between, requests under way divided by the time of one is the bound (Little's law). All of
+//! that becomes [capacities](flow) that the flow of the workload uses, beside the flows of whatever runs at the same time.
+//!
+//! Nothing here knows a law: ceilings are those of [`crate::ceiling`].
+
+mod bound;
+pub mod flow;
+mod medium;
+mod prediction;
+mod solve;
+
+pub use bound::{Bound, BoundKind};
+pub use medium::classes;
+pub use prediction::{Prediction, Sensitivity};
+pub use solve::{predict, predict_together};
