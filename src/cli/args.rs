@@ -13,6 +13,7 @@ use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
 use super::import::ImportArgs;
+use super::plan::PlanArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -88,6 +89,16 @@ pub enum Command {
     ///
     /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
     Import(ImportArgs),
+    /// Say which card should go into which slot, and what to build on the drives
+    ///
+    /// Without --want it shows the slots with their lanes, what is in them, and what is wasted. With wishes it says where
+    /// each goes, which firmware settings change, what is lost, and how fast everything runs, alone and together. Examples:
+    ///   narrows plan --board dell-poweredge-r720xd --want 4xnvme:gen3x4 --want nic:2x40g --want usb3card --max-slots 3
+    ///   narrows plan --board msi-b450-a-pro --cpu "Ryzen 5 2600" --want nvme:sn770 --aim encryption,sequential
+    ///
+    /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.
+    #[command(verbatim_doc_comment)]
+    Plan(Box<PlanArgs>),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,

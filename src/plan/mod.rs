@@ -8,6 +8,8 @@
 //! Rates are ceilings of [`crate::ceiling`], with the payload sizes that are usual at a link's speed, because there is
 //! nothing to read yet. They carry the error of those laws.
 
+pub mod diagnose;
+pub mod layout;
 pub mod outcome;
 mod problem;
 mod rate;

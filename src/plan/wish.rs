@@ -188,7 +188,8 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
     Ok(wish)
 }
 
-fn usual(kind: Kind, count: u8) -> Wish {
+/// Usual devices of a kind.
+pub(super) fn usual(kind: Kind, count: u8) -> Wish {
     let (speed, lanes) = kind.usual_link();
     let connector = match kind {
         Kind::Nvme => 1,
@@ -272,7 +273,11 @@ fn parse_link(text: &str) -> Option<(GtPerSec, Lanes)> {
     Some((GtPerSec::from_pcie_generation(generation.parse().ok()?)?, Lanes::new(lanes)))
 }
 
-/// Reads `3GB/s`, `3.5 GB/s`, `900MB/s`.
+/// Reads a rate such as `3GB/s`, `3.5 GB/s` or `900MB/s`; `None` for anything else.
+pub fn rate(text: &str) -> Option<BytesPerSec> {
+    parse_rate(text)
+}
+
 pub(super) fn parse_rate(text: &str) -> Option<BytesPerSec> {
     let text = text.trim().to_ascii_lowercase();
     let text = text.strip_suffix("/s").unwrap_or(&text);

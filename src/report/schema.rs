@@ -10,6 +10,7 @@ use super::copy::{self, CopyReport};
 use super::fleet;
 use super::guard::{self, GuardReport};
 use super::import::{self, ImportReport};
+use super::plan;
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
 
@@ -46,6 +47,11 @@ pub fn guard() -> Value {
 /// The schema of [`ImportReport`] (JSON Schema, draft 2020-12).
 pub fn import() -> Value {
     of::<ImportReport>(import::SCHEMA, "narrows import --json")
+}
+
+/// The schema of [`plan::PlanReport`] (JSON Schema, draft 2020-12).
+pub fn plan() -> Value {
+    of::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json")
 }
 
 /// The schema of [`Comparison`] (JSON Schema, draft 2020-12).

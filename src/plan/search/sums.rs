@@ -104,6 +104,20 @@ impl Sums {
         self
     }
 
+    /// With the open sockets taken for one, on which these drives and network cards are added.
+    #[must_use]
+    pub(super) fn at_most(mut self, open: &dyn Fn(usize) -> bool, drives: WholeRate, network: WholeRate) -> Self {
+        let Some(home) = (0..SOCKETS).find(|socket| open(*socket)) else { return self };
+        for socket in (home + 1..SOCKETS).filter(|socket| open(*socket)) {
+            self.drives[home] = self.drives[home] + self.drives[socket];
+            self.network[home] = self.network[home] + self.network[socket];
+            (self.drives[socket], self.network[socket]) = (WholeRate::ZERO, WholeRate::ZERO);
+        }
+        self.drives[home] = self.drives[home] + drives;
+        self.network[home] = self.network[home] + network;
+        self
+    }
+
     fn local(&self) -> WholeRate {
         self.drives.iter().zip(&self.network).map(|(drives, network)| *drives.min(network)).sum()
     }

@@ -107,7 +107,6 @@ pub(super) struct Walk<'p> {
     root: Option<Score>,
     found: Option<Placement>,
     serving: bool,
-    served_most: i64,
 }
 
 /// What one pass of the search looks things up in.
@@ -127,11 +126,6 @@ impl<'p> Walk<'p> {
         below: Option<Score>,
         most_nodes: u64,
     ) -> Self {
-        let of = |test: &dyn Fn(Kind) -> bool| -> WholeRate {
-            let wanted = problem.classes.iter().filter(|class| test(class.wish.kind));
-            wanted.map(|class| class.demand.times(u64::from(class.wish.count))).sum()
-        };
-        let served = of(&|kind| kind.is_drive()).min(of(&|kind| kind.is_network()));
         let serving = is_serving(problem);
         Self {
             problem,
@@ -143,7 +137,6 @@ impl<'p> Walk<'p> {
             root: None,
             found: None,
             serving,
-            served_most: if serving { amount(served) } else { 0 },
         }
     }
 
@@ -217,18 +210,34 @@ impl<'p> Walk<'p> {
     fn bound_of(&self, tables: &mut Tables, partial: &Partial) -> Option<Score> {
         let state = tables.bound.state(&partial.left, partial.slots_left);
         let so_far = partial.sums.total(self.problem, self.prefer, false);
-        let served = |score: Score| match self.serving {
-            true => score.with(self.prefer.place(Component::Served), self.served_most),
-            false => score,
-        };
         let [best, next] = tables.bound.get(&mut tables.rows, partial.at, state);
-        let best = served(best?.plus(&so_far));
+        let best = best?.plus(&so_far);
+        let best = match self.serving {
+            true => best.with(self.prefer.place(Component::Served), self.served_most(tables, partial)),
+            false => best,
+        };
         let Some(below) = self.below.filter(|below| best >= *below) else { return Some(best) };
         let is_exact = partial.at >= tables.order.shared_end && tables.bound.exact && !self.serving;
         if !is_exact {
             return Some(best.min(below));
         }
         Some(next?.plus(&so_far))
+    }
+
+    /// The most that can still be served: as if the remaining devices went to whichever of the remaining sockets suits
+    /// them.
+    fn served_most(&self, tables: &Tables, partial: &Partial) -> i64 {
+        let problem = self.problem;
+        let rest = |test: &dyn Fn(Kind) -> bool| -> WholeRate {
+            let left = partial.left.iter().zip(&problem.classes).filter(|(_, class)| test(class.wish.kind));
+            left.map(|(count, class)| class.demand.times(u64::from(*count))).sum()
+        };
+        let open = |socket: usize| {
+            let slots = tables.order.slots.iter().skip(partial.at);
+            slots.into_iter().any(|slot| usize::from(problem.site.slots[*slot].attachment.socket()) == socket)
+        };
+        let most = partial.sums.at_most(&open, rest(&|kind| kind.is_drive()), rest(&|kind| kind.is_network()));
+        amount(most.served(problem))
     }
 
     fn is_hopeless(&self, bound: Score) -> bool {
@@ -246,7 +255,9 @@ impl<'p> Walk<'p> {
         }
         self.nodes += 1;
         let mut children = self.children(tables, &partial);
-        children.sort_by(|(one, _), (other, _)| other.cmp(one));
+        // Of those that promise the same, the one that keeps most traffic on its socket.
+        let key = |(bound, child): &(Score, Partial)| (*bound, child.sums.served(self.problem));
+        children.sort_by(|one, other| key(other).cmp(&key(one)));
         for (bound, child) in children {
             if self.is_hopeless(bound) {
                 break;

@@ -10,8 +10,8 @@ pub use machine::of_machine;
 
 use crate::catalog::SlotForm;
 use crate::plan::rate::WholeRate;
-use crate::plan::wish::Kind;
-use crate::units::{GtPerSec, Lanes};
+use crate::plan::wish::{self, Kind, Wish};
+use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a slot hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,6 +113,26 @@ pub struct Occupant {
     pub behind_switch: bool,
 }
 
+impl Occupant {
+    /// The same devices as a wish.
+    pub fn wish(&self) -> Wish {
+        let mut wish = wish::usual(self.kind, self.count.max(1));
+        wish.name.clone_from(&self.name);
+        if let Some(speed) = self.speed {
+            wish.speed = speed;
+        }
+        if let Some(lanes) = self.lanes {
+            wish.lanes = lanes;
+            wish.connector = if self.kind.is_drive() { wish.connector } else { lanes };
+        }
+        if let Some(medium) = crate::catalog::catalog().medium(&self.name).filter(|_| self.kind.is_drive()) {
+            wish.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
+            wish.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
+        }
+        wish
+    }
+}
+
 /// One slot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slot {
@@ -182,6 +202,28 @@ impl Site {
     /// Whether anything may be put into a slot.
     pub fn is_usable(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| slot.dead.is_none())
+    }
+
+    /// What is in the slots now, as wishes that may go anywhere.
+    pub fn occupants(&self) -> Vec<Wish> {
+        self.slots.iter().filter_map(|slot| slot.occupant.as_ref()).map(Occupant::wish).collect()
+    }
+
+    /// The site with everything where it is: used slots take no other device, and those that share lanes with them have
+    /// what is left.
+    #[must_use]
+    pub fn with_occupied(mut self) -> Self {
+        let used: Vec<bool> = self.slots.iter().map(|slot| slot.occupant.is_some()).collect();
+        for slot in &mut self.slots {
+            let taken = slot.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used[*by]));
+            slot.lanes = taken.map(|rule| rule.lanes).fold(slot.lanes, Lanes::min);
+            if let Some(occupant) = &slot.occupant {
+                slot.dead = Some(format!("in use by {}", occupant.name));
+            } else if slot.lanes.get() == 0 {
+                slot.dead = Some("off while its neighbour is used".to_owned());
+            }
+        }
+        self
     }
 
     /// The slots that are cards' and can be used.
