@@ -25,8 +25,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "report",
         &[
-            "units", "machine", "path", "ceiling", "predict", "plan", "load", "compare", "results", "verdict",
-            "cohort",
+            "units", "machine", "path", "ceiling", "predict", "plan", "load", "compare", "results",
+            "verdict", "cohort",
         ],
     ),
     (

@@ -37,7 +37,7 @@ pub fn seats(machine: &Machine) -> Vec<Seat> {
         let chain = ancestry(machine, device.address);
         let Some(top) = top_port(machine, &chain) else { continue };
         let port = chain[top].address;
-        let on_chipset = top + 1 < chain.len() || chipset::uplink(machine, published, port).is_some();
+        let on_chipset = top + 1 < chain.len() || chipset::is_intel(machine, port);
         let seat = seats.entry(port).or_insert_with(|| Seat {
             port,
             card: None,
@@ -63,10 +63,7 @@ pub fn seats(machine: &Machine) -> Vec<Seat> {
 /// chipset that is a switch.
 fn top_port(machine: &Machine, chain: &[&crate::machine::pci::PciDevice]) -> Option<usize> {
     let leads_down = |at: usize| {
-        matches!(
-            role(&machine.pci, chain[at].address),
-            Some(PortType::RootPort | PortType::DownstreamPort)
-        )
+        matches!(role(&machine.pci, chain[at].address), Some(PortType::RootPort | PortType::DownstreamPort))
     };
     let under_chipset =
         (1..chain.len()).rev().find(|at| published().chipset(machine, chain[*at].address).is_some());

@@ -8,7 +8,8 @@ use crate::units::human;
 
 /// The constraints that make the wishes impossible, the most particular first; never empty.
 pub fn impossible(site: &Site, request: &Request) -> Vec<String> {
-    let lonely: Vec<String> = request.wishes.iter().filter_map(|wish| fits_nowhere(site, request, wish)).collect();
+    let lonely: Vec<String> =
+        request.wishes.iter().filter_map(|wish| fits_nowhere(site, request, wish)).collect();
     if !lonely.is_empty() {
         return lonely;
     }
@@ -17,7 +18,8 @@ pub fn impossible(site: &Site, request: &Request) -> Vec<String> {
     if let Some(most) = request.max_slots {
         let freed = Request { max_slots: None, prefer: Prefer::Slots, ..request.clone() };
         if works(&freed) {
-            let needed = (most..=u8::MAX).find(|slots| works(&Request { max_slots: Some(*slots), ..freed.clone() }));
+            let needed =
+                (most..=u8::MAX).find(|slots| works(&Request { max_slots: Some(*slots), ..freed.clone() }));
             let needed = needed.map_or_else(String::new, |needed| format!(": they need {needed}"));
             why.push(format!("at most {most} slots may be used{needed}"));
         }
@@ -28,13 +30,17 @@ pub fn impossible(site: &Site, request: &Request) -> Vec<String> {
         changed
     };
     if request.wishes.iter().any(|wish| wish.target.is_some()) && works(&each(&|wish| wish.target = None)) {
-        why.push("not all targets can be met at the same time: what the devices share carries less".to_owned());
+        why.push(
+            "not all targets can be met at the same time: what the devices share carries less".to_owned(),
+        );
     }
     if request.wishes.iter().any(|wish| wish.group.is_some()) && works(&each(&|wish| wish.group = None)) {
         why.push("no socket has slots for all devices that must share one".to_owned());
     }
     if request.parts != Parts::default() && works(&Request { parts: Parts::default(), ..request.clone() }) {
-        why.push("without cards with a PCIe switch or split slots there are too few places for drives".to_owned());
+        why.push(
+            "without cards with a PCIe switch or split slots there are too few places for drives".to_owned(),
+        );
     }
     if why.is_empty() {
         why.push(too_many(site, request));
@@ -62,9 +68,14 @@ fn fits_nowhere(site: &Site, request: &Request, wish: &Wish) -> Option<String> {
             format!("no slot gives {} its {}", wish.name, human::rate(*target))
         }
         (_, Some(longest)) if !wish.kind.is_drive() && longest < wish.connector => {
-            format!("{} needs a slot of length {}, and the longest that is free is {longest}", wish.name, wish.connector)
+            format!(
+                "{} needs a slot of length {}, and the longest that is free is {longest}",
+                wish.name, wish.connector
+            )
         }
-        (_, None) if !wish.kind.is_drive() => format!("{} needs a slot for a card, and none is free", wish.name),
+        (_, None) if !wish.kind.is_drive() => {
+            format!("{} needs a slot for a card, and none is free", wish.name)
+        }
         _ => format!("{} fits into no slot that is free", wish.name),
     })
 }

@@ -138,10 +138,17 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
     let problem = Problem::new(site, request);
     let used = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot);
     let is_set = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot && seat.choice.setting);
-    let lanes: Vec<Lanes> = placement.seated.iter().map(|seat| {
-        let choice = problem.choices[seat.slot].iter().position(|choice| *choice == seat.choice).unwrap_or(usize::MAX);
-        lanes_now(&problem, seat.slot, choice, &used, &is_set)
-    }).collect();
+    let lanes: Vec<Lanes> = placement
+        .seated
+        .iter()
+        .map(|seat| {
+            let choice = problem.choices[seat.slot]
+                .iter()
+                .position(|choice| *choice == seat.choice)
+                .unwrap_or(usize::MAX);
+            lanes_now(&problem, seat.slot, choice, &used, &is_set)
+        })
+        .collect();
     let mut seats: Vec<Seat<'_>> = Vec::new();
     let mut groups: Vec<Group> = Vec::new();
     for (seated, lanes) in placement.seated.iter().zip(&lanes) {
@@ -154,8 +161,15 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         }
         if let Some((speed, width)) = uplink_of(place, &seated.choice, *lanes) {
             groups.push(Group {
-                name: format!("PCIe {}.0 {width} uplink of the card in {}", speed.pcie_generation().unwrap_or(0), place.name),
-                carries: Rates { read: rate::link(speed, width).rate(), write: rate::link_write(speed, width) },
+                name: format!(
+                    "PCIe {}.0 {width} uplink of the card in {}",
+                    speed.pcie_generation().unwrap_or(0),
+                    place.name
+                ),
+                carries: Rates {
+                    read: rate::link(speed, width).rate(),
+                    write: rate::link_write(speed, width),
+                },
                 members: (first..seats.len()).collect(),
             });
         }
@@ -182,7 +196,12 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
             is_switch: seated.choice.is_switch(),
             split: seated.choice.mode.as_ref().map(ToString::to_string),
             lanes: *lanes,
-            devices: seats.iter().zip(&devices).filter(|(seat, _)| seat.slot == seated.slot).map(|(_, d)| d.clone()).collect(),
+            devices: seats
+                .iter()
+                .zip(&devices)
+                .filter(|(seat, _)| seat.slot == seated.slot)
+                .map(|(_, d)| d.clone())
+                .collect(),
         })
         .collect();
     let shared = groups.iter().map(|group| group.outcome(&devices)).collect();
@@ -245,13 +264,16 @@ impl Seat<'_> {
         let mut limited_by = match own.read < could {
             true => format!("its PCIe {generation}.0 {lanes} link"),
             false if wish.own.is_some_and(|limit| limit <= own.read) => "itself".to_owned(),
-            false => format!("its own PCIe {generation}.0 {lanes} link"),
+            false => "its own link".to_owned(),
         };
         for group in groups.iter().filter(|group| group.members.contains(&at)) {
             if group.carries.read < alone.read {
                 limited_by = group.name.clone();
             }
-            alone = Rates { read: alone.read.min(group.carries.read), write: alone.write.min(group.carries.write) };
+            alone = Rates {
+                read: alone.read.min(group.carries.read),
+                write: alone.write.min(group.carries.write),
+            };
         }
         DeviceOutcome { name: wish.name.clone(), kind: wish.kind, speed, lanes, alone, together, limited_by }
     }
@@ -259,9 +281,8 @@ impl Seat<'_> {
 
 fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<Group> {
     let uplink = site.chipset.as_ref()?;
-    let members: Vec<usize> = (0..seats.len())
-        .filter(|at| site.slots[seats[*at].slot].attachment == Attachment::Chipset)
-        .collect();
+    let members: Vec<usize> =
+        (0..seats.len()).filter(|at| site.slots[seats[*at].slot].attachment == Attachment::Chipset).collect();
     (!members.is_empty()).then(|| Group {
         name: uplink.name.clone(),
         carries: Rates { read: uplink.rate.rate(), write: uplink.write.rate() },
@@ -314,7 +335,8 @@ fn lost(
     let mut lost = Vec::new();
     for (at, slot) in site.slots.iter().enumerate().filter(|(_, slot)| slot.dead.is_none()) {
         if let Some(setting) = slot.setting.as_ref().filter(|_| is_set(at)) {
-            let slots = setting.slots_off.iter().filter_map(|off| site.slots.get(*off)).map(|slot| &slot.name);
+            let slots =
+                setting.slots_off.iter().filter_map(|off| site.slots.get(*off)).map(|slot| &slot.name);
             lost.extend(slots.chain(&setting.connectors_off).map(|name| format!("{name} (off)")));
         }
         if placement.seated.iter().any(|seat| seat.slot == at) {
@@ -344,9 +366,8 @@ fn parts(placement: &Placement) -> Vec<(usize, String)> {
 
 fn free(problem: &Problem<'_>, used: &dyn Fn(usize) -> bool, is_set: &dyn Fn(usize) -> bool) -> Vec<String> {
     let site = problem.site;
-    let works = |at: &usize| {
-        site.is_usable(*at) && !used(*at) && lanes_now(problem, *at, 0, used, is_set).get() > 0
-    };
+    let works =
+        |at: &usize| site.is_usable(*at) && !used(*at) && lanes_now(problem, *at, 0, used, is_set).get() > 0;
     let cards = (0..site.slots.len()).filter(|at| !site.slots[*at].form.takes_drives());
     cards.filter(works).map(|at| site.slots[at].name.clone()).collect()
 }
@@ -371,13 +392,22 @@ fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &
         sums = sums.add(problem, Prefer::Rate, seat.slot, &fill, *lanes)?;
     }
     let sockets = usize::from(problem.site.sockets);
-    let one_sided = (0..sockets).map(|socket| sums.all_drives_on(socket).served(problem)).min().unwrap_or_default();
+    let one_sided =
+        (0..sockets).map(|socket| sums.all_drives_on(socket).served(problem)).min().unwrap_or_default();
     Some(Balance {
-        sockets: sums.sockets(sockets).into_iter().map(|(drives, network)| (drives.rate(), network.rate())).collect(),
+        sockets: sums
+            .sockets(sockets)
+            .into_iter()
+            .map(|(drives, network)| (drives.rate(), network.rate()))
+            .collect(),
         served: sums.served(problem).rate(),
         crossing: sums.crossing(problem).rate(),
         one_sided: WholeRate::rate(one_sided),
-        interconnect: problem.site.interconnect.as_ref().map(|shared| (shared.name.clone(), shared.rate.rate())),
+        interconnect: problem
+            .site
+            .interconnect
+            .as_ref()
+            .map(|shared| (shared.name.clone(), shared.rate.rate())),
     })
 }
 
@@ -410,14 +440,12 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             let (mine, theirs) = (switches(outcome), switches(best));
             format!("it needs {} with a PCIe switch instead of {theirs}", count(mine, "card"))
         }
-        Some(Component::Slots) => format!("it takes {} instead of {}", count(outcome.used, "slot"), best.used),
+        Some(Component::Slots) => {
+            format!("it takes {} instead of {}", count(outcome.used, "slot"), best.used)
+        }
         Some(Component::Changes) => {
             let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
-            format!(
-                "it changes or switches off {} instead of {}",
-                count(more(outcome), "thing"),
-                more(best)
-            )
+            format!("it changes or switches off {} instead of {}", count(more(outcome), "thing"), more(best))
         }
         Some(Component::Adapters) => {
             let cards = |outcome: &Outcome| outcome.parts.iter().map(|(count, _)| count).sum::<usize>();
@@ -434,9 +462,23 @@ fn narrowest(outcome: &Outcome) -> Option<String> {
         let over = |shared: &SharedOutcome| shared.asked.read.fraction_of(shared.carries.read);
         over(one).total_cmp(&over(other))
     });
-    let shared = most.filter(|shared| shared.asked.read.get() > shared.carries.read.get() + 1.0).map(|shared| {
-        format!("{} devices share {} of {}", shared.devices, human::rate(shared.carries.read), shared.name)
-    });
-    let link = outcome.slots.iter().flat_map(|slot| &slot.devices).find(|device| device.limited_by.starts_with("its PCIe"));
-    shared.or_else(|| link.map(|device| format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its "))))
+    let shared =
+        most.filter(|shared| shared.asked.read.get() > shared.carries.read.get() + 1.0).map(|shared| {
+            format!(
+                "{} devices share {} of {}",
+                shared.devices,
+                human::rate(shared.carries.read),
+                shared.name
+            )
+        });
+    let link = outcome
+        .slots
+        .iter()
+        .flat_map(|slot| &slot.devices)
+        .find(|device| device.limited_by.starts_with("its PCIe"));
+    shared.or_else(|| {
+        link.map(|device| {
+            format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its "))
+        })
+    })
 }

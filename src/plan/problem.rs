@@ -143,7 +143,8 @@ fn choices(slot: &Slot, parts: &Parts) -> Vec<Choice> {
         found.extend(carriers(slot, parts));
     }
     if slot.setting.is_some() {
-        let set: Vec<Choice> = found.iter().map(|choice| Choice { setting: true, ..choice.clone() }).collect();
+        let set: Vec<Choice> =
+            found.iter().map(|choice| Choice { setting: true, ..choice.clone() }).collect();
         found.extend(set);
     }
     found
@@ -153,7 +154,13 @@ fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
     let mut found: Vec<Choice> = Vec::new();
     let fitting = catalog().cards.iter().filter(|card| card.connector <= slot.connector.get());
     for card in fitting {
-        let on = |mode: Option<SplitMode>, ports| Choice { card: Some(card), mode, setting: false, ports, drives: true };
+        let on = |mode: Option<SplitMode>, ports| Choice {
+            card: Some(card),
+            mode,
+            setting: false,
+            ports,
+            drives: true,
+        };
         match card.kind {
             CardKind::Switch if parts.switches => found.push(on(None, card.ports)),
             CardKind::Adapter if card.ports == 1 => found.push(on(None, 1)),
@@ -183,7 +190,8 @@ pub(super) fn links_of(card: &Card, mode: &SplitMode, lanes: Lanes) -> u8 {
     let mut links = 0;
     for link in &mode.0 {
         let end = begin.saturating_add(link.get());
-        let has_port = begin.is_multiple_of(card.port_lanes.max(1)) && begin / card.port_lanes.max(1) < card.ports;
+        let has_port =
+            begin.is_multiple_of(card.port_lanes.max(1)) && begin / card.port_lanes.max(1) < card.ports;
         if end <= lanes.get() && has_port {
             links += 1;
         }

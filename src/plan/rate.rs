@@ -17,7 +17,11 @@ impl WholeRate {
     /// `rate` without its fraction.
     pub fn new(rate: BytesPerSec) -> Self {
         // A float to integer cast saturates, and a rate is never negative.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates; never negative"
+        )]
         Self(rate.get() as u64)
     }
 

@@ -7,7 +7,9 @@ use crate::plan::rate::{self, WholeRate};
 use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a device is, as far as slots and traffic care.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// An NVMe drive: goes into M.2 and U.2 slots, or onto a card.
@@ -167,10 +169,14 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
             link = Some(found);
         } else if lower == "same-socket" {
             wish.group = Some(text.to_owned());
-        } else if kind.is_network() && let Some(line) = line_rate(kind, &lower) {
+        } else if kind.is_network()
+            && let Some(line) = line_rate(kind, &lower)
+        {
             with_line(&mut wish, line);
             wish.name = format!("{}:{lower}", kind.word());
-        } else if kind.is_drive() && let Some(medium) = medium(&lower) {
+        } else if kind.is_drive()
+            && let Some(medium) = medium(&lower)
+        {
             wish.name.clone_from(&medium.name);
             wish.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
             wish.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
@@ -312,7 +318,10 @@ mod tests {
     #[test]
     fn wishes_say_how_many_of_what_and_how_fast() {
         let drives = wish("4xnvme:gen3x4");
-        assert_eq!((drives.count, drives.kind, drives.lanes, drives.speed), (4, Kind::Nvme, Lanes::new(4), GtPerSec::GEN3));
+        assert_eq!(
+            (drives.count, drives.kind, drives.lanes, drives.speed),
+            (4, Kind::Nvme, Lanes::new(4), GtPerSec::GEN3)
+        );
         assert_eq!(drives.demand().get() / 1_000_000, 3591);
         let fast = wish("nvme:gen5x4@9.5GB/s");
         assert_eq!(fast.target, Some(BytesPerSec::from_gb(9.5)));
@@ -334,7 +343,8 @@ mod tests {
     /// 40 Gbit/s ÷ 8 × 8948/9038, InfiniBand EDR 12.3 GB/s (perftest issue 225).
     #[test]
     fn a_network_card_carries_its_ports() {
-        let gigabytes = |text: &str| (wish(text).own.map(BytesPerSec::get).unwrap_or_default() / 1e7).round() / 100.0;
+        let gigabytes =
+            |text: &str| (wish(text).own.map(BytesPerSec::get).unwrap_or_default() / 1e7).round() / 100.0;
         assert_eq!(gigabytes("nic:40g"), 4.95);
         assert_eq!(gigabytes("nic:2x40g"), 9.9);
         assert_eq!(gigabytes("hca:edr"), 12.3);

@@ -34,7 +34,9 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     let found = (!request.wishes.is_empty()).then(|| search(&searched, &request));
     let outcomes: Vec<Outcome> = found
         .iter()
-        .flat_map(|found| found.placements.iter().map(|placement| outcome(&searched, &request, found, placement)))
+        .flat_map(|found| {
+            found.placements.iter().map(|placement| outcome(&searched, &request, found, placement))
+        })
         .collect();
     let impossible = match &found {
         Some(found) if found.placements.is_empty() => diagnose::impossible(&searched, &request),
@@ -57,10 +59,9 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     let why = impossible.join("; ");
-    output::failure(
-        &Failure::new(format!("the wishes cannot all be placed: {why}"))
-            .hint("ask for less, free a slot (--move counts what is in them, too), or allow more with --max-slots"),
-    );
+    output::failure(&Failure::new(format!("the wishes cannot all be placed: {why}")).hint(
+        "ask for less, free a slot (--move counts what is in them, too), or allow more with --max-slots",
+    ));
     Ok(FAILED)
 }
 
@@ -203,7 +204,10 @@ fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(S
         return Vec::new();
     }
     let with = |means: &str, switches: bool, splitting: bool| {
-        let parts = Parts { switches: switches && request.parts.switches, splitting: splitting && request.parts.splitting };
+        let parts = Parts {
+            switches: switches && request.parts.switches,
+            splitting: splitting && request.parts.splitting,
+        };
         let request = Request { parts, ..request.clone() };
         let found = best(site, &request);
         let outcome = found.placements.first().map(|placement| outcome(site, &request, &found, placement));
@@ -225,7 +229,8 @@ fn layouts(
     outcome: Option<&Outcome>,
 ) -> Result<Option<(String, u8, Ranked)>, Failure> {
     let Some(typed) = &args.aim else { return Ok(None) };
-    let aims = Aim::parse_all(typed).map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
+    let aims = Aim::parse_all(typed)
+        .map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
     let placed: Vec<_> = outcome
         .iter()
         .flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices))
@@ -271,10 +276,12 @@ fn cipher(args: &PlanArgs, site: &Site, machine: Option<&Machine>) -> Result<Opt
         let source = "--cipher".to_owned();
         return Ok(Some(Cipher { decrypt: rate, encrypt: rate, cores, source }));
     }
-    let asked = machine.into_iter().flat_map(|machine| machine.ciphers.values().chain(&machine.cipher_benchmarks));
-    if let Some(known) = asked.filter_map(|fact| fact.value().map(|rate| (rate, fact.source()))).find(|(rate, _)| {
-        rate.cipher.contains("xts") && rate.cipher.contains("aes")
-    }) {
+    let asked =
+        machine.into_iter().flat_map(|machine| machine.ciphers.values().chain(&machine.cipher_benchmarks));
+    if let Some(known) = asked
+        .filter_map(|fact| fact.value().map(|rate| (rate, fact.source())))
+        .find(|(rate, _)| rate.cipher.contains("xts") && rate.cipher.contains("aes"))
+    {
         let (rate, source) = known;
         let source = source.as_str().to_owned();
         return Ok(Some(Cipher { decrypt: rate.decrypt, encrypt: rate.encrypt, cores, source }));

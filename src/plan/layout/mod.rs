@@ -174,7 +174,8 @@ pub fn layouts(resources: &Resources) -> Vec<Layout> {
     fitting
         .flat_map(|array| {
             let encryptions = [Encryption::None, Encryption::Above, Encryption::Below];
-            let apart = encryptions.into_iter().filter(move |e| *e != Encryption::Below || array != Array::Single);
+            let apart =
+                encryptions.into_iter().filter(move |e| *e != Encryption::Below || array != Array::Single);
             apart.map(move |encryption| layout(resources, array, encryption))
         })
         .collect()
@@ -218,7 +219,7 @@ fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Layout
     let spread = spread(array, resources.drives);
     let n = f64::from(resources.drives);
     // A mirror writes every byte on each drive, so that what the drives share carries each byte that often.
-    let copies = spread.wear * n;
+    let copies = if matches!(array, Array::Single | Array::LvmLinear) { 1.0 } else { spread.wear * n };
     let mut read = (resources.read * spread.read).min(resources.read_together * (spread.read / n).max(1.0));
     let mut write = (resources.write * spread.write).min(resources.write_together / copies.max(1.0));
     if spread.read < 1.5 {
@@ -237,19 +238,19 @@ fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Layout
         write = write.min(threads);
     }
     let plain = read;
-    let mappings = match encryption {
-        Encryption::Below if spread.read > 1.0 => n,
-        _ => 1.0,
-    };
     let (read, write) = match (encryption, &resources.cipher) {
         (Encryption::None, _) => (Some(read), Some(write)),
         (_, Some(cipher)) => {
-            let cores = cipher.cores.map_or(mappings, |cores| mappings.min(f64::from(cores)));
-            let decrypt = cipher.decrypt * READ_SHARE * cores;
-            let encrypt = cipher.encrypt * WRITE_SHARE * cores;
-            // Each copy and each parity is encrypted, too, when the mappings are below.
-            let times = if encryption == Encryption::Below { copies.max(1.0) } else { 1.0 };
-            (Some(read.min(decrypt)), Some(write.min(encrypt / times)))
+            // Below an array each drive has a mapping of its own: a core for each, as far as there are cores, and each
+            // encrypts what its drive writes. Above it there is one mapping, which one submitter keeps one core busy with.
+            let (readers, writers) = match encryption {
+                Encryption::Below => (spread.read.max(1.0), 1.0 / spread.wear),
+                Encryption::None | Encryption::Above => (1.0, 1.0),
+            };
+            let cores = cipher.cores.map_or(f64::INFINITY, f64::from);
+            let decrypt = cipher.decrypt * READ_SHARE * readers.min(cores);
+            let encrypt = cipher.encrypt * WRITE_SHARE * writers.min(cores);
+            (Some(read.min(decrypt)), Some(write.min(encrypt)))
         }
         (_, None) => (None, None),
     };

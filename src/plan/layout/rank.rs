@@ -33,8 +33,7 @@ pub struct AimError(String);
 
 impl AimError {
     /// What to do about it.
-    pub const HINT: &'static str =
-        "aims are capacity, survive:N, sequential[:RATE], writes[:RATE], iops, encryption and endurance, with commas";
+    pub const HINT: &'static str = "aims are capacity, survive:N, sequential[:RATE], writes[:RATE], iops, encryption and endurance, with commas";
 }
 
 impl Aim {
@@ -43,12 +42,16 @@ impl Aim {
     /// # Errors
     /// [`AimError`] with the first word that is none.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, AimError> {
-        text.split(',').map(str::trim).map(|word| Self::parse(word).ok_or_else(|| AimError(word.to_owned()))).collect()
+        text.split(',')
+            .map(str::trim)
+            .map(|word| Self::parse(word).ok_or_else(|| AimError(word.to_owned())))
+            .collect()
     }
 
     fn parse(word: &str) -> Option<Self> {
         let lower = word.to_ascii_lowercase();
-        let (name, value) = lower.split_once(':').map_or((lower.as_str(), None), |(name, value)| (name, Some(value)));
+        let (name, value) =
+            lower.split_once(':').map_or((lower.as_str(), None), |(name, value)| (name, Some(value)));
         let rate = || value.map_or(Some(None), |value| parse_rate(value).map(Some));
         Some(match (name, value) {
             ("capacity", None) => Self::Capacity,
@@ -142,7 +145,9 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
         return advice;
     }
     let find = |array, encryption| {
-        all.iter().find(|layout| layout.array == array && layout.encryption == encryption).and_then(|layout| layout.read)
+        all.iter()
+            .find(|layout| layout.array == array && layout.encryption == encryption)
+            .and_then(|layout| layout.read)
     };
     let Some(cipher) = &resources.cipher else {
         advice.push(Advice {
@@ -186,7 +191,10 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
         });
     }
     let needed = plain / READ_SHARE;
-    let fast = catalog().ciphers.iter().filter(|known| BytesPerSec::from_mb(known.decrypt_megabytes_per_second) >= needed);
+    let fast = catalog()
+        .ciphers
+        .iter()
+        .filter(|known| BytesPerSec::from_mb(known.decrypt_megabytes_per_second) >= needed);
     let names: Vec<String> = fast
         .map(|known| {
             let needs = known.needs.as_ref().map(|needs| format!(" with {needs}")).unwrap_or_default();
@@ -197,10 +205,7 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
     if striped < plain {
         let known = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         advice.push(Advice {
-            text: format!(
-                "Or a processor whose core decrypts {} and more{known}.",
-                human::rate(needed)
-            ),
+            text: format!("Or a processor whose core decrypts {} and more{known}.", human::rate(needed)),
             gain: Some(plain - striped),
         });
     }
@@ -255,7 +260,13 @@ mod tests {
 
     #[test]
     fn aims_order_layouts_and_what_must_hold_does() {
-        let four = Resources { drives: 4, cipher: None, read_together: BytesPerSec::from_mb(14_368.0), write_together: BytesPerSec::from_mb(13_320.0), ..ryzen_2600() };
+        let four = Resources {
+            drives: 4,
+            cipher: None,
+            read_together: BytesPerSec::from_mb(14_368.0),
+            write_together: BytesPerSec::from_mb(13_320.0),
+            ..ryzen_2600()
+        };
         let first = |text: &str| rank(&four, &aims(text)).fitting[0].name();
         assert_eq!(first("sequential"), "LVM striped");
         assert_eq!(first("survive:1,capacity"), "RAID-5");

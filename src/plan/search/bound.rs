@@ -143,7 +143,9 @@ impl Bound {
         if used.may_be_empty {
             best.insert(vec![0; self.classes.len()], [Some(Score::default()), None]);
         }
-        let choices = problem.choices[slot].iter().filter(|choice| used.setting.is_none_or(|set| set == choice.setting));
+        let choices = problem.choices[slot]
+            .iter()
+            .filter(|choice| used.setting.is_none_or(|set| set == choice.setting));
         for choice in choices.filter(|_| used.may_be_used) {
             let lanes = problem.lanes(slot, choice).min(used.most);
             let may = |group: usize| {
@@ -152,7 +154,8 @@ impl Bound {
             };
             for counts in multisets(&self.classes, choice.ports, &may) {
                 let items = counts.iter().zip(&self.classes).filter(|(count, _)| **count > 0);
-                let Some(value) = value(place, choice, lanes, items.map(|(count, class)| (*count, class))) else {
+                let Some(value) = value(place, choice, lanes, items.map(|(count, class)| (*count, class)))
+                else {
                     continue;
                 };
                 let score = Score::of(prefer, |component| match component {
@@ -167,12 +170,16 @@ impl Bound {
                 put(best.entry(counts).or_default(), score);
             }
         }
-        let slot_cost = if self.budget.is_some() && !place.form.takes_drives() { self.budget_stride } else { 0 };
+        let slot_cost =
+            if self.budget.is_some() && !place.form.takes_drives() { self.budget_stride } else { 0 };
         let ways = best
             .into_iter()
             .flat_map(|(counts, scores)| {
-                let devices: usize =
-                    counts.iter().zip(&self.strides).map(|(count, stride)| usize::from(*count) * stride).sum();
+                let devices: usize = counts
+                    .iter()
+                    .zip(&self.strides)
+                    .map(|(count, stride)| usize::from(*count) * stride)
+                    .sum();
                 let delta = if devices == 0 { 0 } else { devices + slot_cost };
                 let counts: Vec<(usize, u8)> =
                     counts.into_iter().enumerate().filter(|(_, count)| *count > 0).collect();
@@ -225,7 +232,9 @@ pub(super) fn multisets(classes: &[Class], ports: u8, may: &dyn Fn(usize) -> boo
 fn merge(classes: &[Class], budget: Option<usize>) -> (Vec<usize>, Vec<Vec<usize>>) {
     let slots = budget.map_or(1, |budget| budget + 1);
     let states = |groups: &[Vec<usize>]| {
-        let count = |group: &Vec<usize>| group.iter().map(|at| usize::from(classes[*at].wish.count)).sum::<usize>() + 1;
+        let count = |group: &Vec<usize>| {
+            group.iter().map(|at| usize::from(classes[*at].wish.count)).sum::<usize>() + 1
+        };
         groups.iter().map(count).fold(slots, usize::saturating_mul)
     };
     let apart: Vec<Vec<usize>> = (0..classes.len()).map(|at| vec![at]).collect();

@@ -23,7 +23,13 @@ pub(super) fn scores(site: &Site, request: &Request) -> Vec<Score> {
     found
 }
 
-fn descend(problem: &Problem<'_>, request: &Request, left: &[u8], ways: &mut Vec<Way>, found: &mut Vec<Score>) {
+fn descend(
+    problem: &Problem<'_>,
+    request: &Request,
+    left: &[u8],
+    ways: &mut Vec<Way>,
+    found: &mut Vec<Score>,
+) {
     let slot = ways.len();
     if slot == problem.site.slots.len() {
         if left.iter().all(|count| *count == 0) {
@@ -96,14 +102,17 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
             return None;
         }
         let uplink = choice_here.card.filter(|card| card.kind == CardKind::Switch).map(|card| {
-            let speed = GtPerSec::from_pcie_generation(card.generation).expect("a generation").min(slot.speed);
+            let speed =
+                GtPerSec::from_pcie_generation(card.generation).expect("a generation").min(slot.speed);
             wire(speed, card.lanes.min(lanes))
         });
         let (mut sum, mut targets) = (0i64, 0i64);
         let mut links = 0u8;
         for (class, count) in problem.classes.iter().zip(counts).filter(|(_, count)| **count > 0) {
             let wish = &class.wish;
-            if wish.kind.is_drive() != choice_here.drives || !choice_here.drives && wish.connector > slot.connector {
+            if wish.kind.is_drive() != choice_here.drives
+                || !choice_here.drives && wish.connector > slot.connector
+            {
                 return None;
             }
             let (speed, width) = match choice_here.card {
@@ -173,7 +182,8 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
         return None;
     }
     together += behind.min(uplink);
-    let has = |test: &dyn Fn(super::super::wish::Kind) -> bool| problem.classes.iter().any(|c| test(c.wish.kind));
+    let has =
+        |test: &dyn Fn(super::super::wish::Kind) -> bool| problem.classes.iter().any(|c| test(c.wish.kind));
     let serving = site.sockets > 1 && has(&|kind| kind.is_drive()) && has(&|kind| kind.is_network());
     let local: i64 = drives.iter().zip(&network).map(|(drives, network)| *drives.min(network)).sum();
     let rest = (drives.iter().sum::<i64>() - local).min(network.iter().sum::<i64>() - local);
@@ -196,7 +206,10 @@ fn groups_hold(problem: &Problem<'_>, ways: &[Way]) -> bool {
         ways.iter().enumerate().all(|(slot, way)| {
             let here = problem.site.slots[slot].attachment.socket();
             way.as_ref().is_none_or(|(_, counts)| {
-                counts.iter().zip(sockets).all(|(count, socket)| *count == 0 || socket.is_none_or(|s| s == here))
+                counts
+                    .iter()
+                    .zip(sockets)
+                    .all(|(count, socket)| *count == 0 || socket.is_none_or(|s| s == here))
             })
         })
     })

@@ -122,7 +122,12 @@ pub fn best(site: &Site, request: &Request) -> Found {
 }
 
 /// The best placement that is worse than `below`.
-fn run(problem: &Problem<'_>, prefer: Prefer, below: Option<Score>, nodes: u64) -> (Option<Placement>, Proof) {
+fn run(
+    problem: &Problem<'_>,
+    prefer: Prefer,
+    below: Option<Score>,
+    nodes: u64,
+) -> (Option<Placement>, Proof) {
     let mut walk = walk::Walk::new(problem, prefer, below, nodes);
     for sockets in assignments(problem) {
         walk.search(&sockets);
@@ -132,7 +137,8 @@ fn run(problem: &Problem<'_>, prefer: Prefer, below: Option<Score>, nodes: u64) 
 
 /// For each class the socket that it must be on: every way to give each group one socket.
 fn assignments(problem: &Problem<'_>) -> Vec<Vec<Option<u8>>> {
-    let groups: BTreeSet<&String> = problem.classes.iter().filter_map(|class| class.wish.group.as_ref()).collect();
+    let groups: BTreeSet<&String> =
+        problem.classes.iter().filter_map(|class| class.wish.group.as_ref()).collect();
     let mut ways: Vec<Vec<Option<u8>>> = vec![vec![None; problem.classes.len()]];
     for group in groups {
         ways = ways

@@ -67,10 +67,15 @@ impl Sums {
 
     /// The whole score.
     pub(in crate::plan) fn total(&self, problem: &Problem<'_>, prefer: Prefer, serving: bool) -> Score {
-        let uplink = problem.site.chipset.as_ref().map_or(self.chipset, |uplink| uplink.rate.min(self.chipset));
+        let uplink =
+            problem.site.chipset.as_ref().map_or(self.chipset, |uplink| uplink.rate.min(self.chipset));
         let together = self.score.get(prefer, Component::Together).saturating_add(amount(uplink));
         let score = self.score.with(prefer.place(Component::Together), together);
-        if serving { score.with(prefer.place(Component::Served), amount(self.served(problem))) } else { score }
+        if serving {
+            score.with(prefer.place(Component::Served), amount(self.served(problem)))
+        } else {
+            score
+        }
     }
 
     /// What drives can send out through network cards: those of their own socket first, then over the connection
@@ -106,7 +111,12 @@ impl Sums {
 
     /// With the open sockets taken for one, on which these drives and network cards are added.
     #[must_use]
-    pub(super) fn at_most(mut self, open: &dyn Fn(usize) -> bool, drives: WholeRate, network: WholeRate) -> Self {
+    pub(super) fn at_most(
+        mut self,
+        open: &dyn Fn(usize) -> bool,
+        drives: WholeRate,
+        network: WholeRate,
+    ) -> Self {
         let Some(home) = (0..SOCKETS).find(|socket| open(*socket)) else { return self };
         for socket in (home + 1..SOCKETS).filter(|socket| open(*socket)) {
             self.drives[home] = self.drives[home] + self.drives[socket];

@@ -57,49 +57,54 @@ fn any_site() -> impl Strategy<Value = Site> {
         prop::sample::select(vec![Attachment::Cpu(0), Attachment::Cpu(1), Attachment::Chipset]),
         0u8..4,
     );
-    (prop::collection::vec(one, 1..=4), 0u8..4, any::<bool>(), 0u8..=8).prop_map(|(parts, rule, setting, left)| {
-        let mut slots: Vec<Slot> = parts
-            .into_iter()
-            .enumerate()
-            .map(|(at, (lanes, generation, attachment, kind))| {
-                let mut made = slot(at, lanes, generation, attachment);
-                match kind {
-                    0 => {
-                        made.form = SlotForm::M2;
-                        made.lanes = Lanes::new(lanes.min(4));
-                        made.connectors_off = vec![format!("SATA{at}")];
+    (prop::collection::vec(one, 1..=4), 0u8..4, any::<bool>(), 0u8..=8).prop_map(
+        |(parts, rule, setting, left)| {
+            let mut slots: Vec<Slot> = parts
+                .into_iter()
+                .enumerate()
+                .map(|(at, (lanes, generation, attachment, kind))| {
+                    let mut made = slot(at, lanes, generation, attachment);
+                    match kind {
+                        0 => {
+                            made.form = SlotForm::M2;
+                            made.lanes = Lanes::new(lanes.min(4));
+                            made.connectors_off = vec![format!("SATA{at}")];
+                        }
+                        1 if lanes == 16 => {
+                            let modes = ["x8x8", "x8x4x4", "x4x4x4x4"];
+                            made.splitting = Splitting::Modes(
+                                modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect(),
+                            );
+                        }
+                        1 if lanes == 8 => {
+                            made.splitting = Splitting::Modes(SplitMode::parse("x4x4").into_iter().collect());
+                        }
+                        _ => {}
                     }
-                    1 if lanes == 16 => {
-                        let modes = ["x8x8", "x8x4x4", "x4x4x4x4"];
-                        made.splitting = Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect());
-                    }
-                    1 if lanes == 8 => {
-                        made.splitting = Splitting::Modes(SplitMode::parse("x4x4").into_iter().collect());
-                    }
-                    _ => {}
+                    made
+                })
+                .collect();
+            let last = slots.len() - 1;
+            if rule > 0 && last > 0 {
+                slots[0].narrowed =
+                    vec![Narrowed { by: vec![1], lanes: Lanes::new(left.min(slots[0].lanes.get())) }];
+                if rule == 2 {
+                    slots[1].narrowed = vec![Narrowed { by: vec![0], lanes: Lanes::new(1) }];
                 }
-                made
-            })
-            .collect();
-        let last = slots.len() - 1;
-        if rule > 0 && last > 0 {
-            slots[0].narrowed = vec![Narrowed { by: vec![1], lanes: Lanes::new(left.min(slots[0].lanes.get())) }];
-            if rule == 2 {
-                slots[1].narrowed = vec![Narrowed { by: vec![0], lanes: Lanes::new(1) }];
             }
-        }
-        if setting && last > 1 && slots[last].lanes.get() > 1 {
-            slots[last].setting = Some(Setting {
-                menu: "menu".to_owned(),
-                value: "X4 Mode".to_owned(),
-                default_lanes: Lanes::new(1),
-                slots_off: vec![1],
-                connectors_off: vec!["USB".to_owned()],
-            });
-        }
-        let sockets = if slots.iter().any(|slot| slot.attachment == Attachment::Cpu(1)) { 2 } else { 1 };
-        site(slots, sockets)
-    })
+            if setting && last > 1 && slots[last].lanes.get() > 1 {
+                slots[last].setting = Some(Setting {
+                    menu: "menu".to_owned(),
+                    value: "X4 Mode".to_owned(),
+                    default_lanes: Lanes::new(1),
+                    slots_off: vec![1],
+                    connectors_off: vec!["USB".to_owned()],
+                });
+            }
+            let sockets = if slots.iter().any(|slot| slot.attachment == Attachment::Cpu(1)) { 2 } else { 1 };
+            site(slots, sockets)
+        },
+    )
 }
 
 fn any_request() -> impl Strategy<Value = Request> {
@@ -117,13 +122,12 @@ fn any_request() -> impl Strategy<Value = Request> {
         "usb3card",
     ]);
     let prefer = prop::sample::select(vec![Prefer::Rate, Prefer::Slots, Prefer::Parts]);
-    (prop::collection::vec(wish, 1..=3), prefer, prop::option::weighted(0.3, 1u8..=3), any::<bool>()).prop_map(
-        |(wishes, prefer, max_slots, switches)| Request {
+    (prop::collection::vec(wish, 1..=3), prefer, prop::option::weighted(0.3, 1u8..=3), any::<bool>())
+        .prop_map(|(wishes, prefer, max_slots, switches)| Request {
             max_slots,
             parts: Parts { switches, splitting: true },
             ..request(&wishes, prefer)
-        },
-    )
+        })
 }
 
 proptest! {
@@ -144,7 +148,7 @@ proptest! {
 
 /// Sixteen slots and twenty-four devices of eight kinds, with everything that makes a board hard: two sockets, a chipset
 /// whose uplink is too small, rules between slots, and more devices than slots.
-pub(crate) fn large() -> (Site, Request) {
+fn large() -> (Site, Request) {
     let mut slots = Vec::new();
     for at in 0..16 {
         let (lanes, generation, attachment) = match at {
@@ -179,14 +183,16 @@ pub(crate) fn large() -> (Site, Request) {
 fn sixteen_slots_and_twenty_four_devices_are_solved_within_few_nodes() {
     let (site, request) = large();
     assert_eq!(request.wishes.iter().map(|wish| u32::from(wish.count)).sum::<u32>(), 24);
-    let found = search(&site, &request);
+    let found = best(&site, &request);
     assert!(found.proof.complete && !found.placements.is_empty());
-    assert!(found.proof.nodes < 2_000, "{} nodes", found.proof.nodes);
+    assert!(found.proof.nodes < 5_000, "{} nodes", found.proof.nodes);
 }
 
 #[test]
 fn the_same_question_gets_the_same_answer() {
-    let (site, request) = large();
+    let board = catalog().board_named("dell-poweredge-r640").expect("a known board");
+    let site = of_board(board, &BoardOptions::default());
+    let request = request(&["8xnvme", "2xhca:edr", "nic:10g"], Prefer::Rate);
     assert_eq!(search(&site, &request), search(&site, &request));
 }
 

@@ -68,7 +68,8 @@ impl Pattern {
 
     /// How the slot at a place of the order may be used.
     fn of(&self, problem: &Problem<'_>, order: &Order, at: usize) -> Use {
-        let place_of = |slot: usize| order.slots.iter().take(order.deciding_end).position(|known| *known == slot);
+        let place_of =
+            |slot: usize| order.slots.iter().take(order.deciding_end).position(|known| *known == slot);
         let way = |slot: usize| place_of(slot).and_then(|place| self.used.get(place).copied().flatten());
         let slot = order.slots[at];
         let used = |slot: usize| way(slot).is_some();
@@ -174,7 +175,8 @@ impl<'p> Walk<'p> {
         let problem = self.problem;
         let uses: Vec<Use> =
             (0..tables.order.slots.len()).map(|at| pattern.of(problem, &tables.order, at)).collect();
-        let same = uses.iter().rev().zip(tables.uses.iter().rev()).take_while(|(new, old)| new == old).count();
+        let same =
+            uses.iter().rev().zip(tables.uses.iter().rev()).take_while(|(new, old)| new == old).count();
         let first_kept = if tables.uses.len() == uses.len() { uses.len() - same } else { uses.len() };
         let kept = tables.rows.split_off(first_kept.min(tables.rows.len()));
         let kept_fills = tables.fills.split_off(first_kept.min(tables.fills.len()));
@@ -236,7 +238,8 @@ impl<'p> Walk<'p> {
             let slots = tables.order.slots.iter().skip(partial.at);
             slots.into_iter().any(|slot| usize::from(problem.site.slots[*slot].attachment.socket()) == socket)
         };
-        let most = partial.sums.at_most(&open, rest(&|kind| kind.is_drive()), rest(&|kind| kind.is_network()));
+        let most =
+            partial.sums.at_most(&open, rest(&|kind| kind.is_drive()), rest(&|kind| kind.is_network()));
         amount(most.served(problem))
     }
 
@@ -347,7 +350,8 @@ impl<'p> Walk<'p> {
                 let slot = tables.uses.get(at)?.slot;
                 let fill = tables.fills.get(at)?.get((*way)?)?;
                 let choice = self.problem.choices.get(slot)?.get(fill.choice)?.clone();
-                let devices = fill.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
+                let devices =
+                    fill.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
                 Some(Seated { slot, choice, devices })
             })
             .collect();

@@ -26,14 +26,21 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
     let processor = options.processor.or(usual);
     let fits = if board.slots.iter().any(|slot| slot.attachment == "cpu2") { 2 } else { 1 };
     let sockets = options.sockets.unwrap_or(fits).clamp(1, fits);
-    let slots: Vec<Slot> = board.slots.iter().map(|slot| of_slot(board, slot, processor, sockets, options)).collect();
-    let chipset = board.chipset.as_deref().and_then(|name| catalog().chipsets.iter().find(|c| c.name == name));
+    let slots: Vec<Slot> =
+        board.slots.iter().map(|slot| of_slot(board, slot, processor, sockets, options)).collect();
+    let chipset =
+        board.chipset.as_deref().and_then(|name| catalog().chipsets.iter().find(|c| c.name == name));
     let mut notes = Vec::new();
     let hangs_on_chipset = board.slots.iter().any(|slot| slot.attachment == "chipset");
     if chipset.is_none() && hangs_on_chipset {
-        notes.push("The uplink of its chipset is not known; what is behind it is counted as if it had none.".to_owned());
+        notes.push(
+            "The uplink of its chipset is not known; what is behind it is counted as if it had none."
+                .to_owned(),
+        );
     }
-    if options.processor.is_none() && let Some(usual) = usual {
+    if options.processor.is_none()
+        && let Some(usual) = usual
+    {
         notes.push(format!("Its processors are taken for {}, which such machines usually have.", usual.name));
     }
     let unknown = slots.iter().filter(|slot| may_be_split(slot)).count();
@@ -42,7 +49,8 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
             "Whether the firmware can split {unknown} of its slots is not known; they are taken for slots that it cannot."
         ));
     }
-    let interconnect = processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref()).map(interconnect);
+    let interconnect =
+        processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref()).map(interconnect);
     Site {
         name: board.name.clone(),
         source: board.source.clone(),
@@ -185,7 +193,10 @@ mod tests {
         let site = site("asus-x99-a", &BoardOptions::default());
         let setting = slot(&site, "PCIEX16_2").setting.clone().expect("a setting");
         assert_eq!((setting.default_lanes, setting.value.as_str()), (Lanes::new(1), "X4 Mode"));
-        assert_eq!(setting.slots_off.iter().map(|at| site.slots[*at].name.as_str()).collect::<Vec<_>>(), ["PCIEX1_1"]);
+        assert_eq!(
+            setting.slots_off.iter().map(|at| site.slots[*at].name.as_str()).collect::<Vec<_>>(),
+            ["PCIEX1_1"]
+        );
         assert_eq!(setting.connectors_off, ["USB3_E56"]);
         // DMI 2.0 with payloads of 128 bytes.
         assert_eq!(site.chipset.map(|uplink| uplink.rate.get() / 1_000_000), Some(1679));
@@ -193,7 +204,8 @@ mod tests {
 
     #[test]
     fn slots_of_a_processor_that_is_not_there_are_dead() {
-        let one = site("dell-poweredge-r720xd", &BoardOptions { sockets: Some(1), ..BoardOptions::default() });
+        let one =
+            site("dell-poweredge-r720xd", &BoardOptions { sockets: Some(1), ..BoardOptions::default() });
         let dead = one.slots.iter().filter(|slot| slot.dead.is_some()).count();
         assert_eq!((dead, one.interconnect.is_some()), (4, false));
         let two = site("dell-poweredge-r720xd", &BoardOptions::default());
@@ -206,7 +218,9 @@ mod tests {
         let board = site("dell-poweredge-r640", &BoardOptions::default());
         assert_eq!(slot(&board, "Slot 1").splitting, Splitting::Unknown);
         let options = BoardOptions { assume_splitting: true, ..BoardOptions::default() };
-        let Splitting::Modes(modes) = &slot(&site("dell-poweredge-r640", &options), "Slot 1").splitting.clone() else {
+        let Splitting::Modes(modes) =
+            &slot(&site("dell-poweredge-r640", &options), "Slot 1").splitting.clone()
+        else {
             panic!("not split")
         };
         assert_eq!(modes.iter().map(ToString::to_string).collect::<Vec<_>>(), ["x4x4x4x4"]);

@@ -49,9 +49,12 @@ pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoS
         Some(board) => known(machine, board, &seats, &options),
         None => unknown(machine, &seats, &options)?,
     };
-    let unplaced = site.slots.iter().all(|slot| slot.occupant.is_none()) && !drives(machine, &seats).is_empty();
+    let unplaced =
+        site.slots.iter().all(|slot| slot.occupant.is_none()) && !drives(machine, &seats).is_empty();
     if unplaced {
-        site.notes.push("Which slots its drives sit in is not known: nothing names the slot of their ports.".to_owned());
+        site.notes.push(
+            "Which slots its drives sit in is not known: nothing names the slot of their ports.".to_owned(),
+        );
     }
     Ok(site)
 }
@@ -65,7 +68,8 @@ fn drives(machine: &Machine, seats: &[Seat]) -> Vec<PciAddress> {
 fn name(machine: &Machine) -> String {
     let dmi = &machine.dmi;
     let known = |fact: &crate::machine::fact::Fact<String>| fact.value().cloned();
-    let words = [known(&dmi.system_vendor).or(known(&dmi.board_vendor)), known(&dmi.board).or(known(&dmi.product))];
+    let words =
+        [known(&dmi.system_vendor).or(known(&dmi.board_vendor)), known(&dmi.board).or(known(&dmi.product))];
     let name = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
     if name.is_empty() { "this machine".to_owned() } else { name }
 }
@@ -111,11 +115,9 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
             "Its board is not known: these are the slots that its firmware claims. What they share is not known."
                 .to_owned(),
         );
-        let slots: Vec<Slot> =
-            claims.iter().filter_map(|claim| of_claim(machine, claim, seats)).collect();
+        let slots: Vec<Slot> = claims.iter().filter_map(|claim| of_claim(machine, claim, seats)).collect();
         (slots, "SMBIOS slot records, a claim of the firmware")
     };
-    let slots: Vec<Slot> = slots;
     if slots.is_empty() {
         return Err(no_slots(machine));
     }
@@ -164,7 +166,15 @@ fn of_claim(machine: &Machine, claim: &Claim, seats: &[Seat]) -> Option<Slot> {
     };
     Some(Slot {
         occupant: seat.and_then(|seat| occupant(machine, seat)),
-        ..bare(&claim.designation, form, claim.connector.unwrap_or(width).max(width), real.unwrap_or(width), speed, seat)
+        ..bare(
+            machine,
+            &claim.designation,
+            form,
+            claim.connector.unwrap_or(width).max(width),
+            real.unwrap_or(width),
+            speed,
+            seat,
+        )
     })
 }
 
@@ -175,10 +185,22 @@ fn of_seat(machine: &Machine, seat: &Seat) -> Option<Slot> {
     let lanes = port.link.max_width.get()?;
     let speed = port.link.max_speed.get()?;
     let name = seat.slot.clone().unwrap_or_else(|| format!("port {}", seat.port));
-    Some(Slot { occupant: Some(occupant), ..bare(&name, SlotForm::Card, lanes, lanes, speed, Some(seat)) })
+    Some(Slot {
+        occupant: Some(occupant),
+        ..bare(machine, &name, SlotForm::Card, lanes, lanes, speed, Some(seat))
+    })
+}
+
+/// The socket of a NUMA node: sockets may have several nodes each, numbered one socket after another.
+fn socket_of(machine: &Machine) -> impl Fn(u32) -> u8 {
+    let sockets = machine.cpus.sockets.get().unwrap_or(1).max(1);
+    let nodes = u32::try_from(machine.cpus.nodes.len()).unwrap_or(1).max(1);
+    let each = (nodes / sockets).max(1);
+    move |node| u8::try_from((node / each).min(sockets - 1)).unwrap_or(0)
 }
 
 fn bare(
+    machine: &Machine,
     name: &str,
     form: SlotForm,
     connector: Lanes,
@@ -188,7 +210,7 @@ fn bare(
 ) -> Slot {
     let attachment = match seat {
         Some(seat) if seat.on_chipset => Attachment::Chipset,
-        Some(seat) => Attachment::Cpu(seat.node.and_then(|node| u8::try_from(node).ok()).unwrap_or(0)),
+        Some(seat) => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
         None => Attachment::Cpu(0),
     };
     Slot {
@@ -209,7 +231,8 @@ fn bare(
 }
 
 fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
-    let devices: Vec<&PciDevice> = seat.devices.iter().filter_map(|address| machine.pci.get(address)).collect();
+    let devices: Vec<&PciDevice> =
+        seat.devices.iter().filter_map(|address| machine.pci.get(address)).collect();
     let first = devices.iter().find(|device| device.is_nvme()).or(devices.first())?;
     let kind = kind(first);
     let alike = devices.iter().filter(|device| self::kind(device) == kind).count();
@@ -241,9 +264,7 @@ fn kind(device: &PciDevice) -> Kind {
 
 /// The model of the drive behind a function, or what the function is called.
 fn device_name(machine: &Machine, device: &PciDevice) -> String {
-    let is_its = |block: &&crate::machine::block::BlockDevice| {
-        matches!(&block.transport, Transport::NvmePci { pci, .. } if *pci == device.address)
-    };
+    let is_its = |block: &&crate::machine::block::BlockDevice| matches!(&block.transport, Transport::NvmePci { pci, .. } if *pci == device.address);
     let model = machine.block.values().find(is_its).and_then(|block| block.model.value().cloned());
     let model = model.filter(|model| !model.trim().is_empty());
     model.or_else(|| device.name.value().cloned()).unwrap_or_else(|| device.class_name().to_owned())

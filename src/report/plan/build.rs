@@ -78,7 +78,9 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
             name: inert(&occupant.name),
             kind: occupant.kind,
             count: occupant.count,
-            lanes_used: wanted.min(occupant.trained.map_or(wanted, |lanes| lanes.get())).min(slot.lanes.get()),
+            lanes_used: wanted
+                .min(occupant.trained.map_or(wanted, |lanes| lanes.get()))
+                .min(slot.lanes.get()),
             lanes_trained: occupant.trained.map(|lanes| lanes.get()),
         }
     });
@@ -93,8 +95,12 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
         })
         .collect();
     if let Some(setting) = &slot.setting {
-        let off: Vec<&str> =
-            setting.slots_off.iter().map(name_of).chain(setting.connectors_off.iter().map(String::as_str)).collect();
+        let off: Vec<&str> = setting
+            .slots_off
+            .iter()
+            .map(name_of)
+            .chain(setting.connectors_off.iter().map(String::as_str))
+            .collect();
         shares.push(format!(
             "{} until {} is set to {}, which turns off {}",
             setting.default_lanes,
@@ -162,7 +168,8 @@ fn wish_view(wish: &Wish) -> WishView {
 fn placements(planned: &Planned<'_>) -> Vec<PlacementView> {
     let Some(found) = planned.found else { return Vec::new() };
     let all: Vec<_> = found.placements.iter().zip(planned.outcomes).collect();
-    let before = planned.site.slots.iter().filter(|slot| slot.occupant.is_some() && !slot.form.takes_drives()).count();
+    let before =
+        planned.site.slots.iter().filter(|slot| slot.occupant.is_some() && !slot.form.takes_drives()).count();
     all.iter()
         .enumerate()
         .map(|(at, (placement, outcome))| {
@@ -213,7 +220,11 @@ fn placement_view(site: &Site, outcome: &Outcome) -> PlacementView {
             .map(|(menu, value)| SettingView { menu: menu.clone(), value: value.clone() })
             .collect(),
         lost: outcome.lost.clone(),
-        parts: outcome.parts.iter().map(|(count, name)| PartView { count: *count, name: name.clone() }).collect(),
+        parts: outcome
+            .parts
+            .iter()
+            .map(|(count, name)| PartView { count: *count, name: name.clone() })
+            .collect(),
         slots_used: outcome.used,
         slots_used_before: None,
         slots_free: outcome.free.clone(),
@@ -255,8 +266,10 @@ fn proof(found: &Found, planned: &Planned<'_>) -> Option<ProofView> {
     found.placements.first()?;
     let prefer = planned.request.prefer;
     #[expect(clippy::cast_precision_loss, reason = "no rate comes near 2^53 bytes per second")]
-    let bound = found.proof.bound.map(|bound| BytesPerSec::new(bound.get(prefer, Component::Together) as f64));
-    let limit = bound.map(|bound| format!(" The bound is {} together.", human::rate(bound))).unwrap_or_default();
+    let bound =
+        found.proof.bound.map(|bound| BytesPerSec::new(bound.get(prefer, Component::Together) as f64));
+    let limit =
+        bound.map(|bound| format!(" The bound is {} together.", human::rate(bound))).unwrap_or_default();
     let nodes = found.proof.nodes;
     let statement = match found.proof.complete {
         true => format!(
@@ -278,11 +291,16 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                 let parts: Vec<String> =
                     outcome.parts.iter().map(|(count, name)| format!("{count} {name}")).collect();
                 let limit = outcome.shared.iter().find(|shared| shared.is_limit() && shared.devices > 1);
-                let limit = limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
+                let limit =
+                    limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
+                let served = outcome.balance.as_ref();
+                let served =
+                    served.map(|it| format!(", {} served", human::rate(it.served))).unwrap_or_default();
                 format!(
-                    "{} together{limit}; {} slots; {}",
+                    "{} together{served}{limit}; {} card slot{}; {}",
                     human::rate(outcome.together.read),
                     outcome.used,
+                    if outcome.used == 1 { "" } else { "s" },
                     if parts.is_empty() { "no cards".to_owned() } else { parts.join(", ") }
                 )
             }

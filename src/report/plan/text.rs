@@ -54,7 +54,10 @@ fn put_site(out: &mut String, style: &Style, site: &SiteView) {
     let columns = [most + 3, most + 13, most + 25];
     let mut head = Line::new(style);
     head.put(Tone::Faint, "  slot").pad_to(columns[0]).put(Tone::Faint, " wired");
-    head.pad_to(columns[1]).put(Tone::Faint, " hangs on").pad_to(columns[2]).put(Tone::Faint, " what is known");
+    head.pad_to(columns[1])
+        .put(Tone::Faint, " hangs on")
+        .pad_to(columns[2])
+        .put(Tone::Faint, " what is known");
     head.end(out);
     for slot in &site.slots {
         let generation = slot.generation.map(|generation| format!(" {generation}.0 x{}", slot.lanes));
@@ -134,7 +137,11 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
         put_filled(out, style, filled);
     }
     let rates = |rates: &RatesView| {
-        format!("{} read, {} written", human::rate(rates.read_bytes_per_second), human::rate(rates.write_bytes_per_second))
+        format!(
+            "{} read, {} written",
+            human::rate(rates.read_bytes_per_second),
+            human::rate(rates.write_bytes_per_second)
+        )
     };
     let mut put = |lead: &str, text: &str| paragraph(out, style, (Tone::Normal, lead), Tone::Normal, text);
     put("  together   ", &rates(&placement.together));
@@ -162,7 +169,8 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
     }
     let frees = placement.slots_used_before.and_then(|before| before.checked_sub(placement.slots_used));
     let frees = frees.filter(|freed| *freed > 0).map(|freed| format!("; frees {freed}")).unwrap_or_default();
-    let free = if placement.slots_free.is_empty() { "none".to_owned() } else { placement.slots_free.join(", ") };
+    let free =
+        if placement.slots_free.is_empty() { "none".to_owned() } else { placement.slots_free.join(", ") };
     put("  slots      ", &format!("{} used{frees}; free: {free}", placement.slots_used));
     if let Some(balance) = &placement.balance {
         for (at, socket) in balance.sockets.iter().enumerate() {
@@ -195,7 +203,7 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
 fn put_filled(out: &mut String, style: &Style, filled: &FilledView) {
     let mut what = String::new();
     if let Some(card) = &filled.card {
-        what = format!("{card}");
+        what.clone_from(card);
         if let Some(mode) = &filled.bifurcation {
             what = format!("{what}, slot split {mode}");
         }
@@ -232,11 +240,11 @@ fn put_filled(out: &mut String, style: &Style, filled: &FilledView) {
 
 fn put_layouts(out: &mut String, style: &Style, layouts: &LayoutsView) {
     heading(out, style, &format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
-    let columns = [26, 36, 46, 56, 68, 80];
+    let columns = [35, 44, 54, 64, 72, 78];
     let mut head = Line::new(style);
     head.put(Tone::Faint, "  layout");
-    for (title, end) in ["capacity", "survives", "read", "write", "4k I/Os r/w", "wear"].iter().zip(columns) {
-        head.put_right(Tone::Faint, title, end + 8);
+    for (title, end) in ["capacity", "survives", "read", "write", "4k r, w", "wear"].iter().zip(columns) {
+        head.put_right(Tone::Faint, title, end);
     }
     head.end(out);
     for layout in &layouts.ranked {
@@ -253,7 +261,7 @@ fn put_layouts(out: &mut String, style: &Style, layouts: &LayoutsView) {
         let mut line = Line::new(style);
         line.put(Tone::Normal, &format!("  {}", layout.name));
         for (cell, end) in cells.iter().zip(columns) {
-            line.put_right(Tone::Normal, cell, end + 8);
+            line.put_right(Tone::Normal, cell, end);
         }
         line.end(out);
     }
@@ -261,7 +269,8 @@ fn put_layouts(out: &mut String, style: &Style, layouts: &LayoutsView) {
         paragraph(out, style, (Tone::Normal, "  "), Tone::Warn, "None does all that must be.");
     }
     for advice in &layouts.advice {
-        let gain = advice.gain_bytes_per_second.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
+        let gain =
+            advice.gain_bytes_per_second.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
         paragraph(out, style, (Tone::Normal, "  → "), Tone::Normal, &format!("{gain}{}", advice.text));
     }
 }
