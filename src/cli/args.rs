@@ -33,6 +33,7 @@ Examples:
   narrows --from machine.tar.zst      the same verdict, anywhere
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
   narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
+  narrows plan --want 2xnvme          which slots, cards and settings two more drives need
   narrows import fio.json             whether to trust a result of another tool, and why not
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.

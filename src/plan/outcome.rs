@@ -263,7 +263,7 @@ impl Seat<'_> {
         let could = wish.demand().rate();
         let mut limited_by = match own.read < could {
             true => format!("its PCIe {generation}.0 {lanes} link"),
-            false if wish.own.is_some_and(|limit| limit <= own.read) => "itself".to_owned(),
+            false if wish.demand() < rate::link(wish.speed, wish.lanes) => "itself".to_owned(),
             false => "its own link".to_owned(),
         };
         for group in groups.iter().filter(|group| group.members.contains(&at)) {

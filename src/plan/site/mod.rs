@@ -8,7 +8,7 @@ use std::fmt;
 pub use board::{BoardOptions, of_board};
 pub use machine::of_machine;
 
-use crate::catalog::SlotForm;
+pub use crate::catalog::SlotForm;
 use crate::plan::rate::WholeRate;
 use crate::plan::wish::{self, Kind, Wish};
 use crate::units::{BytesPerSec, GtPerSec, Lanes};

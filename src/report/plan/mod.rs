@@ -9,9 +9,9 @@ pub use text::render;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::catalog::SlotForm;
 use crate::plan::layout::{Array, Encryption};
 use crate::plan::search::Prefer;
+use crate::plan::site::SlotForm;
 use crate::plan::wish::Kind;
 use crate::units::BytesPerSec;
 
