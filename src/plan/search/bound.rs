@@ -1,8 +1,9 @@
 //! The best that the remaining slots can do with the remaining devices, as if slots did not depend on each other.
 //!
 //! Dynamic programming over slots from the last to the first and over the counts of devices that are left. For slots that
-//! share nothing this is no bound but the truth. Where there are too many counts, alike classes are merged into one with
-//! the best properties of each, which can only raise the bound.
+//! share nothing this is no bound but the truth. Rates stand as what is missing of what the devices could move. Where
+//! there are too many counts, alike classes are merged into one with the best link and the least demand of each, which can
+//! only make less be missing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -158,10 +159,13 @@ impl Bound {
                 else {
                     continue;
                 };
+                let devices = counts.iter().zip(&self.classes);
+                let wanted: WholeRate =
+                    devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
                 let score = Score::of(prefer, |component| match component {
-                    Component::Together => amount(value.rate),
+                    Component::Together => amount(value.rate) - amount(wanted),
                     Component::Served => 0,
-                    Component::Alone => amount(value.alone),
+                    Component::Alone => amount(value.alone) - amount(wanted),
                     Component::Switches => cost(u64::from(choice.is_switch())),
                     Component::Slots => cost(u64::from(!place.form.takes_drives())),
                     Component::Changes => cost(problem.changes(slot, choice)),
@@ -277,7 +281,7 @@ fn best_of(problem: &Problem<'_>, members: &[usize]) -> Class {
         return best;
     }
     best.target = WholeRate::ZERO;
-    best.demand = all().map(|class| class.demand).max().unwrap_or_default();
+    best.demand = all().map(|class| class.demand).min().unwrap_or_default();
     best.wish.count = all().map(|class| class.wish.count).fold(0, u8::saturating_add);
     best.wish.speed = all().map(|class| class.wish.speed).max().unwrap_or(first.wish.speed);
     best.wish.lanes = all().map(|class| class.wish.lanes).max().unwrap_or(first.wish.lanes);

@@ -1,5 +1,6 @@
 //! Depth first through the slots, the most promising way of each first.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::plan::problem::{Fill, Problem};
@@ -211,7 +212,13 @@ impl<'p> Walk<'p> {
     /// The best score that this can still come to; `None` when nothing can come of it.
     fn bound_of(&self, tables: &mut Tables, partial: &Partial) -> Option<Score> {
         let state = tables.bound.state(&partial.left, partial.slots_left);
-        let so_far = partial.sums.total(self.problem, self.prefer, false);
+        let left = partial.left.iter().zip(&self.problem.classes);
+        let wanted: WholeRate = left.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
+        let wanted = Score::of(self.prefer, |component| match component {
+            Component::Together | Component::Alone => amount(wanted),
+            _ => 0,
+        });
+        let so_far = partial.sums.total(self.problem, self.prefer, false).plus(&wanted);
         let [best, next] = tables.bound.get(&mut tables.rows, partial.at, state);
         let best = best?.plus(&so_far);
         let best = match self.serving {
@@ -259,8 +266,7 @@ impl<'p> Walk<'p> {
         self.nodes += 1;
         let mut children = self.children(tables, &partial);
         // Of those that promise the same, the one that keeps most traffic on its socket.
-        let key = |(bound, child): &(Score, Partial)| (*bound, child.sums.served(self.problem));
-        children.sort_by(|one, other| key(other).cmp(&key(one)));
+        children.sort_by_key(|(bound, child)| Reverse((*bound, child.sums.served(self.problem))));
         for (bound, child) in children {
             if self.is_hopeless(bound) {
                 break;
