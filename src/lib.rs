@@ -20,6 +20,7 @@ pub mod compare;
 pub mod load;
 pub mod machine;
 pub mod path;
+pub mod plan;
 pub mod predict;
 pub mod report;
 pub mod results;

@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("path", &["units", "machine", "catalog"]),
     ("ceiling", &["units", "machine", "catalog", "path"]),
     ("predict", &["units", "machine", "catalog", "path", "ceiling"]),
+    ("plan", &["units", "machine", "catalog", "path", "ceiling", "predict"]),
     ("load", &["units"]),
     ("compare", &["units", "load", "results"]),
     ("results", &["units", "load"]),
@@ -24,15 +25,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "report",
         &[
-            "units", "machine", "path", "ceiling", "predict", "load", "compare", "results", "verdict",
-            "cohort",
+            "units", "machine", "path", "ceiling", "predict", "plan", "load", "compare", "results",
+            "verdict", "cohort",
         ],
     ),
     (
         "cli",
         &[
-            "units", "machine", "catalog", "path", "ceiling", "predict", "load", "compare", "results",
-            "verdict", "cohort", "report",
+            "units", "machine", "catalog", "path", "ceiling", "predict", "plan", "load", "compare",
+            "results", "verdict", "cohort", "report",
         ],
     ),
 ];
@@ -42,6 +43,7 @@ const TYPES_ONLY: &[(&str, &str)] = &[
     ("path", "machine::root"),
     ("ceiling", "machine::root"),
     ("predict", "machine::root"),
+    ("plan", "machine::root"),
     ("verdict", "machine::root"),
     ("report", "machine::root"),
     ("verdict", "load::engine"),

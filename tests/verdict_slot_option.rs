@@ -44,7 +44,9 @@ fn slot() -> BoardSlot {
             lanes: 4,
             default_lanes: 1,
             cost: "disables PCIEX1_1 and USB3_E56".to_owned(),
+            ..SlotOption::default()
         }),
+        ..BoardSlot::default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::part::{Narrowing, ProcessorLanes, SlotForm};
 use crate::units::{GtPerSec, Lanes, Nanos};
 
 /// A chipset and its uplink to the processor.
@@ -43,6 +44,12 @@ pub struct Board {
     pub vendors: Vec<String>,
     /// DMI `board_name` values (or `product_name` of servers), matched exactly.
     pub boards: Vec<String>,
+    /// The chipset that its slots with the attachment `chipset` hang on, as `chipsets.toml` names it.
+    #[serde(default)]
+    pub chipset: Option<String>,
+    /// The processors that it usually has, as `processors.toml` names them; a machine that says more is believed.
+    #[serde(default)]
+    pub processor: Option<String>,
     /// Its slots.
     pub slots: Vec<BoardSlot>,
     /// Where that is published.
@@ -73,6 +80,21 @@ pub struct BoardSlot {
     /// The firmware option that changes it, in words.
     #[serde(default)]
     pub option: Option<SlotOption>,
+    /// What fits into it.
+    #[serde(default)]
+    pub form: SlotForm,
+    /// Into which links the firmware can split it (`x4x4x4x4`); empty when it surely cannot, absent when nobody said.
+    #[serde(default)]
+    pub bifurcation: Option<Vec<String>>,
+    /// The slots that take lanes of it while they are used.
+    #[serde(default)]
+    pub narrowed_by: Vec<Narrowing>,
+    /// Connectors that are no slots (`SATA7`) and off while it is used.
+    #[serde(default)]
+    pub disables: Vec<String>,
+    /// How many lanes it has with processors that have few.
+    #[serde(default)]
+    pub processor_lanes: Vec<ProcessorLanes>,
 }
 
 /// A firmware option that changes a slot's width.
@@ -89,6 +111,9 @@ pub struct SlotOption {
     pub default_lanes: u8,
     /// What it costs: `disables PCIEX1_1 and USB3_E56`.
     pub cost: String,
+    /// The slots and connectors that are off with the value.
+    #[serde(default)]
+    pub disables: Vec<String>,
 }
 
 /// A storage adapter whose own chip carries less than its PCIe link.
@@ -332,6 +357,12 @@ const fn yes() -> bool {
 }
 
 impl Board {
+    /// What it is called on a command line: its name in lower case, with hyphens for all that is no letter or digit
+    /// (`asus-x99-a`).
+    pub fn id(&self) -> String {
+        identifier(&self.name)
+    }
+
     /// The slot that a firmware or `/sys/bus/pci/slots` calls `designation`: by its name, or else by the number
     /// after the word "slot" or "PCI" (`PCIe Slot 3`, `PCI3` and `CPU1 SLOT3 PCI-E 3.0 X8` are all slot 3), when one
     /// slot alone has that number.
@@ -358,6 +389,14 @@ impl Board {
             }
         })
     }
+}
+
+/// A name in lower case, with one hyphen for each run of characters that are no letters or digits.
+pub(super) fn identifier(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 /// The number after the last "slot" in a designation, or after "PCI" when that is all there is (`PCI3`).

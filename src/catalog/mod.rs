@@ -4,6 +4,7 @@
 //! validates every entry.
 
 mod entry;
+mod part;
 mod words;
 
 use std::sync::OnceLock;
@@ -14,6 +15,7 @@ pub use entry::{
     Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption,
     Switch,
 };
+pub use part::{Card, CardKind, CipherSpeed, Narrowing, ProcessorLanes, SlotForm};
 
 /// The files below `data/`, part of the program.
 mod text {
@@ -25,6 +27,8 @@ mod text {
     pub(super) const CLASSES: &str = include_str!("../../data/media-classes.toml");
     pub(super) const NICS: &str = include_str!("../../data/nics.toml");
     pub(super) const CORES: &str = include_str!("../../data/cores.toml");
+    pub(super) const CARDS: &str = include_str!("../../data/cards.toml");
+    pub(super) const CIPHERS: &str = include_str!("../../data/ciphers.toml");
     pub(super) const BOARDS: [&str; 6] = [
         include_str!("../../data/boards/asus.toml"),
         include_str!("../../data/boards/dell.toml"),
@@ -56,6 +60,10 @@ pub struct Catalog {
     pub cores: Vec<Core>,
     /// Boards and servers.
     pub boards: Vec<Board>,
+    /// Cards that carry drives.
+    pub cards: Vec<Card>,
+    /// How fast processors encrypt.
+    pub ciphers: Vec<CipherSpeed>,
 }
 
 /// The catalogue, read once.
@@ -71,6 +79,8 @@ pub fn catalog() -> &'static Catalog {
         nics: entries(text::NICS),
         cores: entries(text::CORES),
         boards: text::BOARDS.iter().flat_map(|file| entries(file)).collect(),
+        cards: entries(text::CARDS),
+        ciphers: entries(text::CIPHERS),
     })
 }
 
@@ -152,6 +162,32 @@ impl Catalog {
             entry.vendors.iter().any(|known| known == vendor)
                 && entry.boards.iter().any(|known| names.contains(&known.as_str()))
         })
+    }
+
+    /// The board that a person named: by its id (`asus-x99-a`), its name, or a DMI name of it, in any case.
+    pub fn board_named(&self, typed: &str) -> Option<&Board> {
+        let id = entry::identifier(typed);
+        self.boards.iter().find(|board| board.id() == id).or_else(|| {
+            let called = |board: &&Board| board.boards.iter().any(|name| entry::identifier(name) == id);
+            self.boards.iter().find(called)
+        })
+    }
+
+    /// The boards on this chipset: what a machine that does not name its board may be.
+    pub fn boards_on(&self, chipset: &Chipset) -> impl Iterator<Item = &Board> {
+        self.boards.iter().filter(|board| board.chipset.as_deref() == Some(chipset.name.as_str()))
+    }
+
+    /// How fast a processor of this model name encrypts: the entry whose text is the longest that the name contains.
+    pub fn cipher(&self, model: &str) -> Option<&CipherSpeed> {
+        let matched = |entry: &CipherSpeed| {
+            entry.models.iter().filter(|m| model.contains(m.as_str())).map(String::len).max()
+        };
+        self.ciphers
+            .iter()
+            .filter_map(|entry| Some((matched(entry)?, entry)))
+            .max_by_key(|(len, _)| *len)
+            .map(|(_, c)| c)
     }
 
     /// The platform of a processor by its CPU family, model number and model name, as `/proc/cpuinfo` has them.

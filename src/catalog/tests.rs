@@ -135,8 +135,125 @@ fn every_board_is_sound() {
             }
         }
         assert!(!slots.is_empty(), "{}", board.name);
+        check_sharing(board);
     }
-    assert!(all.len() >= 40);
+    assert!(all.len() >= 80);
+    let ids: BTreeSet<String> = all.iter().map(Board::id).collect();
+    assert_eq!(ids.len(), all.len(), "two boards have one id");
+}
+
+/// Fails unless all that a board names is there: its chipset, its processors, and the slots of its rules.
+fn check_sharing(board: &Board) {
+    let catalog = catalog();
+    let name = &board.name;
+    if let Some(chipset) = &board.chipset {
+        assert!(catalog.chipsets.iter().any(|known| known.name == *chipset), "{name}: chipset {chipset}");
+    }
+    if let Some(processor) = &board.processor {
+        assert!(
+            catalog.processors.iter().any(|known| known.name == *processor),
+            "{name}: processor {processor}"
+        );
+    }
+    let is_slot = |wanted: &String| board.slots.iter().any(|slot| slot.name == *wanted);
+    for slot in &board.slots {
+        let what = format!("{name}, {}", slot.name);
+        for rule in &slot.narrowed_by {
+            assert!(rule.lanes < slot.lanes && !rule.by.is_empty(), "{what}: narrowed to {}", rule.lanes);
+            for by in &rule.by {
+                assert!(is_slot(by) && *by != slot.name, "{what}: narrowed by {by}, which is no other slot");
+            }
+        }
+        for rule in &slot.processor_lanes {
+            assert!(rule.lanes < slot.lanes && rule.at_most >= 4, "{what}: {rule:?}");
+        }
+        for mode in slot.bifurcation.iter().flatten() {
+            let links: Option<Vec<u8>> = mode.split('x').skip(1).map(|lanes| lanes.parse().ok()).collect();
+            let links = links.unwrap_or_else(|| panic!("{what}: `{mode}`"));
+            assert!(mode.starts_with('x') && links.len() > 1, "{what}: `{mode}` splits nothing");
+            assert!(links.iter().all(|lanes| WIDTHS.contains(lanes)), "{what}: `{mode}`");
+            assert_eq!(links.iter().sum::<u8>(), slot.lanes, "{what}: `{mode}` is not all of its lanes");
+        }
+        let names = slot.disables.iter().chain(slot.option.iter().flat_map(|option| &option.disables));
+        for other in names {
+            assert!(!other.trim().is_empty() && *other != slot.name, "{what}: disables `{other}`");
+        }
+        // What an option costs is said twice, for people and for the planner.
+        if let Some(option) = &slot.option {
+            for other in &option.disables {
+                assert!(
+                    option.cost.contains(other.as_str()),
+                    "{what}: `{}` says nothing of {other}",
+                    option.cost
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_card_is_sound() {
+    let all: Vec<Card> = every_entry(text::CARDS);
+    check_names(all.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    for card in &all {
+        let name = &card.name;
+        assert!(WIDTHS.contains(&card.lanes) && WIDTHS.contains(&card.connector), "{name}");
+        assert!(card.lanes <= card.connector && (1..=8).contains(&card.ports), "{name}");
+        assert!(WIDTHS.contains(&card.port_lanes), "{name}");
+        let Some(switch) = &card.switch else {
+            assert_eq!((card.kind, card.generation), (CardKind::Adapter, 0), "{name}");
+            assert!(card.ports * card.port_lanes <= card.lanes, "{name}: more lanes out than in");
+            continue;
+        };
+        let switch = catalog().switches.iter().find(|known| known.name == *switch);
+        let switch = switch.unwrap_or_else(|| panic!("{name}: no such switch"));
+        assert_eq!((card.kind, card.generation), (CardKind::Switch, switch.generation), "{name}");
+        assert!(
+            card.lanes + card.ports * card.port_lanes <= switch.lanes,
+            "{name}: more lanes than its switch has"
+        );
+    }
+}
+
+#[test]
+fn every_cipher_rate_is_sound() {
+    let all: Vec<CipherSpeed> = every_entry(text::CIPHERS);
+    check_names(all.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));
+    for entry in &all {
+        assert!(
+            entry.models.iter().all(|model| model.len() >= 6) && !entry.models.is_empty(),
+            "{}",
+            entry.name
+        );
+        for rate in [entry.decrypt_megabytes_per_second, entry.encrypt_megabytes_per_second] {
+            assert!((20.0..50_000.0).contains(&rate), "{}: {rate}", entry.name);
+        }
+    }
+    let cipher = catalog().cipher("AMD Ryzen 5 2600 Six-Core Processor");
+    assert_eq!(cipher.map(|entry| entry.name.as_str()), Some("AMD Ryzen 5 2600"));
+    assert_eq!(catalog().cipher("Pentium"), None);
+}
+
+#[test]
+fn a_board_is_found_by_what_people_call_it() {
+    for typed in ["asus-x99-a", "ASUS X99-A", "X99-A", "x99-a"] {
+        assert_eq!(
+            catalog().board_named(typed).map(|board| board.name.as_str()),
+            Some("ASUS X99-A"),
+            "{typed}"
+        );
+    }
+    let named = |typed| catalog().board_named(typed).map(Board::id);
+    assert_eq!(named("poweredge r720xd").as_deref(), Some("dell-poweredge-r720xd"));
+    assert_eq!(named("x99"), None);
+    assert_eq!(named(""), None);
+}
+
+#[test]
+fn the_boards_on_a_chipset_are_known() {
+    let x99 = catalog().chipset_by_id(0x8086, 0x8d47).expect("X99");
+    let boards: Vec<String> = catalog().boards_on(x99).map(Board::id).collect();
+    assert!(boards.contains(&"asus-x99-a".to_owned()) && !boards.contains(&"asus-prime-z390-a".to_owned()));
 }
 
 fn check_slot(board: &str, slot: &BoardSlot) {

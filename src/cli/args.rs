@@ -13,6 +13,7 @@ use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
 use super::import::ImportArgs;
+use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
 
 const STYLES: Styles = Styles::styled()
@@ -33,6 +34,7 @@ Examples:
   narrows --from machine.tar.zst      the same verdict, anywhere
   narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
   narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
+  narrows plan --want 2xnvme          which slots, cards and settings two more drives need
   narrows import fio.json             whether to trust a result of another tool, and why not
   narrows import fio.json --machine   and which hop of this machine limited it
 
@@ -97,6 +99,16 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 1 a published result differs and nobody says why, 2 a description is wrong.
     Predict(Box<PredictArgs>),
+    /// Say which card should go into which slot, and what to build on the drives
+    ///
+    /// Without --want it shows the slots with their lanes, what is in them, and what is wasted. With wishes it says where
+    /// each goes, which firmware settings change, what is lost, and how fast everything runs, alone and together. Examples:
+    ///   narrows plan --board dell-poweredge-r720xd --want 4xnvme:gen3x4 --want nic:2x40g --want usb3card --max-slots 3
+    ///   narrows plan --board msi-b450-a-pro --cpu "Ryzen 5 2600" --want nvme:sn770 --aim encryption,sequential
+    ///
+    /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.
+    #[command(verbatim_doc_comment)]
+    Plan(Box<PlanArgs>),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,

@@ -16,6 +16,7 @@ mod guard;
 pub mod import;
 mod measure;
 mod output;
+pub mod plan;
 pub mod predict;
 mod snapshot;
 pub mod sweep;
@@ -56,6 +57,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => guard::run(&args),

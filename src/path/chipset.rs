@@ -33,6 +33,14 @@ pub(super) fn uplink(machine: &Machine, published: Published<'_>, root: PciAddre
     })
 }
 
+/// Whether a port belongs to an Intel chipset by its place, be it one that the catalogue does not know.
+pub(super) fn is_intel(machine: &Machine, port: PciAddress) -> bool {
+    let bridge = machine.pci.get(&LPC);
+    let by_id = bridge.and_then(|bridge| bridge.id.value()).is_some_and(|id| id.vendor == 0x8086);
+    let by_name = bridge.and_then(|bridge| bridge.name.value()).is_some_and(|name| name.starts_with("Intel"));
+    machine.cpus.hypervisor.value().is_none() && (by_id || by_name) && is_behind(machine, port)
+}
+
 /// Intel's Volume Management Device gives root ports a domain of their own and keeps their device numbers. That of a
 /// desktop, on bus 0, takes ports of both processor and chipset.
 fn is_behind(machine: &Machine, root: PciAddress) -> bool {

@@ -27,6 +27,7 @@ mod hop;
 mod link;
 mod lookup;
 mod network;
+pub mod occupancy;
 mod share;
 mod slot;
 mod split;

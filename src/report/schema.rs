@@ -10,6 +10,7 @@ use super::copy::{self, CopyReport};
 use super::fleet;
 use super::guard::{self, GuardReport};
 use super::import::{self, ImportReport};
+use super::plan;
 use super::predict::{self, PredictReport};
 use super::view::{CheckReport, SCHEMA};
 use crate::compare::{self, Comparison};
@@ -52,6 +53,11 @@ pub fn import() -> Value {
 /// The schema of [`PredictReport`] (JSON Schema, draft 2020-12).
 pub fn predict() -> Value {
     of::<PredictReport>(predict::SCHEMA, "narrows predict --json")
+}
+
+/// The schema of [`plan::PlanReport`] (JSON Schema, draft 2020-12).
+pub fn plan() -> Value {
+    of::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json")
 }
 
 /// The schema of [`Comparison`] (JSON Schema, draft 2020-12).

@@ -154,6 +154,7 @@ mod tests {
                 lanes: 4,
                 default_lanes: 1,
                 cost: "disables PCIEX1_1".to_owned(),
+                ..SlotOption::default()
             }),
             ..BoardSlot::default()
         }

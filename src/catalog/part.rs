@@ -1,0 +1,117 @@
+//! What fits into slots, how slots take lanes from each other, and how fast processors encrypt.
+
+use serde::{Deserialize, Serialize};
+
+/// What fits into a slot.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Deserialize,
+    Serialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotForm {
+    /// A card (PCI Express Card Electromechanical Specification).
+    #[default]
+    Card,
+    /// An M.2 module.
+    M2,
+    /// A 2.5 inch drive with SFF-8639 connector.
+    U2,
+    /// A cable (SFF-8611).
+    Oculink,
+}
+
+impl SlotForm {
+    /// Whether a drive goes into it without a card.
+    pub const fn takes_drives(self) -> bool {
+        !matches!(self, Self::Card)
+    }
+}
+
+/// Slots that take lanes of another while they are used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Narrowing {
+    /// The slots of which one in use is enough.
+    pub by: Vec<String>,
+    /// The lanes that are left; 0 when the slot is off then.
+    pub lanes: u8,
+}
+
+/// How many lanes a slot has with processors that have few.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessorLanes {
+    /// With a processor of at most so many lanes.
+    pub at_most: u16,
+    /// The lanes of the slot; 0 when it is off.
+    pub lanes: u8,
+}
+
+/// How a card divides its slot among drives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CardKind {
+    /// Wires only: the firmware has to split the slot for more than one drive.
+    #[default]
+    Adapter,
+    /// A PCIe switch: works in any slot, and the drives share its uplink.
+    Switch,
+}
+
+/// A card that carries drives.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Card {
+    /// `PEX 8748 card for four M.2 drives`.
+    pub name: String,
+    /// How it divides its slot.
+    pub kind: CardKind,
+    /// The lanes of its edge, and so the shortest slot that it fits into.
+    pub connector: u8,
+    /// The lanes of its link to the host.
+    pub lanes: u8,
+    /// The PCIe generation of its switch; 0 for wires, which pass on any.
+    #[serde(default)]
+    pub generation: u8,
+    /// How many drives it carries.
+    pub ports: u8,
+    /// The lanes of each.
+    pub port_lanes: u8,
+    /// Its switch, as `switches.toml` names it.
+    #[serde(default)]
+    pub switch: Option<String>,
+    /// Where that is published.
+    pub source: String,
+}
+
+/// How fast one core of a processor encrypts with AES-XTS and a 512 bit key, as `cryptsetup benchmark` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CipherSpeed {
+    /// `AMD Ryzen 5 2600`.
+    pub name: String,
+    /// Text that the model name in `/proc/cpuinfo` must contain, one of them.
+    pub models: Vec<String>,
+    /// Decryption on one core, decimal MB/s.
+    pub decrypt_megabytes_per_second: f64,
+    /// Encryption on one core, decimal MB/s.
+    pub encrypt_megabytes_per_second: f64,
+    /// Physical cores.
+    #[serde(default)]
+    pub cores: Option<u32>,
+    /// What the rate needs: `Linux 6.10 (VAES)`.
+    #[serde(default)]
+    pub needs: Option<String>,
+    /// Where that is published.
+    pub source: String,
+}

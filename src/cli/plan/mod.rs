@@ -1,0 +1,7 @@
+//! `narrows plan`: what should go where?
+
+mod args;
+mod run;
+
+pub use args::PlanArgs;
+pub(super) use run::run;

@@ -1,0 +1,235 @@
+//! `narrows plan`: the acceptance cases, what it prints, and what it refuses.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "tests run the program, update the schema and may panic"
+)]
+
+use assert_cmd::Command;
+use narrows::catalog::catalog;
+use narrows::plan::outcome::{Outcome, outcome};
+use narrows::plan::search::{Found, Prefer, Request, search};
+use narrows::plan::site::{BoardOptions, Occupant, Site, of_board};
+use narrows::plan::wish::{Kind, parse};
+use narrows::report::schema;
+use narrows::units::{GtPerSec, Lanes};
+use serde_json::Value;
+
+fn board(id: &str) -> Site {
+    of_board(catalog().board_named(id).expect("a known board"), &BoardOptions::default())
+}
+
+fn drive(name: &str) -> Occupant {
+    Occupant {
+        name: name.to_owned(),
+        kind: Kind::Nvme,
+        count: 1,
+        lanes: Some(Lanes::new(4)),
+        speed: Some(GtPerSec::GEN3),
+        trained: Some(Lanes::new(4)),
+        behind_switch: false,
+    }
+}
+
+fn solve(site: &Site, request: &Request) -> (Found, Outcome) {
+    let found = search(site, request);
+    assert!(found.proof.complete && !found.placements.is_empty());
+    let best = outcome(site, request, &found, &found.placements[0]);
+    (found, best)
+}
+
+/// A Dell R720xd cannot split a slot. Four drives on an adapter each, a 40GbE card and a USB card took all six slots; on
+/// one card with a switch the drives free three (xtremeownage.com/2022/01/08/dell-r270xd-bifurcation).
+#[test]
+fn four_drives_in_four_slots_move_to_one_switch_card_and_free_three() {
+    let mut site = board("dell-poweredge-r720xd");
+    for slot in [0, 1, 2, 4] {
+        site.slots[slot].occupant = Some(drive("an NVMe drive"));
+    }
+    let other = |kind, lanes| Occupant {
+        kind,
+        lanes: Some(Lanes::new(lanes)),
+        name: kind.word().to_owned(),
+        ..drive("")
+    };
+    site.slots[3].occupant = Some(other(Kind::Nic, 8));
+    site.slots[5].occupant = Some(other(Kind::Usb, 2));
+    let before = site.slots.iter().filter(|slot| slot.occupant.is_some()).count();
+    let request = Request { wishes: site.occupants(), prefer: Prefer::Slots, ..Request::default() };
+    let (_, best) = solve(&site, &request);
+    assert_eq!(before - best.used, 3);
+    let card = best.slots.iter().find(|slot| slot.card.is_some()).expect("a card");
+    assert_eq!(card.card.as_deref(), Some("PEX 8748 card for four M.2 drives"));
+    assert!(card.is_switch && card.lanes == Lanes::new(16) && card.devices.len() == 4);
+    // Each alone as before, 3.59 GB/s at 3.0 x4; together the x16 uplink, 14.4 GB/s.
+    for device in &card.devices {
+        assert_eq!((device.alone.read.get() / 1e7).round() / 100.0, 3.59);
+    }
+    let uplink = best.shared.iter().find(|shared| shared.devices == 4).expect("an uplink");
+    assert!(uplink.is_limit(), "{uplink:?}");
+    let together: f64 = card.devices.iter().map(|device| device.together.read.get()).sum();
+    assert!(together <= uplink.carries.read.get() + 1.0);
+    assert_eq!((together / 1e8).round() / 10.0, 14.4);
+}
+
+/// A card with an x8 uplink gives each drive alone all it can use, and four of them half.
+#[test]
+fn an_x8_uplink_halves_four_drives_together_and_none_alone() {
+    let mut site = board("dell-poweredge-r720xd");
+    for slot in &mut site.slots {
+        slot.lanes = slot.lanes.min(Lanes::new(8));
+    }
+    let wishes = vec![parse("4xnvme:gen3x4").expect("a wish")];
+    let (_, best) = solve(&site, &Request { wishes, max_slots: Some(1), ..Request::default() });
+    assert_eq!((best.alone.read.get() / 1e8).round() / 10.0, 14.4);
+    assert_eq!((best.together.read.get() / 1e7).round() / 100.0, 7.18);
+}
+
+/// PixStor nodes (R640) have eight NVMe bays and one adapter on the second processor and one adapter on the first, so half
+/// of the traffic crosses UPI; their guide proposes half the drives on each (Dell PixStor administrator guide, p. 37).
+#[test]
+fn a_pixstor_node_is_balanced_over_its_sockets_and_gains_by_it() {
+    let site = board("dell-poweredge-r640");
+    let wishes = ["8xnvme:gen3x4", "2xhca:edr"].iter().map(|text| parse(text).expect("a wish")).collect();
+    let (_, best) = solve(&site, &Request { wishes, ..Request::default() });
+    let balance = best.balance.as_ref().expect("two sockets");
+    for (drives, network) in &balance.sockets {
+        assert_eq!((network.get() / 1e8).round() / 10.0, 12.3, "one adapter on each: {balance:?}");
+        assert_eq!((drives.get() / 1e8).round() / 10.0, 14.4, "four drives on each: {balance:?}");
+    }
+    assert!(balance.crossing.get() < 1.0, "{balance:?}");
+    // 24.6 GB/s against 12.3 + 0.9 × 12.3.
+    assert!((0.04..0.07).contains(&balance.gain()), "{}", balance.gain());
+}
+
+/// ASUS X99-A: the chipset's x16 connector gives a drive one lane until a setting turns two connectors off.
+#[test]
+fn a_drive_on_a_full_x99_board_needs_the_setting_and_names_what_it_costs() {
+    let mut site = board("asus-x99-a");
+    for slot in &mut site.slots {
+        if !["PCIEX16_2", "PCIEX1_1"].contains(&slot.name.as_str()) {
+            slot.occupant = Some(drive("something else"));
+        }
+    }
+    let site = site.with_occupied();
+    let (found, best) =
+        solve(&site, &Request { wishes: vec![parse("nvme:gen3x4").expect("a wish")], ..Request::default() });
+    assert_eq!(best.settings.len(), 1);
+    assert_eq!(best.settings[0].1, "X4 Mode");
+    assert!(
+        best.lost.contains(&"USB3_E56 (off)".to_owned()) && best.lost.contains(&"PCIEX1_1 (off)".to_owned())
+    );
+    assert_eq!((best.together.read.get() / 1e7).round() / 100.0, 1.68);
+    assert_eq!(found.placements.len(), 2, "without the setting it still works, at x1");
+}
+
+fn narrows(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("narrows").expect("the binary");
+    command.arg("plan").args(args);
+    command
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = narrows(args).assert().success().get_output().stdout.clone();
+    String::from_utf8(output).expect("text")
+}
+
+const R720XD: &[&str] = &[
+    "--board",
+    "dell-poweredge-r720xd",
+    "--want",
+    "4xnvme:gen3x4",
+    "--want",
+    "nic:2x40g",
+    "--want",
+    "usb3card",
+    "--max-slots",
+    "3",
+];
+
+#[test]
+fn the_text_of_a_plan() {
+    insta::assert_snapshot!(stdout(R720XD));
+}
+
+#[test]
+fn the_text_of_layouts() {
+    let args = [
+        "--board",
+        "msi-b450-a-pro",
+        "--cpu",
+        "Ryzen 5 2600",
+        "--assume-bifurcation",
+        "--want",
+        "2xnvme:sn770",
+    ];
+    insta::assert_snapshot!(stdout(&[&args[..], &["--aim", "encryption,sequential", "--plain"]].concat()));
+}
+
+#[test]
+fn the_json_of_a_plan_keeps_its_schema() {
+    let schema = schema::plan();
+    let asked = [
+        R720XD,
+        &["--board", "asus-x99-a"],
+        &["--board", "dell-poweredge-r640", "--want", "2xnvme", "--aim", "iops"],
+    ];
+    for args in asked {
+        let json: Value = serde_json::from_str(&stdout(&[args, &["--json"]].concat())).expect("JSON");
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    let json: Value = serde_json::from_str(&stdout(&[R720XD, &["--json"]].concat())).expect("JSON");
+    assert_eq!(json["schema"], "narrows/plan/1");
+    assert_eq!(json["proof"]["optimal"], true);
+    assert_eq!(json["placements"][0]["slots_used"], 3);
+}
+
+#[test]
+fn the_schema_in_the_repository_is_that_of_the_types() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/plan-1.json");
+    let text = serde_json::to_string_pretty(&schema::plan()).expect("JSON") + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(path, &text).expect("the schema is writable");
+    }
+    assert_eq!(std::fs::read_to_string(path).expect("the schema"), text, "run with UPDATE_SCHEMA=1");
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused_with_the_reason_and_a_hint() {
+    for (args, said) in [
+        (&["--board", "asus-x99-b"][..], "asus-x99-a"),
+        (&["--board", "asus-x99-a", "--want", "5xfloppy"], "kinds are nvme"),
+        (&["--board", "asus-x99-a", "--cpu", "Z80"], "no processor is known"),
+        (&["--board", "asus-x99-a", "--want", "nvme", "--aim", "speed"], "is no aim"),
+        (&["--board", "asus-x99-a", "--want", "nvme", "--same-socket", "nic"], "no wish is a `nic`"),
+        (&["--board", "raspberry-pi-5", "--want", "gpu"], "the longest that is free is x1"),
+        (&["--board", "dell-poweredge-r720xd", "--want", "6xhba:gen3x8", "--max-slots", "4"], "they need 6"),
+        (&["--board", "dell-poweredge-r720xd", "--want", "nvme:gen3x4@5GB/s"], "no slot gives"),
+        (
+            &["--board", "dell-poweredge-r720xd", "--want", "7xhba:gen3x8"],
+            "6 slots are free, and of 7 devices 6 fit",
+        ),
+    ] {
+        let output = narrows(args).assert().code(2).get_output().stderr.clone();
+        let text = String::from_utf8(output).expect("text");
+        assert!(text.contains(said) && text.contains("hint: "), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn every_board_is_listed_and_can_be_planned_for() {
+    let list = stdout(&["--board", "list"]);
+    assert!(list.lines().count() >= 80 && list.contains("asus-x99-a "), "{list}");
+    for board in &catalog().boards {
+        let site = of_board(board, &BoardOptions::default());
+        let request = Request { wishes: vec![parse("nvme").expect("a wish")], ..Request::default() };
+        let found = search(&site, &request);
+        assert!(found.proof.complete, "{}", board.name);
+        let has_room =
+            site.slots.iter().any(|slot| slot.form.takes_drives() || slot.connector >= Lanes::new(4));
+        assert_eq!(!found.placements.is_empty(), has_room, "{}", board.name);
+    }
+}
