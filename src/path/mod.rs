@@ -23,6 +23,7 @@ mod disk;
 mod endpoint;
 mod graph;
 mod hop;
+pub mod layers;
 mod link;
 mod lookup;
 mod network;

@@ -9,6 +9,7 @@ mod attribution;
 mod case;
 pub mod finding;
 mod gain;
+pub mod ladder;
 mod link;
 mod measured;
 mod partial;

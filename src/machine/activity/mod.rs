@@ -5,6 +5,7 @@
 
 mod between;
 mod condition;
+mod over;
 mod parse;
 mod tcp;
 
@@ -137,6 +138,20 @@ impl Sample {
             resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
             tcp: tcp::read(root),
             disks,
+        }
+    }
+}
+
+impl Sample {
+    /// Reads what changes from moment to moment and costs little to read: disks, processors and threads.
+    pub fn brief(root: &Root) -> Self {
+        let text = |path: &str| root.text(path).get().unwrap_or_default();
+        Self {
+            at: now(),
+            disks: parse_diskstats(&text("/proc/diskstats")),
+            cpus: parse_cpus(&text("/proc/stat")),
+            threads: threads(root),
+            ..Self::default()
         }
     }
 }

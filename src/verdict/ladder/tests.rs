@@ -1,0 +1,1 @@
+//! Ladders from synthetic samples.
