@@ -69,7 +69,7 @@ impl Rung {
         self.subject.runs.first().map_or(Direction::Read, |run| run.direction)
     }
 
-    /// Whether the path of this rung has exactly this loss of rate from `before`, beyond what chance explains.
+    /// Whether it gives less than `before`, by more than chance explains.
     fn falls_short_of(&self, before: BytesPerSec) -> bool {
         let Some(run) = self.subject.runs.first() else { return false };
         let rate = run.measurement.bytes_per_second;
@@ -188,7 +188,7 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     let mut named = causes(machine, rungs, &steps, top);
     let (at, limiting) = if named.is_empty() { (None, None) } else { split(named.remove(0)) };
     let next = named.into_iter().map(|(_, loss)| loss).find(|loss| {
-        limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop || first.cause != loss.cause)
+        limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop)
     });
     let mut findings =
         top.and_then(|top| rungs.get(top)).map_or_else(Vec::new, |rung| findings(machine, rung));
