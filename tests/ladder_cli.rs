@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use narrows::report::ladder::{self, LadderReport};
 use narrows::report::schema;
+use narrows::report::text::Style;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -109,6 +110,18 @@ fn what_is_not_there_is_a_failure_with_a_hint() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"));
 }
 
+/// What the rig's scenario `ladder-raid0-slow-member` printed, with most threads left out.
+#[test]
+fn a_ladder_reads_well() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report_samples/ladder.json");
+    let text = fs::read_to_string(path).expect("is readable");
+    let report: LadderReport = serde_json::from_str(&text).expect("is a report");
+    let style = Style { colour: false, width: 100, unicode: true, plain: false };
+    insta::assert_snapshot!("a_ladder_at_100_columns", ladder::render(&report, &style));
+    let plain = ladder::render(&report, &Style::PLAIN);
+    assert!(plain.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{plain}");
+}
+
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/ladder-1.json");
@@ -117,6 +130,9 @@ fn the_schema_in_the_repository_is_that_of_the_types() {
         fs::write(&path, &now).expect("schema/ is writable");
     }
     let there = fs::read_to_string(&path).unwrap_or_default();
-    assert!(there == now, "schema/ladder-1.json is out of date; run: UPDATE_SCHEMA=1 cargo test --test ladder_cli");
+    assert!(
+        there == now,
+        "schema/ladder-1.json is out of date; run: UPDATE_SCHEMA=1 cargo test --test ladder_cli"
+    );
     assert_eq!(ladder::SCHEMA, "narrows/ladder/1");
 }

@@ -148,11 +148,8 @@ mod tests {
         let md = MdArray { level: Fact::known("raid0".to_owned(), "level"), ..MdArray::default() };
         let slaves = vec!["vda".to_owned(), "vdb1".to_owned()];
         let array = BlockDevice { kind: BlockKind::Md(Box::new(md)), slaves, ..disk("md0") };
-        let part = BlockDevice {
-            kind: BlockKind::Partition,
-            partition_of: Some("vdb".to_owned()),
-            ..disk("vdb1")
-        };
+        let part =
+            BlockDevice { kind: BlockKind::Partition, partition_of: Some("vdb".to_owned()), ..disk("vdb1") };
         for device in [disk("vda"), disk("vdb"), part, array] {
             machine.block.insert(device.name.clone(), device);
         }

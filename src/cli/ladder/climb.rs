@@ -155,12 +155,10 @@ impl Climb<'_> {
         let target = match &layer.entry {
             Entry::Block(name) => Target::Block(name.clone()),
             Entry::Mount(_) => return Subject { runs: Vec::new(), ..self.scene.subject.clone() },
-            Entry::File(path) => {
-                match crate::machine::target::mount_of(&machine.mounts, path) {
-                    Some(index) => Target::Mount { index, path: path.clone() },
-                    None => return Subject { runs: Vec::new(), ..self.scene.subject.clone() },
-                }
-            }
+            Entry::File(path) => match crate::machine::target::mount_of(&machine.mounts, path) {
+                Some(index) => Target::Mount { index, path: path.clone() },
+                None => return Subject { runs: Vec::new(), ..self.scene.subject.clone() },
+            },
         };
         let options = build::Options { reader_node: self.args.cpu_node };
         let Some(path) = build::path_with(machine, &target, &options) else {

@@ -24,7 +24,9 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
     runner.progress.phase("the legs alone", Duration::from_secs(2));
     let mut legs = Vec::new();
     legs.push(nop(loads.first().map_or(Bytes::from_mib(1), |load| load.block_size)));
-    for cores in doubling(runner.online()).into_iter().filter(|cores| *cores == 1 || *cores == runner.online()) {
+    for cores in
+        doubling(runner.online()).into_iter().filter(|cores| *cores == 1 || *cores == runner.online())
+    {
         legs.push(match memory_copy(cores, COPY_TIME) {
             Some(rate) => Leg::measured(LegKind::MemoryCopy, "memory copy", cores, rate, "bytes copied"),
             None => Leg::missing(LegKind::MemoryCopy, "memory copy", "no thread could be started"),
@@ -42,12 +44,8 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
             }
         }
     }
-    let is_remote = scene
-        .subject
-        .path
-        .hops
-        .iter()
-        .any(|hop| matches!(hop.kind(), HopKind::Network | HopKind::Remote));
+    let is_remote =
+        scene.subject.path.hops.iter().any(|hop| matches!(hop.kind(), HopKind::Network | HopKind::Remote));
     if is_remote || args.peer.is_some() {
         legs.extend(network::legs(args.peer.as_deref(), runner));
     }
@@ -70,10 +68,10 @@ fn ciphers(crypt: &CryptHop, runner: &Runner<'_>) -> Vec<Leg> {
         return vec![Leg::missing(LegKind::Cipher, "cipher", reason)];
     };
     let name = format!("{} decrypting, {} bit key", rate.cipher, rate.key_bits);
-    let means = rate.driver.as_deref().map_or_else(
-        || "user space".to_owned(),
-        |driver| format!("the kernel's {driver} through AF_ALG"),
-    );
+    let means = rate
+        .driver
+        .as_deref()
+        .map_or_else(|| "user space".to_owned(), |driver| format!("the kernel's {driver} through AF_ALG"));
     let mut legs = vec![Leg::measured(LegKind::Cipher, &name, 1, rate.decrypt, &means)];
     for cores in doubling(runner.online()).into_iter().skip(1) {
         if runner.is_stopped() {

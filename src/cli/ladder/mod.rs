@@ -85,13 +85,15 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
 fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
     let mut loads = match &args.preset {
         Some(name) => {
-            let preset = preset::by_name(name)
-                .ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
+            let preset =
+                preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
             let reads: Vec<LoadSpec> =
                 preset.loads().filter(|load| !load.changes() && !load.buffered).cloned().collect();
             if reads.is_empty() {
-                return Err(Failure::new(format!("the preset {name} has no load that reads past the page cache"))
-                    .hint("use --bs, --depth and --order"));
+                return Err(Failure::new(format!(
+                    "the preset {name} has no load that reads past the page cache"
+                ))
+                .hint("use --bs, --depth and --order"));
             }
             reads
         }

@@ -69,7 +69,8 @@ mod tests {
 
     #[test]
     fn what_arrived_is_the_rate() {
-        let text = r#"{"end":{"sum_sent":{"bits_per_second":9.9e9},"sum_received":{"bits_per_second":9.4e9}}}"#;
+        let text =
+            r#"{"end":{"sum_sent":{"bits_per_second":9.9e9},"sum_received":{"bits_per_second":9.4e9}}}"#;
         assert_eq!(parse(text), Ok(BytesPerSec::new(9.4e9 / 8.0)));
     }
 

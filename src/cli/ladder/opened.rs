@@ -97,7 +97,11 @@ impl Opening {
             .collect();
         let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
         (missing > 0).then(|| {
-            format!("{missing} of {} layers could not be opened, {} could{hint}", self.hops.len(), there.join(", "))
+            format!(
+                "{missing} of {} layers could not be opened, {} could{hint}",
+                self.hops.len(),
+                there.join(", ")
+            )
         })
     }
 

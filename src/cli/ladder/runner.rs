@@ -25,8 +25,11 @@ use crate::verdict::Run;
 
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(50);
-/// How often disks, processors and threads are sampled: a kernel worker may change its work queue in between.
+/// How often disks are sampled, for what their drivers hold.
 const SAMPLE: Duration = Duration::from_millis(250);
+/// How often all is sampled: a kernel worker may change its work queue in between. On a slow processor reading all kernel
+/// threads takes tens of milliseconds, which the load then lacks.
+const FULL_SAMPLE: Duration = Duration::from_secs(2);
 /// How long the idle machine is watched first.
 const IDLE: Duration = Duration::from_millis(300);
 
@@ -95,8 +98,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Run, Failure> {
         self.progress.phase(label, self.warm_up + self.time);
         let (workload, options) = self.plan(load, cpus);
-        let controls: Vec<Control> =
-            targets.iter().map(|_| Control::with_stop(self.stop.clone())).collect();
+        let controls: Vec<Control> = targets.iter().map(|_| Control::with_stop(self.stop.clone())).collect();
         let (measured, activity) = thread::scope(|scope| {
             let (workload, options) = (&workload, &options);
             let runs: Vec<_> = targets
@@ -146,17 +148,23 @@ impl<'a> Runner<'a> {
         first.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let mut samples = vec![Sample::read(self.root)];
-        let (mut under_load, mut last) = (None, begin);
+        let (mut under_load, mut last, mut last_full) = (None, begin, begin);
         while controls.iter().any(|control| control.phase() < Phase::Done) {
             thread::sleep(TICK);
             let elapsed = begin.elapsed();
             let done: u64 = controls.iter().map(|control| control.bytes_done().get()).sum();
             self.progress.update(self.warm_up + elapsed, Some(Bytes::new(done).per(elapsed)));
-            if under_load.is_none() && elapsed > self.time.mul_f64(0.7) {
-                under_load = Some(Sample::read(self.root));
-            }
-            if last.elapsed() >= SAMPLE {
-                samples.push(Sample::brief(self.root));
+            let is_late = elapsed > self.time.mul_f64(0.7);
+            let left = self.time.saturating_sub(elapsed);
+            if (is_late && under_load.is_none())
+                || (!is_late && last_full.elapsed() >= FULL_SAMPLE && left > FULL_SAMPLE)
+            {
+                let sample = Sample::read(self.root);
+                under_load = is_late.then(|| sample.clone());
+                samples.push(sample);
+                (last, last_full) = (Instant::now(), Instant::now());
+            } else if last.elapsed() >= SAMPLE {
+                samples.push(Sample::of_disks(self.root));
                 last = Instant::now();
             }
         }

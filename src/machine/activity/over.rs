@@ -8,7 +8,8 @@ use super::{Activity, Sample, ThreadActivity};
 
 impl Activity {
     /// What happened from the first sample to the last. A kernel worker serves one work queue after the other and is
-    /// called after the one it served last, so its time is ascribed from sample to sample. `None` for less than two.
+    /// called after the one it served last, so its time is ascribed from sample to sample, of those that have threads. `None`
+    /// for less than two.
     pub fn over(samples: &[Sample]) -> Option<Self> {
         let [first, .., last] = samples else { return None };
         let mut activity = Self::between(first, last);
@@ -24,6 +25,7 @@ impl Activity {
 
 fn threads(samples: &[Sample], seconds: f64) -> Vec<ThreadActivity> {
     let mut used: BTreeMap<(u32, String), (bool, f64)> = BTreeMap::new();
+    let samples: Vec<&Sample> = samples.iter().filter(|sample| !sample.threads.is_empty()).collect();
     for pair in samples.windows(2) {
         let [before, after] = pair else { continue };
         for (id, now) in &after.threads {
@@ -78,6 +80,7 @@ mod tests {
         let samples = [
             sample(0, "kworker/0:1-events", 0, 8),
             sample(500, "kworker/0:1+kcryptd/253:0", 400, 6),
+            Sample { threads: BTreeMap::new(), ..sample(750, "", 0, 6) },
             sample(1000, "kworker/0:1-kblockd", 600, 4),
         ];
         let activity = Activity::over(&samples).expect("three samples");

@@ -43,9 +43,7 @@ pub fn report(machine: &Machine, about: About, ladders: Vec<LadderView>) -> Ladd
         duration_ns: about.duration,
         legs: about.legs.iter().map(clean_leg).collect(),
         ladders,
-        left_out: left_out
-            .map(|(hop, reason)| LeftOut { hop: inert(hop), reason: inert(reason) })
-            .collect(),
+        left_out: left_out.map(|(hop, reason)| LeftOut { hop: inert(hop), reason: inert(reason) }).collect(),
         complete: about.reason.is_none(),
         reason: about.reason.map(|reason| inert(&reason)),
     }
@@ -150,8 +148,7 @@ fn measured(run: &Run, trusted: bool) -> RungPair {
 }
 
 fn loss_view(loss: &Loss) -> LossView {
-    let clean =
-        |one: &Evidence| Evidence::new(inert(&one.fact), inert(&one.value), inert(&one.source));
+    let clean = |one: &Evidence| Evidence::new(inert(&one.fact), inert(&one.value), inert(&one.source));
     LossView {
         cause: loss.cause,
         hop: inert(loss.hop.as_str()),

@@ -8,7 +8,7 @@ use crate::verdict::ladder::Leg;
 use crate::verdict::{Confidence, Severity};
 
 /// Columns between the end of the name and the ends of rate, interval, loss and ceiling.
-const COLUMNS: [usize; 4] = [12, 9, 22, 13];
+const COLUMNS: [usize; 4] = [11, 8, 21, 11];
 /// The shortest name column.
 const NAME: usize = 24;
 /// The longest bar.
@@ -27,8 +27,8 @@ pub fn render(report: &LadderReport, style: &Style) -> String {
     if !report.left_out.is_empty() {
         out.push('\n');
         for left in &report.left_out {
-            let lead = format!("not measured: {}: ", left.hop);
-            paragraph(&mut out, style, (Tone::Warn, &lead), Tone::Normal, &left.reason);
+            let text = format!("{}: {}", left.hop, left.reason);
+            paragraph(&mut out, style, (Tone::Warn, "not measured: "), Tone::Normal, &text);
         }
     }
     if let Some(reason) = &report.reason {
@@ -40,7 +40,8 @@ pub fn render(report: &LadderReport, style: &Style) -> String {
 
 fn one(out: &mut String, style: &Style, ladder: &LadderView) {
     let load = format!("{} {}", ladder.load.mark(), ladder.load.direction());
-    paragraph(out, style, (Tone::Strong, &format!("{load}  ")), Tone::Strong, &ladder.sentence);
+    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, &load);
+    paragraph(out, style, (Tone::Strong, "  "), Tone::Strong, &ladder.sentence);
     out.push('\n');
     waterfall(out, style, ladder);
     let losses: Vec<(&RungView, &LossView)> =
@@ -54,7 +55,13 @@ fn one(out: &mut String, style: &Style, ladder: &LadderView) {
     for finding in told {
         out.push('\n');
         let tone = if finding.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
-        paragraph(out, style, (tone, &format!("{}: ", finding.code.as_str())), Tone::Normal, &finding.summary);
+        paragraph(
+            out,
+            style,
+            (tone, &format!("{}: ", finding.code.as_str())),
+            Tone::Normal,
+            &finding.summary,
+        );
         for advice in &finding.advice {
             paragraph(out, style, (Tone::Faint, "  try: "), Tone::Normal, &advice.action);
         }
@@ -136,11 +143,11 @@ fn why(out: &mut String, style: &Style, rung: &RungView, loss: &LossView) {
     };
     let cause = serde_json::to_value(loss.cause).ok();
     let cause = cause.as_ref().and_then(|cause| cause.as_str()).unwrap_or_default();
-    let lead = format!("{}: {cause}{sure}: ", rung.id);
-    paragraph(out, style, (Tone::Warn, &lead), Tone::Normal, &loss.summary);
+    let text = format!("{}: {cause}{sure}: {}", rung.id, loss.summary);
+    paragraph(out, style, (Tone::Warn, "LOSS   "), Tone::Normal, &text);
     for evidence in &loss.evidence {
-        let text = format!("{}  [{}]", evidence.value, evidence.source);
-        paragraph(out, style, (Tone::Faint, &format!("  {}: ", evidence.fact)), Tone::Faint, &text);
+        let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
+        paragraph(out, style, (Tone::Faint, "       · "), Tone::Faint, &text);
     }
 }
 
@@ -151,14 +158,8 @@ fn numa(out: &mut String, style: &Style, ladder: &LadderView) {
             Some(false) => " (remote)",
             None => "",
         };
-        let text = format!("read from node {}{place}", run.node);
-        paragraph(
-            out,
-            style,
-            (Tone::Faint, &format!("  {text}: ")),
-            Tone::Normal,
-            &run.bytes_per_second.to_string(),
-        );
+        let text = format!("read from node {}{place}: {}", run.node, run.bytes_per_second);
+        paragraph(out, style, (Tone::Faint, "  "), Tone::Normal, &text);
     }
 }
 
@@ -180,6 +181,7 @@ fn legs(out: &mut String, style: &Style, legs: &[Leg]) {
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => "not measured".to_owned(),
         };
-        paragraph(out, style, (Tone::Faint, &format!("  {}{cores}: ", leg.name)), Tone::Normal, &text);
+        let text = format!("{}{cores}: {text}", leg.name);
+        paragraph(out, style, (Tone::Faint, "  "), Tone::Normal, &text);
     }
 }

@@ -8,6 +8,8 @@ use crate::machine::block::CryptTable;
 use crate::path::CryptHop;
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 
+/// A mapping that gives this much of what its cipher gives on one core is bound by it.
+const NEAR_CIPHER: f64 = 0.8;
 /// Workers that use this much of a core are full: the scheduler and the edges of samples take the rest.
 const FULL: f64 = 0.8;
 /// Longer sectors must bring this much to be named as what is missing.
@@ -30,10 +32,13 @@ pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     let (workers, _) = at.case.kernel_threads(queues);
     let ours = at.case.measurement()?.generator.cpu;
     let busy = if in_worker { ours } else { workers };
-    if busy >= FULL {
+    let kernel = hop.cipher.value().is_some_and(|cipher| cipher.driver.is_some());
+    let near = one_core(at, hop).is_some_and(|rate| kernel && at.rate.fraction_of(rate) >= NEAR_CIPHER);
+    // Where others use the processor, too, the workers get less than a core and are bound by it all the same.
+    if busy >= FULL || (busy > 0.0 && at.is_processor_full() && (near || busy >= at.most_of_others(queues))) {
         return Some(by_cipher(at, hop, busy, in_worker));
     }
-    hand_over(at, hop)
+    if at.is_processor_full() { None } else { hand_over(at, hop) }
 }
 
 /// The rate of the cipher on one core in this direction, where the kernel itself was asked.
@@ -66,15 +71,17 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
         ),
         None => (
             Cause::CipherPerCore,
-            format!("{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room."),
+            format!(
+                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room."
+            ),
         ),
     };
     let mut loss = at.loss(cause, at.hop, Confidence::High, summary);
-    let who = if in_worker { "the worker that reads, for it does the cipher's work" } else { "kcryptd threads" };
+    let who =
+        if in_worker { "the worker that reads, for it does the cipher's work" } else { "kcryptd threads" };
     loss.evidence.push(Evidence::new(who, format!("{busy:.2} cores"), "/proc/[pid]/stat"));
-    loss.evidence.extend(
-        cipher.map(|rate| Evidence::new("cipher on one core", rate, hop.cipher.source().as_str())),
-    );
+    loss.evidence
+        .extend(cipher.map(|rate| Evidence::new("cipher on one core", rate, hop.cipher.source().as_str())));
     loss.evidence.extend(hop.table.value().map(|table| {
         Evidence::new("sector", human::block_size(table.sector_size), hop.table.source().as_str())
     }));
@@ -99,13 +106,16 @@ fn with_long_sectors(each: BytesPerSec, cipher: BytesPerSec, table: &CryptTable)
 /// Nothing is full: the time passes between the mapping and the device.
 fn hand_over(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     let above = at.case.hop_disk(at.hop)?.read_latency?;
-    let lower = at.members().filter_map(|rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?)?.read_latency);
-    let lower = lower.max()?;
+    let below = |rung: &super::Rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?);
+    let lower = at.members().filter_map(|rung| below(rung)?.read_latency).max()?;
+    let waiting = waiting(at)?;
     let block = at.case.measurement()?.workload.block_size;
     let in_cipher = one_core(at, hop)
         .filter(|rate| rate.get() > 0.0)
         .map_or(0.0, |rate| block.as_f64() / rate.get() * 1e9);
     let between = Nanos::new(above.get().saturating_sub(lower.get()));
+    // Requests that wait for each other's turn in the cipher are no hand-over.
+    let in_cipher = in_cipher * waiting.max(1.0);
     let handed = Nanos::new(between.get().saturating_sub(in_cipher as u64));
     let part = handed.get() as f64 / above.get().max(1) as f64;
     if handed < HAND_OVER || part < PART {
@@ -125,6 +135,14 @@ fn hand_over(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
         Evidence::new("the cipher's part", Nanos::new(in_cipher as u64), hop.cipher.source().as_str()),
     ]);
     Some(loss)
+}
+
+/// The mean number of requests, in the size that was asked for, between the mapping and what lies below it.
+fn waiting(at: &At<'_>) -> Option<f64> {
+    let block = at.case.measurement()?.workload.block_size.as_f64();
+    let held = |hop| Some(super::flow::one(&at.case, hop)?.bytes_in_flight.as_f64());
+    let below: f64 = at.members().filter_map(|rung| held(at.case.path().hop(&rung.hop)?)).sum();
+    (block > 0.0).then(|| ((held(at.hop).unwrap_or(0.0) - below) / block).max(0.0))
 }
 
 #[cfg(test)]

@@ -187,9 +187,10 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     let top = rungs.iter().rposition(|rung| !rung.at_once && rung.rate().is_some());
     let mut named = causes(machine, rungs, &steps, top);
     let (at, limiting) = if named.is_empty() { (None, None) } else { split(named.remove(0)) };
-    let next = named.into_iter().map(|(_, loss)| loss).find(|loss| {
-        limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop)
-    });
+    let next = named
+        .into_iter()
+        .map(|(_, loss)| loss)
+        .find(|loss| limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop));
     let mut findings =
         top.and_then(|top| rungs.get(top)).map_or_else(Vec::new, |rung| findings(machine, rung));
     findings.extend(numa.and_then(|numa| numa.finding(rungs.last()?)));

@@ -12,6 +12,8 @@ const NEAR: std::ops::RangeInclusive<f64> = 0.85..=1.1;
 const ALIKE: f64 = 0.95;
 /// A member of a mirror that reads more than this many times its share is preferred.
 const PREFERRED: f64 = 1.3;
+/// Members of a mirror that have work less of the time than this are idle while others have too much.
+const IDLE_BELOW: f64 = 0.9;
 /// A member that served this much of a linear volume's bytes served them all.
 const ALL: f64 = 0.9;
 /// A thread of an array that uses this much of a core has no time left.
@@ -120,9 +122,7 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
     let working = working(members, pieces.min(members as u64), depth);
     let busiest = at.members().filter_map(|rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?));
     let busy = busiest.map(|disk| disk.busy).fold(0.0, f64::max);
-    let cpus = &at.case.run?.activity.cpus;
-    let all_busy = !cpus.is_empty() && cpus.values().all(|busy| *busy >= 0.9);
-    if all_busy {
+    if at.is_processor_full() {
         return None;
     }
     let summary = format!(
@@ -183,7 +183,7 @@ fn unbalanced(at: &At<'_>) -> Option<Loss> {
     let (preferred, part) = *parts.first()?;
     let even = 1.0 / parts.len() as f64;
     if part <= PREFERRED * even {
-        return None;
+        return uneven_in_time(at, &parts);
     }
     let summary = format!(
         "{} read {} of its bytes from {}: a mirror keeps a sequential stream on one member, so the others bring nothing \
@@ -194,6 +194,26 @@ fn unbalanced(at: &At<'_>) -> Option<Loss> {
     );
     let mut loss = at.loss(Cause::ReadBalance, at.hop, Confidence::High, summary);
     loss.evidence.extend(shares(&parts));
+    loss.evidence.extend(alone_rates(at));
+    Some(loss)
+}
+
+/// A mirror that reads all members alike, but not at any one time: they hold what was asked for, and still each is idle for
+/// a part of the time.
+fn uneven_in_time(at: &At<'_>, parts: &[(&Hop, f64)]) -> Option<Loss> {
+    let busy: Vec<f64> = parts.iter().filter_map(|(hop, _)| Some(at.case.hop_disk(hop)?.busy)).collect();
+    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+    if mean >= IDLE_BELOW || !at.case.media_are_saturated() {
+        return None;
+    }
+    let summary = format!(
+        "{} reads its members in turns: they hold all that is asked for, and each has work only {} of the time. Several \
+         streams or a deeper queue would keep all at work.",
+        at.hop.name,
+        human::percent(mean),
+    );
+    let mut loss = at.loss(Cause::ReadBalance, at.hop, Confidence::Medium, summary);
+    loss.evidence.extend(shares(parts));
     loss.evidence.extend(alone_rates(at));
     Some(loss)
 }

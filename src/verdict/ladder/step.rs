@@ -74,6 +74,23 @@ impl<'a> At<'a> {
         evidence
     }
 
+    /// The busy part of all processors together.
+    fn processors(&self) -> f64 {
+        let cpus = self.case.run.map(|run| &run.activity.cpus);
+        cpus.map_or(0.0, |cpus| cpus.values().sum::<f64>() / cpus.len().max(1) as f64)
+    }
+
+    /// Whether every processor is busy.
+    pub(super) fn is_processor_full(&self) -> bool {
+        self.processors() >= FULL
+    }
+
+    /// The most that a thread uses that is not `named` so.
+    pub(super) fn most_of_others(&self, named: impl Fn(&str) -> bool) -> f64 {
+        let threads = self.case.run.map_or(&[][..], |run| &run.activity.threads);
+        threads.iter().filter(|thread| !named(&thread.name)).map(|thread| thread.cores).fold(0.0, f64::max)
+    }
+
     /// The busiest kernel threads, busiest first.
     pub(super) fn busiest(&self) -> Vec<Evidence> {
         const MOST: usize = 3;
@@ -96,7 +113,8 @@ pub(super) fn of(machine: &Machine, rungs: &[Rung], index: usize) -> Step {
     let case = Case::new(machine, &rung.subject, rung.direction());
     let Some(rate) = rung.rate() else { return Step { ceiling: ceiling(rung), ..Step::default() } };
     let audit = Audit::of(&case);
-    let generator = attributed(&case, &audit).is_some_and(|found| translated(found.cause) == Cause::Generator);
+    let generator =
+        attributed(&case, &audit).is_some_and(|found| translated(found.cause) == Cause::Generator);
     let trusted = Some(audit.is_clean() && !generator);
     let below = below(rungs, rung);
     let lost = below.map(|below| 1.0 - rate.fraction_of(below));
@@ -162,7 +180,9 @@ fn by_attribution(at: &At<'_>, found: &super::Attribution) -> Option<Loss> {
     let name = &hop.name;
     let cause = translated(found.cause);
     let summary = match cause {
-        Cause::Cache => format!("Memory answered: the devices moved fewer bytes than were read through {}.", at.hop.name),
+        Cause::Cache => {
+            format!("Memory answered: the devices moved fewer bytes than were read through {}.", at.hop.name)
+        }
         Cause::Generator => "narrows itself uses up its core; the layer can do more.".to_owned(),
         Cause::Resync => format!("{name} is resyncing and takes part of its members."),
         Cause::CipherPerCore => format!("{name}: the cipher uses up the processor."),
@@ -204,8 +224,7 @@ fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
 }
 
 fn held_back(at: &At<'_>, hop: &Hop, evidence: Vec<Evidence>) -> Loss {
-    let summary =
-        format!("Requests wait in the scheduler of {} while its driver has room.", hop.name);
+    let summary = format!("Requests wait in the scheduler of {} while its driver has room.", hop.name);
     let mut loss = at.loss(Cause::Scheduler, hop, Confidence::Medium, summary);
     loss.evidence.extend(evidence);
     loss
@@ -213,10 +232,9 @@ fn held_back(at: &At<'_>, hop: &Hop, evidence: Vec<Evidence>) -> Loss {
 
 /// Every processor is busy.
 fn processor(at: &At<'_>) -> Option<Loss> {
-    let cpus = &at.case.run?.activity.cpus;
-    let mean = cpus.values().sum::<f64>() / cpus.len().max(1) as f64;
-    (mean >= FULL).then(|| {
-        let count = cpus.len();
+    let mean = at.processors();
+    at.is_processor_full().then(|| {
+        let count = at.case.run.map_or(0, |run| run.activity.cpus.len());
         let summary = format!("All {count} processors are busy: no more can be asked for or worked on.");
         let mut loss = at.loss(Cause::Processor, at.hop, Confidence::Medium, summary);
         loss.evidence.push(Evidence::new("processors busy", human::percent(mean), "/proc/stat"));
@@ -259,11 +277,5 @@ pub(super) fn plain(machine: &Machine, rung: &Rung) -> Option<Loss> {
     }
     let cause = translated(found.cause);
     let summary = format!("{} carries no more than this.", hop.name);
-    Some(Loss {
-        cause,
-        hop: hop.id.clone(),
-        summary,
-        evidence: found.evidence,
-        confidence: found.confidence,
-    })
+    Some(Loss { cause, hop: hop.id.clone(), summary, evidence: found.evidence, confidence: found.confidence })
 }

@@ -85,8 +85,7 @@ fn a_stripe_goes_at_the_pace_of_its_slowest_member() {
 #[test]
 fn a_stripe_of_equal_members_that_gives_their_sum_loses_nothing() {
     let load = run(98.0).disk("md0", 98.0, 31.0).disk("a", 49.0, 15.0).disk("b", 49.0, 15.0);
-    let verdict =
-        judged(&over_two([50.0, 50.0], both([50.0, 50.0]), on_array(RaidLevel::Raid0, 0.5, load)));
+    let verdict = judged(&over_two([50.0, 50.0], both([50.0, 50.0]), on_array(RaidLevel::Raid0, 0.5, load)));
     assert!(!verdict.has_losses());
     assert_eq!(named(&verdict).0, Cause::Medium);
 }
@@ -106,6 +105,20 @@ fn a_mirror_that_reads_one_member_is_told_from_one_with_a_slow_member() {
     let load = run(80.0).disk("md0", 80.0, 31.0).disk("a", 80.0, 31.0).disk("b", 0.0, 0.0);
     let rungs = over_two([80.0, 80.0], both([80.0, 80.0]), on_array(RaidLevel::Raid1, 0.5, load));
     assert_named(&rungs, Cause::ReadBalance, "raid:md0");
+}
+
+#[test]
+fn a_mirror_that_reads_in_turns_leaves_members_idle_though_both_read_alike() {
+    let mut load = run(60.0).disk("md0", 60.0, 31.0).disk("a", 33.0, 18.0).disk("b", 27.0, 13.0);
+    for (block, busy) in [("a", 0.79), ("b", 0.6)] {
+        load.activity.disks.get_mut(block).expect("just made").busy = busy;
+    }
+    let mut rungs = over_two([40.0, 40.0], both([40.0, 40.0]), on_array(RaidLevel::Raid1, 0.5, load));
+    assert_named(&rungs, Cause::ReadBalance, "raid:md0");
+    for disk in rungs[3].subject.runs[0].activity.disks.values_mut() {
+        disk.busy = 1.0;
+    }
+    assert_eq!(named(&judged(&rungs)).0, Cause::Unknown);
 }
 
 #[test]
@@ -177,7 +190,8 @@ fn on_crypt(sector: u64, load: Run) -> Vec<Rung> {
 
 #[test]
 fn a_cipher_that_fills_its_cores_is_the_narrows() {
-    let load = run(450.0).disk("dm-0", 450.0, 31.0).disk("a", 450.0, 1.0).thread("kworker/u4:1-kcryptd/253:0", 0.97);
+    let load =
+        run(450.0).disk("dm-0", 450.0, 31.0).disk("a", 450.0, 1.0).thread("kworker/u4:1-kcryptd/253:0", 0.97);
     assert_named(&on_crypt(4096, load.clone()), Cause::CipherPerCore, "crypt:dm-0");
     assert_named(&on_crypt(512, load), Cause::CipherPerCore, "crypt:dm-0");
 }
@@ -189,6 +203,17 @@ fn a_cipher_that_is_called_for_every_512_bytes_falls_short_of_its_own_rate() {
     assert_named(&rungs, Cause::CryptSectorSize, "crypt:dm-0");
     let rungs = on_crypt(4096, load("kworker/u4:1-kcryptd/253:0"));
     assert_named(&rungs, Cause::CipherPerCore, "crypt:dm-0");
+}
+
+#[test]
+fn a_cipher_that_shares_its_core_is_no_hand_over_however_long_requests_wait() {
+    let load = run(430.0).disk("dm-0", 430.0, 31.0).disk("a", 430.0, 1.0);
+    let mut load = load.thread("kworker/u2:5-kcryptd/252:0", 0.5).thread("iou-wrk-7", 0.3);
+    load.activity.cpus = [(0, 1.0)].into();
+    assert_named(&on_crypt(4096, load.clone()), Cause::CipherPerCore, "crypt:dm-0");
+    // With an idle core beside it, 30 requests that wait for their turn in the cipher are none either.
+    load.activity.cpus = [(0, 0.5), (1, 0.0)].into();
+    assert_ne!(named(&judged(&on_crypt(4096, load))).0, Cause::CryptHandoff);
 }
 
 #[test]
@@ -208,7 +233,8 @@ fn time_between_mapping_and_drive_with_idle_cores_is_the_hand_over() {
 }
 
 fn on_filesystem(load: Run) -> Vec<Rung> {
-    let ext4 = FilesystemHop { fstype: "ext4".to_owned(), point: "/srv".to_owned(), ..FilesystemHop::default() };
+    let ext4 =
+        FilesystemHop { fstype: "ext4".to_owned(), point: "/srv".to_owned(), ..FilesystemHop::default() };
     let sketch = Sketch::of("/srv").hop("/srv", HopSpec::Filesystem(ext4), None).device("a", None).memory();
     let top = Rung { members: vec![0], ..rung(sketch.run(load), HopKind::Filesystem, "/srv") };
     vec![alone("a", 100.0), top]
@@ -239,7 +265,8 @@ fn a_file_system_that_costs_is_named_and_ourselves_before_it() {
 fn a_loss_below_lies_behind_the_one_above_it() {
     let load = run(40.0).disk("md0", 40.0, 31.0).disk("a", 20.0, 1.0).disk("b", 20.0, 30.0);
     let mut rungs = over_two([80.0, 20.0], both([80.0, 20.0]), on_array(RaidLevel::Raid0, 0.5, load));
-    let ext4 = FilesystemHop { fstype: "ext4".to_owned(), point: "/srv".to_owned(), ..FilesystemHop::default() };
+    let ext4 =
+        FilesystemHop { fstype: "ext4".to_owned(), point: "/srv".to_owned(), ..FilesystemHop::default() };
     let sketch = Sketch::of("/srv").hop("/srv", HopSpec::Filesystem(ext4), None);
     let load = run(20.0).disk("md0", 20.0, 2.0).disk("a", 10.0, 1.0).disk("b", 10.0, 1.0);
     let sketch = sketch.raid("md0", RaidLevel::Raid0, &["a", "b"]);

@@ -30,7 +30,9 @@ pub(super) fn sentence(
     } else {
         let lost = top.and_then(|top| steps.get(top)).and_then(|step| step.lost);
         let above = match lost {
-            Some(lost) => format!(" No layer loses more than {}.", human::percent(lost.max(super::SIGNIFICANT))),
+            Some(lost) => {
+                format!(" No layer loses more than {}.", human::percent(lost.max(super::SIGNIFICANT)))
+            }
             None => String::new(),
         };
         format!("{verb} reach {rate}, limited by {}.{above}", named(rung, limiting))
