@@ -113,7 +113,7 @@ fn what_is_not_there_is_a_failure_with_a_hint() {
 /// What the rig's scenario `ladder-raid0-slow-member` printed, with most threads left out.
 #[test]
 fn a_ladder_reads_well() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report_samples/ladder.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ladder-raid0-slow-member.json");
     let text = fs::read_to_string(path).expect("is readable");
     let report: LadderReport = serde_json::from_str(&text).expect("is a report");
     let style = Style { colour: false, width: 100, unicode: true, plain: false };
