@@ -224,6 +224,7 @@ fn time_between_mapping_and_drive_with_idle_cores_is_the_hand_over() {
     let time = |load: &mut Run, block: &str, micros: u64| {
         let disk = load.activity.disks.get_mut(block).expect("just made");
         disk.read_latency = Some(Nanos::new(micros * 1000));
+        disk.reads = disk.read_bytes.get() / 4096;
     };
     time(&mut load, "dm-0", 120);
     time(&mut load, "a", 70);
