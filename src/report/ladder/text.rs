@@ -94,6 +94,8 @@ fn waterfall(out: &mut String, style: &Style, ladder: &LadderView) {
             _ => Tone::Normal,
         };
         let mut line = Line::new(style);
+        let mark = if style.unicode { "▶" } else { ">" };
+        line.put(Tone::Bad, if is_limit { mark } else { "" });
         line.pad_to(2).put(tone, &fit(style, &rung.name, name));
         let cells = cells(rung);
         for (column, (text, tone)) in cells.iter().enumerate() {
@@ -117,6 +119,7 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
         |[low, high]| human::percent((high - low).fraction_of(rate.bytes_per_second) / 2.0),
     );
     let lost = match (rung.lost, rung.lost_bytes_per_second) {
+        (Some(part), _) if part.abs() < 0.0005 => human::percent(0.0),
         (Some(part), _) if part < 0.0 => format!("+{}", human::percent(-part)),
         (Some(part), Some(lost)) => format!("−{} (−{lost})", human::percent(part)),
         _ => String::new(),

@@ -34,7 +34,7 @@ use super::{Code, Finding, Severity, Subject, attribution::Cause as Found};
 use crate::ceiling::Direction;
 use crate::ceiling::narrow;
 use crate::machine::Machine;
-use crate::path::{Hop, HopId};
+use crate::path::{Hop, HopId, HopKind};
 use crate::units::BytesPerSec;
 
 /// A rung that falls this much short of the layers below it has lost something: measurements of one thing differ by a few
@@ -110,8 +110,8 @@ pub enum Cause {
     Filesystem,
     /// The processors that read are on another node than the device.
     NumaRemote,
-    /// A hop that the members share carries no more.
-    SharedHop,
+    /// A hop on the way (a link, an uplink, a port) has reached its ceiling.
+    CeilingReached,
     /// The network.
     Network,
     /// The far end of a network.
@@ -236,9 +236,12 @@ fn attributed(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
     attribution::attribute(case, audit).ok()
 }
 
-/// The same cause in the words of the ladder.
-const fn translated(found: Found) -> Cause {
-    match found {
+/// The same cause in the words of the ladder. A medium that gives what is published of it is no other cause than one that
+/// gives what it gives.
+fn translated(case: &Case<'_>, found: &Attribution) -> Cause {
+    let is_medium = case.path().hops.get(found.hop).is_some_and(|hop| hop.kind() == HopKind::Device);
+    match found.cause {
+        Found::Explained if is_medium => Cause::Medium,
         Found::Cache => Cause::Cache,
         Found::Generator => Cause::Generator,
         Found::Resync => Cause::Resync,
@@ -248,7 +251,7 @@ const fn translated(found: Found) -> Cause {
         Found::SlowMember => Cause::SlowestMember,
         Found::Network => Cause::Network,
         Found::Remote => Cause::Remote,
-        Found::Explained => Cause::SharedHop,
+        Found::Explained => Cause::CeilingReached,
         Found::Smallest | Found::Medium => Cause::Medium,
     }
 }

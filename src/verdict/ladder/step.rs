@@ -114,7 +114,7 @@ pub(super) fn of(machine: &Machine, rungs: &[Rung], index: usize) -> Step {
     let Some(rate) = rung.rate() else { return Step { ceiling: ceiling(rung), ..Step::default() } };
     let audit = Audit::of(&case);
     let generator =
-        attributed(&case, &audit).is_some_and(|found| translated(found.cause) == Cause::Generator);
+        attributed(&case, &audit).is_some_and(|found| translated(&case, &found) == Cause::Generator);
     let trusted = Some(audit.is_clean() && !generator);
     let below = below(rungs, rung);
     let lost = below.map(|below| 1.0 - rate.fraction_of(below));
@@ -141,7 +141,7 @@ fn below(rungs: &[Rung], rung: &Rung) -> Option<BytesPerSec> {
 
 fn decide(at: &At<'_>) -> Loss {
     let found = attributed(&at.case, &at.audit);
-    let cause = found.as_ref().map(|found| translated(found.cause));
+    let cause = found.as_ref().map(|found| translated(&at.case, found));
     // Ourselves first, and what makes the run no measure of the layer at all.
     let suspects = [Cause::Cache, Cause::Generator, Cause::Resync];
     let first = cause.filter(|cause| suspects.contains(cause));
@@ -178,7 +178,7 @@ fn by_layer(at: &At<'_>) -> Option<Loss> {
 fn by_attribution(at: &At<'_>, found: &super::Attribution) -> Option<Loss> {
     let hop = at.case.path().hops.get(found.hop)?;
     let name = &hop.name;
-    let cause = translated(found.cause);
+    let cause = translated(&at.case, found);
     let summary = match cause {
         Cause::Cache => {
             format!("Memory answered: the devices moved fewer bytes than were read through {}.", at.hop.name)
@@ -191,7 +191,7 @@ fn by_attribution(at: &At<'_>, found: &super::Attribution) -> Option<Loss> {
         Cause::SlowestMember => format!("{name} holds the queue while its siblings wait."),
         Cause::Network => format!("{name}: the network is full."),
         Cause::Remote => format!("{name}, at the far end, is the limit."),
-        Cause::SharedHop => format!("{name} carries no more than this."),
+        Cause::CeilingReached => format!("{name} carries no more than this."),
         _ => return None,
     };
     let mut loss = at.loss(cause, hop, found.confidence, summary);
@@ -268,14 +268,14 @@ pub(super) fn plain(machine: &Machine, rung: &Rung) -> Option<Loss> {
     case.run?;
     let found = attributed(&case, &Audit::of(&case))?;
     let hop = case.path().hops.get(found.hop)?;
-    if translated(found.cause) == Cause::Medium
+    let cause = translated(&case, &found);
+    if cause == Cause::Medium
         && let Some((hop, evidence)) = scheduler(&case)
     {
         let summary = format!("Requests wait in the scheduler of {} while its driver has room.", hop.name);
         let cause = Cause::Scheduler;
         return Some(Loss { cause, hop: hop.id.clone(), summary, evidence, confidence: Confidence::Medium });
     }
-    let cause = translated(found.cause);
     let summary = format!("{} carries no more than this.", hop.name);
     Some(Loss { cause, hop: hop.id.clone(), summary, evidence: found.evidence, confidence: found.confidence })
 }
