@@ -64,15 +64,16 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
         Some(gain) => (
             Cause::CryptSectorSize,
             format!(
-                "{name} calls the cipher for every 512 bytes, and the calls take more than the cipher: {each} on a full \
-                 core. With sectors of 4 KiB it would be about {} more.",
+                "{name} calls the cipher for every 512 bytes, and its calls cost as well as the cipher: {each} on a full \
+                 core. Sectors of 4 KiB would bring about {} more.",
                 human::percent(gain)
             ),
         ),
         None => (
             Cause::CipherPerCore,
             format!(
-                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room."
+                "{name}: the cipher uses up {busy:.1} cores at {each} each, while the layers below have room.{}",
+                short_sectors(hop)
             ),
         ),
     };
@@ -91,7 +92,7 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
 
 /// A word on short sectors, where what they cost cannot be told from the cipher itself.
 fn short_sectors(hop: &CryptHop) -> &'static str {
-    if hop.table.value().is_some_and(|table| (1..LONG_SECTOR.get()).contains(&table.sector_size.get())) {
+    if hop.table.value().is_some_and(|table| table.sector_size.get() == 512) {
         " It is called for every 512 bytes; sectors of 4 KiB would spare seven of eight calls."
     } else {
         ""
