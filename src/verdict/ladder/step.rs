@@ -11,8 +11,9 @@ use crate::units::{BytesPerSec, human};
 
 /// All processors together are full from here on; sampling and the scheduler take the rest.
 const FULL: f64 = 0.95;
-/// A scheduler holds requests back when the driver has this part of those in flight or less.
-const HELD_BACK: f64 = 0.5;
+/// A driver that holds fewer requests than this on average has none for a part of the time. One that is full holds as many
+/// as its device takes, and that is at least one.
+const IDLE_DRIVER: f64 = 0.75;
 
 /// A rung with what lies below it.
 pub(super) struct At<'a> {
@@ -208,7 +209,7 @@ fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
         let name = queue.scheduler.value().filter(|name| *name != "none")?;
         let disk = case.disk(&device.block)?;
         let held = disk.at_driver?;
-        (disk.in_flight >= 2.0 && held <= HELD_BACK * disk.in_flight).then(|| {
+        (disk.in_flight >= 2.0 && held <= IDLE_DRIVER).then(|| {
             let evidence = vec![
                 Evidence::new("scheduler", name, queue.scheduler.source().as_str()),
                 Evidence::new(

@@ -288,9 +288,11 @@ fn requests_that_wait_in_a_scheduler_are_told_from_a_full_device() {
         machine.block.insert("a".to_owned(), BlockDevice { queue, ..BlockDevice::default() });
         named(&judge(&machine, &[rung], &[])).0
     };
-    assert_eq!(judged(3.0, "bfq"), Cause::Scheduler);
-    assert_eq!(judged(30.0, "bfq"), Cause::Medium);
-    assert_eq!(judged(3.0, "none"), Cause::Medium);
+    assert_eq!(judged(0.4, "bfq"), Cause::Scheduler);
+    assert_eq!(judged(0.4, "none"), Cause::Medium);
+    // A device that takes one request at a time, and a full native command queue, are no scheduler's fault.
+    assert_eq!(judged(1.0, "mq-deadline"), Cause::Medium);
+    assert_eq!(judged(15.0, "mq-deadline"), Cause::Medium);
 }
 
 #[test]
