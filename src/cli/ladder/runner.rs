@@ -112,7 +112,10 @@ impl<'a> Runner<'a> {
         let mut measurements = Vec::new();
         for one in measured {
             let one = one.map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?;
-            measurements.push(one.map_err(|error| failure(&error))?);
+            let mut one = one.map_err(|error| failure(&error))?;
+            // The verdict compares what all workers asked for with what waits in each layer.
+            one.workload.queue_depth = one.workload.queue_depth.saturating_mul(options.workers);
+            measurements.push(one);
         }
         let direction = if load.changes() { Direction::Write } else { Direction::Read };
         Ok(Run { direction, measurement: at_once(measurements), activity, idle: self.idle.clone() })
