@@ -70,17 +70,17 @@ const TOOLS: &[(u64, &str, &str)] = &[
     (
         4,
         "cramfs",
-        "mkdir -p $1.d && echo x >$1.d/x && mkfs.cramfs $1.d $1.c && dd if=$1.c of=$1 conv=notrunc; rm -rf $1.d $1.c",
+        "mkdir -p $1.d && echo x >$1.d/x && mkfs.cramfs $1.d $1.c && dd if=$1.c of=$1 conv=notrunc || made=no; rm -rf $1.d $1.c; test -z \"$made\"",
     ),
     (
         16,
         "squashfs",
-        "mkdir -p $1.d && echo x >$1.d/x && mksquashfs $1.d $1.s -quiet -no-progress && dd if=$1.s of=$1 conv=notrunc; rm -rf $1.d $1.s",
+        "mkdir -p $1.d && echo x >$1.d/x && mksquashfs $1.d $1.s -quiet -no-progress && dd if=$1.s of=$1 conv=notrunc || made=no; rm -rf $1.d $1.s; test -z \"$made\"",
     ),
     (
         16,
         "ISO 9660",
-        "mkdir -p $1.d && echo x >$1.d/x && genisoimage -quiet -o $1.i $1.d && dd if=$1.i of=$1 conv=notrunc; rm -rf $1.d $1.i",
+        "mkdir -p $1.d && echo x >$1.d/x && genisoimage -quiet -o $1.i $1.d && dd if=$1.i of=$1 conv=notrunc || made=no; rm -rf $1.d $1.i; test -z \"$made\"",
     ),
     (16, "swap space", "mkswap $1"),
     (32, "LUKS", "printf k | cryptsetup -q luksFormat --type luks1 --pbkdf-force-iterations 1000 $1 -"),
@@ -105,7 +105,11 @@ const TOOLS: &[(u64, &str, &str)] = &[
     (16, "BSD disklabel", "parted -s $1 mklabel bsd"),
     (16, "Apple partition map", "parted -s $1 mklabel mac"),
     (16, "Amiga partition table", "parted -s $1 mklabel amiga"),
-    (64, "dm-verity", "veritysetup format $1 $1.h && dd if=$1.h of=$1 conv=notrunc; rm -f $1.h"),
+    (
+        64,
+        "dm-verity",
+        "veritysetup format $1 $1.h && dd if=$1.h of=$1 conv=notrunc || made=no; rm -f $1.h; test -z \"$made\"",
+    ),
 ];
 
 fn shell(script: &str, argument: &str) -> bool {

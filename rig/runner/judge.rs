@@ -122,7 +122,11 @@ impl Comparison<'_> {
         Judgement { named, injected, measured, complaints }
     }
 
+    /// Where the path that is looked at stands; in a report of `narrows ladder`, the first ladder.
     fn path(&self, expectation: &Expectation) -> String {
+        if self.json.get("ladders").is_some() {
+            return "/ladders/0".to_owned();
+        }
         expectation.path.as_ref().map_or_else(
             || "/paths/0".to_owned(),
             |target| {
@@ -131,8 +135,13 @@ impl Comparison<'_> {
         )
     }
 
-    /// What was measured where the application stands: the first hop of the path that has a measurement.
+    /// What was measured where the application stands: the first hop of the path that has a measurement, or the highest
+    /// rung of a ladder.
     fn application_hop(&self, path: &str, direction: &str) -> Option<&Value> {
+        let rungs = pointer::find(self.json, &format!("{path}/rungs/*/measured/{direction}"));
+        if let Some(top) = rungs.into_iter().next_back() {
+            return Some(top);
+        }
         pointer::find(self.json, &format!("{path}/hops/*/measured/{direction}"))
             .into_iter()
             .find(|measured| measured.get("bytes_per_second").is_some_and(Value::is_number))
@@ -196,15 +205,16 @@ impl Comparison<'_> {
     }
 
     fn findings(&self, expectation: &Expectation, complaints: &mut Vec<String>) {
-        let codes = texts(self.json, "/findings/*/code");
+        let place = if self.json.get("ladders").is_some() { "/ladders/0/findings" } else { "/findings" };
+        let codes = texts(self.json, &format!("{place}/*/code"));
         for wanted in expectation.findings.iter().filter(|code| !codes.contains(code)) {
-            complaints.push(format!("/findings/*/code: expected {wanted}, got [{}]", codes.join(", ")));
+            complaints.push(format!("{place}/*/code: expected {wanted}, got [{}]", codes.join(", ")));
         }
-        for finding in pointer::find(self.json, "/findings/*") {
+        for finding in pointer::find(self.json, &format!("{place}/*")) {
             let text = |key: &str| finding.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             let (code, severity) = (text("code"), text("severity"));
             if expectation.no_findings.contains(&code) || expectation.no_severities.contains(&severity) {
-                complaints.push(format!("/findings: unexpected {severity} {code}: {}", text("summary")));
+                complaints.push(format!("{place}: unexpected {severity} {code}: {}", text("summary")));
             }
         }
     }

@@ -363,8 +363,11 @@ impl Scenario {
 }
 
 impl MachineSpec {
+    /// Whether a switch, or a device among QEMU's own arguments, has this port.
     fn has_port(&self, port: &str) -> bool {
+        let id = format!("id={port}");
         self.switches.iter().any(|switch| (0..switch.ports).any(|n| format!("{}.{n}", switch.id) == port))
+            || self.qemu.iter().any(|argument| argument.split(',').any(|word| word == id))
     }
 
     /// The modules that must be in the initramfs, by name.

@@ -13,6 +13,7 @@ use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
 use super::import::ImportArgs;
+use super::ladder::args::LadderArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
 
@@ -138,6 +139,17 @@ pub enum Command {
     /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
     /// Exit status 1: there is a drop, a point that does not fit, or one that is not to be trusted.
     Sweep(Box<SweepArgs>),
+    /// Run the same load at every layer of a path, from the media up, and say where its rate is lost
+    ///
+    /// Each member device alone, all of them at once, then arrays, mappings, encryption, caches and the file system or
+    /// network mount, each compared with what lies right below it. Every loss has its cause with evidence: a full core or
+    /// kernel thread, the slowest member, read balance, a cipher, queue depth or request size lost on the way, a cache. The
+    /// cipher, memory copy, our own engine and the network (with --peer) are measured alone, too. Devices are only ever
+    /// read, which takes root; a file system is measured in a scratch file that has no name, and that takes no root.
+    ///
+    /// Exit status: 0 no layer loses anything, 1 one does, or there is another finding, 2 a layer could not be measured, or
+    /// it was interrupted. What was measured until then is shown.
+    Ladder(Box<LadderArgs>),
 }
 
 /// What `check` is asked.

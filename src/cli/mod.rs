@@ -14,6 +14,7 @@ mod failure;
 pub mod fleet;
 mod guard;
 pub mod import;
+pub mod ladder;
 mod measure;
 mod output;
 pub mod plan;
@@ -63,5 +64,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),
+        Command::Ladder(args) => ladder::run(&args),
     }
 }

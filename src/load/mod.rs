@@ -24,6 +24,7 @@ mod histogram;
 mod ledger;
 mod leftover;
 pub mod measurement;
+pub mod memcopy;
 mod memory;
 pub mod nop;
 mod offsets;

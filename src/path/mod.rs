@@ -24,6 +24,7 @@ mod endpoint;
 pub mod file;
 mod graph;
 mod hop;
+pub mod layers;
 mod link;
 mod lookup;
 mod network;

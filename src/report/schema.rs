@@ -10,6 +10,7 @@ use super::copy::{self, CopyReport};
 use super::fleet;
 use super::guard::{self, GuardReport};
 use super::import::{self, ImportReport};
+use super::ladder::{self, LadderReport};
 use super::plan;
 use super::predict::{self, PredictReport};
 use super::view::{CheckReport, SCHEMA};
@@ -28,6 +29,11 @@ pub fn sweep() -> Value {
 /// The schema of [`CopyReport`] (JSON Schema, draft 2020-12).
 pub fn copy() -> Value {
     of::<CopyReport>(copy::SCHEMA, "narrows copy --json")
+}
+
+/// The schema of [`LadderReport`] (JSON Schema, draft 2020-12).
+pub fn ladder() -> Value {
+    of::<LadderReport>(ladder::SCHEMA, "narrows ladder --json")
 }
 
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).

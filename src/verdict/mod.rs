@@ -3,13 +3,14 @@
 //! [`judge`] is handed what is known of each path (hops, ceilings and, where load was run, what it achieved and what
 //! the machine did meanwhile) and answers with the narrowest hop, the next one behind it, and findings. Findings are
 //! made by rules, one file each in `rules/`; `attribution` names the hop that limits a path; `trust` decides whether to
-//! believe a run; `sentence` says it all in words.
+//! believe a run; `sentence` says it all in words. [`ladder`] compares the layers of one path, each with a run of its own.
 
 mod attribution;
 mod case;
 pub mod disproof;
 pub mod finding;
 mod gain;
+pub mod ladder;
 mod link;
 mod measured;
 mod partial;

@@ -13,7 +13,7 @@ use crate::units::{Bytes, BytesPerSec, Nanos};
 const DISK_TIME_WRAP: u64 = (1 << 32) * 1_000_000;
 
 /// Threads that use less of a core are left out.
-const LEAST_CORES: f64 = 0.01;
+pub(super) const LEAST_CORES: f64 = 0.01;
 
 /// What happened between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -60,6 +60,9 @@ pub struct DiskActivity {
     pub in_flight: f64,
     /// The mean time of a read; `None` without reads.
     pub read_latency: Option<Nanos>,
+    /// The mean number of requests that the driver held, of those in flight: the others waited in the kernel's scheduler.
+    /// `None` where it was not sampled.
+    pub at_driver: Option<f64>,
 }
 
 /// What a thread used.
@@ -159,6 +162,7 @@ fn disk(before: &DiskCounters, after: &DiskCounters, elapsed: Nanos) -> DiskActi
         busy: fraction(time(before.busy, after.busy), elapsed.get()),
         in_flight: if elapsed.get() == 0 { 0.0 } else { weighted as f64 / elapsed.get() as f64 },
         read_latency: time(before.read_time, after.read_time).checked_div(reads).map(Nanos::new),
+        at_driver: None,
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod between;
 mod condition;
+mod over;
 mod parse;
 mod tcp;
 
@@ -138,6 +139,14 @@ impl Sample {
             tcp: tcp::read(root),
             disks,
         }
+    }
+}
+
+impl Sample {
+    /// Reads disks only. Reading every kernel thread takes a slow processor some percent of its time, this nearly none.
+    pub fn of_disks(root: &Root) -> Self {
+        let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+        Self { at: now(), disks, ..Self::default() }
     }
 }
 

@@ -91,6 +91,22 @@ fn is_key(bits: u32) -> bool {
     (1..=MAX_KEY_BITS).contains(&bits) && bits.is_multiple_of(8)
 }
 
+/// What the cipher of `table` gives on so many cores of this machine at once, decrypting and encrypting; measured now
+/// and never recorded. `None` when the cipher cannot be asked.
+pub fn on_cores(table: &CryptTable, cores: u32) -> Option<(BytesPerSec, BytesPerSec)> {
+    let algorithm = algorithm(&table.cipher).filter(|_| is_key(table.key_bits))?;
+    let one = || {
+        kernel::rates(&algorithm, table.key_bits)
+            .or_else(|| user::rates(&algorithm, table.key_bits, table.sector_size))
+    };
+    let rates: Option<Vec<_>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores.max(1)).map(|_| scope.spawn(one)).collect();
+        workers.into_iter().map(|worker| worker.join().ok().flatten()).collect()
+    });
+    let rates = rates?;
+    Some((rates.iter().map(|rate| rate.0).sum(), rates.iter().map(|rate| rate.1).sum()))
+}
+
 fn measure(root: &Root, algorithm: &Algorithm, table: &CryptTable) -> Option<CipherRate> {
     // Asking the kernel comes before reading the driver: it loads the cipher's module.
     let kernel = kernel::rates(algorithm, table.key_bits)

@@ -23,8 +23,9 @@ pub(in crate::results) fn complete(results: &mut Vec<Imported>, logs: &[Log]) {
         let name = &log.name;
         sets.entry((&name.directory, &name.prefix, &name.host)).or_default().logs.push(log);
     }
+    let given: BTreeSet<&str> = sets.keys().map(|(_, prefix, _)| *prefix).collect();
     for set in sets.values() {
-        match set.owners(results).as_slice() {
+        match set.owners(results, &given).as_slice() {
             [] => results.extend(set.result()),
             [(result, measurement)] => set.attach(results, *result, *measurement, None),
             several => set.attach_each(results, several),
@@ -61,8 +62,8 @@ impl Series {
 type Of<'l> = (&'l Log, &'l Track);
 
 impl<'l> Set<'l> {
-    /// The places of the measurements that these logs are of.
-    fn owners(&self, results: &[Imported]) -> Vec<(usize, usize)> {
+    /// The places of the measurements that these logs are of. `given` are the names that logs have.
+    fn owners(&self, results: &[Imported], given: &BTreeSet<&str>) -> Vec<(usize, usize)> {
         let Some(name) = self.logs.first().map(|log| &log.name) else { return Vec::new() };
         let all = || {
             let of_fio = results.iter().enumerate().filter(|(_, result)| result.tool == Tool::Fio);
@@ -80,8 +81,9 @@ impl<'l> Set<'l> {
         if !named.is_empty() && of_one_result {
             return named;
         }
-        // Runs that were written over one another: the one that lasted as long.
-        let may_be = |one: &Measured| one.logs.is_none() || is_named(one);
+        // Runs that were written over one another, or logs that were given another name since: the run that lasted as long.
+        let may_be =
+            |one: &Measured| is_named(one) || one.logs.as_deref().is_none_or(|own| !given.contains(own));
         let fitting = || all().filter(|(_, _, _, one)| may_be(one) && self.is_as_long(one));
         let found = fitting().find(|(_, _, result, _)| is_near(result)).or_else(|| fitting().next());
         found.map(|(at, place, ..)| (at, place)).into_iter().collect()

@@ -1,0 +1,122 @@
+//! `narrows ladder`: the same load at every layer of a path, from the media up.
+//!
+//! The story: find the path and its layers, open each, measure the legs, climb (each layer alone, members at once before
+//! what joins them), judge, show. What cannot be opened is left out and named; an interrupt keeps what was measured.
+
+pub mod args;
+mod climb;
+mod legs;
+mod network;
+mod opened;
+mod runner;
+
+use args::LadderArgs;
+use climb::Climb;
+use opened::Opening;
+use runner::Runner;
+
+use super::bench::json;
+use super::bench::scene::Scene;
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::cli::args::ColorWhen;
+use crate::load::measurement::Pattern;
+use crate::load::preset::{self, LoadSpec, Parallel};
+use crate::path::layers::layers;
+use crate::report::ladder::{self, About};
+use crate::report::text::{Colour, Style};
+use crate::verdict::ladder::judge;
+
+/// Climbs the layers of a path and shows where its rate is lost.
+///
+/// # Errors
+/// [`Failure`] when the target does not exist, has no layers, or none of them can be measured.
+pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
+    let scene = Scene::read(&args.target, args.cpu_node)?;
+    let layers = layers(&scene.machine, &scene.subject.path);
+    if layers.is_empty() {
+        return Err(Failure::new(format!("no layer of the path to `{}` can be read", args.target))
+            .hint("name a device, mount point, directory or file"));
+    }
+    let runner = Runner::new(&scene, args)?;
+    let loads = loads(args)?;
+    let opened = Opening::of(&layers, args, &runner)?;
+    if opened.is_empty() {
+        return Err(opened.failure(&args.target));
+    }
+    for (hop, reason) in opened.left_out() {
+        output::note(&format!("narrows: {hop} is not measured: {reason}"));
+    }
+    let legs = legs::measure(&scene, &loads, args, &runner);
+    let mut ladders = Vec::new();
+    let mut reason = None;
+    for load in &loads {
+        let climb = Climb { scene: &scene, layers: &layers, opened: &opened, runner: &runner, args };
+        let climbed = climb.up(load)?;
+        let verdict = judge(&scene.machine, &climbed.rungs, &climbed.numa);
+        reason = climbed.trouble;
+        ladders.push(ladder::ladder(load, &climbed.rungs, &verdict, climbed.numa));
+        if reason.is_some() {
+            break;
+        }
+    }
+    let reason = reason.or_else(|| opened.reason());
+    let about = About {
+        target: args.target.clone(),
+        duration: args.time.into(),
+        legs,
+        left_out: opened.left_out().map(|(hop, reason)| (hop.to_owned(), reason.to_owned())).collect(),
+        reason,
+    };
+    let report = ladder::report(&scene.machine, about, ladders);
+    let is_stopped = runner.is_stopped();
+    drop(runner);
+    output::data(&if args.json { json(&report)? } else { ladder::render(&report, &style(args)) })?;
+    if is_stopped {
+        output::note("narrows: interrupted; the report holds what was measured until then");
+    }
+    Ok(match (report.complete && report.has_rates(), report.has_findings()) {
+        (false, _) => FAILED,
+        (true, true) => FINDINGS,
+        (true, false) => NOTHING_FOUND,
+    })
+}
+
+/// The loads, each of which has a ladder of its own.
+fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
+    let mut loads = match &args.preset {
+        Some(name) => {
+            let preset =
+                preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
+            let reads: Vec<LoadSpec> =
+                preset.loads().filter(|load| !load.changes() && !load.buffered).cloned().collect();
+            if reads.is_empty() {
+                return Err(Failure::new(format!(
+                    "the preset {name} has no load that reads past the page cache"
+                ))
+                .hint("use --bs, --depth and --order"));
+            }
+            reads
+        }
+        None => {
+            let pattern = match args.order {
+                super::sweep::Order::Random => Pattern::Random,
+                super::sweep::Order::Sequential => Pattern::Sequential,
+            };
+            vec![LoadSpec::reading(pattern, args.bs, args.depth).on(Parallel::Threads(args.jobs))]
+        }
+    };
+    if args.write_scratch {
+        let writes: Vec<LoadSpec> = loads.iter().map(|load| load.clone().writing(100)).collect();
+        loads.extend(writes);
+    }
+    Ok(loads)
+}
+
+fn style(args: &LadderArgs) -> Style {
+    let colour = match args.color {
+        ColorWhen::Auto => Colour::Auto,
+        ColorWhen::Always => Colour::Always,
+        ColorWhen::Never => Colour::Never,
+    };
+    Style::detect(colour, args.plain)
+}

@@ -1,0 +1,90 @@
+//! The network alone, through iperf3 where it is installed and its server runs at the far end.
+
+#![expect(clippy::disallowed_types, reason = "iperf3 measures the network, when a peer is named")]
+
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::runner::Runner;
+use crate::report::sanitize::inert;
+use crate::units::{BitsPerSec, BytesPerSec};
+use crate::verdict::ladder::{Leg, LegKind};
+
+/// How long iperf3 sends.
+const SECONDS: u64 = 5;
+
+/// Both directions to `peer`, or what would measure them.
+pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
+    let Some(peer) = peer else {
+        let reason = "start `iperf3 --server` at the far end, if it is yours, and name it with --peer HOST";
+        return vec![Leg::missing(LegKind::Network, "network", reason)];
+    };
+    [("network, receiving", true), ("network, sending", false)]
+        .into_iter()
+        .filter(|_| !runner.is_stopped())
+        .map(|(name, receiving)| {
+            runner.progress.phase(name, Duration::from_secs(SECONDS));
+            match iperf(peer, receiving) {
+                Ok(rate) => Leg::measured(LegKind::Network, name, 0, rate, "iperf3, one connection"),
+                Err(reason) => Leg::missing(LegKind::Network, name, reason),
+            }
+        })
+        .collect()
+}
+
+fn iperf(peer: &str, receiving: bool) -> Result<BytesPerSec, String> {
+    let mut command = Command::new("iperf3");
+    command.args(["--json", "--time", &SECONDS.to_string(), "--connect-timeout", "3000", "--client", peer]);
+    if receiving {
+        command.arg("--reverse");
+    }
+    match command.stdin(Stdio::null()).output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err("iperf3 is not installed here; it measures the network".to_owned())
+        }
+        Err(error) => Err(format!("iperf3 cannot be started: {error}")),
+        Ok(output) => parse(&String::from_utf8_lossy(&output.stdout)),
+    }
+}
+
+/// Reads `iperf3 --json`: what arrived, or its own error.
+fn parse(text: &str) -> Result<BytesPerSec, String> {
+    let report: Value =
+        serde_json::from_str(text).map_err(|error| format!("iperf3 printed no JSON: {error}"))?;
+    if let Some(error) = report.get("error").and_then(Value::as_str) {
+        return Err(format!("iperf3: {}", inert(error)));
+    }
+    let rate = report.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
+    let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);
+    rate.map(|rate| BitsPerSec::new(rate).bytes_per_sec()).ok_or_else(|| "iperf3 says no rate".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_arrived_is_the_rate() {
+        let text =
+            r#"{"end":{"sum_sent":{"bits_per_second":9.9e9},"sum_received":{"bits_per_second":9.4e9}}}"#;
+        assert_eq!(parse(text), Ok(BytesPerSec::new(9.4e9 / 8.0)));
+    }
+
+    #[test]
+    fn an_error_of_its_own_is_passed_on_and_nothing_is_no_rate() {
+        let refused = r#"{"start":{},"end":{},"error":"unable to connect to server: Connection refused"}"#;
+        assert!(parse(refused).unwrap_err().contains("Connection refused"));
+        assert!(parse("{}").is_err() && parse("").is_err() && parse("[1]").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Opens what load runs on at each layer: devices and files for reading, a scratch file on a file system.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::args::LadderArgs;
+use super::runner::Runner;
+use crate::cli::Failure;
+use crate::cli::bench::runner::seed;
+use crate::cli::measure::device;
+use crate::load::LoadError;
+use crate::load::scratch::{ScratchFile, ScratchOptions};
+use crate::load::target::Target;
+use crate::path::layers::{Entry, Layer};
+use crate::units::Bytes;
+
+/// The size of the scratch file, unless another is asked for.
+const SIZE: Bytes = Bytes::from_mib(1024);
+/// How long it may take to write before it stays as large as it is.
+const FILL_TIME: Duration = Duration::from_secs(4);
+/// The least part of a size that was not asked for, as a divisor.
+const LEAST_PART: u64 = 8;
+
+/// What was opened at a layer, or why nothing was.
+enum Open {
+    Target(Target),
+    Refused(String),
+}
+
+/// The layers with what was opened.
+pub(super) struct Opening {
+    hops: Vec<String>,
+    opened: Vec<Open>,
+    hint: Option<String>,
+}
+
+impl Opening {
+    /// Opens every layer. One that refuses hides no other.
+    ///
+    /// # Errors
+    /// A signal came.
+    pub(super) fn of(layers: &[Layer], args: &LadderArgs, runner: &Runner<'_>) -> Result<Self, Failure> {
+        let mut opening = Self { hops: Vec::new(), opened: Vec::new(), hint: None };
+        for layer in layers {
+            let opened = match open(&layer.entry, args, runner) {
+                Err(Refusal::Engine(LoadError::Interrupted)) => {
+                    return Err(Failure::new("interrupted before anything was measured"));
+                }
+                Err(Refusal::Engine(error)) => {
+                    opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
+                    Open::Refused(error.to_string())
+                }
+                Err(Refusal::Asked(reason)) => Open::Refused(reason.to_owned()),
+                Ok(target) => Open::Target(target),
+            };
+            opening.hops.push(layer.hop.to_string());
+            opening.opened.push(opened);
+        }
+        Ok(opening)
+    }
+
+    /// What was opened at a layer.
+    pub(super) fn target(&self, layer: usize) -> Option<&Target> {
+        match self.opened.get(layer)? {
+            Open::Target(target) => Some(target),
+            Open::Refused(_) => None,
+        }
+    }
+
+    /// Why nothing was opened at a layer.
+    pub(super) fn refusal(&self, layer: usize) -> Option<&str> {
+        match self.opened.get(layer)? {
+            Open::Target(_) => None,
+            Open::Refused(reason) => Some(reason),
+        }
+    }
+
+    /// Whether nothing could be opened.
+    pub(super) fn is_empty(&self) -> bool {
+        (0..self.opened.len()).all(|layer| self.target(layer).is_none())
+    }
+
+    /// The layers that could not be opened, and why.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.hops.iter().enumerate().filter_map(|(layer, hop)| Some((hop.as_str(), self.refusal(layer)?)))
+    }
+
+    /// Why the ladder is not complete, if it is not.
+    pub(super) fn reason(&self) -> Option<String> {
+        let missing = self.left_out().count();
+        let there: Vec<&str> = self
+            .hops
+            .iter()
+            .enumerate()
+            .filter(|(layer, _)| self.target(*layer).is_some())
+            .map(|(_, hop)| hop.as_str())
+            .collect();
+        let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        (missing > 0).then(|| {
+            format!(
+                "{missing} of {} layers could not be opened, {} could{hint}",
+                self.hops.len(),
+                there.join(", ")
+            )
+        })
+    }
+
+    /// The failure when nothing could be opened.
+    pub(super) fn failure(&self, target: &str) -> Failure {
+        let why: Vec<String> = self.left_out().map(|(hop, reason)| format!("{hop}: {reason}")).collect();
+        Failure::new(format!("no layer of the path to `{target}` can be opened: {}", why.join("; "))).hint(
+            "devices are readable by root; without root, name a directory that you may write: its file system is measured",
+        )
+    }
+}
+
+enum Refusal {
+    Engine(LoadError),
+    Asked(&'static str),
+}
+
+fn open(entry: &Entry, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, Refusal> {
+    let opened = match entry {
+        Entry::Block(name) => Target::open_device(&device(name)),
+        Entry::File(path) => Target::open_file_read(FilePath::new(path)),
+        Entry::Mount(path) => {
+            let path = PathBuf::from(path);
+            match (path.is_file(), args.write_scratch) {
+                (true, false) => Target::open_file_read(&path),
+                _ if args.read => {
+                    return Err(Refusal::Asked("--read writes no scratch file; name a large file on it"));
+                }
+                (true, true) => scratch(path.parent().unwrap_or(&path), args, runner),
+                (false, _) => scratch(&path, args, runner),
+            }
+        }
+    };
+    opened.map_err(Refusal::Engine)
+}
+
+fn scratch(dir: &FilePath, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, LoadError> {
+    let size = args.size.unwrap_or(SIZE);
+    let minimum = ScratchOptions::default().minimum;
+    let least = match args.size {
+        Some(size) => size.min(minimum),
+        None => minimum.max(Bytes::new(size.get() / LEAST_PART)),
+    };
+    let options =
+        ScratchOptions { time: Some(FILL_TIME), seed: seed(), minimum: least, ..ScratchOptions::default() };
+    runner.progress.phase("writing scratch file", FILL_TIME);
+    let begin = Instant::now();
+    ScratchFile::create(dir, size, &options, &mut |written, _| runner.follow(begin, written))
+        .map(ScratchFile::into_target)
+}
