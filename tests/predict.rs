@@ -2,7 +2,8 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "a test reads the tree of fixtures and writes to a directory of its own"
+    clippy::expect_used,
+    reason = "a test reads the tree of fixtures, writes to a directory of its own, and may panic"
 )]
 
 mod support;

@@ -87,7 +87,6 @@ fn transfers(rates: &[f64], size: Option<Bytes>) -> Option<Side> {
         bytes: to_bytes(size * rates.len() as f64),
         ios: u64::try_from(rates.len()).ok(),
         elapsed_ns: nanos(seconds),
-        series: rates.iter().copied().map(BytesPerSec::new).collect(),
         ..Side::default()
     })
 }

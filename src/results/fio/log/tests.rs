@@ -83,6 +83,16 @@ fn a_log_of_the_run_s_length_is_its_own_whatever_it_is_called() {
 }
 
 #[test]
+fn a_log_that_was_renamed_is_still_that_of_its_run_and_one_of_another_run_is_not() {
+    let log = |name| (name, means(&[100; 10], 1));
+    let of_run = |texts: &[_]| completed(vec![fio("fio.json", 10, &[Some("own")])], texts);
+    assert_eq!(rates(&of_run(&[log("fio_bw.1.log")])[0], 0).len(), 10);
+    let both = of_run(&[log("other_bw.1.log"), ("own_bw.1.log", means(&[300; 10], 1))]);
+    assert_eq!(both.len(), 2);
+    assert!(near(&rates(&both[0], 0), &[300.0 * 1024.0; 10]), "{:?}", rates(&both[0], 0));
+}
+
+#[test]
 fn single_ios_tell_the_rate_by_their_bytes_and_the_latency_by_their_values() {
     // 1000 I/Os a second of 4 KiB for 10 s, of 200 µs each, one of 5 ms: five jobs' worth of depth hides in no value.
     let line = |at: u64| format!("{at}, {}, 1, 4096, 0\n", if at == 7000 { 5_000_000 } else { 200_000 });
