@@ -3,8 +3,8 @@
 //! Each DMA looks its page up in a cache of translations (IOTLB) that reaches about [`REACH`] with 4 KiB pages on Xeons of
 //! 2012 to 2016. While a transfer's buffers fit it, nothing is lost. Beyond, small transfers wait: at random addresses in
 //! a large window 64-byte reads kept 0.35 of their rate, 256-byte reads 0.72, 512 bytes 0.975 (8 GT/s x8,
-//! `pcie-bench/data`; Neugebauer et al., SIGCOMM 2018, section 6.5). [`kept`] is a page walk of [`WALK`] for each
-//! transaction, hidden behind [`HIDDEN`] others, as those three give it within 10 %. Large pages lose nothing. At 200
+//! `pcie-bench/data`; Neugebauer et al., SIGCOMM 2018, section 6.5). [`kept`] is a page walk of `WALK` for each
+//! transaction, hidden behind `HIDDEN` others, as those three give it within 10 %. Large pages lose nothing. At 200
 //! Gbit/s up to 20 % was lost with packets of 1500 bytes (A. Farshin et al., PeerJ CS 2023), which this does not predict.
 
 use crate::units::{Bytes, BytesPerSec};

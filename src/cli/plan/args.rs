@@ -26,7 +26,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8), requires = "board")]
     pub cpus: Option<u8>,
 
-    /// What is wanted, as often as needed: [COUNTx]KIND[:PROPERTY…][@RATE]
+    /// What is wanted, as often as needed: `[COUNTx]KIND[:PROPERTY…][@RATE]`
     ///
     /// KIND is nvme, nic, hca, hba, usb3card, gpu or card. PROPERTY is a link (gen3x4), a line rate (40g, 2x25g, edr), a
     /// drive's model (sn770), or same-socket. RATE is what each must get while all others with a rate get theirs.
@@ -64,7 +64,7 @@ pub struct PlanArgs {
 
     /// What the drives are for: rank layouts (single, RAID, LVM, with and without LUKS), the first aim counts most
     ///
-    /// Aims: capacity, survive:N, sequential[:RATE], writes[:RATE], iops, encryption, endurance, with commas. What is
+    /// Aims: capacity, survive:N, `sequential[:RATE]`, `writes[:RATE]`, iops, encryption, endurance, with commas. What is
     /// given as survive, encryption or RATE must hold.
     #[arg(long, value_name = "AIMS")]
     pub aim: Option<String>,

@@ -2,10 +2,10 @@
 //!
 //! Branch and bound over slots. Devices that are equal are one class with a count, so no two orders of the same devices
 //! are looked at. Where the use of a slot takes lanes from another, every pattern of such uses is searched by itself, and
-//! in it slots share nothing but the uplink of the chipset. A table of [`bound`] holds the best that the remaining slots
+//! in it slots share nothing but the uplink of the chipset. A table of `bound` holds the best that the remaining slots
 //! can do with the remaining devices; apart from that uplink and from what crosses sockets it is exact, so that the search
 //! goes straight to the optimum and cuts all else off. Two ways to reach the same remaining devices with the same shared
-//! loads are compared once ([`walk`]).
+//! loads are compared once (`walk`).
 //!
 //! Optimal means: no placement of these devices into these slots, with these cards and the rules of the board as
 //! [`crate::catalog`] has them, has a better [`Score`] in the order that was preferred.

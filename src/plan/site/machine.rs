@@ -36,7 +36,7 @@ impl NoSlots {
 /// lists, else the root ports that carry a card.
 ///
 /// # Errors
-/// [`NoSlots`] when none of these tells of a slot.
+/// `NoSlots` when none of these tells of a slot.
 pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoSlots> {
     let seats = occupancy::seats(machine);
     let options = BoardOptions {

@@ -4,7 +4,7 @@
 //! at the same time. The loss of a rung is what it falls short of the layers below it, which were measured with the same
 //! load right before. Its cause is decided in a fixed order that suspects ourselves first: a cache that answered, the
 //! generator, a resync; then what the layer itself is known to do (striping, read balance, a cipher); then what the
-//! attribution of a single run finds ([`super::attribution`]), a full processor, and last that no counter tells.
+//! attribution of a single run finds (`verdict::attribution`), a full processor, and last that no counter tells.
 //!
 //! The narrows is the highest rung with a loss: what lies below it has room. Without any loss it is what limits the
 //! layers below, as a single run shows it.
