@@ -87,11 +87,33 @@ fn adapter_entry(words: &str) -> Option<&'static narrows::catalog::Adapter> {
     })
 }
 
+/// Families of hard disks, as their makers call them, and speeds at which only disks turn.
+const DISKS: [&str; 16] = [
+    "exos",
+    "ironwolf",
+    "barracuda",
+    "constellation",
+    "cheetah",
+    "savvio",
+    "ultrastar",
+    "deskstar",
+    "travelstar",
+    "caviar",
+    "raptor",
+    "velociraptor",
+    "7200rpm",
+    "5400rpm",
+    "10krpm",
+    "15krpm",
+];
+
 fn kind_by_words(words: &str) -> Option<DeviceKind> {
     let words = words.to_lowercase();
     if text::has_any(&words, &["ramdisk", "brd", "tmpfs"]) {
         Some(DeviceKind::Ramdisk)
-    } else if text::has_any(&words, &["hdd", "disk", "disks"]) {
+    } else if text::has_any(&words, &["hdd", "disk", "disks"])
+        || (text::has_any(&words, &DISKS) && !text::has_any(&words, &["ssd", "nvme"]))
+    {
         Some(DeviceKind::Hdd)
     } else if words.contains("sas ssd") {
         Some(DeviceKind::Sas)
@@ -403,12 +425,37 @@ fn level(word: &str) -> Option<RaidLevel> {
     })
 }
 
+/// The word that says what a layer is: `zfs raidz2` and `raidz2`, `md raid-5` and `raid5 64k chunk` are the same.
+fn kind_of_layer(layer: &str, fs: &str) -> String {
+    let lower = layer.to_lowercase().replace("raid-", "raid");
+    let mut words = lower.split([' ', '(']).filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default();
+    let is_zfs = first == "zfs" || fs == "zfs";
+    let word = match first {
+        "zfs" | "md" | "mdadm" | "linux" | "software" => {
+            let is_kind =
+                |word: &&str| word.starts_with("raid") || ["mirror", "stripe", "linear"].contains(word);
+            words.find(is_kind).unwrap_or(first)
+        }
+        _ => first,
+    };
+    match word {
+        "mirror" if is_zfs => "zfs-mirror",
+        "mirror" => "raid1",
+        "stripe" if is_zfs => "zfs-stripe",
+        "stripe" => "raid0",
+        "linear" => "lvm-linear",
+        other => other,
+    }
+    .to_owned()
+}
+
 /// Puts layers on the drives, lowest first, and says what is on top.
 fn layers(row: &Row, members: Vec<Name>, parts: &mut Vec<Part>) -> Result<String, String> {
     let mut below = members;
     for (index, layer) in row.layers.split(';').map(str::trim).enumerate() {
         let name = format!("layer{index}");
-        let word = layer.split([' ', '(']).next().unwrap_or_default().to_lowercase();
+        let word = kind_of_layer(layer, &row.fs);
         let kind = match word.as_str() {
             "none" | "-" | "" | "hba" | "ext4" | "xfs" => continue,
             "hwraid" => raid(RaidKind::Md(RaidLevel::Raid0), below.clone(), layer),
@@ -419,6 +466,7 @@ fn layers(row: &Row, members: Vec<Name>, parts: &mut Vec<Part>) -> Result<String
                 raid(RaidKind::Zfs { level: RaidLevel::Raid5, parity: 1 }, below.clone(), layer)
             }
             "raidz2" => raid(RaidKind::Zfs { level: RaidLevel::Raid6, parity: 2 }, below.clone(), layer),
+            "raidz3" => raid(RaidKind::Zfs { level: RaidLevel::Raid6, parity: 3 }, below.clone(), layer),
             "zfs" | "zfs-stripe" => raid(RaidKind::Md(RaidLevel::Raid0), below.clone(), layer),
             "luks" | "dm-crypt" | "veracrypt" => crypt(layer, one(&mut below, index, parts)),
             "iscsi" | "smb" | "nfs" | "nvmeof-tcp" | "nvmeof-rdma" => {

@@ -30,7 +30,7 @@ const NOT_A_MODEL: [&str; 24] = [
     "hp",
 ];
 
-/// A model number this short is only believed beside a word of its entry's name that says who made it.
+/// A model number this short is only believed beside all words of its entry's name that say who made it, and which line.
 const SHORT: usize = 3;
 
 /// The words of a text in lower case: runs of letters, digits and dots, without a leading `ssd`.
@@ -40,7 +40,12 @@ fn words(text: &str) -> Vec<String> {
     let bare = split.map(|word| {
         word.strip_prefix("ssd").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(word)
     });
-    bare.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
+    // `4TB` and `4 TB` are one capacity.
+    let apart = bare.flat_map(|word| match word.strip_suffix("tb") {
+        Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => [number, "tb"],
+        _ => [word, ""],
+    });
+    apart.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
 /// How much of the text an entry's name explains: the letters of its model words when all are there.
@@ -50,7 +55,7 @@ fn explained(name: &str, text: &[String]) -> Option<usize> {
         name.iter().partition(|word| NOT_A_MODEL.contains(&word.as_str()));
     let length: usize = model.iter().map(|word| word.len()).sum();
     let is_said = |word: &&String| text.contains(word);
-    let is_short = length <= SHORT && !makers.iter().any(is_said);
+    let is_short = length <= SHORT && !makers.iter().filter(|word| **word != "tb").all(is_said);
     (length > 0 && !is_short && model.iter().all(is_said)).then_some(length)
 }
 

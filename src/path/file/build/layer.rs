@@ -5,7 +5,7 @@ use crate::machine::block::{Bcache, MdArray};
 use crate::machine::cipher::CipherRate;
 use crate::machine::fact::Fact;
 use crate::path::file::{
-    Cache, Crypt, Filesystem, Name, Part, PartKind, Raid, RaidKind, Vm, Volume, VolumeKind,
+    Cache, Crypt, DeviceKind, Filesystem, Name, Part, PartKind, Raid, RaidKind, Vm, Volume, VolumeKind,
 };
 use crate::path::graph::{Node, Spread};
 use crate::path::{
@@ -49,14 +49,13 @@ impl<'s> Walk<'s> {
                 )
             }
         };
-        let shares = match raid.kind {
-            RaidKind::Zfs { parity, .. } if parity > 2 => {
-                let data = count.saturating_sub(usize::from(parity)).max(1);
-                let share = Traffic { read: 1.0 / count.max(1) as f64, write: 1.0 / data as f64 };
-                members.iter().map(|member| (member.clone(), share)).collect()
-            }
-            _ => split::array(&md, Some(level), &members),
-        };
+        let mut shares = split::array(&md, Some(level), &members);
+        let data = count.saturating_sub(parity(raid.kind)).max(1);
+        if parity(raid.kind) > 0 && (matches!(raid.kind, RaidKind::Zfs { .. }) || self.turns(&raid.members)) {
+            // A disk gains nothing by skipping parity, which passes below its head all the same; ZFS spreads each record
+            // over the members that hold data.
+            shares.iter_mut().for_each(|(_, share)| *share = Traffic::both(1.0 / data as f64));
+        }
         let plural = if count == 1 { "member" } else { "members" };
         let name = format!("{what}, {count} {plural}");
         let Some(node) = self.add(above, (HopKind::Raid, &part.name), name, spec, fraction)? else {
@@ -71,6 +70,14 @@ impl<'s> Walk<'s> {
             self.layer(node, &Name::new(member), share, reader, &part.name)?;
         }
         Ok(())
+    }
+
+    /// Whether all of these are hard disks.
+    fn turns(&self, members: &[Name]) -> bool {
+        members.iter().all(|name| {
+            let part = self.system.part(name);
+            matches!(part.map(|part| &part.kind), Some(PartKind::Device(device)) if device.kind == DeviceKind::Hdd)
+        })
     }
 
     pub(super) fn crypt(
@@ -270,6 +277,16 @@ pub(in crate::path::file) const fn level_name(level: RaidLevel) -> &'static str 
         RaidLevel::Raid5 => "raid5",
         RaidLevel::Raid6 => "raid6",
         RaidLevel::Linear => "linear",
+    }
+}
+
+/// How many members of an array hold no data of their own.
+fn parity(kind: RaidKind) -> usize {
+    match kind {
+        RaidKind::Zfs { parity, .. } => parity.into(),
+        RaidKind::Md(RaidLevel::Raid5) => 1,
+        RaidKind::Md(RaidLevel::Raid6) => 2,
+        RaidKind::Md(_) => 0,
     }
 }
 
