@@ -102,6 +102,9 @@ fn ascii(text: &str) -> String {
             '→' => out.push_str("->"),
             '←' | '◀' | '◁' => out.push_str("<-"),
             '×' => out.push('x'),
+            '÷' => out.push('/'),
+            // `71 °C` is `71 C`.
+            '°' => {}
             'µ' | 'μ' => out.push('u'),
             '±' => out.push_str("+/-"),
             '·' | '–' | '−' | '•' => out.push('-'),
@@ -226,6 +229,7 @@ mod tests {
     #[test]
     fn ascii_keeps_the_meaning_of_what_it_replaces() {
         assert_eq!(ascii("8 GT/s × 4 → 3.94 · 85 µs ± 1 …"), "8 GT/s x 4 -> 3.94 - 85 us +/- 1 ...");
+        assert_eq!(ascii("KiB/s ÷ 1000 at 71 °C"), "KiB/s / 1000 at 71 C");
         assert_eq!(ascii("磁"), "?");
     }
 
