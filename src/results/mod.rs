@@ -88,11 +88,20 @@ pub fn read(page: &Page<'_>) -> Vec<Imported> {
     join(PARSERS.iter().flat_map(|parser| parser(page)).collect())
 }
 
-/// Results of one text in the order of its lines, each once.
+/// Results of one text in the order of its lines, each once. One in which nothing was measured is kept when the text says
+/// that it ends too soon or why it failed.
 fn join(mut found: Vec<Imported>) -> Vec<Imported> {
+    for result in found.iter_mut().filter(|one| one.truncated && is_void(one)) {
+        result.failures.push("the text ends before anything was measured".to_owned());
+    }
+    found.retain(|one| !is_void(one));
     found.sort_by_key(|result| result.line);
     fio::drop_doubles(&mut found);
     found
+}
+
+fn is_void(result: &Imported) -> bool {
+    result.measurements.is_empty() && result.failures.is_empty()
 }
 
 /// Fills in what stands beside the results and not in them: the job files and logs of fio. Logs that are of none of the

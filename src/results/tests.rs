@@ -172,3 +172,15 @@ proptest! {
         prop_assert_eq!(side.elapsed_ns.map(|time| time.get()), Some(ms * 1_000_000));
     }
 }
+
+#[test]
+fn a_result_measured_something_or_says_why_not() {
+    let body = "nvbandwidth Version: v0.2\nBuilt from Git version: 6cefdda\n\nCUDA Runtime Version: 12030\n\n\
+                Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n          0         1\n\
+                0     25.50me Version: 12030\n";
+    let results = read(&Page { name: "nv.txt", body });
+    assert!(
+        results.iter().all(|one| !one.measurements.is_empty() || !one.failures.is_empty()),
+        "{results:?}"
+    );
+}
