@@ -107,7 +107,9 @@ fn transport(name: &str, disk: &str) -> Option<Transport> {
     let (bus, place) = rest.strip_prefix('-').unwrap_or_default().split_once('-').unwrap_or_default();
     Some(match bus {
         "nvme" => {
-            let (controller, _) = disk.rsplit_once('n')?;
+            // A line that was cut off may end in the name of the controller.
+            let (controller, _) =
+                disk.rsplit_once('n').filter(|(controller, _)| controller.len() > "nvme".len())?;
             Transport::NvmePci { controller: controller.to_owned(), pci }
         }
         "ata" => Transport::Sata(Sata { pci: Some(pci), ..Sata::default() }),
@@ -192,6 +194,20 @@ lrwxrwxrwx 1 root root 13 Nov  1 10:00 platform-a40000000.pcie-pci-0002:21:00.0-
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_that_was_cut_off_is_carried_by_nothing() {
+        let machine = machine(
+            "/dev/disk/by-path:\n\
+             lrwxrwxrwx 1 root root 13 Nov  1 10:00 pci-0000:02:00.0-nvme-1 -> ../../nvme0n1\n\
+             lrwxrwxrwx 1 root root 13 Nov  1 10:00 pci-0000:00:0e.0-pci-10000:e1:00.0-nvme-1 -> ../../nvme1\n",
+        );
+        let carried = machine.block.values().filter_map(|disk| match &disk.transport {
+            Transport::NvmePci { controller, .. } => Some(controller.as_str()),
+            _ => None,
+        });
+        assert_eq!(carried.collect::<Vec<_>>(), ["nvme0"]);
     }
 
     #[test]
