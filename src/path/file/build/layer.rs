@@ -12,7 +12,7 @@ use crate::path::{
     CacheHop, CryptHop, FilesystemHop, HopKind, HopSpec, RaidHop, RaidLevel, Traffic, VolumeHop,
     VolumeLayout, split,
 };
-use crate::units::{Bytes, BytesPerSec, human};
+use crate::units::{Bytes, human};
 
 /// The encryption sector of LUKS when nobody asked for another.
 const USUAL_SECTOR: Bytes = Bytes::new(512);
@@ -90,14 +90,13 @@ impl<'s> Walk<'s> {
     ) -> Result<(), BuildError> {
         let host = self.host_of(&crypt.on);
         let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
-        let of_host = |value: Option<BytesPerSec>| value.map(|value| (value, host));
         let own = crypt.decrypt.zip(crypt.encrypt);
         let rates = own.or_else(|| {
-            let (decrypt, encrypt) = host.map(|(_, host)| (host.decrypt, host.encrypt))?;
-            Some((of_host(crypt.decrypt.or(decrypt))?.0, of_host(crypt.encrypt.or(encrypt))?.0))
+            let (_, host) = host?;
+            crypt.decrypt.or(host.decrypt).zip(crypt.encrypt.or(host.encrypt))
         });
         let source = match (own, host) {
-            (None, Some((part, _))) => &part.given,
+            (None, Some((host, _))) => &host.given,
             _ => &part.given,
         };
         let cipher = rates.map(|(decrypt, encrypt)| CipherRate {
