@@ -79,45 +79,45 @@ impl<'r, 'f> RingEngine<'r, 'f> {
         self.queue.granted
     }
 
-    /// The submission for a slot; `None` when the slot has no room in the memory.
+    /// Queues the I/O of a slot. Each kind is queued where it is built: an entry that the kinds meet in first would be
+    /// written to the stack and read back across the stores, which costs as much as the rest.
     #[inline]
-    fn entry(&self, place: Place, slot: u32, request: Request) -> Option<squeue::Entry> {
+    fn push(&mut self, place: Place, slot: u32, request: Request) -> io::Result<()> {
         let memory = self.queue.memory();
         // A trim needs no memory.
-        let from = if request.op == Op::Discard { 0 } else { memory.place(slot, request)? };
-        let at = memory.buffer().start().as_ptr().wrapping_add(from);
+        let from = if request.op == Op::Discard { Some(0) } else { memory.place(slot, request) };
+        let at = memory.buffer().start().as_ptr().wrapping_add(from.ok_or(io::ErrorKind::InvalidInput)?);
         let is_fixed = self.queue.granted.fixed_buffer;
         let Request { op, offset, length } = request;
+        macro_rules! queue {
+            ($operation:expr) => {
+                // SAFETY: the entry names memory inside the queue's own, or none. The worker gives out a slot to one I/O
+                // at a time, so no two use the same part; were it otherwise, the kernel would still write only into this
+                // buffer.
+                unsafe { self.queue.push(&$operation.build().user_data(u64::from(slot))) }
+            };
+        }
         // The type of the descriptor is a parameter of each operation.
         macro_rules! on {
             ($file:expr) => {
                 match (op, is_fixed) {
-                    (Op::Read, true) => opcode::ReadFixed::new($file, at, length, 0).offset(offset).build(),
-                    (Op::Read, false) => opcode::Read::new($file, at, length).offset(offset).build(),
-                    (Op::Write, true) => opcode::WriteFixed::new($file, at, length, 0).offset(offset).build(),
-                    (Op::Write, false) => opcode::Write::new($file, at, length).offset(offset).build(),
+                    (Op::Read, true) => queue!(opcode::ReadFixed::new($file, at, length, 0).offset(offset)),
+                    (Op::Read, false) => queue!(opcode::Read::new($file, at, length).offset(offset)),
+                    (Op::Write, true) => queue!(opcode::WriteFixed::new($file, at, length, 0).offset(offset)),
+                    (Op::Write, false) => queue!(opcode::Write::new($file, at, length).offset(offset)),
                     (Op::Discard, _) => {
-                        opcode::Fallocate::new($file, length.into()).offset(offset).mode(PUNCH).build()
+                        queue!(opcode::Fallocate::new($file, length.into()).offset(offset).mode(PUNCH))
                     }
-                    (Op::Fsync, _) => opcode::Fsync::new($file).build(),
-                    (Op::Fdatasync, _) => opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC).build(),
+                    (Op::Fsync, _) => queue!(opcode::Fsync::new($file)),
+                    (Op::Fdatasync, _) => queue!(opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC)),
                 }
             };
         }
-        let entry = match place {
+        match place {
             Place::Registered => on!(Fixed(0)),
             Place::Descriptor(fd) => on!(fd),
-            Place::Nowhere => opcode::Nop::new().build(),
-        };
-        Some(entry.user_data(u64::from(slot)))
-    }
-
-    #[inline]
-    fn push(&mut self, place: Place, slot: u32, request: Request) -> io::Result<()> {
-        let entry = self.entry(place, slot, request).ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the entry names memory inside the queue's own, or none. The worker gives out a slot to one I/O at a
-        // time, so no two use the same part; were it otherwise, the kernel would still write only into this buffer.
-        unsafe { self.queue.push(&entry) }
+            Place::Nowhere => queue!(opcode::Nop::new()),
+        }
     }
 }
 
