@@ -17,6 +17,7 @@ pub mod ceiling;
 pub mod cli;
 pub mod cohort;
 pub mod compare;
+pub mod lab;
 pub mod load;
 pub mod machine;
 pub mod path;

@@ -21,19 +21,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("compare", &["units", "load", "results"]),
     ("results", &["units", "load"]),
     ("verdict", &["units", "machine", "catalog", "path", "ceiling", "load", "results"]),
+    ("lab", &["units", "machine", "ceiling", "predict", "plan", "load", "verdict"]),
     ("cohort", &["units", "verdict"]),
     (
         "report",
         &[
             "units", "machine", "path", "ceiling", "predict", "plan", "load", "compare", "results",
-            "verdict", "cohort",
+            "verdict", "cohort", "lab",
         ],
     ),
     (
         "cli",
         &[
             "units", "machine", "catalog", "path", "ceiling", "predict", "plan", "load", "compare",
-            "results", "verdict", "cohort", "report",
+            "results", "verdict", "cohort", "lab", "report",
         ],
     ),
 ];

@@ -1,0 +1,93 @@
+//! What came of a cell, and what predictions stand on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::layout::Cell;
+use crate::load::measurement::Measurement;
+use crate::load::preset::LoadSpec;
+use crate::units::{Bytes, BytesPerSec};
+
+/// One test on one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// The name of the test, `PRESET/TEST`.
+    pub test: String,
+    /// What was done.
+    pub load: LoadSpec,
+    /// What came of it.
+    pub measurement: Measurement,
+    /// Whether it is to be believed.
+    pub trusted: bool,
+}
+
+/// What was said beforehand of one test on one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Predicted {
+    /// The name of the test, as in [`Measured`].
+    pub test: String,
+    /// The rate; `None` when it cannot be said.
+    pub bytes_per_second: Option<BytesPerSec>,
+    /// What bounds it, as a phrase (`the cipher on one core`), or why it cannot be said.
+    pub bound: String,
+    /// How it was computed, with its numbers.
+    pub formula: String,
+}
+
+/// What a device was made to write for a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Written {
+    /// The kernel name of the device.
+    pub device: String,
+    /// Bytes, by the device's own counter.
+    pub bytes: Bytes,
+}
+
+/// One cell that was built, measured and undone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// What was built.
+    pub cell: Cell,
+    /// Said before anything was built.
+    pub predicted: Vec<Predicted>,
+    /// Seen.
+    pub measured: Vec<Measured>,
+    /// Whether an array was still resyncing while it was measured.
+    pub resyncing: bool,
+    /// What it cost each device.
+    pub written: Vec<Written>,
+    /// Words on how it was built: which tool, what stands for what.
+    pub notes: Vec<String>,
+    /// Why it was not built or measured to the end; `None` when it was.
+    pub failed: Option<String>,
+}
+
+/// What one core does with one cipher.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CipherRate {
+    /// As dm-crypt names it: `aes-xts-plain64`.
+    pub cipher: String,
+    /// Bits of the key.
+    pub key_bits: u32,
+    /// Encryption on one core.
+    pub encrypt: BytesPerSec,
+    /// Decryption on one core.
+    pub decrypt: BytesPerSec,
+    /// The driver that the kernel chose.
+    pub driver: Option<String>,
+}
+
+/// What predictions stand on: each device alone, and the processor. Measured before the first cell is built.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Basis {
+    /// The kernel names of the devices, in the order in which they were named.
+    pub devices: Vec<String>,
+    /// For each device the tests on it alone.
+    pub alone: Vec<Vec<Measured>>,
+    /// The same tests on all devices at the same time, their sum.
+    pub together: Vec<Measured>,
+    /// The ciphers that the encryptions use.
+    pub ciphers: Vec<CipherRate>,
+    /// Processors that may work on it.
+    pub cores: u32,
+}
