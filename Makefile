@@ -28,7 +28,7 @@ toolchain:
 test: toolchain ## install what the tests need and run all of them, the kernel VM rig included
 	@scripts/test-tools.sh
 	$(CARGO) test --locked
-	$(MAKE) --no-print-directory rig
+	$(MAKE) --no-print-directory rig RIG_FLAGS="--attempts 2"
 
 unit: toolchain ## only the tests that need no other program
 	$(CARGO) test --locked

@@ -10,8 +10,9 @@ fn parse(line: &str) -> Result<Options> {
 
 #[test]
 fn names_pick_scenarios() {
-    let options = parse("healthy --jobs 2 eio").expect("is right");
+    let options = parse("healthy --jobs 2 --attempts 3 eio").expect("is right");
     assert_eq!(options.names, ["healthy", "eio"]);
+    assert_eq!(options.attempts, 3);
     assert_eq!(options.jobs, 2);
 }
 
@@ -23,7 +24,7 @@ fn a_shell_is_for_one_scenario() {
 
 #[test]
 fn wrong_options_are_named() {
-    for line in ["--jobs 9", "--jobs", "--bogus"] {
+    for line in ["--jobs 9", "--jobs", "--attempts 0", "--attempts 10", "--attempts x", "--bogus"] {
         assert!(parse(line).is_err(), "{line}");
     }
 }

@@ -15,6 +15,8 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --prove        check the injected rates with the reference commands; narrows is not run
   --shell NAME   boot NAME, run its setup, and leave you in a shell
   --jobs N       machines at a time: 1 (default) or 2; rates need a processor for each
+  --attempts N   give a scenario that fails up to N attempts (default 1): other load on this machine takes the
+                 time that an emulated processor needs; what did not hold is shown all the same
   --binary FILE  the narrows to test (default: target/release/narrows)
   --help         this text
 ";
@@ -30,6 +32,8 @@ pub(crate) struct Options {
     pub(crate) mode: Mode,
     /// Machines at a time.
     pub(crate) jobs: usize,
+    /// How often a scenario that fails is run.
+    pub(crate) attempts: u32,
     /// The narrows to test.
     pub(crate) binary: Option<PathBuf>,
     /// The scenarios to run; none: all.
@@ -39,8 +43,15 @@ pub(crate) struct Options {
 impl Options {
     /// Parses the arguments.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options =
-            Self { help: false, list: false, mode: Mode::Check, jobs: 1, binary: None, names: Vec::new() };
+        let mut options = Self {
+            help: false,
+            list: false,
+            mode: Mode::Check,
+            jobs: 1,
+            attempts: 1,
+            binary: None,
+            names: Vec::new(),
+        };
         while let Some(argument) = arguments.next() {
             let mut value = || {
                 arguments.next().ok_or_else(|| RigError::Usage(format!("option {argument} needs a value")))
@@ -54,6 +65,7 @@ impl Options {
                     options.names.push(value()?);
                 }
                 "--jobs" => options.jobs = jobs(&value()?)?,
+                "--attempts" => options.attempts = attempts(&value()?)?,
                 "--binary" => options.binary = Some(value()?.into()),
                 // `cargo test` hands its own options to every test program.
                 "--quiet" | "-q" | "--nocapture" => {}
@@ -65,6 +77,11 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+fn attempts(text: &str) -> Result<u32> {
+    let count = text.parse().ok().filter(|count| (1..=9).contains(count));
+    count.ok_or_else(|| RigError::Usage(format!("--attempts is 1 to 9, not '{text}'")))
 }
 
 fn jobs(text: &str) -> Result<usize> {

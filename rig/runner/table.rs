@@ -31,6 +31,8 @@ pub(crate) struct Row {
     pub(crate) measured_bytes_per_second: Option<f64>,
     /// Whether all expectations held.
     pub(crate) pass: bool,
+    /// Which attempt this was, from 1.
+    pub(crate) attempt: u32,
     /// Numbers beside those of other tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) figures: Vec<Reading>,
@@ -54,6 +56,11 @@ pub(crate) fn head() {
 }
 
 impl Row {
+    fn result(&self) -> String {
+        let result = if self.pass { "pass" } else { "FAIL" };
+        if self.attempt > 1 { format!("{result}, attempt {}", self.attempt) } else { result.to_owned() }
+    }
+
     /// Prints the row, and for a failure what did not hold.
     pub(crate) fn print(&self) {
         let rate =
@@ -71,7 +78,7 @@ impl Row {
             rate(self.measured_bytes_per_second),
             error,
             self.elapsed.as_secs(),
-            if self.pass { "pass" } else { "FAIL" }
+            self.result()
         );
         for figure in &self.figures {
             println!("    {}", figure.line());
@@ -91,6 +98,8 @@ pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<()> {
     let text = serde_json::to_string_pretty(rows).unwrap_or_default();
     fs::write(&path, text + "\n").map_err(RigError::file(&path))?;
     let passed = rows.iter().filter(|row| row.pass).count();
-    println!("\n{passed} passed, {} failed", rows.len() - passed);
+    let again = rows.iter().filter(|row| row.pass && row.attempt > 1).count();
+    let note = if again > 0 { format!(" ({again} not at the first attempt)") } else { String::new() };
+    println!("\n{passed} passed{note}, {} failed", rows.len() - passed);
     Ok(())
 }

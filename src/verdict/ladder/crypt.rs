@@ -38,7 +38,7 @@ pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     if busy >= FULL || (busy > 0.0 && at.is_processor_full() && (near || busy >= at.most_of_others(queues))) {
         return Some(by_cipher(at, hop, busy, in_worker));
     }
-    if at.is_processor_full() { None } else { hand_over(at, hop) }
+    if at.is_processor_full() { None } else { on_the_way(at, hop) }
 }
 
 /// The rate of the cipher on one core in this direction, where the kernel itself was asked.
@@ -113,37 +113,71 @@ fn with_long_sectors(each: BytesPerSec, cipher: BytesPerSec, table: &CryptTable)
     Some(better / each.get() - 1.0)
 }
 
-/// Nothing is full: the time passes between the mapping and the device.
-fn hand_over(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
-    let above = at.case.hop_disk(at.hop)?.read_latency?;
-    let below = |rung: &super::Rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?);
-    let lower = at.members().filter_map(|rung| below(rung)?.read_latency).max()?;
-    let waiting = waiting(at)?;
-    let block = at.case.measurement()?.workload.block_size;
-    let in_cipher = one_core(at, hop)
-        .filter(|rate| rate.get() > 0.0)
-        .map_or(0.0, |rate| block.as_f64() / rate.get() * 1e9);
-    let between = Nanos::new(above.get().saturating_sub(lower.get()));
-    // Requests that wait for each other's turn in the cipher are no hand-over.
-    let in_cipher = in_cipher * waiting.max(1.0);
-    let handed = Nanos::new(between.get().saturating_sub(in_cipher as u64));
-    let part = handed.get() as f64 / above.get().max(1) as f64;
-    if handed < HAND_OVER || part < PART {
-        return None;
+/// Where the time of a request goes that the layers below do not take.
+struct Between {
+    /// The mean read of the mapping.
+    above: Nanos,
+    /// The mean read below it.
+    below: Nanos,
+    /// What the cipher takes, with the requests that wait for their turn in it.
+    cipher: Nanos,
+    /// The rest: to the work queues and back.
+    handed: Nanos,
+}
+
+impl Between {
+    fn of(at: &At<'_>, hop: &CryptHop) -> Option<Self> {
+        let above = at.case.hop_disk(at.hop)?.read_latency?;
+        let below = |rung: &super::Rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?);
+        let below = at.members().filter_map(|rung| below(rung)?.read_latency).max()?;
+        let block = at.case.measurement()?.workload.block_size;
+        let waiting = waiting(at)?;
+        let rate = one_core(at, hop).filter(|rate| rate.get() > 0.0);
+        let cipher = rate.map_or(0.0, |rate| block.as_f64() / rate.get() * 1e9) * waiting.max(1.0);
+        let between = above.get().saturating_sub(below.get());
+        let cipher = (cipher as u64).min(between);
+        Some(Self { above, below, cipher: Nanos::new(cipher), handed: Nanos::new(between - cipher) })
     }
-    let queued = hop.table.value().is_none_or(|table| !table.no_read_workqueue);
-    let advice = if queued { " cryptsetup refresh --perf-no_read_workqueue spares it." } else { "" };
-    let summary = format!(
-        "{}: of {above} for a request {handed} ({}) go to the hand-over to its work queues and back; no core is full.{advice}",
-        at.hop.name,
-        human::percent(part)
-    );
-    let mut loss = at.loss(Cause::CryptHandoff, at.hop, Confidence::Medium, summary);
-    loss.evidence.extend([
-        Evidence::new("mean read of the mapping", above, "/proc/diskstats"),
-        Evidence::new("mean read below it", lower, "/proc/diskstats"),
-        Evidence::new("the cipher's part", Nanos::new(in_cipher as u64), hop.cipher.source().as_str()),
-    ]);
+
+    fn part(&self, of: Nanos) -> f64 {
+        of.get() as f64 / self.above.get().max(1) as f64
+    }
+
+    fn evidence(&self, hop: &CryptHop) -> [Evidence; 3] {
+        [
+            Evidence::new("mean read of the mapping", self.above, "/proc/diskstats"),
+            Evidence::new("mean read below it", self.below, "/proc/diskstats"),
+            Evidence::new("the cipher's part", self.cipher, hop.cipher.source().as_str()),
+        ]
+    }
+}
+
+/// Nothing is full: the time passes between the mapping and the device, on the way to the work queues and back, or in the
+/// cipher with too few requests to keep a core busy.
+fn on_the_way(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
+    let between = Between::of(at, hop)?;
+    let Between { above, cipher, handed, .. } = between;
+    let name = &at.hop.name;
+    let (cause, summary) = if handed >= HAND_OVER && between.part(handed) >= PART {
+        let queued = hop.table.value().is_none_or(|table| !table.no_read_workqueue);
+        let advice = if queued { " cryptsetup refresh --perf-no_read_workqueue spares it." } else { "" };
+        let part = human::percent(between.part(handed));
+        let summary = format!(
+            "{name}: of {above} for a request {handed} ({part}) go to the hand-over to its work queues and back; no core is full.{advice}"
+        );
+        (Cause::CryptHandoff, summary)
+    } else if between.part(cipher) >= PART {
+        let part = human::percent(between.part(cipher));
+        let summary = format!(
+            "{name}: of {above} for a request {cipher} ({part}) go to the cipher, and no core is full: more requests at once \
+             would use it."
+        );
+        (Cause::CipherPerCore, summary)
+    } else {
+        return None;
+    };
+    let mut loss = at.loss(cause, at.hop, Confidence::Medium, summary);
+    loss.evidence.extend(between.evidence(hop));
     Some(loss)
 }
 
