@@ -233,6 +233,22 @@ fn time_between_mapping_and_drive_with_idle_cores_is_the_hand_over() {
     assert_ne!(named(&judged(&on_crypt(4096, load))).0, Cause::CryptHandoff);
 }
 
+#[test]
+fn single_requests_that_wait_for_the_cipher_with_idle_cores_are_bound_by_it() {
+    // 64 KiB at 500 MB/s are 131 of the 147 µs between mapping and drive.
+    let mut load = run(20.0).disk("dm-0", 20.0, 1.0).disk("a", 20.0, 0.3);
+    load.measurement.workload.block_size = Bytes::from_kib(64);
+    load.measurement.workload.queue_depth = 1;
+    for (block, micros) in [("dm-0", 222), ("a", 75)] {
+        let disk = load.activity.disks.get_mut(block).expect("just made");
+        disk.read_latency = Some(Nanos::new(micros * 1000));
+        disk.reads = disk.read_bytes.get() / 65_536;
+    }
+    let verdict = assert_named(&on_crypt(4096, load), Cause::CipherPerCore, "crypt:dm-0");
+    let summary = &verdict.limiting.expect("named").summary;
+    assert!(summary.contains("131 µs"), "{summary}");
+}
+
 fn on_filesystem(load: Run) -> Vec<Rung> {
     let ext4 =
         FilesystemHop { fstype: "ext4".to_owned(), point: "/srv".to_owned(), ..FilesystemHop::default() };
