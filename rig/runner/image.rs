@@ -19,6 +19,7 @@ const TOOLS: &[&str] = &[
     "dmsetup",
     "fio",
     "ip",
+    "iperf3",
     "kmod",
     "lvm",
     "make-bcache",

@@ -43,7 +43,8 @@ pub(super) fn sentence(
     }
 }
 
-/// The hop of a loss by its name.
+/// The hop of a loss by its name. Of a network only the interface is known, which may be faster than what lies behind it.
 fn named(rung: &Rung, loss: &Loss) -> String {
-    rung.subject.path.hop(&loss.hop).map_or_else(|| loss.hop.to_string(), |hop| hop.name.clone())
+    let name = rung.subject.path.hop(&loss.hop).map_or_else(|| loss.hop.to_string(), |hop| hop.name.clone());
+    if loss.cause == Cause::Network { format!("the network behind {name}") } else { name }
 }
