@@ -29,6 +29,8 @@ fn drive(name: &str) -> Occupant {
         speed: Some(GtPerSec::GEN3),
         trained: Some(Lanes::new(4)),
         behind_switch: false,
+        own: None,
+        own_write: None,
     }
 }
 

@@ -95,7 +95,8 @@ fn verdict(lanes: u8) -> Verdict {
                 traffic: Traffic::ONE,
                 depth: 0,
                 above: above.replace(id),
-                shared_with: Vec::new(),
+                against: narrows::path::Traffic::NONE,
+            shared_with: Vec::new(),
             }
         })
         .collect();

@@ -19,7 +19,8 @@ fn hop(name: &str, spec: HopSpec, share: f64) -> Hop {
         traffic: Traffic { read: share, write: share },
         depth: 0,
         above: None,
-        shared_with: Vec::new(),
+        against: crate::path::Traffic::NONE,
+            shared_with: Vec::new(),
     }
 }
 

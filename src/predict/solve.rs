@@ -134,9 +134,7 @@ impl Shared {
             Some(known) => *known,
             None => *self.known.entry(key).or_insert(self.pool.hop(read, write, loaded.duplex)),
         };
-        let written = 1.0 - workload.read_share;
-        let reads = workload.read_share * loaded.read + written * loaded.read_to_write;
-        let writes = written * loaded.write;
+        let (reads, writes) = loaded.moved(workload.read_share);
         for used in capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0) {
             let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
             let rate = BytesPerSec::new(there / used.per_unit);
@@ -164,9 +162,8 @@ impl Shared {
             }
         };
         let size = own::piece(loaded, workload.block_size).as_f64().max(1.0);
-        let written = 1.0 - workload.read_share;
-        let reads = (workload.read_share * loaded.read + written * loaded.read_to_write) / size;
-        for used in capacity.uses(reads, written * loaded.write / size) {
+        let (reads, writes) = loaded.moved(workload.read_share);
+        for used in capacity.uses(reads / size, writes / size) {
             if used.per_unit <= 0.0 {
                 continue;
             }

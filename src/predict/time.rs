@@ -88,7 +88,9 @@ fn slowest<'h>(hops: &'h [Loaded], drive: &Loaded, is_read: bool) -> (Option<&'h
             (_, true) => drive.touched,
             _ => return None,
         };
-        let rate = rate(&it.ceilings, is_read)?.get();
+        // What a server sends crosses its card the other way.
+        let turned = if is_read { it.against.read > it.read } else { it.against.write > it.write };
+        let rate = rate(&it.ceilings, is_read != turned)?.get();
         Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
     };
     let timed = hops.iter().filter(|it| it.is_hardware()).filter_map(|it| Some((it, seconds(it)?)));
@@ -160,7 +162,11 @@ fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Sta
             .filter(|rate| rate.get() > 0.0 && loaded.hop.kind() == HopKind::Network)
             .map_or(0.0, |rate| {
                 workload.block_size.as_f64() / rate.get()
-                    * crossing(if is_read { loaded.read } else { loaded.write })
+                    * crossing(if is_read {
+                        loaded.read + loaded.against.read
+                    } else {
+                        loaded.write + loaded.against.write
+                    })
             })
     };
     let stage = Stage {

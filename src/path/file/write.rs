@@ -7,6 +7,7 @@ use super::{
     Attachment, Copies, DeviceKind, Engine, LinkGiven, Name, Part, PartKind, Pattern, Published,
     PublishedValue, RaidKind, System, Technology, VolumeKind, Workload,
 };
+use crate::catalog::SlotForm;
 use crate::path::RaidLevel;
 use crate::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Nanos};
 
@@ -170,6 +171,7 @@ fn part_body(part: &Part) -> String {
 fn board(t: &mut Table, kind: &PartKind) {
     match kind {
         PartKind::Host(it) => {
+            t.some("board", it.board.as_deref(), quoted);
             t.some("processor", it.processor.as_deref(), quoted);
             t.some("cpu", it.cpu.as_deref(), quoted);
             t.number("sockets", Some(it.sockets).filter(|sockets| *sockets != 1));
@@ -200,6 +202,11 @@ fn board(t: &mut Table, kind: &PartKind) {
             }
             t.link(it.link);
             t.number("connector", it.connector.map(|lanes| lanes.get()));
+            t.some("form", it.form.map(SlotForm::word), quoted);
+            t.some("bifurcation", it.bifurcation.as_ref(), |modes| {
+                let modes: Vec<String> = modes.iter().map(|mode| quoted(mode)).collect();
+                format!("[{}]", modes.join(", "))
+            });
         }
         PartKind::Switch(it) => {
             t.text("in", it.upstream.as_str());

@@ -2,7 +2,7 @@
 
 use super::document::Table;
 use super::keys::{Found, Keys};
-use crate::catalog::catalog;
+use crate::catalog::{SlotForm, catalog};
 use crate::machine::fact::Source;
 use crate::path::RaidLevel;
 use crate::path::file::{
@@ -10,6 +10,7 @@ use crate::path::file::{
     Interconnect, LinkGiven, Name, Network, Part, PartKind, Raid, RaidKind, Remote, Slot, Switch, Technology,
     Vm, Volume, VolumeKind, WriteCache,
 };
+use crate::units::Lanes;
 
 /// The kinds of table that are parts.
 pub(super) const KINDS: &[&str] = &[
@@ -45,6 +46,9 @@ const HOST: &[&str] = &["host"];
 
 /// The most copies of a part, and the most of anything that is counted.
 const MOST: u32 = 4096;
+
+/// The words for what fits into a slot.
+const FORMS: &[&str] = &["card", "m2", "u2", "oculink"];
 
 /// The levels of `[raid]`.
 const LEVELS: &[&str] = &[
@@ -96,6 +100,7 @@ fn host(keys: &mut Keys<'_>) -> Host {
     }
     let links = links.and_then(|links| u8::try_from(links).ok());
     let host = Host {
+        board: board(keys),
         processor: keys.text("processor"),
         cpu: keys.text("cpu"),
         sockets: keys.count("sockets", 1, 64).unwrap_or(1),
@@ -116,6 +121,17 @@ fn host(keys: &mut Keys<'_>) -> Host {
         keys.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
     }
     host
+}
+
+/// A board of the catalogue, as its id.
+fn board(keys: &mut Keys<'_>) -> Option<String> {
+    let typed = keys.text("board")?;
+    let known = catalog().board_named(&typed);
+    if known.is_none() {
+        let hint = "`narrows plan --board list` shows the boards; leave the key out for another";
+        keys.wrong("board", format!("the catalogue knows no board `{typed}`"), hint);
+    }
+    known.map(crate::catalog::Board::id)
 }
 
 /// The host that a part is on: the one that is named, or the only one there is.
@@ -158,6 +174,7 @@ fn slot(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Slot> {
     let split = keys.name("slot", &["slot"]);
     let host = keys.name("host", HOST);
     let (link, connector) = (link(keys), keys.lanes("connector"));
+    let (form, bifurcation) = (form(keys), bifurcation(keys));
     let ways = [chipset.is_some(), split.is_some(), host.is_some() || socket.is_some()];
     if ways.iter().filter(|way| **way).count() > 1 {
         let key = if chipset.is_some() { "chipset" } else { "slot" };
@@ -182,7 +199,28 @@ fn slot(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Slot> {
             return None;
         }
     };
-    Some(Slot { on, link, connector })
+    Some(Slot { on, link, connector, form, bifurcation })
+}
+
+/// What fits into a slot.
+fn form(keys: &mut Keys<'_>) -> Option<SlotForm> {
+    keys.word("form", FORMS).and_then(SlotForm::from_word)
+}
+
+/// How the firmware can split a slot: `["x8x8", "x4x4x4x4"]`, or `[]` when it cannot.
+fn bifurcation(keys: &mut Keys<'_>) -> Option<Vec<String>> {
+    keys.raw("bifurcation")?;
+    let modes = keys.texts("bifurcation");
+    let is_mode = |text: &str| {
+        let links: Option<Vec<Lanes>> =
+            text.strip_prefix('x').and_then(|rest| rest.split('x').map(Lanes::parse).collect());
+        links.is_some_and(|links| links.len() > 1)
+    };
+    for (mode, _) in modes.iter().filter(|(mode, _)| !is_mode(mode)) {
+        let hint = "write the widths in the order of its lanes: bifurcation = [\"x8x8\", \"x4x4x4x4\"]";
+        keys.wrong("bifurcation", format!("`{mode}` is no way to split a slot"), hint);
+    }
+    Some(modes.into_iter().map(|(mode, _)| mode).collect())
 }
 
 /// The place that a part is in.
