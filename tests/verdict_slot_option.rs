@@ -96,7 +96,7 @@ fn verdict(lanes: u8) -> Verdict {
                 depth: 0,
                 above: above.replace(id),
                 against: narrows::path::Traffic::NONE,
-            shared_with: Vec::new(),
+                shared_with: Vec::new(),
             }
         })
         .collect();

@@ -20,7 +20,7 @@ fn hop(name: &str, spec: HopSpec, share: f64) -> Hop {
         depth: 0,
         above: None,
         against: crate::path::Traffic::NONE,
-            shared_with: Vec::new(),
+        shared_with: Vec::new(),
     }
 }
 

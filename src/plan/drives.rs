@@ -40,16 +40,16 @@ pub fn drives(system: &System, host: &Name) -> Result<Option<Drives>, BuildError
         .collect();
     let count = |wanted: DeviceKind| on_host.iter().filter(|(_, kind)| *kind == wanted).count();
     // Of kinds with as many drives the first in the order of kinds, which has the faster first.
-    let most = on_host.iter().map(|(_, kind)| *kind).max_by_key(|kind| (count(*kind), std::cmp::Reverse(*kind)));
+    let most =
+        on_host.iter().map(|(_, kind)| *kind).max_by_key(|kind| (count(*kind), std::cmp::Reverse(*kind)));
     let Some(most) = most else { return Ok(None) };
     let named = |wanted: bool| {
         let found = on_host.iter().filter(move |(_, kind)| (*kind == most) == wanted);
         found.map(|(part, _)| part.name.clone()).collect::<Vec<Name>>()
     };
     let names = named(true);
-    let workloads = |write: bool| -> Vec<Workload> {
-        names.iter().map(|name| transfer(name, write)).collect()
-    };
+    let workloads =
+        |write: bool| -> Vec<Workload> { names.iter().map(|name| transfer(name, write)).collect() };
     let [read, write] = [alone(system, &workloads(false))?, alone(system, &workloads(true))?];
     let sum = |all: Vec<Prediction>| all.iter().map(|one| one.rate).sum();
     Ok(Some(Drives {
@@ -105,10 +105,12 @@ mod tests {
     /// By hand: 8 GT/s × 4 and × 8 lanes, 128/130, 256/280, 1534/1538: 3.59 GB/s each, 7.18 together.
     #[test]
     fn drives_behind_one_uplink_read_less_together() {
-        let found = of("[slot.s]\ngeneration = 3\nwidth = 8\n[switch.c]\nin = \"s\"\ngeneration = 3\nwidth = 8\n\
+        let found = of(
+            "[slot.s]\ngeneration = 3\nwidth = 8\n[switch.c]\nin = \"s\"\ngeneration = 3\nwidth = 8\n\
             port_generation = 3\nport_width = 4\n[device.d]\ncount = 4\nin = \"c\"\nread = \"3.7 GB/s\"\n\
             write = \"2 GB/s\"\ngeneration = 3\nwidth = 4\n[device.disk]\nkind = \"hdd\"\nread = \"200 MB/s\"\n\
-            write = \"200 MB/s\"\n");
+            write = \"200 MB/s\"\n",
+        );
         assert_eq!((found.names.len(), found.others.len()), (4, 1));
         assert_eq!([found.read, found.write].map(human::rate), ["3.59 GB/s", "2 GB/s"]);
         assert_eq!(human::rate(found.read_together), "7.18 GB/s");
@@ -116,7 +118,9 @@ mod tests {
 
     #[test]
     fn the_slowest_of_unlike_drives_counts() {
-        let found = of("[device.a]\nread = \"3 GB/s\"\nwrite = \"3 GB/s\"\n[device.b]\nread = \"1 GB/s\"\nwrite = \"2 GB/s\"\n");
+        let found = of(
+            "[device.a]\nread = \"3 GB/s\"\nwrite = \"3 GB/s\"\n[device.b]\nread = \"1 GB/s\"\nwrite = \"2 GB/s\"\n",
+        );
         assert_eq!([found.read, found.write].map(human::rate), ["1 GB/s", "2 GB/s"]);
         assert_eq!(human::rate(found.read_together), "4 GB/s");
     }

@@ -130,6 +130,9 @@ impl Writer<'_> {
                     members,
                     options: filesystem.options.clone(),
                     rate: None,
+                    recordsize: None,
+                    compression: None,
+                    arc: None,
                 })
             })?,
             _ => return None,
@@ -178,7 +181,8 @@ impl Writer<'_> {
                 HopSpec::Socket(socket) => place = Place::Socket(self.socket(socket)),
                 // A chipset whose uplink is a PCIe link of its own has no slot above it.
                 HopSpec::Link(wire)
-                    if matches!(place, Place::Socket(_)) && hops.peek().is_some_and(|it| shows_uplink(it)) =>
+                    if matches!(place, Place::Socket(_))
+                        && hops.peek().is_some_and(|it| shows_uplink(it)) =>
                 {
                     link = state(wire).unwrap_or_default();
                 }
@@ -240,7 +244,9 @@ impl Writer<'_> {
             Place::Slot(name) => Attachment::Slot(name),
             Place::Switch(_) => return place,
         };
-        Place::Slot(self.add(hop, PartKind::Slot(Slot { on, link, connector: None, form: None, bifurcation: None })))
+        Place::Slot(
+            self.add(hop, PartKind::Slot(Slot { on, link, connector: None, form: None, bifurcation: None })),
+        )
     }
 
     fn add(&mut self, hop: &Hop, kind: PartKind) -> Name {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::flow::Duplex;
+use super::iommu;
+use super::zfs::Zfs;
 use crate::catalog::catalog;
 use crate::ceiling::{
     self, Basis, Ceiling, Ceilings, Limit, cipher, crypt, crypt_time, parity, resync, write_cache,
@@ -38,6 +40,14 @@ pub(super) struct Loaded {
     pub(super) of: BTreeSet<HopId>,
     /// Members that one block is spread over.
     pub(super) touched: f64,
+    /// Bytes read across it for each byte that the workload reads, before what a file system's cache and records make of it.
+    pub(super) asked: f64,
+    /// The part of reads that no cache of the file system answers.
+    pub(super) missed: f64,
+    /// By how much I/Os are larger here than the blocks of the workload: records, compressed.
+    pub(super) grown: f64,
+    /// Whether address translation costs it a part of its rate.
+    pub(super) translated: bool,
 }
 
 impl Loaded {
@@ -85,6 +95,7 @@ impl Loaded {
 /// The hops of `path` under `workload`, `jobs` at work on whatever encrypts.
 pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32) -> Vec<Loaded> {
     let buffered = matches!(workload.engine, Engine::Buffered | Engine::Hdparm);
+    let zfs = Zfs::of(system, &path.hops, workload);
     path.hops
         .iter()
         .map(|hop| {
@@ -106,7 +117,16 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
                     .map(|it| it.id.clone())
                     .collect(),
                 touched: touched(&above, workload.block_size),
+                asked: 0.0,
+                missed: 1.0,
+                grown: 1.0,
+                translated: false,
             };
+            loaded.asked = loaded.read;
+            if let Some(zfs) = &zfs {
+                zfs.load(system, &above, &mut loaded, workload);
+            }
+            iommu::translate(system, &mut loaded, workload);
             if hop.kind() == HopKind::Device {
                 settle_writes(system, &mut loaded, workload);
                 leave_resync(&above, &mut loaded);

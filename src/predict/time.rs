@@ -59,11 +59,12 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
         let copies = copies_above(hops, drive);
         let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
         let settled = mirror::slowest_of(access.write_time, copies).as_secs_f64();
-        wait[0] += drive.read * access.read_time.as_secs_f64();
+        // What a file system's cache answers waits for no drive.
+        wait[0] += drive.asked * drive.missed * access.read_time.as_secs_f64();
         wait[1] += drive.write * (old + settled);
-        moving[0] += drive.read * transfer(true);
+        moving[0] += drive.asked * drive.missed * drive.grown * transfer(true);
         moving[1] += drive.write * transfer(false);
-        reads += drive.read;
+        reads += drive.asked;
         writes += drive.write;
     }
     let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };

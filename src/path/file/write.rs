@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::build::level_name;
 use super::{
-    Attachment, Copies, DeviceKind, Engine, LinkGiven, Name, Part, PartKind, Pattern, Published,
+    Attachment, Copies, DeviceKind, Engine, Iommu, LinkGiven, Name, Part, PartKind, Pattern, Published,
     PublishedValue, RaidKind, System, Technology, VolumeKind, Workload,
 };
 use crate::catalog::SlotForm;
@@ -182,6 +182,8 @@ fn board(t: &mut Table, kind: &PartKind) {
             t.some("memory", it.memory, size);
             t.some("memory_rate", it.memory_rate, rate);
             t.some("core_iops", it.core_iops, iops);
+            t.some("iommu", it.iommu.map(Iommu::word), quoted);
+            t.some("iommu_pages", it.iommu_pages, size);
             t.some("decrypt", it.decrypt, rate);
             t.some("encrypt", it.encrypt, rate);
         }
@@ -306,6 +308,9 @@ fn layer(t: &mut Table, kind: &PartKind) {
                 t.put("options", &format!("[{}]", options.join(", ")));
             }
             t.some("rate", it.rate, rate);
+            t.some("recordsize", it.recordsize, size);
+            t.some("compression", it.compression, share);
+            t.some("arc", it.arc, size);
         }
         _ => {}
     }

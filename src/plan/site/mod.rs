@@ -1,6 +1,7 @@
 //! Where can devices go? Slots with their lanes, what they hang on, and what they share.
 
 mod board;
+mod gaps;
 mod machine;
 mod system;
 

@@ -1,7 +1,8 @@
 //! The site that a described system is: the slots that its file names, or those of the board that it names, and what is in
 //! them.
 
-use super::board::{interconnect, of_board, uplink};
+use super::board::{interconnect, may_be_split, of_board, uplink};
+use super::gaps::{Gaps, are, split_note};
 use super::{Attachment, BoardOptions, Kind, Occupant, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
 use crate::catalog::catalog;
 use crate::ceiling;
@@ -189,7 +190,9 @@ impl<'s> Reader<'s> {
         }
         let chipsets: Vec<Shared> = self.system.parts.iter().filter_map(|it| self.chipset(it)).collect();
         if chipsets.len() > 1 {
-            notes.push("It has several chipsets; all behind them is counted on the uplink of the first.".to_owned());
+            notes.push(
+                "It has several chipsets; all behind them is counted on the uplink of the first.".to_owned(),
+            );
         }
         let named = [self.system.name.as_str(), self.host.as_str()];
         Site {
@@ -265,7 +268,9 @@ impl<'s> Reader<'s> {
         let occupant = self.occupant(inside, slot.link.width);
         gaps.crowded(&part.name, inside, occupant.as_ref());
         let holds_drive = inside.iter().any(|it| is_nvme(it));
-        let looks_like_drive = holds_drive && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
+        let is_piece = matches!(slot.on, file::Attachment::Slot(_));
+        let looks_like_drive =
+            (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
         let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
         if slot.form.is_none() && looks_like_drive {
             gaps.taken_for_m2.push(part.name.to_string());
@@ -300,7 +305,7 @@ impl<'s> Reader<'s> {
                 _ => None,
             },
         };
-        if super::board::may_be_split(&made) {
+        if may_be_split(&made) {
             gaps.may_split.push(part.name.to_string());
         }
         Some(made)
@@ -330,7 +335,11 @@ impl<'s> Reader<'s> {
             count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
             lanes: end.width,
             speed: end.generation.and_then(GtPerSec::from_pcie_generation),
-            trained: card.or(if alike > 1 && kind.is_drive() { None } else { end.width }).into_iter().chain(wired).min(),
+            trained: card
+                .or(if alike > 1 && kind.is_drive() { None } else { end.width })
+                .into_iter()
+                .chain(wired)
+                .min(),
             behind_switch: switch.is_some(),
             own,
             own_write,
@@ -456,86 +465,82 @@ fn title(part: &Part) -> String {
     }
 }
 
-fn split_note(part: &Part, slot: &file::Slot, pieces: &[(&Part, &file::Slot)]) -> String {
-    let widths: Vec<u8> = pieces.iter().filter_map(|(_, piece)| piece.link.width.map(Lanes::get)).collect();
-    let mode: String = widths.iter().map(|width| format!("x{width}")).collect();
-    let names: Vec<String> = pieces.iter().map(|(piece, _)| piece.name.to_string()).collect();
-    let all: u32 = widths.iter().map(|width| u32::from(*width)).sum();
-    let left = slot.link.width.map_or(0, |width| u32::from(width.get()).saturating_sub(all));
-    let left = if left > 0 { format!("; {left} of its lanes lead nowhere") } else { String::new() };
-    format!("{} is split {mode} into {}{left}.", part.name, listed(&names))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::file::parse;
 
-/// `a`, `a and b`, `a, b and c`, and of many the first and the last.
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first, .., last] if names.len() > 4 => format!("{first} to {last} ({})", names.len()),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
-    }
-}
-
-fn are(names: &[String]) -> String {
-    format!("{} {}", listed(names), if names.len() == 1 { "is" } else { "are" })
-}
-
-/// What the file leaves open, by the names of slots.
-#[derive(Debug, Default)]
-struct Gaps {
-    unwired: Vec<String>,
-    taken_for_m2: Vec<String>,
-    no_connector: Vec<String>,
-    may_split: Vec<String>,
-    not_on_board: Vec<String>,
-    crowded: Vec<String>,
-}
-
-impl Gaps {
-    /// Notes a slot that is said to hold more than fits into it.
-    fn crowded(&mut self, slot: &Name, inside: &[&Part], occupant: Option<&Occupant>) {
-        let counted = occupant.map_or(0, |it| usize::from(it.count));
-        let is_switch = |part: &&&Part| matches!(part.kind, PartKind::Switch(_));
-        if inside.iter().any(|part| is_switch(&part)) || inside.len() <= counted {
-            return;
-        }
-        let names: Vec<String> = inside.iter().map(|part| part.name.to_string()).collect();
-        let first = occupant.map_or("nothing", |it| it.name.as_str());
-        self.crowded.push(format!(
-            "{slot} holds {} by the file, and takes one card: it is counted as used by {first}.",
-            listed(&names)
-        ));
+    fn site(text: &str) -> Site {
+        let system = parse("t", &format!("format = \"narrows/path/1\"\n{text}"))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let host = host_of(&system, None).expect("a host").clone();
+        of_system(&system, &host, false).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn notes(self, has_board: bool, assume_splitting: bool, host: &Name) -> Vec<String> {
-        let mut notes = self.crowded;
-        let mut say = |names: &[String], text: &dyn Fn(String) -> String| {
-            if !names.is_empty() {
-                notes.push(text(are(names)));
-            }
-        };
-        say(&self.unwired, &|are| format!("{are} left out: give generation and width."));
-        say(&self.taken_for_m2, &|are| {
-            format!("{are} taken for M.2, as drives are in them: say form = \"m2\", \"u2\" or \"card\".")
-        });
-        say(&self.no_connector, &|are| {
-            format!("{are} taken to be as long as wired: give connector where a longer card fits.")
-        });
-        say(&self.not_on_board, &|are| format!("{are} not on the board that the file names, and taken as described."));
-        if !assume_splitting {
-            say(&self.may_split, &|are| {
-                format!(
-                    "{are} taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it \
-                     cannot, or say --assume-bifurcation."
-                )
-            });
+    fn says(site: &Site, words: &str) -> bool {
+        site.notes.iter().any(|note| note.contains(words))
+    }
+
+    #[test]
+    fn a_split_slot_is_its_pieces_and_what_they_leave_leads_nowhere() {
+        let found = site(
+            "[host.h]\n[slot.outer]\ngeneration = 3\nwidth = 16\n[slot.m2]\ncount = 2\nslot = \"outer\"\ngeneration = 3\n\
+             width = 4\n[device.d]\nin = \"m20\"\nmodel = \"SN770\"\n",
+        );
+        let names: Vec<&str> = found.slots.iter().map(|slot| slot.name.as_str()).collect();
+        assert_eq!(names, ["m20", "m21"]);
+        assert!(says(&found, "outer is split x4x4 into m20 and m21; 8 of its lanes lead nowhere."));
+        let [first, second] = found.slots.as_slice() else { panic!("two slots") };
+        assert_eq!((first.form, second.form), (SlotForm::M2, SlotForm::M2));
+        let drive = first.occupant.as_ref().expect("a drive");
+        assert_eq!((drive.speed, drive.trained), (Some(GtPerSec::GEN4), Some(Lanes::new(4))));
+        assert_eq!(drive.wish().own, Some(BytesPerSec::from_mb(5150.0)));
+    }
+
+    #[test]
+    fn drives_behind_a_switch_are_what_its_slot_holds() {
+        let found = site(
+            "[host.h]\n[slot.s]\ngeneration = 3\nwidth = 16\nbifurcation = []\n[switch.c]\nin = \"s\"\ngeneration = 3\n\
+             width = 8\nport_generation = 3\nport_width = 2\n[device.d]\ncount = 4\nin = \"c\"\nmodel = \"SN770\"\n",
+        );
+        let [slot] = found.slots.as_slice() else { panic!("one slot") };
+        assert_eq!(slot.splitting, Splitting::Never);
+        let drives = slot.occupant.as_ref().expect("drives");
+        assert_eq!((drives.count, drives.behind_switch, drives.lanes), (4, true, Some(Lanes::new(2))));
+        // By the uplink of the card, not by its ports.
+        assert_eq!(drives.trained, Some(Lanes::new(8)));
+    }
+
+    #[test]
+    fn a_board_that_is_named_brings_its_slots_and_settings() {
+        let found = site(
+            "[host.h]\nboard = \"asus-x99-a\"\nprocessor = \"Intel Haswell-E with 28 lanes\"\n[chipset.pch]\n\
+             model = \"Intel X99\"\n[slot.PCIEX16_2]\nchipset = \"pch\"\ngeneration = 2\nwidth = 1\n[slot.riser]\n\
+             generation = 3\nwidth = 4\n[device.d]\nin = \"PCIEX16_2\"\nmodel = \"SN770\"\n",
+        );
+        let slot = |name: &str| found.slots.iter().find(|slot| slot.name == name).expect("a slot");
+        let narrow = slot("PCIEX16_2");
+        assert_eq!(narrow.setting.as_ref().map(|setting| setting.value.as_str()), Some("X4 Mode"));
+        assert_eq!(narrow.occupant.as_ref().and_then(|drive| drive.trained), Some(Lanes::new(1)));
+        assert_eq!(slot("PCIEX16_3").lanes, Lanes::new(8), "28 lanes leave eight");
+        assert!(slot("riser").occupant.is_none() && says(&found, "riser is not on the board"));
+        assert!(!says(&found, "give board"));
+    }
+
+    #[test]
+    fn what_the_file_does_not_say_is_told_with_the_key_that_would() {
+        let found = site(
+            "[host.h]\nsockets = 2\n[slot.a]\ngeneration = 3\nwidth = 8\n[device.d]\nin = \"h\"\nmodel = \"SN770\"\n\
+             generation = 3\nwidth = 4\n",
+        );
+        for words in [
+            "interconnect_links",
+            "a is taken to be as long as wired: give connector",
+            "give bifurcation",
+            "give board = \"ID\" in [host.h]",
+            "d is in no slot and not planned for: give each a [slot.NAME]",
+        ] {
+            assert!(says(&found, words), "{words}: {:?}", found.notes);
         }
-        if !has_board {
-            notes.push(format!(
-                "Lanes that slots take from each other, and firmware settings, are known of boards only: give board = \
-                 \"ID\" in [host.{host}] if `narrows plan --board list` has it."
-            ));
-        }
-        notes
     }
 }

@@ -27,10 +27,47 @@ pub struct Host {
     pub memory_rate: Option<BytesPerSec>,
     /// I/Os that one core starts and completes in a second, whatever the engine.
     pub core_iops: Option<Iops>,
+    /// How it translates the addresses that devices use; `None` counts as not at all.
+    pub iommu: Option<Iommu>,
+    /// The pages of these translations; 4 KiB when nobody said.
+    pub iommu_pages: Option<Bytes>,
     /// What one core decrypts with the cipher of the encrypted mappings.
     pub decrypt: Option<BytesPerSec>,
     /// What one core encrypts.
     pub encrypt: Option<BytesPerSec>,
+}
+
+/// How a host translates the addresses that devices use (kernel options `iommu=pt`, `iommu.strict`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iommu {
+    /// Not at all.
+    Off,
+    /// Drivers of the kernel use addresses as they are.
+    Passthrough,
+    /// Translated; what is no longer mapped is forgotten later.
+    Lazy,
+    /// Translated; what is no longer mapped is forgotten at once.
+    Strict,
+}
+
+impl Iommu {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::Off, Self::Passthrough, Self::Lazy, Self::Strict];
+
+    /// Its word in a file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Passthrough => "passthrough",
+            Self::Lazy => "lazy",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// Whether addresses are translated.
+    pub const fn translates(self) -> bool {
+        matches!(self, Self::Lazy | Self::Strict)
+    }
 }
 
 /// The connection between sockets.

@@ -7,10 +7,10 @@ use crate::machine::fact::Source;
 use crate::path::RaidLevel;
 use crate::path::file::{
     Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Filesystem, Host,
-    Interconnect, LinkGiven, Name, Network, Part, PartKind, Raid, RaidKind, Remote, Slot, Switch, Technology,
-    Vm, Volume, VolumeKind, WriteCache,
+    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Raid, RaidKind, Remote, Slot, Switch,
+    Technology, Vm, Volume, VolumeKind, WriteCache,
 };
-use crate::units::Lanes;
+use crate::units::{Bytes, Lanes};
 
 /// The kinds of table that are parts.
 pub(super) const KINDS: &[&str] = &[
@@ -110,6 +110,8 @@ fn host(keys: &mut Keys<'_>) -> Host {
         memory: keys.size("memory"),
         memory_rate: keys.rate("memory_rate"),
         core_iops: keys.iops("core_iops"),
+        iommu: iommu(keys),
+        iommu_pages: keys.size("iommu_pages"),
         decrypt: keys.rate("decrypt"),
         encrypt: keys.rate("encrypt"),
     };
@@ -121,6 +123,13 @@ fn host(keys: &mut Keys<'_>) -> Host {
         keys.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
     }
     host
+}
+
+/// How the host translates addresses.
+fn iommu(keys: &mut Keys<'_>) -> Option<Iommu> {
+    let words = Iommu::ALL.map(Iommu::word);
+    let word = keys.word("iommu", &words)?;
+    Iommu::ALL.into_iter().find(|way| way.word() == word)
 }
 
 /// A board of the catalogue, as its id.
@@ -428,13 +437,29 @@ fn filesystem(keys: &mut Keys<'_>) -> Option<Filesystem> {
     let members = keys.names("on", STORAGE);
     let options = keys.texts("options").into_iter().map(|(text, _)| text).collect();
     let rate = keys.rate("rate");
+    let (recordsize, compression, arc) =
+        (keys.size("recordsize"), keys.factor("compression"), keys.size("arc"));
+    let given = [
+        ("recordsize", recordsize.is_some()),
+        ("compression", compression.is_some()),
+        ("arc", arc.is_some()),
+    ];
+    for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given && kind != "zfs") {
+        let hint = "leave it out, or say kind = \"zfs\"";
+        keys.wrong(key, format!("`{key}` is of ZFS, and this is {kind}"), hint);
+    }
+    let sane = |size: &Bytes| size.get().is_power_of_two() && (512..=16 << 20).contains(&size.get());
+    if recordsize.as_ref().is_some_and(|size| !sane(size)) {
+        let hint = "it is a power of two from 512 B to 16 MiB, such as recordsize = \"128 KiB\"";
+        keys.wrong("recordsize", "no record has this size", hint);
+    }
     if members.is_empty() {
         if keys.raw("on").is_none() {
             keys.missing("on", "\"ssd0\"");
         }
         return None;
     }
-    Some(Filesystem { kind, members, options, rate })
+    Some(Filesystem { kind, members, options, rate, recordsize, compression, arc })
 }
 
 fn network(keys: &mut Keys<'_>) -> Option<Network> {
