@@ -341,7 +341,10 @@ fn place(
         _ => Attachment::Socket { host: "host".into(), socket: 0 },
     };
     let slot = |name: String, link: LinkGiven| {
-        Part::new(name, PartKind::Slot(Slot { on: on.clone(), link, connector: None }))
+        Part::new(
+            name,
+            PartKind::Slot(Slot { on: on.clone(), link, connector: None, form: None, bifurcation: None }),
+        )
     };
     let medium = catalog().medium_by_words(drive);
     let is_nvme = kind(row, drive, medium).0 == DeviceKind::Nvme;

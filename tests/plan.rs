@@ -29,6 +29,8 @@ fn drive(name: &str) -> Occupant {
         speed: Some(GtPerSec::GEN3),
         trained: Some(Lanes::new(4)),
         behind_switch: false,
+        own: None,
+        own_write: None,
     }
 }
 
@@ -126,7 +128,7 @@ fn a_drive_on_a_full_x99_board_needs_the_setting_and_names_what_it_costs() {
 
 fn narrows(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("narrows").expect("the binary");
-    command.arg("plan").args(args);
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("plan").args(args);
     command
 }
 
@@ -167,12 +169,60 @@ fn the_text_of_layouts() {
     insta::assert_snapshot!(stdout(&[&args[..], &["--aim", "encryption,sequential", "--plain"]].concat()));
 }
 
+/// The board that the file names has six slots; the file says what is in two of them.
+#[test]
+fn a_described_server_with_a_board_shows_what_is_used_and_free_and_where_more_goes() {
+    let args = ["systems/r720xd-switch-card.path.toml", "--want", "2xnvme:gen3x4", "--plain"];
+    insta::assert_snapshot!("described_board", stdout(&args));
+}
+
+/// Two drives of 3.59 GB/s and a cipher of 2.69 GB/s, as the file gives it.
+#[test]
+fn layouts_are_ranked_for_the_drives_of_a_description() {
+    let args = ["systems/ryzen-raid-luks.path.toml", "--aim", "encryption,sequential", "--plain"];
+    insta::assert_snapshot!("described_layouts", stdout(&args));
+}
+
+#[test]
+fn one_host_of_several_is_planned_for_with_what_its_file_leaves_open() {
+    let args = ["systems/pixstor-nvme.path.toml", "--host", "node2", "--move", "--plain"];
+    insta::assert_snapshot!("described_host", stdout(&args));
+}
+
+#[test]
+fn a_description_that_cannot_be_planned_for_is_refused_with_what_it_would_have_to_say() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str| {
+        let place = dir.path().join(name);
+        std::fs::write(&place, format!("format = \"narrows/path/1\"\n{text}")).expect("written");
+        place.display().to_string()
+    };
+    let bare = file("bare.path.toml", "[host.h]\n[device.d]\nmodel = \"SN770\"\n");
+    let wrong = file("wrong.path.toml", "[host.h]\nboard = \"asus-x99-z\"\n");
+    let split =
+        file("split.path.toml", "[host.h]\n[slot.s]\ngeneration = 3\nwidth = 8\nbifurcation = [\"4+4\"]\n");
+    let folder = dir.path().display().to_string();
+    for (args, said, hint) in [
+        (&[bare.as_str()][..], "it gives h no slots", "add [slot.NAME]"),
+        (&[&bare, "--host", "other"], "no host `other`", "the hosts are: h"),
+        (&[&wrong], "knows no board `asus-x99-z`", "--board list"),
+        (&[&split], "`4+4` is no way to split a slot", "x4x4x4x4"),
+        (&[&folder], "has 3 descriptions", "name its file"),
+    ] {
+        let output = narrows(args).assert().code(2).get_output().stderr.clone();
+        let text = String::from_utf8(output).expect("text");
+        assert!(text.contains(said) && text.contains("hint: ") && text.contains(hint), "{args:?}: {text}");
+    }
+    narrows(&[&bare, "--board", "asus-x99-a"]).assert().code(2);
+}
+
 #[test]
 fn the_json_of_a_plan_keeps_its_schema() {
     let schema = schema::plan();
     let asked = [
         R720XD,
         &["--board", "asus-x99-a"],
+        &["systems/s2d-epyc.path.toml", "--aim", "capacity"],
         &["--board", "dell-poweredge-r640", "--want", "2xnvme", "--aim", "iops"],
     ];
     for args in asked {

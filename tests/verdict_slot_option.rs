@@ -95,6 +95,7 @@ fn verdict(lanes: u8) -> Verdict {
                 traffic: Traffic::ONE,
                 depth: 0,
                 above: above.replace(id),
+                against: narrows::path::Traffic::NONE,
                 shared_with: Vec::new(),
             }
         })

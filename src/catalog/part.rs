@@ -31,6 +31,21 @@ pub enum SlotForm {
 }
 
 impl SlotForm {
+    /// The form that data files and descriptions call so: `card`, `m2`, `u2`, `oculink`.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Card, Self::M2, Self::U2, Self::Oculink].into_iter().find(|form| form.word() == word)
+    }
+
+    /// Its word in data files and descriptions.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Card => "card",
+            Self::M2 => "m2",
+            Self::U2 => "u2",
+            Self::Oculink => "oculink",
+        }
+    }
+
     /// Whether a drive goes into it without a card.
     pub const fn takes_drives(self) -> bool {
         !matches!(self, Self::Card)

@@ -49,6 +49,7 @@ mod tests {
             traffic,
             depth: 0,
             above: None,
+            against: crate::path::Traffic::NONE,
             shared_with: Vec::new(),
         }
     }

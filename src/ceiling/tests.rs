@@ -19,6 +19,7 @@ fn hop(name: &str, spec: HopSpec, share: f64) -> Hop {
         traffic: Traffic { read: share, write: share },
         depth: 0,
         above: None,
+        against: crate::path::Traffic::NONE,
         shared_with: Vec::new(),
     }
 }

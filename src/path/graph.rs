@@ -9,7 +9,7 @@
 //!   member stand together;
 //! - where all branches of an array have come together again, the list is indented as the array is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Hop, HopId, HopKind, HopSpec, Traffic};
 use crate::machine::fact::Fact;
@@ -75,12 +75,14 @@ pub(super) enum Joined {
 pub(super) struct Graph {
     entries: Vec<Entry>,
     index: BTreeMap<HopId, Node>,
+    /// The steps, from a node to one below it, after which data goes the other way.
+    turns: BTreeSet<(Node, Node)>,
 }
 
 impl Graph {
     /// A graph with the application alone.
     pub(super) fn new() -> Self {
-        let mut graph = Self { entries: Vec::new(), index: BTreeMap::new() };
+        let mut graph = Self { entries: Vec::new(), index: BTreeMap::new(), turns: BTreeSet::new() };
         graph.insert(
             HopId::new(HopKind::Application, "program"),
             "application".to_owned(),
@@ -128,6 +130,12 @@ impl Graph {
         if let Some(entry) = self.entries.get_mut(node) {
             entry.spread = spread;
         }
+    }
+
+    /// Says that data goes the other way from `below` on: what comes up through `above` is sent down there, as a server
+    /// sends out of its memory what a client reads.
+    pub(super) fn turn(&mut self, above: Node, below: Node) {
+        self.turns.insert((above, below));
     }
 
     /// Adds to the name of a hop.
@@ -210,6 +218,7 @@ impl Graph {
                     name: entry.name,
                     spec: entry.spec,
                     traffic: place.traffic,
+                    against: place.against,
                     depth: place.depth,
                     above: place.above.and_then(|above| ids.get(above).cloned()),
                     shared_with: Vec::new(),
@@ -232,6 +241,9 @@ impl Graph {
                 places[node].depth = places[above].depth + usize::from(is_branch);
             }
             places[node].traffic = self.traffic(order, node);
+            if !self.turns.is_empty() {
+                places[node].against = self.against(order, node);
+            }
             for (below, _) in self.below(node) {
                 let above = places[below].above;
                 let meeting = above.map_or(node, |other| meet(&places, &rank, other, node));
@@ -256,12 +268,33 @@ impl Graph {
         }
         arrives[APPLICATION]
     }
+
+    /// The part of it that comes over an odd number of turns: as [`Self::traffic`], for each node the part that arrives in
+    /// its own direction and the part that arrives in the other.
+    fn against(&self, order: &[Node], wanted: Node) -> Traffic {
+        let mut arrives = vec![[Traffic::NONE; 2]; self.entries.len()];
+        for &node in order.iter().rev().skip_while(|node| **node != wanted) {
+            if node == wanted {
+                arrives[node] = [Traffic::ONE, Traffic::NONE];
+                continue;
+            }
+            arrives[node] = [0, 1].map(|parity| {
+                let parts = self.below(node).map(|(below, fraction)| {
+                    let turned = usize::from(self.turns.contains(&(node, below)));
+                    arrives[below][parity ^ turned].times(fraction)
+                });
+                self.entries[node].spread.combine(parts)
+            });
+        }
+        arrives[APPLICATION][1]
+    }
 }
 
 /// What [`Graph::layout`] finds out of a node.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     traffic: Traffic,
+    against: Traffic,
     depth: usize,
     /// The node above; where branches join, the nearest node that all of them come from (its immediate dominator).
     above: Option<Node>,
@@ -269,7 +302,7 @@ struct Place {
 
 impl Default for Place {
     fn default() -> Self {
-        Self { traffic: Traffic::NONE, depth: 0, above: None }
+        Self { traffic: Traffic::NONE, against: Traffic::NONE, depth: 0, above: None }
     }
 }
 

@@ -163,6 +163,9 @@ pub struct Hop {
     pub spec: HopSpec,
     /// How much of the application's traffic crosses it.
     pub traffic: Traffic,
+    /// The part of its traffic that crosses it in the other direction than the application's: what a server sends is
+    /// read by the application and written to the server's network card.
+    pub against: Traffic,
     /// How far it is indented in the tree: members of an array are one deeper than the array.
     pub depth: usize,
     /// The hop next to it towards the application; `None` for the application.

@@ -9,6 +9,7 @@
 //! nothing to read yet. They carry the error of those laws.
 
 pub mod diagnose;
+pub mod drives;
 pub mod layout;
 pub mod outcome;
 mod problem;

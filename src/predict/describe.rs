@@ -130,6 +130,9 @@ impl Writer<'_> {
                     members,
                     options: filesystem.options.clone(),
                     rate: None,
+                    recordsize: None,
+                    compression: None,
+                    arc: None,
                 })
             })?,
             _ => return None,
@@ -172,16 +175,28 @@ impl Writer<'_> {
     fn climb(&mut self, chain: &[&Hop]) -> (Place, LinkGiven) {
         let mut place = Place::Socket(0);
         let mut link = LinkGiven::default();
-        for hop in chain.iter().rev() {
+        let mut hops = chain.iter().rev().peekable();
+        while let Some(hop) = hops.next() {
             match &hop.spec {
                 HopSpec::Socket(socket) => place = Place::Socket(self.socket(socket)),
-                HopSpec::Chipset(uplink) => place = self.chipset(hop, uplink, &place),
+                // A chipset whose uplink is a PCIe link of its own has no slot above it.
+                HopSpec::Link(wire)
+                    if matches!(place, Place::Socket(_))
+                        && hops.peek().is_some_and(|it| shows_uplink(it)) =>
+                {
+                    link = state(wire).unwrap_or_default();
+                }
+                HopSpec::Chipset(uplink) if matches!(place, Place::Socket(_)) => {
+                    place = self.chipset(hop, uplink, &place, link);
+                    link = LinkGiven::default();
+                }
                 HopSpec::Link(wire) => {
                     let Some(state) = state(wire) else { continue };
                     link = state;
                     place = self.slot(hop, state, place);
                 }
-                HopSpec::Switch(_) => {
+                // A second chipset behind the first carries what a switch there would.
+                HopSpec::Switch(_) | HopSpec::Chipset(_) => {
                     let upstream = match &place {
                         Place::Slot(name) | Place::Switch(name) | Place::Chipset(name) => name.clone(),
                         Place::Socket(_) => Name::new(HOST),
@@ -212,12 +227,11 @@ impl Writer<'_> {
         socket.device_node
     }
 
-    fn chipset(&mut self, hop: &Hop, uplink: &UplinkHop, place: &Place) -> Place {
-        let Some(entry) = uplink.chipset.as_ref().filter(|entry| !entry.visible_link) else {
-            return place.clone();
-        };
+    /// The chipset, and the link that leads to it where that can be seen.
+    fn chipset(&mut self, hop: &Hop, uplink: &UplinkHop, place: &Place, seen: LinkGiven) -> Place {
+        let Some(entry) = uplink.chipset.as_ref() else { return place.clone() };
         let socket = if let Place::Socket(socket) = place { *socket } else { 0 };
-        let uplink = LinkGiven::default();
+        let uplink = if entry.visible_link { seen } else { LinkGiven::default() };
         let chipset = Chipset { host: Name::new(HOST), socket, model: Some(entry.name.clone()), uplink };
         Place::Chipset(self.add(hop, PartKind::Chipset(chipset)))
     }
@@ -230,7 +244,9 @@ impl Writer<'_> {
             Place::Slot(name) => Attachment::Slot(name),
             Place::Switch(_) => return place,
         };
-        Place::Slot(self.add(hop, PartKind::Slot(Slot { on, link, connector: None })))
+        Place::Slot(
+            self.add(hop, PartKind::Slot(Slot { on, link, connector: None, form: None, bifurcation: None })),
+        )
     }
 
     fn add(&mut self, hop: &Hop, kind: PartKind) -> Name {
@@ -259,6 +275,14 @@ impl Writer<'_> {
         let taken = |name: &str| name == HOST || self.parts.iter().any(|part| part.name.as_str() == name);
         let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
         Name::new(std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default())
+    }
+}
+
+/// Whether a hop is a chipset whose uplink is a PCIe link that is a hop of its own.
+fn shows_uplink(hop: &Hop) -> bool {
+    match &hop.spec {
+        HopSpec::Chipset(uplink) => uplink.chipset.as_ref().is_some_and(|entry| entry.visible_link),
+        _ => false,
     }
 }
 

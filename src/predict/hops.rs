@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::flow::Duplex;
+use super::iommu;
+use super::zfs::Zfs;
 use crate::catalog::catalog;
 use crate::ceiling::{
     self, Basis, Ceiling, Ceilings, Limit, cipher, crypt, crypt_time, parity, resync, write_cache,
@@ -10,7 +12,7 @@ use crate::ceiling::{
 use crate::machine::cipher::CipherRate;
 use crate::machine::fact::Fact;
 use crate::path::file::{Device, DeviceKind, Engine, Host, Name, PartKind, Pattern, System, Workload};
-use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel};
+use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel, Traffic};
 use crate::units::{Bytes, BytesPerSec};
 
 /// The chunk of arrays when nobody said another: mdadm's default.
@@ -31,10 +33,21 @@ pub(super) struct Loaded {
     pub(super) write: f64,
     /// Bytes read across it for each byte that the workload writes: what parity needs of old data.
     pub(super) read_to_write: f64,
+    /// What goes the other way: bytes written across it for each byte that the workload reads, and read for each that it
+    /// writes. A server sends what is read.
+    pub(super) against: Traffic,
     /// The drives that it belongs to; empty when it is on the way of all.
     pub(super) of: BTreeSet<HopId>,
     /// Members that one block is spread over.
     pub(super) touched: f64,
+    /// Bytes read across it for each byte that the workload reads, before what a file system's cache and records make of it.
+    pub(super) asked: f64,
+    /// The part of reads that no cache of the file system answers.
+    pub(super) missed: f64,
+    /// By how much I/Os are larger here than the blocks of the workload: records, compressed.
+    pub(super) grown: f64,
+    /// Whether address translation costs it a part of its rate.
+    pub(super) translated: bool,
 }
 
 impl Loaded {
@@ -53,6 +66,13 @@ impl Loaded {
             PartKind::Device(device) => Some(device),
             _ => None,
         }
+    }
+
+    /// Bytes read and written across it for each byte of a workload of which this share reads.
+    pub(super) fn moved(&self, read_share: f64) -> (f64, f64) {
+        let written = 1.0 - read_share;
+        let reads = read_share * self.read + written * (self.read_to_write + self.against.write);
+        (reads, written * self.write + read_share * self.against.read)
     }
 
     /// Whether a block that is under way passes it as one piece together with the medium: the hardware from the medium to memory.
@@ -75,6 +95,7 @@ impl Loaded {
 /// The hops of `path` under `workload`, `jobs` at work on whatever encrypts.
 pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32) -> Vec<Loaded> {
     let buffered = matches!(workload.engine, Engine::Buffered | Engine::Hdparm);
+    let zfs = Zfs::of(system, &path.hops, workload);
     path.hops
         .iter()
         .map(|hop| {
@@ -85,8 +106,9 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
                 hop: hop.clone(),
                 ceilings: ceilings(system, hop, jobs, workload),
                 duplex: duplex(hop),
-                read: hop.traffic.read * memory,
-                write: hop.traffic.write * write_factor * memory,
+                read: (hop.traffic.read - hop.against.read) * memory,
+                write: (hop.traffic.write - hop.against.write) * write_factor * memory,
+                against: hop.against,
                 read_to_write: hop.traffic.write * read_to_write,
                 of: above
                     .iter()
@@ -95,7 +117,16 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
                     .map(|it| it.id.clone())
                     .collect(),
                 touched: touched(&above, workload.block_size),
+                asked: 0.0,
+                missed: 1.0,
+                grown: 1.0,
+                translated: false,
             };
+            loaded.asked = loaded.read;
+            if let Some(zfs) = &zfs {
+                zfs.load(system, &above, &mut loaded, workload);
+            }
+            iommu::translate(system, &mut loaded, workload);
             if hop.kind() == HopKind::Device {
                 settle_writes(system, &mut loaded, workload);
                 leave_resync(&above, &mut loaded);

@@ -8,9 +8,12 @@
 //! Nothing here knows a law: ceilings are those of [`crate::ceiling`].
 
 mod bound;
+mod cached;
+mod cap;
 mod describe;
 pub mod flow;
 mod hops;
+mod iommu;
 mod medium;
 mod notes;
 mod own;
@@ -18,6 +21,7 @@ mod prediction;
 pub mod roofline;
 mod solve;
 mod time;
+mod zfs;
 
 pub use bound::{Bound, BoundKind};
 pub use describe::describe;

@@ -2,7 +2,7 @@
 
 use super::bound::{Bound, BoundKind};
 use super::hops::{Loaded, host_of};
-use super::{medium, time};
+use super::{cached, medium, time, zfs};
 use crate::ceiling::{Basis, FactRef, buffered, io_cost};
 use crate::path::file::{Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
@@ -22,7 +22,12 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     let mut found = Vec::new();
     found.extend(depth(system, hops, own));
     found.extend(cores(system, hops, own.workload));
-    found.extend(copy(hops, own));
+    let cache = cached::bound(system, hops, own.workload);
+    // The copy out of the page cache follows on what the cache gives, where that is less than the path.
+    let given = cache.as_ref().map(|it| (it.rate.get(), it.hop.clone(), it.name.clone()));
+    let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.0.total_cmp(&b.0));
+    found.extend(copy(hops, own.workload, narrowest));
+    found.extend(cache);
     found
 }
 
@@ -115,21 +120,20 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
 }
 
 /// The copy out of the page cache, which does not overlap with the path.
-fn copy(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
-    let workload = own.workload;
+fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<(f64, HopId, String)>) -> Option<Bound> {
     let nanoseconds = match workload.engine {
         Engine::Buffered => buffered::READAHEAD,
         Engine::Hdparm => buffered::HDPARM,
         _ => return None,
     };
-    let (narrowest, hop, name) = own.narrowest.as_ref().filter(|_| workload.read_share >= 1.0)?;
-    let path = BytesPerSec::new(*narrowest);
+    let (narrowest, hop, name) = narrowest.filter(|_| workload.read_share >= 1.0)?;
+    let path = BytesPerSec::new(narrowest);
     let rate = buffered::read_rate(path, nanoseconds, workload.jobs);
     // Both stand one after the other; what takes longer is what narrows.
     let is_path = path.get() <= buffered::copy_rate(nanoseconds, workload.jobs).get();
     Some(Bound {
         kind: BoundKind::Depth,
-        hop: if is_path { hop.clone() } else { hops.first()?.hop.id.clone() },
+        hop: if is_path { hop } else { hops.first()?.hop.id.clone() },
         name: if is_path {
             format!("{name}, then a copy out of the page cache")
         } else {
@@ -190,8 +194,9 @@ pub(super) fn operations(system: &System, loaded: &Loaded, workload: &Workload) 
     };
     match (&part.kind, loaded.hop.kind()) {
         (PartKind::Adapter(adapter), HopKind::Hba) => adapter.iops.map(both),
-        (PartKind::Vm(vm), HopKind::Controller) => {
-            vm.iops.map(|iops| both(Iops::new(iops.get() * f64::from(vm.count))))
+        (PartKind::Raid(raid), HopKind::Raid) => {
+            let reads = zfs::random_reads(system, raid, workload)?;
+            Some(Operations { write: None, basis: Basis::Guess, ..both(reads) })
         }
         (PartKind::Cluster(cluster), HopKind::LogicalVolume) => {
             let each = cluster.core_iops?;
@@ -211,7 +216,10 @@ fn in_flight(workload: &Workload) -> u32 {
 /// The size of the I/Os that a hop sees of blocks of `size`: what of one is on a member.
 pub(super) fn piece(loaded: &Loaded, size: Bytes) -> Bytes {
     match loaded.hop.kind() {
-        HopKind::Device | HopKind::Hba => Bytes::new((size.as_f64() / loaded.touched.max(1.0)) as u64),
+        HopKind::Device | HopKind::Hba => {
+            Bytes::new((size.as_f64() * loaded.grown / loaded.touched.max(1.0)) as u64)
+        }
+        HopKind::Raid => Bytes::new((size.as_f64() * loaded.grown) as u64),
         _ => size,
     }
 }

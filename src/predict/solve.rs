@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bound::{Bound, BoundKind};
+use super::cap;
 use super::flow::{self, Duplex, Flow, HopCapacity, Pool, Stop};
 use super::hops::{self, Loaded};
 use super::notes;
@@ -88,6 +89,7 @@ fn solve(system: &System, runs: &[Run<'_>], raised: Raised<'_>) -> Vec<Solved> {
 struct Shared {
     pool: Pool,
     known: BTreeMap<(HopId, BoundKind), HopCapacity>,
+    buckets: BTreeMap<(HopId, u8), usize>,
 }
 
 impl Shared {
@@ -103,6 +105,7 @@ impl Shared {
         for loaded in &run.hops {
             self.bandwidth(loaded, workload, raised, (&mut flow, &mut bounds));
             self.operations(system, loaded, workload, (&mut flow, &mut bounds));
+            self.caps(system, loaded, workload, raised, (&mut flow, &mut bounds));
         }
         let factor = |hop: &HopId| raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor);
         let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
@@ -134,15 +137,37 @@ impl Shared {
             Some(known) => *known,
             None => *self.known.entry(key).or_insert(self.pool.hop(read, write, loaded.duplex)),
         };
-        let written = 1.0 - workload.read_share;
-        let reads = workload.read_share * loaded.read + written * loaded.read_to_write;
-        let writes = written * loaded.write;
+        let (reads, writes) = loaded.moved(workload.read_share);
         for used in capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0) {
             let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
             let rate = BytesPerSec::new(there / used.per_unit);
             let direction = direction_of(loaded, (reads, writes), &capacity, used);
             bounds.push((hop_bound(loaded, direction, rate, used.per_unit), Some(used.capacity)));
             flow.uses.push(used);
+        }
+    }
+
+    /// What the flow uses up of what virtual machines may move.
+    fn caps(
+        &mut self,
+        system: &System,
+        loaded: &Loaded,
+        workload: &Workload,
+        raised: Raised<'_>,
+        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
+    ) {
+        let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
+        let (reads, writes) = loaded.moved(workload.read_share);
+        for bucket in cap::buckets(system, loaded, workload) {
+            let key = (loaded.hop.id.clone(), bucket.which);
+            // A bucket holds a second of its own time.
+            let capacity = *self.buckets.entry(key).or_insert_with(|| self.pool.add(factor));
+            let per_unit = (reads + writes) * bucket.per_byte;
+            if per_unit > 0.0 {
+                let rate = BytesPerSec::new(factor / per_unit);
+                bounds.push((Bound { rate, ..bucket.bound }, Some(capacity)));
+                flow.uses.push(flow::Use { capacity, per_unit });
+            }
         }
     }
 
@@ -164,9 +189,8 @@ impl Shared {
             }
         };
         let size = own::piece(loaded, workload.block_size).as_f64().max(1.0);
-        let written = 1.0 - workload.read_share;
-        let reads = (workload.read_share * loaded.read + written * loaded.read_to_write) / size;
-        for used in capacity.uses(reads, written * loaded.write / size) {
+        let (reads, writes) = loaded.moved(workload.read_share);
+        for used in capacity.uses(reads / size, writes / size) {
             if used.per_unit <= 0.0 {
                 continue;
             }
@@ -253,7 +277,8 @@ fn sensitivity(system: &System, runs: &[Run<'_>], at: usize, solved: &[Solved]) 
     let mut tried: Vec<&HopId> = Vec::new();
     let mut bounds: Vec<&Bound> = now.bounds.iter().map(|(bound, _)| bound).collect();
     bounds.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
-    for bound in bounds.into_iter().filter(|bound| bound.kind == BoundKind::Bandwidth) {
+    let is_raised = |bound: &&Bound| matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Cap);
+    for bound in bounds.into_iter().filter(is_raised) {
         if tried.len() < MOST_TRIED && !tried.contains(&&bound.hop) {
             tried.push(&bound.hop);
         }
@@ -294,7 +319,7 @@ fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Predic
         iops: Iops::new(iops),
         latency: Nanos::new(latency as u64),
         error: deciding.map_or((-0.5, 1.0), notes::error),
-        notes: notes::of(workload, &hops, &bounds),
+        notes: notes::of(workload, &hops, &bounds, deciding),
         workload: workload.clone(),
         path,
         bounds,

@@ -108,6 +108,32 @@ fn what_was_published_is_met_within_15_percent_or_explained() {
     assert!(rows >= 20, "{rows}");
 }
 
+/// A client on a wide card, a server on a narrow one: what is read leaves the server through the direction of its link in
+/// which a host sends. By hand for 3.0 x1 with payloads of 256 bytes: 8 GT/s × 128/130 ÷ 8 = 984.6 MB/s raw.
+#[test]
+fn what_a_client_reads_is_sent_by_the_server() {
+    let text = "format = \"narrows/path/1\"\n[host.c]\n[host.s]\n[slot.wide]\nhost = \"c\"\ngeneration = 3\nwidth = 8\n[slot.narrow]\nhost = \"s\"\ngeneration = 3\nwidth = 1\npayload = 256\n[slot.m2]\nhost = \"s\"\ngeneration = 4\nwidth = 4\n[device.d]\nin = \"m2\"\nread = \"6 GB/s\"\nwrite = \"6 GB/s\"\n[network.near]\nrate = \"40 Gbit/s\"\nin = \"wide\"\n[network.far]\nrate = \"40 Gbit/s\"\nin = \"narrow\"\n[remote.r]\non = \"d\"\nthrough = [\"near\", \"far\"]\n[workload.w]\ntarget = \"r\"\nblock_size = \"1 MiB\"\ndepth = 64\n";
+    let system = parse("t", text).unwrap_or_else(|error| panic!("{error}"));
+    let reads = of(&system, "w");
+    let writes = predict(&system, &system.workloads[0].clone().writing()).expect("is a path");
+    let decided = |prediction: &Prediction| {
+        let bound = prediction.narrowest().expect("a bound");
+        (bound.hop.as_str().to_owned(), bound.direction)
+    };
+    use crate::ceiling::Direction::{Read, Write};
+    assert_eq!(decided(&reads), ("link:far".to_owned(), Some(Write)));
+    assert_eq!(decided(&writes), ("link:far".to_owned(), Some(Read)));
+    let link = reads.path.hops.iter().find(|hop| hop.id.as_str() == "link:far").expect("is there");
+    let ceilings = crate::ceiling::of_hop(link);
+    let share = 1514.0 / 1448.0;
+    let sent = ceilings.write.rate().expect("is known").get() / share;
+    assert!((reads.rate.get() / sent - 1.0).abs() < 1e-9, "{} {sent}", reads.rate);
+    assert_ne!(ceilings.read.rate(), ceilings.write.rate());
+    // The client's own card gets what is read, and the server's drive gives it.
+    let near = reads.bounds.iter().find(|bound| bound.hop.as_str() == "link:near").expect("is there");
+    assert_eq!(near.direction, Some(Read));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -59,11 +59,12 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
         let copies = copies_above(hops, drive);
         let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
         let settled = mirror::slowest_of(access.write_time, copies).as_secs_f64();
-        wait[0] += drive.read * access.read_time.as_secs_f64();
+        // What a file system's cache answers waits for no drive.
+        wait[0] += drive.asked * drive.missed * access.read_time.as_secs_f64();
         wait[1] += drive.write * (old + settled);
-        moving[0] += drive.read * transfer(true);
+        moving[0] += drive.asked * drive.missed * drive.grown * transfer(true);
         moving[1] += drive.write * transfer(false);
-        reads += drive.read;
+        reads += drive.asked;
         writes += drive.write;
     }
     let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
@@ -88,7 +89,9 @@ fn slowest<'h>(hops: &'h [Loaded], drive: &Loaded, is_read: bool) -> (Option<&'h
             (_, true) => drive.touched,
             _ => return None,
         };
-        let rate = rate(&it.ceilings, is_read)?.get();
+        // What a server sends crosses its card the other way.
+        let turned = if is_read { it.against.read > it.read } else { it.against.write > it.write };
+        let rate = rate(&it.ceilings, is_read != turned)?.get();
         Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
     };
     let timed = hops.iter().filter(|it| it.is_hardware()).filter_map(|it| Some((it, seconds(it)?)));
@@ -160,7 +163,11 @@ fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Sta
             .filter(|rate| rate.get() > 0.0 && loaded.hop.kind() == HopKind::Network)
             .map_or(0.0, |rate| {
                 workload.block_size.as_f64() / rate.get()
-                    * crossing(if is_read { loaded.read } else { loaded.write })
+                    * crossing(if is_read {
+                        loaded.read + loaded.against.read
+                    } else {
+                        loaded.write + loaded.against.write
+                    })
             })
     };
     let stage = Stage {

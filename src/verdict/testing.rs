@@ -84,6 +84,7 @@ impl Sketch {
             traffic: self.traffic,
             depth: 0,
             above: self.above.replace(id),
+            against: crate::path::Traffic::NONE,
             shared_with: Vec::new(),
         });
         self.subject.ceilings.push(ceilings);

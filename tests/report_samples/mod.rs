@@ -78,6 +78,7 @@ impl Stack {
             traffic: Traffic::ONE,
             depth,
             above,
+            against: narrows::path::Traffic::NONE,
             shared_with: Vec::new(),
         });
         self.ceilings.push(ceilings);

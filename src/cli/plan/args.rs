@@ -10,6 +10,14 @@ use crate::plan::search::Prefer;
 /// What `plan` is asked.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct PlanArgs {
+    /// Plan for a described system: a path file (*.path.toml, docs/path-files.md) instead of a machine
+    #[arg(value_name = "FILE", conflicts_with_all = ["board", "from", "cpu"])]
+    pub file: Option<PathBuf>,
+
+    /// The host of FILE to plan for [default: the first]
+    #[arg(long, value_name = "NAME", requires = "file")]
+    pub host: Option<String>,
+
     /// Plan for a board instead of a machine: its id, such as asus-x99-a; list shows them all
     #[arg(long, value_name = "ID", conflicts_with = "from")]
     pub board: Option<String>,

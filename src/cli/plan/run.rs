@@ -1,20 +1,18 @@
 //! Opens the site, reads the wishes, searches, and shows what was found.
 
 use super::PlanArgs;
-use crate::catalog::{Board, Processor, catalog};
+use super::ground::{Ground, boards};
+use super::layouts::layouts;
 use crate::cli::args::ColorWhen;
-use crate::cli::{FAILED, Failure, NOTHING_FOUND, facts, output};
-use crate::machine::Machine;
+use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use crate::plan::diagnose;
-use crate::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
 use crate::plan::outcome::{Outcome, outcome};
 use crate::plan::search::{Found, Parts, Request, best, search};
-use crate::plan::site::{BoardOptions, Site, of_board, of_machine};
+use crate::plan::site::Site;
 use crate::plan::wish::{self, Wish, WishError};
 use crate::report::plan::{PlanReport, Planned, build, render};
 use crate::report::sanitize::inert;
 use crate::report::text::{Colour, Style};
-use crate::units::BytesPerSec;
 
 /// The most devices that are placed at once.
 const MOST_DEVICES: usize = 128;
@@ -28,8 +26,9 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         output::data(&boards())?;
         return Ok(NOTHING_FOUND);
     }
-    let (site, machine) = site(args)?;
-    let request = request(args, &site)?;
+    let ground = Ground::open(args)?;
+    let site = &ground.site;
+    let request = request(args, site)?;
     let searched = if args.replace { site.clone() } else { site.clone().with_occupied() };
     let found = (!request.wishes.is_empty()).then(|| search(&searched, &request));
     let outcomes: Vec<Outcome> = found
@@ -43,9 +42,9 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         _ => Vec::new(),
     };
     let alternatives = alternatives(&searched, &request, found.as_ref());
-    let layouts = layouts(args, &request, &site, machine.as_ref(), outcomes.first())?;
+    let layouts = layouts(args, &request, &ground, outcomes.first())?;
     let report = build(&Planned {
-        site: &site,
+        site,
         searched: &searched,
         request: &request,
         found: found.as_ref(),
@@ -77,89 +76,6 @@ fn shown(report: &PlanReport, args: &PlanArgs) -> Result<String, Failure> {
         ColorWhen::Never => Colour::Never,
     };
     Ok(render(report, &Style::detect(colour, args.plain)))
-}
-
-fn boards() -> String {
-    let mut lines: Vec<String> =
-        catalog().boards.iter().map(|board| format!("{:<40} {}\n", board.id(), board.name)).collect();
-    lines.sort();
-    lines.concat()
-}
-
-fn site(args: &PlanArgs) -> Result<(Site, Option<Machine>), Failure> {
-    if let Some(typed) = &args.board {
-        let board = catalog().board_named(typed).ok_or_else(|| unknown_board(typed))?;
-        let options = BoardOptions {
-            processor: args.cpu.as_deref().map(processor).transpose()?,
-            processor_model: args.cpu.clone(),
-            sockets: args.cpus,
-            assume_splitting: args.assume_bifurcation,
-        };
-        return Ok((of_board(board, &options), None));
-    }
-    let facts = facts::open(&args.from)?;
-    facts.notes.iter().for_each(|note| output::note(&inert(note)));
-    let site = of_machine(&facts.machine, args.assume_bifurcation)
-        .map_err(|error| Failure::new(inert(&error.to_string())).hint(error.hint()))?;
-    Ok((site, Some(facts.machine)))
-}
-
-/// The platform whose name, or the names of whose models, contain this.
-fn processor(typed: &str) -> Result<&'static Processor, Failure> {
-    let wanted = typed.to_ascii_lowercase();
-    let contains = |text: &String| text.to_ascii_lowercase().contains(&wanted);
-    let contained = |text: &String| wanted.contains(&text.to_ascii_lowercase()) && text.len() > 5;
-    let all = &catalog().processors;
-    all.iter()
-        .find(|known| contains(&known.name) || known.names.iter().any(contained))
-        .or_else(|| ryzen(typed).and_then(|name| all.iter().find(|known| known.name == name)))
-        .ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
-            Failure::new(format!("no processor is known as `{typed}`"))
-                .hint(format!("known platforms: {}", names.join("; ")))
-        })
-}
-
-/// A Ryzen's platform goes by the thousands of its number (`Ryzen 5 2600`).
-fn ryzen(typed: &str) -> Option<String> {
-    let (_, rest) = typed.split_once("Ryzen")?;
-    let number = rest.split_whitespace().find(|word| word.len() >= 4)?;
-    let thousands = number.chars().next().filter(char::is_ascii_digit)?;
-    Some(format!("AMD Ryzen {thousands}000"))
-}
-
-fn unknown_board(typed: &str) -> Failure {
-    const SHOWN: usize = 5;
-    let wanted: Vec<char> = typed.to_ascii_lowercase().chars().collect();
-    let mut near: Vec<(usize, String)> = catalog()
-        .boards
-        .iter()
-        .map(|board: &Board| {
-            let id = board.id();
-            let within = id.contains(&typed.to_ascii_lowercase());
-            (if within { 0 } else { distance(&wanted, &id.chars().collect::<Vec<_>>()) }, id)
-        })
-        .collect();
-    near.sort();
-    let names: Vec<String> = near.into_iter().take(SHOWN).map(|(_, id)| id).collect();
-    Failure::new(format!("no board is known as `{}`", inert(typed))).hint(format!(
-        "the nearest are {}; --board list shows all, and docs/adding-a-board.md says how to add one",
-        names.join(", ")
-    ))
-}
-
-/// How many letters must be added, dropped or changed (V. Levenshtein, 1966).
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (column, theirs) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != theirs);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 fn request(args: &PlanArgs, site: &Site) -> Result<Request, Failure> {
@@ -218,79 +134,4 @@ fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(S
         with("bifurcation", false, true),
         with("switch cards", true, false),
     ]
-}
-
-/// The layouts of the drives that are wanted, or that are there.
-fn layouts(
-    args: &PlanArgs,
-    request: &Request,
-    site: &Site,
-    machine: Option<&Machine>,
-    outcome: Option<&Outcome>,
-) -> Result<Option<(String, u8, Ranked)>, Failure> {
-    let Some(typed) = &args.aim else { return Ok(None) };
-    let aims = Aim::parse_all(typed)
-        .map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
-    let placed: Vec<_> = outcome
-        .iter()
-        .flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices))
-        .filter(|device| device.kind.is_drive())
-        .collect();
-    let count = |wishes: &[Wish]| {
-        wishes.iter().filter(|wish| wish.kind.is_drive()).map(|wish| wish.count).fold(0u8, u8::saturating_add)
-    };
-    let there = site.occupants();
-    let drives = match u8::try_from(placed.len()) {
-        Ok(placed @ 1..) => placed,
-        _ => count(&request.wishes).max(count(&there)),
-    };
-    if drives == 0 {
-        return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
-    }
-    let least = |rates: &dyn Fn(usize) -> BytesPerSec| {
-        (0..placed.len()).map(rates).reduce(BytesPerSec::min).unwrap_or_default()
-    };
-    let (read, write, read_together, write_together) = if placed.is_empty() {
-        let all = request.wishes.iter().chain(&there).filter(|wish| wish.kind.is_drive());
-        let read = all.map(|wish| wish.demand().rate()).reduce(BytesPerSec::min).unwrap_or_default();
-        (read, read, read * f64::from(drives), read * f64::from(drives))
-    } else {
-        (
-            least(&|at| placed[at].alone.read),
-            least(&|at| placed[at].alone.write),
-            placed.iter().map(|device| device.together.read).sum(),
-            placed.iter().map(|device| device.together.write).sum(),
-        )
-    };
-    let cipher = cipher(args, site, machine)?;
-    let resources = Resources { drives, read, write, read_together, write_together, cipher };
-    Ok(Some((typed.clone(), drives, rank(&resources, &aims))))
-}
-
-fn cipher(args: &PlanArgs, site: &Site, machine: Option<&Machine>) -> Result<Option<Cipher>, Failure> {
-    let cores = machine.and_then(|machine| machine.cpus.cores.get());
-    if let Some(typed) = &args.cipher {
-        let rate = wish::rate(typed).ok_or_else(|| {
-            Failure::new(format!("`{}` is not a rate", inert(typed))).hint("write it as 2.7GB/s or 2700MB/s")
-        })?;
-        let source = "--cipher".to_owned();
-        return Ok(Some(Cipher { decrypt: rate, encrypt: rate, cores, source }));
-    }
-    let asked =
-        machine.into_iter().flat_map(|machine| machine.ciphers.values().chain(&machine.cipher_benchmarks));
-    if let Some(known) = asked
-        .filter_map(|fact| fact.value().map(|rate| (rate, fact.source())))
-        .find(|(rate, _)| rate.cipher.contains("xts") && rate.cipher.contains("aes"))
-    {
-        let (rate, source) = known;
-        let source = source.as_str().to_owned();
-        return Ok(Some(Cipher { decrypt: rate.decrypt, encrypt: rate.encrypt, cores, source }));
-    }
-    let known = site.processor_model.as_deref().and_then(|model| catalog().cipher(model));
-    Ok(known.map(|known| Cipher {
-        decrypt: BytesPerSec::from_mb(known.decrypt_megabytes_per_second),
-        encrypt: BytesPerSec::from_mb(known.encrypt_megabytes_per_second),
-        cores: cores.or(known.cores),
-        source: known.source.clone(),
-    }))
 }

@@ -2,7 +2,7 @@
 
 pub mod args;
 mod change;
-mod source;
+pub(super) mod source;
 
 use std::path::Path;
 
@@ -123,7 +123,7 @@ fn in_row(given: &str, error: FileError) -> Failure {
 }
 
 /// Everything that is wrong with a file, one line each, with its hint below.
-fn wrong(error: FileError) -> Failure {
+pub(super) fn wrong(error: FileError) -> Failure {
     let mut problems = error.problems.into_iter();
     let last = problems.next_back();
     for problem in problems {

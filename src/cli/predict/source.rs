@@ -14,7 +14,7 @@ const SUFFIX: &str = ".path.toml";
 ///
 /// # Errors
 /// [`Failure`] when one cannot be read, is too long or no text, or a directory has none.
-pub(super) fn texts(named: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
+pub(in crate::cli) fn texts(named: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
     let mut texts = Vec::new();
     for path in named {
         if path.is_dir() {

@@ -16,7 +16,7 @@ pub use build::{BuildError, path};
 pub use error::{At, FileError, Problem};
 pub use model::{
     Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Engine, Filesystem,
-    Host, Interconnect, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue, Raid,
-    RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, VolumeKind, Workload, WriteCache,
+    Host, Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue,
+    Raid, RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, VolumeKind, Workload, WriteCache,
 };
 pub use read::{Document, MOST_BYTES, parse};

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use super::build::level_name;
 use super::{
-    Attachment, Copies, DeviceKind, Engine, LinkGiven, Name, Part, PartKind, Pattern, Published,
+    Attachment, Copies, DeviceKind, Engine, Iommu, LinkGiven, Name, Part, PartKind, Pattern, Published,
     PublishedValue, RaidKind, System, Technology, VolumeKind, Workload,
 };
+use crate::catalog::SlotForm;
 use crate::path::RaidLevel;
 use crate::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Nanos};
 
@@ -170,6 +171,7 @@ fn part_body(part: &Part) -> String {
 fn board(t: &mut Table, kind: &PartKind) {
     match kind {
         PartKind::Host(it) => {
+            t.some("board", it.board.as_deref(), quoted);
             t.some("processor", it.processor.as_deref(), quoted);
             t.some("cpu", it.cpu.as_deref(), quoted);
             t.number("sockets", Some(it.sockets).filter(|sockets| *sockets != 1));
@@ -180,6 +182,8 @@ fn board(t: &mut Table, kind: &PartKind) {
             t.some("memory", it.memory, size);
             t.some("memory_rate", it.memory_rate, rate);
             t.some("core_iops", it.core_iops, iops);
+            t.some("iommu", it.iommu.map(Iommu::word), quoted);
+            t.some("iommu_pages", it.iommu_pages, size);
             t.some("decrypt", it.decrypt, rate);
             t.some("encrypt", it.encrypt, rate);
         }
@@ -200,6 +204,11 @@ fn board(t: &mut Table, kind: &PartKind) {
             }
             t.link(it.link);
             t.number("connector", it.connector.map(|lanes| lanes.get()));
+            t.some("form", it.form.map(SlotForm::word), quoted);
+            t.some("bifurcation", it.bifurcation.as_ref(), |modes| {
+                let modes: Vec<String> = modes.iter().map(|mode| quoted(mode)).collect();
+                format!("[{}]", modes.join(", "))
+            });
         }
         PartKind::Switch(it) => {
             t.text("in", it.upstream.as_str());
@@ -299,6 +308,9 @@ fn layer(t: &mut Table, kind: &PartKind) {
                 t.put("options", &format!("[{}]", options.join(", ")));
             }
             t.some("rate", it.rate, rate);
+            t.some("recordsize", it.recordsize, size);
+            t.some("compression", it.compression, share);
+            t.some("arc", it.arc, size);
         }
         _ => {}
     }

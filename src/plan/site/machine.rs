@@ -247,6 +247,8 @@ fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
         speed: first.link.max_speed.get(),
         trained: card.and_then(|card| card.link.current_width.get()),
         behind_switch,
+        own: None,
+        own_write: None,
     })
 }
 

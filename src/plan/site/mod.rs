@@ -1,12 +1,15 @@
 //! Where can devices go? Slots with their lanes, what they hang on, and what they share.
 
 mod board;
+mod gaps;
 mod machine;
+mod system;
 
 use std::fmt;
 
 pub use board::{BoardOptions, of_board};
 pub use machine::of_machine;
+pub use system::{NoSite, host_of, of_system};
 
 pub use crate::catalog::SlotForm;
 use crate::plan::rate::WholeRate;
@@ -111,6 +114,10 @@ pub struct Occupant {
     pub trained: Option<Lanes>,
     /// The card with a switch that they are on, if one is.
     pub behind_switch: bool,
+    /// What each delivers by itself, where somebody said; else what the catalogue knows of its name.
+    pub own: Option<BytesPerSec>,
+    /// What each takes.
+    pub own_write: Option<BytesPerSec>,
 }
 
 impl Occupant {
@@ -129,6 +136,8 @@ impl Occupant {
             wish.own = Some(BytesPerSec::from_mb(medium.read_megabytes_per_second));
             wish.own_write = Some(BytesPerSec::from_mb(medium.write_megabytes_per_second));
         }
+        wish.own = self.own.or(wish.own);
+        wish.own_write = self.own_write.or(wish.own_write);
         wish
     }
 }

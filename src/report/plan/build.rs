@@ -72,8 +72,8 @@ fn site_view(site: &Site) -> SiteView {
 fn slot_view(site: &Site, slot: &Slot) -> SlotView {
     let occupant = slot.occupant.as_ref().map(|occupant| {
         let each = occupant.lanes.map_or(slot.lanes.get(), |lanes| lanes.get());
-        // Drives behind a switch use all of its uplink; a card that is narrower than its slot, its own lanes.
-        let wanted = each.saturating_mul(if occupant.behind_switch { occupant.count.max(1) } else { 1 });
+        // Each of several drives uses lanes, those behind a switch its uplink; a card that is narrower than its slot, its own lanes.
+        let wanted = each.saturating_mul(occupant.count.max(1));
         OccupantView {
             name: inert(&occupant.name),
             kind: occupant.kind,

@@ -255,6 +255,7 @@ mod tests {
             traffic: Traffic::ONE,
             depth: 0,
             above: None,
+            against: crate::path::Traffic::NONE,
             shared_with: Vec::new(),
         };
         let device = DeviceHop { block: "nvme0n1".to_owned(), ..DeviceHop::default() };

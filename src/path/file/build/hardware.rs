@@ -383,7 +383,7 @@ fn medium(part: &Part, device: &Device) -> HopSpec {
 }
 
 /// A drive's own end of its link: as given, or as the catalogue says of its model.
-fn device_end(device: &Device) -> LinkGiven {
+pub(in crate::path::file) fn device_end(device: &Device) -> LinkGiven {
     let known = device.model.as_deref().and_then(|model| catalog().medium(model));
     let generation = known.map(|medium| medium.generation).filter(|generation| *generation > 0);
     let lanes = known.map(|medium| medium.lanes).filter(|lanes| *lanes > 0).map(Lanes::new);
@@ -485,7 +485,10 @@ fn switch_entry(part: &Part, switch: &Switch) -> Result<Option<&'static catalog:
 }
 
 /// The catalogue's entry of a chipset, with what was given instead.
-fn chipset_entry(part: &Part, chipset: &Chipset) -> Result<Option<catalog::Chipset>, BuildError> {
+pub(in crate::path::file) fn chipset_entry(
+    part: &Part,
+    chipset: &Chipset,
+) -> Result<Option<catalog::Chipset>, BuildError> {
     let mut entry = match &chipset.model {
         Some(model) => {
             Some(find_chipset(model).cloned().ok_or_else(|| unlisted(&part.name, "chipset", model))?)

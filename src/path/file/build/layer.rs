@@ -211,7 +211,8 @@ impl<'s> Walk<'s> {
         let count = filesystem.members.len().max(1) as f64;
         self.graph.set_spread(node, Spread::Together);
         for member in &filesystem.members {
-            self.layer(node, member, Traffic::both(1.0 / count), reader, &part.name)?;
+            let share = 1.0 / (count * filesystem.compression.unwrap_or(1.0).max(1.0));
+            self.layer(node, member, Traffic::both(share), reader, &part.name)?;
         }
         Ok(())
     }
@@ -224,10 +225,10 @@ impl<'s> Walk<'s> {
         fraction: Traffic,
         reader: Option<&Place>,
     ) -> Result<(), BuildError> {
-        let rate = fact(vm.rate.map(|rate| rate * f64::from(vm.count)), &part.given);
+        // What it may move is a cap on a workload, and not what it can carry.
         let spec = given(
             HopKind::Controller,
-            (rate.clone(), rate),
+            (Fact::default(), Fact::default()),
             "a virtual adapter passes on what the host gives",
         );
         let noun = if vm.count == 1 { "virtual machine" } else { "virtual machines" };

@@ -9,7 +9,7 @@ mod network;
 
 use std::fmt;
 
-pub(super) use hardware::{find_chipset, find_switch, processor_entry};
+pub(super) use hardware::{chipset_entry, device_end, find_chipset, find_switch, processor_entry};
 pub(super) use layer::level_name;
 
 use super::{Name, PartKind, System};

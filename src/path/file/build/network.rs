@@ -71,9 +71,13 @@ impl<'s> Walk<'s> {
             let PartKind::Network(wire) = &network.kind else {
                 return Err(no_network(part, name, &network.kind));
             };
-            // The first card is the reader's own, the others put their data where the drives do.
-            let reader = if Some(name) == remote.through.first() { reader } else { None };
-            self.network(node, network, wire, (Traffic::ONE, false), reader)?;
+            // The first card is the reader's own, the others send what the drives put into the server's memory.
+            let is_first = Some(name) == remote.through.first();
+            let reader = if is_first { reader } else { None };
+            let card = self.network(node, network, wire, (Traffic::ONE, false), reader)?;
+            if let Some(card) = card.filter(|_| !is_first) {
+                self.graph.turn(node, card);
+            }
         }
         // On the server data is to arrive where the card is that sends it on.
         let server =
@@ -103,7 +107,11 @@ impl<'s> Walk<'s> {
             let PartKind::Network(wire) = &network.kind else {
                 return Err(no_network(part, name, &network.kind));
             };
-            self.network(node, network, wire, (crossing, true), None)?;
+            let card = self.network(node, network, wire, (crossing, true), None)?;
+            // To clients elsewhere hosts send what is read; hosts among themselves send and get the same.
+            if let Some(card) = card.filter(|_| !cluster.converged) {
+                self.graph.turn(node, card);
+            }
         }
         let count = cluster.members.len().max(1) as f64;
         let share = Traffic { read: 1.0 / count, write: cluster.copies.amplification() / count };

@@ -1,11 +1,14 @@
 //! What can be touched: hosts, slots, chipsets, switches, adapters and drives.
 
 use super::Name;
+use crate::catalog::SlotForm;
 use crate::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
 
 /// A computer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Host {
+    /// Its board, by its id in the catalogue: what its slots share, and what the firmware can set, is then known.
+    pub board: Option<String>,
     /// Its processors, as the catalogue names the platform: `Intel Skylake-SP`.
     pub processor: Option<String>,
     /// The model of its processors, `Ryzen 5 2600`: what its cores do where nothing else says it.
@@ -24,10 +27,47 @@ pub struct Host {
     pub memory_rate: Option<BytesPerSec>,
     /// I/Os that one core starts and completes in a second, whatever the engine.
     pub core_iops: Option<Iops>,
+    /// How it translates the addresses that devices use; `None` counts as not at all.
+    pub iommu: Option<Iommu>,
+    /// The pages of these translations; 4 KiB when nobody said.
+    pub iommu_pages: Option<Bytes>,
     /// What one core decrypts with the cipher of the encrypted mappings.
     pub decrypt: Option<BytesPerSec>,
     /// What one core encrypts.
     pub encrypt: Option<BytesPerSec>,
+}
+
+/// How a host translates the addresses that devices use (kernel options `iommu=pt`, `iommu.strict`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iommu {
+    /// Not at all.
+    Off,
+    /// Drivers of the kernel use addresses as they are.
+    Passthrough,
+    /// Translated; what is no longer mapped is forgotten later.
+    Lazy,
+    /// Translated; what is no longer mapped is forgotten at once.
+    Strict,
+}
+
+impl Iommu {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::Off, Self::Passthrough, Self::Lazy, Self::Strict];
+
+    /// Its word in a file.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Passthrough => "passthrough",
+            Self::Lazy => "lazy",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// Whether addresses are translated.
+    pub const fn translates(self) -> bool {
+        matches!(self, Self::Lazy | Self::Strict)
+    }
 }
 
 /// The connection between sockets.
@@ -91,6 +131,27 @@ pub struct Chipset {
     pub uplink: LinkGiven,
 }
 
+impl Chipset {
+    /// What the catalogue says of it, with what was given in its place; `None` when neither says how wide its uplink is.
+    /// `part` is the part that it is.
+    ///
+    /// # Errors
+    /// The catalogue knows no such chipset.
+    pub fn entry(
+        &self,
+        part: &super::Part,
+    ) -> Result<Option<crate::catalog::Chipset>, crate::path::file::BuildError> {
+        crate::path::file::build::chipset_entry(part, self)
+    }
+}
+
+impl Host {
+    /// The catalogue's entry of its platform.
+    pub fn platform(&self) -> Option<&'static crate::catalog::Processor> {
+        crate::path::file::build::processor_entry(self.processor.as_deref()?)
+    }
+}
+
 /// A slot, or another place with PCIe lanes (M.2, U.2).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slot {
@@ -100,6 +161,10 @@ pub struct Slot {
     pub link: LinkGiven,
     /// The lanes of its connector.
     pub connector: Option<Lanes>,
+    /// What fits into it.
+    pub form: Option<SlotForm>,
+    /// How the firmware can split it, `x4x4x4x4`; empty when it cannot, `None` when nobody said.
+    pub bifurcation: Option<Vec<String>>,
 }
 
 /// A PCIe switch.
@@ -184,6 +249,11 @@ pub struct Device {
 }
 
 impl Device {
+    /// Its own end of its PCIe link: as given, or as the catalogue says of its model.
+    pub fn end(&self) -> LinkGiven {
+        crate::path::file::build::device_end(self)
+    }
+
     /// A drive of which only its place is known.
     pub fn new(kind: DeviceKind, upstream: impl Into<String>) -> Self {
         Self {

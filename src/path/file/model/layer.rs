@@ -112,4 +112,10 @@ pub struct Filesystem {
     pub options: Vec<String>,
     /// What it carries at best by itself, where that was measured.
     pub rate: Option<BytesPerSec>,
+    /// ZFS: the size of its records (`recordsize`, of volumes `volblocksize`).
+    pub recordsize: Option<Bytes>,
+    /// ZFS: bytes before compression for each after it (`compressratio`), at least 1.
+    pub compression: Option<f64>,
+    /// ZFS: how much of its files the ARC may hold (`zfs_arc_max`).
+    pub arc: Option<Bytes>,
 }

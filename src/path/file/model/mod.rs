@@ -8,7 +8,8 @@ mod workload;
 use std::fmt;
 
 pub use hardware::{
-    Adapter, Attachment, Chipset, Device, DeviceKind, Host, Interconnect, LinkGiven, Slot, Switch, WriteCache,
+    Adapter, Attachment, Chipset, Device, DeviceKind, Host, Interconnect, Iommu, LinkGiven, Slot, Switch,
+    WriteCache,
 };
 pub use layer::{Cache, Crypt, Filesystem, Raid, RaidKind, Volume, VolumeKind};
 pub use network::{Cluster, Copies, Network, Remote, Technology, Vm};

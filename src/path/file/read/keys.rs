@@ -209,6 +209,21 @@ impl<'t> Keys<'t> {
         share
     }
 
+    /// How many times as much: 1 to 1000.
+    pub(super) fn factor(&mut self, key: &'static str) -> Option<f64> {
+        let found = self.ask(key)?;
+        let factor = match &found.value {
+            Value::Float(factor) => Some(*factor),
+            Value::Integer(whole) => u16::try_from(*whole).ok().map(f64::from),
+            _ => None,
+        };
+        let factor = factor.filter(|factor| (1.0..=1000.0).contains(factor));
+        if factor.is_none() {
+            self.refuse(found, format!("`{key}` is no factor"), "it is a number from 1.0 to 1000.0");
+        }
+        factor
+    }
+
     pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
         let found = self.ask(key)?;
         match found.value {

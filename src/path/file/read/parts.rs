@@ -2,14 +2,15 @@
 
 use super::document::Table;
 use super::keys::{Found, Keys};
-use crate::catalog::catalog;
+use crate::catalog::{SlotForm, catalog};
 use crate::machine::fact::Source;
 use crate::path::RaidLevel;
 use crate::path::file::{
     Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Filesystem, Host,
-    Interconnect, LinkGiven, Name, Network, Part, PartKind, Raid, RaidKind, Remote, Slot, Switch, Technology,
-    Vm, Volume, VolumeKind, WriteCache,
+    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Raid, RaidKind, Remote, Slot, Switch,
+    Technology, Vm, Volume, VolumeKind, WriteCache,
 };
+use crate::units::{Bytes, Lanes};
 
 /// The kinds of table that are parts.
 pub(super) const KINDS: &[&str] = &[
@@ -45,6 +46,9 @@ const HOST: &[&str] = &["host"];
 
 /// The most copies of a part, and the most of anything that is counted.
 const MOST: u32 = 4096;
+
+/// The words for what fits into a slot.
+const FORMS: &[&str] = &["card", "m2", "u2", "oculink"];
 
 /// The levels of `[raid]`.
 const LEVELS: &[&str] = &[
@@ -96,6 +100,7 @@ fn host(keys: &mut Keys<'_>) -> Host {
     }
     let links = links.and_then(|links| u8::try_from(links).ok());
     let host = Host {
+        board: board(keys),
         processor: keys.text("processor"),
         cpu: keys.text("cpu"),
         sockets: keys.count("sockets", 1, 64).unwrap_or(1),
@@ -105,6 +110,8 @@ fn host(keys: &mut Keys<'_>) -> Host {
         memory: keys.size("memory"),
         memory_rate: keys.rate("memory_rate"),
         core_iops: keys.iops("core_iops"),
+        iommu: iommu(keys),
+        iommu_pages: keys.size("iommu_pages"),
         decrypt: keys.rate("decrypt"),
         encrypt: keys.rate("encrypt"),
     };
@@ -116,6 +123,24 @@ fn host(keys: &mut Keys<'_>) -> Host {
         keys.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
     }
     host
+}
+
+/// How the host translates addresses.
+fn iommu(keys: &mut Keys<'_>) -> Option<Iommu> {
+    let words = Iommu::ALL.map(Iommu::word);
+    let word = keys.word("iommu", &words)?;
+    Iommu::ALL.into_iter().find(|way| way.word() == word)
+}
+
+/// A board of the catalogue, as its id.
+fn board(keys: &mut Keys<'_>) -> Option<String> {
+    let typed = keys.text("board")?;
+    let known = catalog().board_named(&typed);
+    if known.is_none() {
+        let hint = "`narrows plan --board list` shows the boards; leave the key out for another";
+        keys.wrong("board", format!("the catalogue knows no board `{typed}`"), hint);
+    }
+    known.map(crate::catalog::Board::id)
 }
 
 /// The host that a part is on: the one that is named, or the only one there is.
@@ -158,6 +183,7 @@ fn slot(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Slot> {
     let split = keys.name("slot", &["slot"]);
     let host = keys.name("host", HOST);
     let (link, connector) = (link(keys), keys.lanes("connector"));
+    let (form, bifurcation) = (form(keys), bifurcation(keys));
     let ways = [chipset.is_some(), split.is_some(), host.is_some() || socket.is_some()];
     if ways.iter().filter(|way| **way).count() > 1 {
         let key = if chipset.is_some() { "chipset" } else { "slot" };
@@ -182,7 +208,28 @@ fn slot(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Slot> {
             return None;
         }
     };
-    Some(Slot { on, link, connector })
+    Some(Slot { on, link, connector, form, bifurcation })
+}
+
+/// What fits into a slot.
+fn form(keys: &mut Keys<'_>) -> Option<SlotForm> {
+    keys.word("form", FORMS).and_then(SlotForm::from_word)
+}
+
+/// How the firmware can split a slot: `["x8x8", "x4x4x4x4"]`, or `[]` when it cannot.
+fn bifurcation(keys: &mut Keys<'_>) -> Option<Vec<String>> {
+    keys.raw("bifurcation")?;
+    let modes = keys.texts("bifurcation");
+    let is_mode = |text: &str| {
+        let links: Option<Vec<Lanes>> =
+            text.strip_prefix('x').and_then(|rest| rest.split('x').map(Lanes::parse).collect());
+        links.is_some_and(|links| links.len() > 1)
+    };
+    for (mode, _) in modes.iter().filter(|(mode, _)| !is_mode(mode)) {
+        let hint = "write the widths in the order of its lanes: bifurcation = [\"x8x8\", \"x4x4x4x4\"]";
+        keys.wrong("bifurcation", format!("`{mode}` is no way to split a slot"), hint);
+    }
+    Some(modes.into_iter().map(|(mode, _)| mode).collect())
 }
 
 /// The place that a part is in.
@@ -390,13 +437,29 @@ fn filesystem(keys: &mut Keys<'_>) -> Option<Filesystem> {
     let members = keys.names("on", STORAGE);
     let options = keys.texts("options").into_iter().map(|(text, _)| text).collect();
     let rate = keys.rate("rate");
+    let (recordsize, compression, arc) =
+        (keys.size("recordsize"), keys.factor("compression"), keys.size("arc"));
+    let given = [
+        ("recordsize", recordsize.is_some()),
+        ("compression", compression.is_some()),
+        ("arc", arc.is_some()),
+    ];
+    for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given && kind != "zfs") {
+        let hint = "leave it out, or say kind = \"zfs\"";
+        keys.wrong(key, format!("`{key}` is of ZFS, and this is {kind}"), hint);
+    }
+    let sane = |size: &Bytes| size.get().is_power_of_two() && (512..=16 << 20).contains(&size.get());
+    if recordsize.as_ref().is_some_and(|size| !sane(size)) {
+        let hint = "it is a power of two from 512 B to 16 MiB, such as recordsize = \"128 KiB\"";
+        keys.wrong("recordsize", "no record has this size", hint);
+    }
     if members.is_empty() {
         if keys.raw("on").is_none() {
             keys.missing("on", "\"ssd0\"");
         }
         return None;
     }
-    Some(Filesystem { kind, members, options, rate })
+    Some(Filesystem { kind, members, options, rate, recordsize, compression, arc })
 }
 
 fn network(keys: &mut Keys<'_>) -> Option<Network> {

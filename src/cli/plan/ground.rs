@@ -1,0 +1,196 @@
+//! What is planned for: a machine, a board, or a described system.
+
+use super::PlanArgs;
+use crate::catalog::{Board, Processor, catalog};
+use crate::cli::predict::{source, wrong};
+use crate::cli::{Failure, facts, output};
+use crate::machine::Machine;
+use crate::path::file::{Document, Host, Name, PartKind, System};
+use crate::plan::drives::{Drives, drives};
+use crate::plan::layout::Cipher;
+use crate::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
+use crate::report::sanitize::inert;
+use crate::units::BytesPerSec;
+
+/// What is planned for.
+pub(super) struct Ground {
+    /// Its slots.
+    pub(super) site: Site,
+    /// What one of its cores encrypts, where that is known.
+    pub(super) cipher: Option<Cipher>,
+    /// Its physical cores.
+    pub(super) cores: Option<u32>,
+    /// What its drives do, where a description says which it has.
+    pub(super) drives: Option<Drives>,
+}
+
+impl Ground {
+    /// Opens what was named, or else this machine.
+    ///
+    /// # Errors
+    /// [`Failure`] when it is not known, cannot be read, or has no slots.
+    pub(super) fn open(args: &PlanArgs) -> Result<Self, Failure> {
+        match (&args.file, &args.board) {
+            (Some(_), _) => described(args),
+            (None, Some(typed)) => board(args, typed),
+            (None, None) => machine(args),
+        }
+    }
+}
+
+fn board(args: &PlanArgs, typed: &str) -> Result<Ground, Failure> {
+    let board = catalog().board_named(typed).ok_or_else(|| unknown_board(typed))?;
+    let options = BoardOptions {
+        processor: args.cpu.as_deref().map(processor).transpose()?,
+        processor_model: args.cpu.clone(),
+        sockets: args.cpus,
+        assume_splitting: args.assume_bifurcation,
+    };
+    let site = of_board(board, &options);
+    let cipher = cipher_of_model(site.processor_model.as_deref(), None);
+    Ok(Ground { site, cipher, cores: None, drives: None })
+}
+
+fn machine(args: &PlanArgs) -> Result<Ground, Failure> {
+    let facts = facts::open(&args.from)?;
+    facts.notes.iter().for_each(|note| output::note(&inert(note)));
+    let site = of_machine(&facts.machine, args.assume_bifurcation)
+        .map_err(|error| Failure::new(inert(&error.to_string())).hint(error.hint()))?;
+    let cores = facts.machine.cpus.cores.get();
+    let cipher = measured_cipher(&facts.machine, cores)
+        .or_else(|| cipher_of_model(site.processor_model.as_deref(), cores));
+    Ok(Ground { site, cipher, cores, drives: None })
+}
+
+/// The system of a path file.
+fn described(args: &PlanArgs) -> Result<Ground, Failure> {
+    let Some(typed) = &args.file else { return Err(Failure::new("no description is named")) };
+    let texts = source::texts(std::slice::from_ref(typed))?;
+    let [(name, text)] = texts.as_slice() else {
+        return Err(Failure::new(format!("{} has {} descriptions", typed.display(), texts.len()))
+            .hint("a plan is made for one: name its file"));
+    };
+    let system = Document::parse(name, text).and_then(|document| document.system()).map_err(wrong)?;
+    let refused = |error: site::NoSite| {
+        Failure::new(inert(&format!("{}: {error}", typed.display()))).hint(error.hint())
+    };
+    let host = site::host_of(&system, args.host.as_deref()).map_err(refused)?;
+    let mut site = of_system(&system, host, args.assume_bifurcation).map_err(refused)?;
+    let about = system.part(host).and_then(|part| match &part.kind {
+        PartKind::Host(about) => Some((about, part.given.to_string())),
+        _ => None,
+    });
+    let cores = about.as_ref().and_then(|(about, _)| about.cores);
+    let given = about.as_ref().and_then(|(about, given)| given_cipher(about, given));
+    let cipher = given.or_else(|| cipher_of_model(site.processor_model.as_deref(), cores));
+    let drives = match args.aim {
+        Some(_) => found_drives(&system, host, &mut site)?,
+        None => None,
+    };
+    if args.aim.is_some() && cipher.is_none() && args.cipher.is_none() {
+        site.notes.push(format!(
+            "What one core encrypts is not said: give decrypt and encrypt, or cpu, in [host.{host}]."
+        ));
+    }
+    Ok(Ground { site, cipher, cores, drives })
+}
+
+fn found_drives(system: &System, host: &Name, site: &mut Site) -> Result<Option<Drives>, Failure> {
+    let found = drives(system, host).map_err(|error| Failure::new(inert(&error.to_string())))?;
+    if let Some(found) = found.as_ref().filter(|found| !found.others.is_empty()) {
+        let others: Vec<&str> = found.others.iter().map(Name::as_str).collect();
+        site.notes.push(format!("Layouts leave out drives of another kind: {}.", others.join(", ")));
+    }
+    Ok(found)
+}
+
+fn given_cipher(about: &Host, given: &str) -> Option<Cipher> {
+    let (decrypt, encrypt) = about.decrypt.zip(about.encrypt)?;
+    Some(Cipher { decrypt, encrypt, cores: about.cores, source: given.to_owned() })
+}
+
+/// What `cryptsetup benchmark` said, or the kernel's own ciphers did.
+fn measured_cipher(machine: &Machine, cores: Option<u32>) -> Option<Cipher> {
+    let asked = machine.ciphers.values().chain(&machine.cipher_benchmarks);
+    let (rate, source) = asked
+        .filter_map(|fact| fact.value().map(|rate| (rate, fact.source())))
+        .find(|(rate, _)| rate.cipher.contains("xts") && rate.cipher.contains("aes"))?;
+    let source = source.as_str().to_owned();
+    Some(Cipher { decrypt: rate.decrypt, encrypt: rate.encrypt, cores, source })
+}
+
+fn cipher_of_model(model: Option<&str>, cores: Option<u32>) -> Option<Cipher> {
+    let known = catalog().cipher(model?)?;
+    Some(Cipher {
+        decrypt: BytesPerSec::from_mb(known.decrypt_megabytes_per_second),
+        encrypt: BytesPerSec::from_mb(known.encrypt_megabytes_per_second),
+        cores: cores.or(known.cores),
+        source: known.source.clone(),
+    })
+}
+
+/// The boards that are known, one a line.
+pub(super) fn boards() -> String {
+    let mut lines: Vec<String> =
+        catalog().boards.iter().map(|board| format!("{:<40} {}\n", board.id(), board.name)).collect();
+    lines.sort();
+    lines.concat()
+}
+
+/// The platform whose name, or the names of whose models, contain this.
+fn processor(typed: &str) -> Result<&'static Processor, Failure> {
+    let wanted = typed.to_ascii_lowercase();
+    let contains = |text: &String| text.to_ascii_lowercase().contains(&wanted);
+    let contained = |text: &String| wanted.contains(&text.to_ascii_lowercase()) && text.len() > 5;
+    let all = &catalog().processors;
+    all.iter()
+        .find(|known| contains(&known.name) || known.names.iter().any(contained))
+        .or_else(|| ryzen(typed).and_then(|name| all.iter().find(|known| known.name == name)))
+        .ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
+            Failure::new(format!("no processor is known as `{typed}`"))
+                .hint(format!("known platforms: {}", names.join("; ")))
+        })
+}
+
+/// A Ryzen's platform goes by the thousands of its number (`Ryzen 5 2600`).
+fn ryzen(typed: &str) -> Option<String> {
+    let (_, rest) = typed.split_once("Ryzen")?;
+    let number = rest.split_whitespace().find(|word| word.len() >= 4)?;
+    let thousands = number.chars().next().filter(char::is_ascii_digit)?;
+    Some(format!("AMD Ryzen {thousands}000"))
+}
+
+fn unknown_board(typed: &str) -> Failure {
+    const SHOWN: usize = 5;
+    let wanted: Vec<char> = typed.to_ascii_lowercase().chars().collect();
+    let mut near: Vec<(usize, String)> = catalog()
+        .boards
+        .iter()
+        .map(|board: &Board| {
+            let id = board.id();
+            let within = id.contains(&typed.to_ascii_lowercase());
+            (if within { 0 } else { distance(&wanted, &id.chars().collect::<Vec<_>>()) }, id)
+        })
+        .collect();
+    near.sort();
+    let names: Vec<String> = near.into_iter().take(SHOWN).map(|(_, id)| id).collect();
+    Failure::new(format!("no board is known as `{}`", inert(typed))).hint(format!(
+        "the nearest are {}; --board list shows all, and docs/adding-a-board.md says how to add one",
+        names.join(", ")
+    ))
+}
+
+/// How many letters must be added, dropped or changed (V. Levenshtein, 1966).
+fn distance(one: &[char], other: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, theirs) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != theirs);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}

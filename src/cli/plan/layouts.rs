@@ -1,0 +1,77 @@
+//! The layouts of the drives that a plan places, or that are there.
+
+use super::PlanArgs;
+use super::ground::Ground;
+use crate::cli::Failure;
+use crate::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
+use crate::plan::outcome::Outcome;
+use crate::plan::search::Request;
+use crate::plan::wish::{self, Wish};
+use crate::report::sanitize::inert;
+use crate::units::BytesPerSec;
+
+/// The aims as typed, the number of drives, and the layouts ranked; `None` without aims.
+///
+/// # Errors
+/// [`Failure`] when an aim or a rate is not understood, or there are no drives.
+pub(super) fn layouts(
+    args: &PlanArgs,
+    request: &Request,
+    ground: &Ground,
+    outcome: Option<&Outcome>,
+) -> Result<Option<(String, u8, Ranked)>, Failure> {
+    let Some(typed) = &args.aim else { return Ok(None) };
+    let aims = Aim::parse_all(typed)
+        .map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
+    let placed: Vec<_> = outcome
+        .iter()
+        .flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices))
+        .filter(|device| device.kind.is_drive())
+        .collect();
+    let count = |wishes: &[Wish]| {
+        wishes.iter().filter(|wish| wish.kind.is_drive()).map(|wish| wish.count).fold(0u8, u8::saturating_add)
+    };
+    let there = ground.site.occupants();
+    let drives = match u8::try_from(placed.len()) {
+        Ok(placed @ 1..) => placed,
+        _ => match &ground.drives {
+            Some(described) if request.wishes.is_empty() => {
+                u8::try_from(described.names.len()).unwrap_or(u8::MAX)
+            }
+            _ => count(&request.wishes).max(count(&there)),
+        },
+    };
+    if drives == 0 {
+        return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
+    }
+    let least = |rates: &dyn Fn(usize) -> BytesPerSec| {
+        (0..placed.len()).map(rates).reduce(BytesPerSec::min).unwrap_or_default()
+    };
+    let described = ground.drives.as_ref().filter(|_| request.wishes.is_empty());
+    let (read, write, read_together, write_together) = if let Some(it) = described {
+        (it.read, it.write, it.read_together, it.write_together)
+    } else if placed.is_empty() {
+        let all = request.wishes.iter().chain(&there).filter(|wish| wish.kind.is_drive());
+        let read = all.map(|wish| wish.demand().rate()).reduce(BytesPerSec::min).unwrap_or_default();
+        (read, read, read * f64::from(drives), read * f64::from(drives))
+    } else {
+        (
+            least(&|at| placed[at].alone.read),
+            least(&|at| placed[at].alone.write),
+            placed.iter().map(|device| device.together.read).sum(),
+            placed.iter().map(|device| device.together.write).sum(),
+        )
+    };
+    let cipher = cipher(args, ground)?;
+    let resources = Resources { drives, read, write, read_together, write_together, cipher };
+    Ok(Some((typed.clone(), drives, rank(&resources, &aims))))
+}
+
+/// What one core encrypts: as typed, or as it is known.
+fn cipher(args: &PlanArgs, ground: &Ground) -> Result<Option<Cipher>, Failure> {
+    let Some(typed) = &args.cipher else { return Ok(ground.cipher.clone()) };
+    let rate = wish::rate(typed).ok_or_else(|| {
+        Failure::new(format!("`{}` is not a rate", inert(typed))).hint("write it as 2.7GB/s or 2700MB/s")
+    })?;
+    Ok(Some(Cipher { decrypt: rate, encrypt: rate, cores: ground.cores, source: "--cipher".to_owned() }))
+}

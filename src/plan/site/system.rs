@@ -1,0 +1,546 @@
+//! The site that a described system is: the slots that its file names, or those of the board that it names, and what is in
+//! them.
+
+use super::board::{interconnect, may_be_split, of_board, uplink};
+use super::gaps::{Gaps, are, split_note};
+use super::{Attachment, BoardOptions, Kind, Occupant, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
+use crate::catalog::catalog;
+use crate::ceiling;
+use crate::path::HopKind;
+use crate::path::file::{
+    self as file, DeviceKind, Host, LinkGiven, Name, Part, PartKind, System, Technology, path,
+};
+use crate::plan::rate::WholeRate;
+use crate::units::{BytesPerSec, GtPerSec, Lanes};
+
+/// What data gets of the raw rate between sockets (see [`crate::ceiling::socket`]).
+const SOCKET_SHARE: f64 = 0.8;
+
+/// The most lanes of a place for a drive: M.2, U.2 (PCI Express M.2 and SFF-8639 specifications).
+const DRIVE_LANES: u8 = 4;
+
+/// Why a description gives no site.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSite {
+    /// It has no host.
+    #[error("it describes no host")]
+    NoHost,
+    /// It has no host with this name.
+    #[error("it describes no host `{name}`")]
+    UnknownHost {
+        /// What was asked for.
+        name: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// The host has no slots.
+    #[error("it gives {host} no slots")]
+    NoSlots {
+        /// The host.
+        host: String,
+    },
+}
+
+impl NoSite {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoHost => "add a [host.NAME]".to_owned(),
+            Self::UnknownHost { known, .. } => format!("the hosts are: {}", known.join(", ")),
+            Self::NoSlots { host } => format!(
+                "add [slot.NAME] with generation and width for each, and say which device is `in` which; or give board = \
+                 \"ID\" in [host.{host}], with an id that `narrows plan --board list` shows"
+            ),
+        }
+    }
+}
+
+/// The host of a system that is planned for: the one with this name, or the first.
+///
+/// # Errors
+/// There is none, or none with this name.
+pub fn host_of<'s>(system: &'s System, named: Option<&str>) -> Result<&'s Name, NoSite> {
+    let mut hosts = system.hosts().map(|(name, _)| name);
+    let Some(wanted) = named else { return hosts.next().ok_or(NoSite::NoHost) };
+    hosts.find(|name| name.as_str() == wanted).ok_or_else(|| NoSite::UnknownHost {
+        name: wanted.to_owned(),
+        known: system.hosts().map(|(name, _)| name.to_string()).collect(),
+    })
+}
+
+/// The slots of a described host and what is in them: those of its board where it names one, and those of the file.
+///
+/// # Errors
+/// [`NoSite`] when there are none.
+pub fn of_system(system: &System, host: &Name, assume_splitting: bool) -> Result<Site, NoSite> {
+    let reader = Reader { system, host };
+    let (Some(part), Some(about)) = (system.part(host), reader.about()) else { return Err(NoSite::NoHost) };
+    let board = about.board.as_deref().and_then(|board| catalog().board_named(board));
+    let mut site = match board {
+        Some(board) => {
+            let options = BoardOptions {
+                processor: about.platform(),
+                processor_model: about.cpu.clone(),
+                sockets: u8::try_from(about.sockets).ok(),
+                assume_splitting,
+            };
+            of_board(board, &options)
+        }
+        None => reader.bare(part, about),
+    };
+    if system.hosts().count() > 1 {
+        site.notes.push(format!(
+            "The file has {} hosts; this is {host}. --host names another.",
+            system.hosts().count()
+        ));
+    }
+    reader.fill(&mut site, board.is_some(), assume_splitting);
+    if site.slots.is_empty() {
+        return Err(NoSite::NoSlots { host: host.to_string() });
+    }
+    site.notes.extend(reader.loose());
+    Ok(site)
+}
+
+/// Reads one host of a system.
+struct Reader<'s> {
+    system: &'s System,
+    host: &'s Name,
+}
+
+impl<'s> Reader<'s> {
+    fn about(&self) -> Option<&'s Host> {
+        match &self.system.part(self.host)?.kind {
+            PartKind::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// What a part hangs on, when it is on this host.
+    fn attachment(&self, part: &'s Part) -> Option<Attachment> {
+        let mut part = part;
+        for _ in 0..=self.system.parts.len() {
+            let next = match &part.kind {
+                PartKind::Host(_) => return (part.name == *self.host).then_some(Attachment::Cpu(0)),
+                PartKind::Chipset(it) => return (it.host == *self.host).then_some(Attachment::Chipset),
+                PartKind::Slot(slot) => match &slot.on {
+                    file::Attachment::Socket { host, socket } => {
+                        let socket = u8::try_from(*socket).unwrap_or(u8::MAX);
+                        return (host == self.host).then_some(Attachment::Cpu(socket));
+                    }
+                    other => other.name(),
+                },
+                _ => part.needs().first().copied()?,
+            };
+            part = self.system.part(next)?;
+        }
+        None
+    }
+
+    /// The slots of the host, each with what it hangs on.
+    fn slots(&self) -> Vec<(&'s Part, &'s file::Slot, Attachment)> {
+        let slot = |part: &'s Part| match &part.kind {
+            PartKind::Slot(slot) => Some((part, slot, self.attachment(part)?)),
+            _ => None,
+        };
+        self.system.parts.iter().filter_map(slot).collect()
+    }
+
+    /// The slots that one is split into.
+    fn pieces(&self, slot: &Name) -> Vec<(&'s Part, &'s file::Slot)> {
+        let is_piece = |on: &file::Attachment| matches!(on, file::Attachment::Slot(outer) if outer == slot);
+        let found = self.system.parts.iter().filter_map(|part| match &part.kind {
+            PartKind::Slot(piece) if is_piece(&piece.on) => Some((part, piece)),
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// What is in a place, directly.
+    fn inside(&self, place: &Name) -> Vec<&'s Part> {
+        let upstream = |part: &'s Part| match &part.kind {
+            PartKind::Device(it) => Some(&it.upstream),
+            PartKind::Adapter(it) => Some(&it.upstream),
+            PartKind::Switch(it) => Some(&it.upstream),
+            PartKind::Network(it) => it.upstream.as_ref(),
+            _ => None,
+        };
+        self.system.parts.iter().filter(|part| upstream(part) == Some(place)).collect()
+    }
+
+    /// A site of which the file has all that is known, without its slots.
+    fn bare(&self, part: &Part, about: &Host) -> Site {
+        let most = self.slots().iter().map(|(.., on)| u32::from(on.socket()) + 1).max().unwrap_or(1);
+        let sockets = u8::try_from(about.sockets.max(most)).unwrap_or(u8::MAX);
+        let platform = about.platform();
+        let given = about.interconnect.map(|links| {
+            let name = platform.and_then(|it| it.interconnect.as_ref()).map(|it| it.name.clone());
+            let rate = WholeRate::new(links.rate * f64::from(links.links) * SOCKET_SHARE);
+            Shared { name: name.unwrap_or_else(|| "connection of the sockets".to_owned()), rate, write: rate }
+        });
+        let known = platform.and_then(|it| it.interconnect.as_ref()).map(interconnect);
+        let between = given.or(known).filter(|_| sockets > 1);
+        let mut notes = Vec::new();
+        if sockets > 1 && between.is_none() {
+            notes.push(format!(
+                "What its sockets have between them is not said, and not counted: give processor, or interconnect_links \
+                 and interconnect_rate, in [host.{}].",
+                self.host
+            ));
+        }
+        let chipsets: Vec<Shared> = self.system.parts.iter().filter_map(|it| self.chipset(it)).collect();
+        if chipsets.len() > 1 {
+            notes.push(
+                "It has several chipsets; all behind them is counted on the uplink of the first.".to_owned(),
+            );
+        }
+        let named = [self.system.name.as_str(), self.host.as_str()];
+        Site {
+            name: named.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned(),
+            source: part.given.to_string(),
+            processor: platform.map(|platform| platform.name.clone()),
+            processor_model: about.cpu.clone(),
+            sockets,
+            slots: Vec::new(),
+            chipset: chipsets.into_iter().next(),
+            interconnect: between,
+            notes,
+        }
+    }
+
+    fn chipset(&self, part: &Part) -> Option<Shared> {
+        match &part.kind {
+            PartKind::Chipset(chipset) if chipset.host == *self.host => {
+                chipset.entry(part).ok()?.as_ref().map(uplink)
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts the described slots, and what is in them, into the site.
+    fn fill(&self, site: &mut Site, has_board: bool, assume_splitting: bool) {
+        let mut gaps = Gaps::default();
+        let of_board = site.slots.len();
+        for (part, slot, on) in self.slots() {
+            let pieces = self.pieces(&part.name);
+            if has_board && let Some(known) = on_board(site, of_board, &part.name) {
+                // A slot of the board that the file splits holds what its pieces hold.
+                let places = std::iter::once(&part.name).chain(pieces.iter().map(|(piece, _)| &piece.name));
+                let inside: Vec<&Part> = places.flat_map(|place| self.inside(place)).collect();
+                known.occupant = self.occupant(&inside, slot.link.width);
+                gaps.crowded(&part.name, &inside, known.occupant.as_ref());
+                continue;
+            }
+            if has_board && self.is_piece_of_board(site, of_board, slot) {
+                continue;
+            }
+            let inside = self.inside(&part.name);
+            if !pieces.is_empty() && inside.is_empty() {
+                site.notes.push(split_note(part, slot, &pieces));
+                continue;
+            }
+            match self.slot(part, slot, on, &inside, &mut gaps, assume_splitting) {
+                Some(made) => site.slots.push(made),
+                None => gaps.unwired.push(part.name.to_string()),
+            }
+            if has_board {
+                gaps.not_on_board.push(part.name.to_string());
+            }
+        }
+        site.notes.extend(gaps.notes(has_board, assume_splitting, self.host));
+    }
+
+    fn is_piece_of_board(&self, site: &mut Site, of_board: usize, slot: &file::Slot) -> bool {
+        matches!(&slot.on, file::Attachment::Slot(outer) if on_board(site, of_board, outer).is_some())
+    }
+
+    fn slot(
+        &self,
+        part: &Part,
+        slot: &file::Slot,
+        on: Attachment,
+        inside: &[&'s Part],
+        gaps: &mut Gaps,
+        assume_splitting: bool,
+    ) -> Option<Slot> {
+        let lanes = slot.link.width?;
+        let speed = slot.link.generation.and_then(GtPerSec::from_pcie_generation)?;
+        let occupant = self.occupant(inside, slot.link.width);
+        gaps.crowded(&part.name, inside, occupant.as_ref());
+        let holds_drive = inside.iter().any(|it| is_nvme(it));
+        let is_piece = matches!(slot.on, file::Attachment::Slot(_));
+        let looks_like_drive =
+            (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
+        let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
+        if slot.form.is_none() && looks_like_drive {
+            gaps.taken_for_m2.push(part.name.to_string());
+        }
+        let connector = slot.connector.map_or(lanes, |connector| connector.max(lanes));
+        if slot.connector.is_none() && form == SlotForm::Card && lanes.get() < 16 {
+            gaps.no_connector.push(part.name.to_string());
+        }
+        let splitting = match &slot.bifurcation {
+            Some(modes) if modes.is_empty() => Splitting::Never,
+            Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
+            None if assume_splitting && !form.takes_drives() && lanes.get() >= 8 => {
+                Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
+            }
+            None => Splitting::Unknown,
+        };
+        let made = Slot {
+            name: part.name.to_string(),
+            form,
+            connector,
+            lanes,
+            speed,
+            attachment: on,
+            splitting,
+            narrowed: Vec::new(),
+            setting: None,
+            connectors_off: Vec::new(),
+            dead: None,
+            occupant,
+            shares: match &slot.on {
+                file::Attachment::Slot(outer) => Some(format!("a part of {outer}, which is split")),
+                _ => None,
+            },
+        };
+        if may_be_split(&made) {
+            gaps.may_split.push(part.name.to_string());
+        }
+        Some(made)
+    }
+
+    /// What sits in a slot: of several parts the drives, or else the first, and those like it.
+    fn occupant(&self, inside: &[&'s Part], wired: Option<Lanes>) -> Option<Occupant> {
+        let switch = inside.iter().find_map(|part| match &part.kind {
+            PartKind::Switch(switch) => Some((part, switch)),
+            _ => None,
+        });
+        let devices: Vec<&Part> = match switch {
+            Some((part, _)) => self.behind(&part.name),
+            None => inside.to_vec(),
+        };
+        let first = devices.iter().find(|part| is_nvme(part)).or(devices.first())?;
+        let kind = kind(first);
+        let alike = devices.iter().filter(|part| self::kind(part) == kind).count();
+        let (end, card) = match switch {
+            Some((_, switch)) => (end_of(first, switch.port), switch.uplink.width),
+            None => (end_of(first, LinkGiven::default()), None),
+        };
+        let (own, own_write) = self.own(first, kind);
+        Some(Occupant {
+            name: title(first),
+            kind,
+            count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
+            lanes: end.width,
+            speed: end.generation.and_then(GtPerSec::from_pcie_generation),
+            trained: card
+                .or(if alike > 1 && kind.is_drive() { None } else { end.width })
+                .into_iter()
+                .chain(wired)
+                .min(),
+            behind_switch: switch.is_some(),
+            own,
+            own_write,
+        })
+    }
+
+    /// Everything behind a switch, also behind switches below it.
+    fn behind(&self, switch: &Name) -> Vec<&'s Part> {
+        let mut found = Vec::new();
+        let mut pending = vec![switch];
+        let mut seen = 0;
+        while let Some(place) = pending.pop().filter(|_| seen <= self.system.parts.len()) {
+            seen += 1;
+            for part in self.inside(place) {
+                match &part.kind {
+                    PartKind::Switch(_) => pending.push(&part.name),
+                    _ => found.push(part),
+                }
+            }
+        }
+        found
+    }
+
+    /// What a device delivers and takes by itself: the ceilings of its own hop.
+    fn own(&self, part: &Part, kind: Kind) -> (Option<BytesPerSec>, Option<BytesPerSec>) {
+        let (target, hop) = match kind {
+            Kind::Nvme => (Some(&part.name), HopKind::Device),
+            Kind::Nic | Kind::Hca => (Some(&part.name), HopKind::Network),
+            // An adapter is met on the way to a drive that it has.
+            Kind::Hba => (self.inside(&part.name).first().map(|drive| &drive.name), HopKind::Hba),
+            _ => return (None, None),
+        };
+        let Some(path) = target.and_then(|target| path(self.system, target, 1).ok()) else {
+            return (None, None);
+        };
+        let found = path.of_kind(hop).next().map(ceiling::of_hop);
+        found.map_or((None, None), |both| (both.read.rate(), both.write.rate()))
+    }
+
+    /// What is said of drives and cards that are in no slot of their own.
+    fn loose(&self) -> Option<String> {
+        let in_no_slot = |part: &&Part| {
+            let upstream = match &part.kind {
+                PartKind::Device(it) if it.kind == DeviceKind::Nvme => &it.upstream,
+                PartKind::Adapter(it) => &it.upstream,
+                PartKind::Network(it) => match &it.upstream {
+                    Some(upstream) => upstream,
+                    None => return false,
+                },
+                _ => return false,
+            };
+            let carrier = self.system.part(upstream).map(|part| &part.kind);
+            let is_board = matches!(carrier, Some(PartKind::Host(_) | PartKind::Chipset(_)));
+            is_board && self.attachment(part).is_some()
+        };
+        let loose: Vec<String> =
+            self.system.parts.iter().filter(in_no_slot).map(|part| part.name.to_string()).collect();
+        (!loose.is_empty()).then(|| {
+            format!(
+                "{} in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".",
+                are(&loose)
+            )
+        })
+    }
+}
+
+/// The slot of the board that the file calls so, whatever stands between letters and digits.
+fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
+    let squeezed = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let wanted = squeezed(name.as_str());
+    site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
+}
+
+fn is_nvme(part: &Part) -> bool {
+    kind(part) == Kind::Nvme
+}
+
+fn kind(part: &Part) -> Kind {
+    match &part.kind {
+        PartKind::Device(device) => match device.kind {
+            DeviceKind::Nvme => Kind::Nvme,
+            DeviceKind::Usb => Kind::Usb,
+            // Such a drive in a slot is on an adapter that nobody described.
+            DeviceKind::Sata | DeviceKind::Sas | DeviceKind::Hdd => Kind::Hba,
+            DeviceKind::Ramdisk => Kind::Card,
+        },
+        PartKind::Network(network) => match network.technology {
+            Technology::Infiniband => Kind::Hca,
+            Technology::Ethernet => Kind::Nic,
+        },
+        PartKind::Adapter(_) => Kind::Hba,
+        _ => Kind::Card,
+    }
+}
+
+/// A device's end of its link, as narrow as the port that it is on.
+fn end_of(part: &Part, port: LinkGiven) -> LinkGiven {
+    let own = match &part.kind {
+        PartKind::Device(device) => device.end(),
+        PartKind::Adapter(adapter) => adapter.link,
+        PartKind::Network(network) => network.link,
+        _ => LinkGiven::default(),
+    };
+    LinkGiven {
+        generation: own.generation.into_iter().chain(port.generation).min(),
+        width: own.width.into_iter().chain(port.width).min(),
+        ..own
+    }
+}
+
+fn title(part: &Part) -> String {
+    let model = match &part.kind {
+        PartKind::Device(device) => device.model.as_deref(),
+        PartKind::Adapter(adapter) => adapter.model.as_deref(),
+        _ => None,
+    };
+    match (model, &part.kind) {
+        (Some(model), _) => model.to_owned(),
+        (None, PartKind::Network(network)) => format!("{} ({})", part.name, network.rate),
+        (None, _) => part.name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::file::parse;
+
+    fn site(text: &str) -> Site {
+        let system = parse("t", &format!("format = \"narrows/path/1\"\n{text}"))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let host = host_of(&system, None).expect("a host").clone();
+        of_system(&system, &host, false).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn says(site: &Site, words: &str) -> bool {
+        site.notes.iter().any(|note| note.contains(words))
+    }
+
+    #[test]
+    fn a_split_slot_is_its_pieces_and_what_they_leave_leads_nowhere() {
+        let found = site(
+            "[host.h]\n[slot.outer]\ngeneration = 3\nwidth = 16\n[slot.m2]\ncount = 2\nslot = \"outer\"\ngeneration = 3\n\
+             width = 4\n[device.d]\nin = \"m20\"\nmodel = \"SN770\"\n",
+        );
+        let names: Vec<&str> = found.slots.iter().map(|slot| slot.name.as_str()).collect();
+        assert_eq!(names, ["m20", "m21"]);
+        assert!(says(&found, "outer is split x4x4 into m20 and m21; 8 of its lanes lead nowhere."));
+        let [first, second] = found.slots.as_slice() else { panic!("two slots") };
+        assert_eq!((first.form, second.form), (SlotForm::M2, SlotForm::M2));
+        let drive = first.occupant.as_ref().expect("a drive");
+        assert_eq!((drive.speed, drive.trained), (Some(GtPerSec::GEN4), Some(Lanes::new(4))));
+        assert_eq!(drive.wish().own, Some(BytesPerSec::from_mb(5150.0)));
+    }
+
+    #[test]
+    fn drives_behind_a_switch_are_what_its_slot_holds() {
+        let found = site(
+            "[host.h]\n[slot.s]\ngeneration = 3\nwidth = 16\nbifurcation = []\n[switch.c]\nin = \"s\"\ngeneration = 3\n\
+             width = 8\nport_generation = 3\nport_width = 2\n[device.d]\ncount = 4\nin = \"c\"\nmodel = \"SN770\"\n",
+        );
+        let [slot] = found.slots.as_slice() else { panic!("one slot") };
+        assert_eq!(slot.splitting, Splitting::Never);
+        let drives = slot.occupant.as_ref().expect("drives");
+        assert_eq!((drives.count, drives.behind_switch, drives.lanes), (4, true, Some(Lanes::new(2))));
+        // By the uplink of the card, not by its ports.
+        assert_eq!(drives.trained, Some(Lanes::new(8)));
+    }
+
+    #[test]
+    fn a_board_that_is_named_brings_its_slots_and_settings() {
+        let found = site(
+            "[host.h]\nboard = \"asus-x99-a\"\nprocessor = \"Intel Haswell-E with 28 lanes\"\n[chipset.pch]\n\
+             model = \"Intel X99\"\n[slot.PCIEX16_2]\nchipset = \"pch\"\ngeneration = 2\nwidth = 1\n[slot.riser]\n\
+             generation = 3\nwidth = 4\n[device.d]\nin = \"PCIEX16_2\"\nmodel = \"SN770\"\n",
+        );
+        let slot = |name: &str| found.slots.iter().find(|slot| slot.name == name).expect("a slot");
+        let narrow = slot("PCIEX16_2");
+        assert_eq!(narrow.setting.as_ref().map(|setting| setting.value.as_str()), Some("X4 Mode"));
+        assert_eq!(narrow.occupant.as_ref().and_then(|drive| drive.trained), Some(Lanes::new(1)));
+        assert_eq!(slot("PCIEX16_3").lanes, Lanes::new(8), "28 lanes leave eight");
+        assert!(slot("riser").occupant.is_none() && says(&found, "riser is not on the board"));
+        assert!(!says(&found, "give board"));
+    }
+
+    #[test]
+    fn what_the_file_does_not_say_is_told_with_the_key_that_would() {
+        let found = site(
+            "[host.h]\nsockets = 2\n[slot.a]\ngeneration = 3\nwidth = 8\n[device.d]\nin = \"h\"\nmodel = \"SN770\"\n\
+             generation = 3\nwidth = 4\n",
+        );
+        for words in [
+            "interconnect_links",
+            "a is taken to be as long as wired: give connector",
+            "give bifurcation",
+            "give board = \"ID\" in [host.h]",
+            "d is in no slot and not planned for: give each a [slot.NAME]",
+        ] {
+            assert!(says(&found, words), "{words}: {:?}", found.notes);
+        }
+    }
+}
