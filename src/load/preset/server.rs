@@ -75,7 +75,7 @@ pub(super) fn trim() -> Preset {
         name: "trim",
         about: "discards of a device that may be written, or holes punched into a scratch file, which are discards where \
                 the file system is mounted with that option; alone and beside writes",
-        source: "fio 3, engine falloc with rw=trim and rw=randtrim (fallocate(2), FALLOC_FL_PUNCH_HOLE)",
+        source: "fio 3, rw=trim and rw=randtrim; engine falloc for a file (fallocate(2), FALLOC_FL_PUNCH_HOLE)",
         differs: "a test of trims alone ends when as many blocks were trimmed as there are, and all is written \
                   again before the next test: what is trimmed already costs nothing to trim, and is read from nowhere",
         peer: Peer::None,
