@@ -5,11 +5,14 @@
 //!    with every latency recorded, and fio's io_uring engine at its best (registered file and buffers, the same batches,
 //!    no random map) with its usual latency recording. When `NARROWS_T_IO_URING` names a build of fio's `t/io_uring`, it
 //!    runs as well, without latency recording.
-//! 3. 1 MiB sequential reads of a scratch file in `target/bench` past the page cache for 1 s, and the bytes that the
+//! 3. The same reads of a block device in memory, past the page cache: `NARROWS_BENCH_MEMORY_DEVICE=/dev/ram0`, or one that
+//!    is made (`engine/memory.rs`); else that says `skipped: …`.
+//! 4. `narrows copy` beside `cp -a` on the same tree (`engine/copying.rs`).
+//! 5. 1 MiB sequential reads of a scratch file in `target/bench` past the page cache for 1 s, and the bytes that the
 //!    counters of the disk below saw meanwhile. `NARROWS_BENCH_DEVICE=/dev/…` reads that device, read-only, instead.
 //!
 //! Rounds of ours and theirs alternate. A ratio is the median of the ratios of the rounds. Everything is written to
-//! `target/bench/summary.json`.
+//! `target/bench/summary.json`. Words choose parts: `cargo bench --bench engine -- memory copy`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -17,6 +20,11 @@
     clippy::print_stdout,
     reason = "a benchmark makes a file, runs fio and prints a table"
 )]
+
+#[path = "engine/copying.rs"]
+mod copying;
+#[path = "engine/memory.rs"]
+mod memory;
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -27,7 +35,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use memory::MemoryDevice;
 use narrows::load::measurement::{Measurement, Pattern, Workload};
+use narrows::load::target::Region;
 use narrows::load::{
     Control, EngineChoice, Phase, Reap, RunOptions, ScratchFile, ScratchOptions, Target, nop_ceiling, run,
 };
@@ -47,6 +57,18 @@ const SCRATCH: Bytes = Bytes::from_mib(2048);
 const DEPTH: u32 = 128;
 const BATCH: u32 = 32;
 
+/// The name of a part on the command line, its name in the summary, and the part.
+type Part = (&'static str, &'static str, fn(&Path) -> Outcome<Value>);
+
+const PARTS: &[Part] = &[
+    ("nop", "nop", |_| nop()),
+    ("null", "nop_against_fio_null", |_| nop_beside_null()),
+    ("cached", "cached_random_read", cached_reads),
+    ("memory", "memory_device_random_read", |_| memory_reads()),
+    ("copy", "copy", copying::beside_cp),
+    ("device", "device_bytes", device_bytes),
+];
+
 fn main() -> Outcome<()> {
     // `cargo test --benches` runs every benchmark to see that it works; this one is too long for that.
     if std::env::args().any(|argument| argument == "--test") {
@@ -55,12 +77,16 @@ fn main() -> Outcome<()> {
     let directory =
         PathBuf::from(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into())).join("bench");
     fs::create_dir_all(&directory)?;
-    let summary = json!({
-        "nop": nop()?,
-        "nop_against_fio_null": nop_beside_null()?,
-        "cached_random_read": cached_reads(&directory)?,
-        "device_bytes": device_bytes(&directory)?,
-    });
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    if let Some(unknown) = words.iter().find(|word| !PARTS.iter().any(|(name, ..)| name == word)) {
+        return Err(format!("there is no part `{unknown}`").into());
+    }
+    let mut summary = serde_json::Map::new();
+    for (name, key, part) in PARTS {
+        if words.is_empty() || words.iter().any(|word| word == name) {
+            summary.insert((*key).to_owned(), part(&directory)?);
+        }
+    }
     let path = directory.join("summary.json");
     fs::write(&path, serde_json::to_string_pretty(&summary)? + "\n")?;
     println!("\nwritten to {}", path.display());
@@ -99,7 +125,7 @@ fn nop_beside_null() -> Outcome<Value> {
     println!("\nNOP through the ring against fio's null engine, depth {DEPTH}, one CPU   IOPS   ratio");
     plain.print("narrows, every latency recorded", "fio null");
     batched.print("narrows, every latency recorded", "fio null, in batches");
-    Ok(json!({ "plain": plain.json(), "in_batches": batched.json() }))
+    Ok(json!({ "plain": plain.json("iops"), "in_batches": batched.json("iops") }))
 }
 
 /// What makes fio submit and reap in batches.
@@ -134,10 +160,11 @@ impl Pairs {
         println!("  {theirs:<44} {b:>12.0}    1.00");
     }
 
-    fn json(&self) -> Value {
+    /// Both medians, in `unit`, and the ratio.
+    fn json(&self, unit: &str) -> Value {
         json!({
-            "narrows_iops": median(self.ours.clone()),
-            "their_iops": median(self.theirs.clone()),
+            format!("narrows_{unit}"): median(self.ours.clone()),
+            format!("their_{unit}"): median(self.theirs.clone()),
             "ratio": median(self.ratios.clone()),
             "ratios": self.ratios,
             "rounds": ROUNDS,
@@ -153,35 +180,104 @@ fn cached_reads(directory: &Path) -> Outcome<Value> {
     }
     file.sync_all()?;
     // The file was just written, so it is in the page cache as a whole.
-    let outcome =
-        compare(&path, 4096).and_then(|large| Ok(json!({ "4096": large, "512": compare(&path, 512)? })));
+    let cached = Subject {
+        what: "cached",
+        path: &path,
+        open: &|| Ok(Target::open_file_cached(&path)?),
+        direct: false,
+        region: None,
+    };
+    let outcome = both_sizes(&cached);
     fs::remove_file(&path)?;
     outcome
 }
 
+/// Random reads of a block device in memory, or why there are none.
+fn memory_reads() -> Outcome<Value> {
+    let device = match MemoryDevice::new() {
+        Ok(device) => device,
+        Err(why) => {
+            println!("\nrandom reads of a block device in memory\n  skipped: {why}");
+            return Ok(json!({ "skipped": why.to_string() }));
+        }
+    };
+    let subject = Subject {
+        what: "block device in memory",
+        path: &device.path,
+        open: &|| device.target(),
+        direct: true,
+        region: Some(device.region),
+    };
+    let mut outcome = both_sizes(&subject)?;
+    outcome["device"] = json!(device.path);
+    Ok(outcome)
+}
+
+/// What is read at random.
+struct Subject<'a> {
+    what: &'a str,
+    path: &'a Path,
+    open: &'a dyn Fn() -> Outcome<Target>,
+    direct: bool,
+    /// The part that is read; the whole of it if `None`.
+    region: Option<Region>,
+}
+
+impl Subject<'_> {
+    /// What fio is told of it.
+    fn for_fio(&self, size: u64) -> Vec<String> {
+        let mut options = vec![
+            format!("--bs={size}"),
+            format!("--filename={}", self.path.display()),
+            format!("--direct={}", u8::from(self.direct)),
+            "--readonly".to_owned(),
+        ];
+        options.extend(self.region.iter().flat_map(|region| {
+            [format!("--offset={}", region.start.get()), format!("--size={}", region.length.get())]
+        }));
+        options
+    }
+}
+
+fn both_sizes(subject: &Subject<'_>) -> Outcome<Value> {
+    let block = (subject.open)()?.logical_block_size().get();
+    let one = |size: u64| {
+        if size.is_multiple_of(block) {
+            return compare(subject, size);
+        }
+        let why = format!("the logical block has {block} bytes");
+        println!("\n{size} B random read, {}\n  skipped: {why}", subject.what);
+        Ok(json!({ "skipped": why }))
+    };
+    Ok(json!({ "4096": one(4096)?, "512": one(512)? }))
+}
+
 /// Random reads of one size: ours beside fio, and beside `t/io_uring` where it is at hand.
-fn compare(path: &Path, size: u64) -> Outcome<Value> {
-    let file = format!("--filename={}", path.display());
-    let block = format!("--bs={size}");
+fn compare(subject: &Subject<'_>, size: u64) -> Outcome<Value> {
+    let place = subject.for_fio(size);
+    let place: Vec<&str> = place.iter().map(String::as_str).collect();
     let uring = std::env::var_os("NARROWS_T_IO_URING").filter(|path| !path.is_empty()).map(PathBuf::from);
     let (mut fios, mut urings) = (Pairs::default(), Pairs::default());
     for _ in 0..ROUNDS {
-        let fixed = ["--ioengine=io_uring", "--fixedbufs", "--registerfiles", &block, &file];
-        fios.push(narrows_iops(path, size)?, fio(&[&fixed[..], &batches()].concat()));
+        let fixed = ["--ioengine=io_uring", "--fixedbufs", "--registerfiles"];
+        fios.push(narrows_iops(subject, size)?, fio(&[&fixed[..], &place, &batches()].concat()));
         if let Some(program) = &uring {
-            urings.push(narrows_iops(path, size)?, t_io_uring(program, path, size));
+            urings.push(narrows_iops(subject, size)?, t_io_uring(program, subject, size));
         }
     }
-    println!("\n{size} B random read, cached, depth {DEPTH}, batch {BATCH}, one CPU   IOPS   ratio");
+    println!(
+        "\n{size} B random read, {}, depth {DEPTH}, batch {BATCH}, one CPU   IOPS   ratio",
+        subject.what
+    );
     fios.print("narrows, every latency recorded", "fio io_uring, fixed buffers and file");
     if uring.is_some() {
         urings.print("narrows, every latency recorded", "t/io_uring, no latency recorded");
     }
-    Ok(json!({ "fio_io_uring": fios.json(), "t_io_uring": uring.map(|_| urings.json()) }))
+    Ok(json!({ "fio_io_uring": fios.json("iops"), "t_io_uring": uring.map(|_| urings.json("iops")) }))
 }
 
-fn narrows_iops(path: &Path, size: u64) -> Outcome<f64> {
-    let target = Target::open_file_cached(path)?;
+fn narrows_iops(subject: &Subject<'_>, size: u64) -> Outcome<f64> {
+    let target = (subject.open)()?;
     let duration = Nanos::from_millis(SECONDS * 1000);
     let workload = Workload::read(Pattern::Random, Bytes::new(size), DEPTH, duration);
     let options = RunOptions {
@@ -211,14 +307,15 @@ fn fio(special: &[&str]) -> Outcome<f64> {
 }
 
 /// The IOPS of fio's `t/io_uring`: the mean of what it prints for each second (`IOPS=1.20M, BW=…`), as ours is a mean.
-fn t_io_uring(program: &Path, path: &Path, size: u64) -> Outcome<f64> {
+fn t_io_uring(program: &Path, subject: &Subject<'_>, size: u64) -> Outcome<f64> {
     let output = Command::new("taskset")
         .args(["-c", &CPU.to_string()])
         .arg(program)
         .args([format!("-b{size}"), format!("-d{DEPTH}"), format!("-s{BATCH}"), format!("-c{BATCH}")])
-        .args(["-p0", "-O0", "-B1", "-F1", "-n1"])
+        .args(["-p0", "-B1", "-F1", "-n1"])
+        .arg(format!("-O{}", u8::from(subject.direct)))
         .arg(format!("-r{}", SECONDS + 1))
-        .arg(path)
+        .arg(subject.path)
         .output()?;
     let text = String::from_utf8(output.stdout)?;
     let figures = text.lines().filter_map(|line| line.strip_prefix("IOPS=")?.split(',').next());

@@ -416,6 +416,41 @@ fn what_stands_in_a_kept_part_is_verified_again() {
 }
 
 #[test]
+fn a_byte_in_a_hole_of_a_kept_part_is_found() {
+    let (dir, source, destination) = room();
+    // 32 MiB of data, and a hole of 1 MiB behind the first of them.
+    let file = File::create(&source).expect("a file");
+    file.write_all_at(&bytes(1 << 20, 5), 0).expect("writes");
+    file.write_all_at(&bytes(31 << 20, 6), 2 << 20).expect("writes");
+    drop(file);
+    if fs::metadata(&source).is_ok_and(|meta| meta.blocks() * 512 >= meta.len()) {
+        let _ = writeln!(io::stderr(), "skipped: no holes on this file system");
+        return;
+    }
+    let words = ["--block-size", "16k", "--depth", "1"];
+    assert!(
+        kill_when(&words, &source, &destination, || part_bytes(dir.path()) >= 8 << 20),
+        "not killed in time"
+    );
+    let part = parts(dir.path()).pop().expect("a part");
+    let file = OpenOptions::new().read(true).write(true).open(&part).expect("opens");
+    // Zeros are what a hole reads as, so they are no fault.
+    file.write_all_at(&[0; 4096], 1_200_000).expect("writes");
+    file.write_all_at(&[1], 1_500_000).expect("writes");
+    drop(file);
+    let (status, report, _) = copy(&["--resume"], &source, &destination);
+    let failure = &report["failures"][0];
+    assert_eq!((status, &failure["code"]), (Some(2), &"mismatch".into()), "{report}");
+    let (offset, length) =
+        (failure["offset"].as_u64().expect("is there"), failure["length"].as_u64().expect("is there"));
+    assert!(((1 << 20)..=1_500_000).contains(&offset) && offset + length > 1_500_000, "{failure}");
+    assert!(offset + length <= 2 << 20, "{failure}");
+    assert!(!destination.exists() && parts(dir.path()).is_empty());
+    assert_eq!(copy(&["--resume"], &source, &destination).0, Some(0));
+    assert!(fs::read(&source).expect("reads") == fs::read(&destination).expect("reads"));
+}
+
+#[test]
 fn two_copies_to_one_place_at_once_are_refused() {
     let (dir, source, destination) = room();
     fs::write(&source, bytes(64 << 20, 3)).expect("a file");

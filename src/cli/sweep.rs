@@ -11,6 +11,7 @@ use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
 use super::bench::scene::Scene;
 use super::bench::timing::Timing;
+use super::bench::trims::Discards;
 use super::bench::writes::Writes;
 use super::bench::{json, style};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
@@ -131,6 +132,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(SIZE), |kept| kept.target.size_bytes);
     let loads = kept.as_ref().map_or_else(|| loads(args), |kept| kept.asked.clone());
     let timing = timing(args, kept.as_ref());
+    check_trims(&scene, &place, &loads)?;
     let writes = match place.filled() {
         Some(what) => {
             let all: Vec<&LoadSpec> = loads.iter().collect();
@@ -165,6 +167,18 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
         (true, true) => FINDINGS,
         (true, false) => NOTHING_FOUND,
     })
+}
+
+/// Whether a device takes the trims of all loads.
+fn check_trims(scene: &Scene, place: &Place, loads: &[LoadSpec]) -> Result<(), Failure> {
+    let discards = Discards::of(scene, place, &loads.iter().collect::<Vec<_>>())?;
+    match loads.iter().find_map(|load| Some((load, discards.obstacle(load)?))) {
+        Some((load, why)) => {
+            let failure = Failure::new(format!("{} cannot be run: {why}", load.mark()));
+            Err(failure.hint("name larger --block-sizes, or a --mix without trims"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn files(args: &SweepArgs) -> Result<(Option<SaveFile>, Option<SweepReport>), Failure> {
@@ -210,9 +224,6 @@ fn empty(
         return Err(Failure::new(format!("`{typed}` is only ever read")).hint(
             "name a directory: it is tested in a scratch file; or a blank device with --write --i-own SERIAL",
         ));
-    }
-    if place.kind() == TargetKind::OwnedDevice && loads.iter().any(|load| load.trim_percent > 0) {
-        return Err(Failure::new("only scratch files are trimmed").hint("name a directory on the device"));
     }
     let room = target.region().length;
     let needed = |load: &LoadSpec| load.total_depth().saturating_mul(load.block_size.get());

@@ -13,7 +13,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) enum Op {
     Read,
     Write,
-    /// fallocate(2) with `FALLOC_FL_PUNCH_HOLE`: the blocks are given back.
+    /// The blocks are given back, see [`TrimMethod`](super::trim::TrimMethod).
     Discard,
     /// fsync(2) of the whole file.
     Fsync,

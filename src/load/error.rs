@@ -76,6 +76,9 @@ pub enum LoadError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The device cannot be trimmed.
+    #[error("`{}` takes no discards", .0.display())]
+    NoDiscard(PathBuf),
     /// There is not enough memory for the buffers.
     #[error("cannot get {} of memory for buffers: {source}", human::bytes(*bytes))]
     Memory {
@@ -91,6 +94,10 @@ pub enum LoadError {
     #[error("interrupted")]
     Interrupted,
 }
+
+/// What to do about a device that takes no discards.
+pub const NO_DISCARD_HINT: &str = "the drive, its bridge or a layer above it passes none on (`lsblk --discard` says which); \
+                                   leave trims out, or name a directory to punch holes into a scratch file";
 
 impl LoadError {
     /// The error of `action` on `path`, in its most telling form.
@@ -134,6 +141,7 @@ impl LoadError {
             Self::NoPassthrough { .. } => Some(
                 "NVMe passthrough needs Linux 5.19 or newer, io_uring and root; without it use another engine",
             ),
+            Self::NoDiscard(_) => Some(NO_DISCARD_HINT),
             Self::Memory { .. } => Some("use smaller blocks or a lower queue depth"),
             Self::Workload(_) | Self::Worker(_) | Self::Interrupted => None,
         }

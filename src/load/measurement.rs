@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
+pub use super::trim::TrimMethod;
 pub use super::workload::{
     Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
 };
@@ -137,6 +138,9 @@ pub struct GeneratorUse {
     /// The CPUs that worker threads were pinned to; empty when they were free to move.
     #[serde(default)]
     pub pinned_to: Vec<u32>,
+    /// How trims were carried out, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trims_by: Option<TrimMethod>,
 }
 
 /// Whether the counts of a run agree with each other.

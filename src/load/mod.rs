@@ -53,6 +53,7 @@ pub mod stats;
 mod streak;
 mod tally;
 pub mod target;
+mod trim;
 pub mod until;
 pub mod verify;
 mod worker;

@@ -1,7 +1,5 @@
 //! Who does what in a run, and how.
 
-use std::io;
-
 use super::check::{check, check_loggable};
 use super::clock::Clock;
 use super::deal::Deal;
@@ -17,9 +15,13 @@ use super::source::Source;
 use super::spread::gcd;
 use super::stamp::{SMALLEST, STAMPED};
 use super::target::Target;
+use super::trim::TrimMethod;
 use super::worker::{Pace, Reap};
 use super::workload::{Mode, RateLimit, Workload};
 use crate::units::{Bytes, Nanos};
+
+/// Why a device is not trimmed through a ring.
+const NO_RING_DISCARD: &str = "the kernel's io_uring cannot discard, which came with Linux 6.12";
 
 /// What each thread does.
 pub(super) struct Plan {
@@ -28,7 +30,9 @@ pub(super) struct Plan {
     /// I/Os that each thread keeps in flight.
     pub(super) depth: u32,
     /// Whether io_uring is used; else why not.
-    pub(super) ring: Result<(), Option<io::Error>>,
+    pub(super) ring: Result<(), Option<String>>,
+    /// How trims are carried out, where there are any.
+    pub(super) trims_by: Option<TrimMethod>,
     /// The namespace, when it is read by the drive's own commands.
     pub(super) passthrough: Option<Namespace>,
     /// The entries of a ring for such commands.
@@ -70,13 +74,20 @@ impl Plan {
         if is_logged {
             check_loggable(workload, &blocks, stamped)?;
         }
-        let ring = match options.engine {
-            EngineChoice::Psync => Err(None),
-            choice => match (Ring::open(workload.queue_depth), choice) {
-                (Ok(_), _) => Ok(()),
-                (Err(error), EngineChoice::IoUring) => return Err(LoadError::NoRing(error)),
-                (Err(error), _) => Err(Some(error)),
-            },
+        let mut ring = ring(workload, options.engine)?;
+        let trims_by = if workload.trims() {
+            let trims_by = TrimMethod::of(target, &blocks, ring.is_ok())?;
+            if trims_by == TrimMethod::Blkdiscard && ring.is_ok() {
+                if options.engine == EngineChoice::IoUring {
+                    return Err(LoadError::Workload(format!(
+                        "{NO_RING_DISCARD}, so another engine is needed"
+                    )));
+                }
+                ring = Err(Some(NO_RING_DISCARD.to_owned()));
+            }
+            Some(trims_by)
+        } else {
+            None
         };
         let passthrough = options.passthrough.clone();
         if let Some(namespace) = &passthrough {
@@ -107,6 +118,7 @@ impl Plan {
             threads,
             depth,
             ring,
+            trims_by,
             passthrough,
             entries,
             polled,
@@ -180,9 +192,21 @@ impl Plan {
                 Ok(_) => granted.unwrap_or_default(),
                 Err(why) => format!("{}; not polled: {why}", granted.unwrap_or_default()),
             },
-            Err(Some(reason)) => format!("psync ({threads} threads; the kernel refused io_uring: {reason})"),
+            Err(Some(reason)) => format!("psync ({threads} threads; {reason})"),
             Err(None) => format!("psync ({threads} threads)"),
         }
+    }
+}
+
+/// Whether a ring is used; why not, where it was not asked for to be left out.
+fn ring(workload: &Workload, choice: EngineChoice) -> Result<Result<(), Option<String>>, LoadError> {
+    if choice == EngineChoice::Psync {
+        return Ok(Err(None));
+    }
+    match (Ring::open(workload.queue_depth), choice) {
+        (Ok(_), _) => Ok(Ok(())),
+        (Err(error), EngineChoice::IoUring) => Err(LoadError::NoRing(error)),
+        (Err(error), _) => Ok(Err(Some(format!("the kernel refused io_uring: {error}")))),
     }
 }
 

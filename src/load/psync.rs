@@ -5,16 +5,16 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use nix::fcntl::{FallocateFlags, fallocate};
-
 use super::engine::{Completion, Engine, Op, Request};
 use super::memory::Memory;
+use super::trim::TrimMethod;
 
 /// One I/O at a time on one file.
 #[derive(Debug)]
 pub(super) struct Psync<'f> {
     file: &'f File,
     memory: Memory,
+    trims_by: TrimMethod,
     prepared: Option<(u32, Request)>,
     enters: u64,
 }
@@ -22,7 +22,12 @@ pub(super) struct Psync<'f> {
 impl<'f> Psync<'f> {
     /// An engine of depth 1. All slots share the first part of the memory.
     pub(super) fn new(file: &'f File, memory: Memory) -> Self {
-        Self { file, memory, prepared: None, enters: 0 }
+        Self { file, memory, trims_by: TrimMethod::PunchHole, prepared: None, enters: 0 }
+    }
+
+    /// The same engine, whose trims are carried out like this.
+    pub(super) fn trimming(self, trims_by: TrimMethod) -> Self {
+        Self { trims_by, ..self }
     }
 }
 
@@ -45,11 +50,13 @@ impl Engine for Psync<'_> {
     ) -> io::Result<()> {
         if let Some((slot, request)) = self.prepared.take() {
             self.enters += 1;
-            let bytes = match request.op {
-                Op::Discard => &mut [],
-                _ => self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?,
+            let result = match request.op {
+                Op::Discard => as_completion(self.trims_by.carry_out(self.file, request)),
+                _ => {
+                    let bytes = self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?;
+                    carry_out(self.file, bytes, request)
+                }
             };
-            let result = carry_out(self.file, bytes, request);
             done.push(Completion { slot, result });
         } else if want > 0 {
             std::thread::sleep(patience);
@@ -72,22 +79,19 @@ pub(super) fn carry_out(file: &File, bytes: &mut [u8], request: Request) -> i32 
     let moved = match request.op {
         Op::Read => file.read_at(bytes, request.offset),
         Op::Write => file.write_at(bytes, request.offset),
-        Op::Discard => discard(file, request),
+        Op::Discard => TrimMethod::PunchHole.carry_out(file, request),
         Op::Fsync => file.sync_all().map(|()| 0),
         Op::Fdatasync => file.sync_data().map(|()| 0),
     };
+    as_completion(moved)
+}
+
+/// What the kernel would put into a completion.
+fn as_completion(moved: io::Result<usize>) -> i32 {
     match moved {
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
         Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),
     }
-}
-
-/// Gives the blocks of a trim back to the file system; their bytes are zero from then on.
-fn discard(file: &File, request: Request) -> io::Result<usize> {
-    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    let offset = i64::try_from(request.offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-    fallocate(file, flags, offset, request.length.into())?;
-    Ok(request.length as usize)
 }
 
 #[cfg(test)]

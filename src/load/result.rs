@@ -13,6 +13,7 @@ use super::run::BUCKET;
 use super::stats;
 use super::tally::{OpTally, Tally};
 use super::target::Target;
+use super::trim::TrimMethod;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// What is known at the end of a run.
@@ -28,6 +29,7 @@ pub(super) struct Report<'a> {
     pub(super) region: Bytes,
     pub(super) mode: Mode,
     pub(super) nop_ns_per_io: Option<f64>,
+    pub(super) trims_by: Option<TrimMethod>,
 }
 
 /// The measurement of a run.
@@ -172,5 +174,6 @@ fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
         mean_in_flight: ratio(both.sum() as f64, tally.elapsed() as f64),
         threads: report.threads,
         pinned_to: report.pinned_to.clone(),
+        trims_by: report.trims_by,
     }
 }

@@ -18,6 +18,9 @@ use super::queue::{AnyRing, Granted, Queue};
 /// A ring for reads and writes of files.
 pub(super) type Ring = AnyRing<squeue::Entry, cqueue::Entry>;
 
+/// `BLOCK_URING_CMD_DISCARD`: `_IO(0x12, 0)`, the first byte in `addr`, the number of bytes in `addr3` (Linux 6.12,
+/// `include/uapi/linux/blkdev.h`). An entry has `addr3` where the data of a command begin.
+const DISCARD: u32 = nix::request_code_none!(0x12, 0) as u32;
 /// How a trim asks for a hole (fallocate(2)).
 const PUNCH: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
@@ -36,6 +39,8 @@ enum Place {
 pub(super) struct RingEngine<'r, 'f> {
     queue: Queue<'r, squeue::Entry, cqueue::Entry>,
     place: Place,
+    /// Whether a trim is a discard of a device; else it is a hole in a file.
+    discards: bool,
     _file: Option<&'f File>,
 }
 
@@ -51,6 +56,11 @@ impl<'r, 'f> RingEngine<'r, 'f> {
         };
         engine._file = Some(file);
         engine
+    }
+
+    /// The same engine, whose trims are discards of the device if `discards`.
+    pub(super) fn discarding(self, discards: bool) -> Self {
+        Self { discards, ..self }
     }
 
     /// Reads and writes the file that each I/O names, see [`prepare_on`](Self::prepare_on).
@@ -71,7 +81,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 
     /// Does nothing `in_flight` times over: each I/O is a NOP that passes through the ring.
     pub(super) fn idle(ring: &'r mut Ring, memory: Memory) -> Self {
-        Self { queue: Queue::new(ring, memory), place: Place::Nowhere, _file: None }
+        Self { queue: Queue::new(ring, memory), place: Place::Nowhere, discards: false, _file: None }
     }
 
     /// What the kernel granted.
@@ -105,6 +115,11 @@ impl<'r, 'f> RingEngine<'r, 'f> {
                     (Op::Read, false) => queue!(opcode::Read::new($file, at, length).offset(offset)),
                     (Op::Write, true) => queue!(opcode::WriteFixed::new($file, at, length, 0).offset(offset)),
                     (Op::Write, false) => queue!(opcode::Write::new($file, at, length).offset(offset)),
+                    (Op::Discard, _) if self.discards => {
+                        let mut command = [0; 16];
+                        command[..8].copy_from_slice(&u64::from(length).to_ne_bytes());
+                        queue!(opcode::UringCmd16::new($file, DISCARD).addr(Some(offset)).cmd(command))
+                    }
                     (Op::Discard, _) => {
                         queue!(opcode::Fallocate::new($file, length.into()).offset(offset).mode(PUNCH))
                     }

@@ -23,6 +23,7 @@ use super::ring::{Ring, RingEngine};
 use super::source::Source;
 use super::tally::{Tally, Window};
 use super::target::Target;
+use super::trim::TrimMethod;
 use super::verify::WriteLog;
 use super::worker::{Reap, Shared, Worker};
 use crate::units::Nanos;
@@ -151,6 +152,7 @@ fn execute(
         region: plan.region,
         mode: plan.mode,
         nop_ns_per_io,
+        trims_by: plan.trims_by,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
     });
     Ok((measurement, log))
@@ -305,11 +307,13 @@ impl Thread<'_> {
                 Ok(ring) => ring,
                 Err(error) => return self.give_up(LoadError::NoRing(error)),
             };
-            let mut engine = RingEngine::on(&mut ring, self.target.file(), memory);
+            let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
+                .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
             let granted = Some(engine.granted().to_string());
             self.work(&mut engine, Setup { pinned_to, granted }, ledger)
         } else {
-            let mut engine = Psync::new(self.target.file(), memory);
+            let mut engine = Psync::new(self.target.file(), memory)
+                .trimming(self.plan.trims_by.unwrap_or(TrimMethod::PunchHole));
             self.work(&mut engine, Setup { pinned_to, granted: None }, ledger)
         }
     }

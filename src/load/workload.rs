@@ -33,8 +33,8 @@ pub struct Workload {
     /// How many of 100 I/Os are writes: 0 only reads, 100 only writes. Which ones they are is decided at random.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_percent: u8,
-    /// How many of 100 I/Os are trims: they give their blocks back to the file system by punching holes. Writes and trims
-    /// together are 100 at most. With 100 the run ends when as many blocks were trimmed as there are.
+    /// How many of 100 I/Os are trims: they give their blocks back, as holes of a scratch file or as discards of a
+    /// device. Writes and trims together are 100 at most. With 100 the run ends when as many blocks were trimmed as there are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub trim_percent: u8,
     /// So many percent of each written block of 4 KiB (or of the smallest I/O) are zeros, the rest is incompressible: a

@@ -14,6 +14,7 @@ pub(super) mod runner;
 pub(super) mod save;
 pub(super) mod scene;
 pub(super) mod timing;
+pub(super) mod trims;
 pub(super) mod writes;
 
 use std::path::Path as FilePath;
@@ -26,6 +27,7 @@ use runner::Runner;
 use save::SaveFile;
 use scene::Scene;
 use timing::Timing;
+use trims::Discards;
 use writes::Writes;
 
 use super::args::ColorWhen;
@@ -65,6 +67,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
     asked::check_place(engine, &place, kept.as_ref())?;
+    let loads: Vec<_> = preset.loads().collect();
+    let discards = Discards::of(&scene, &place, &loads)?;
     let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
     let context = Context::new(&scene.subject, preset.peer);
@@ -72,7 +76,6 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let ceiling = context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second);
     let writes = match place.filled() {
         Some(what) => {
-            let loads: Vec<_> = preset.loads().collect();
             let asked = args.common.writing.max_writes;
             let writes = Writes::plan(asked, before, size, &loads, ceiling, &timing)?;
             let writes = writes.on(&scene.subject.path);
@@ -100,6 +103,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         runner: &runner,
         place: &place,
         target: &target,
+        discards,
         timing,
         node,
         context,
@@ -135,6 +139,7 @@ struct Bench<'a> {
     runner: &'a Runner<'a>,
     place: &'a Place,
     target: &'a Opened,
+    discards: Discards,
     timing: Timing,
     node: Option<u32>,
     context: Context,
@@ -239,11 +244,13 @@ impl Bench<'_> {
                     "most of an empty device was never written, so it is read from nowhere".to_owned(),
                 );
             }
-            TargetKind::OwnedDevice if test.trims() => {
-                return Some("only scratch files are trimmed".to_owned());
-            }
             TargetKind::File if test.writes() => return Some("the file is only read".to_owned()),
             _ => {}
+        }
+        if let Work::Load(load) = &test.work
+            && let Some(why) = self.discards.obstacle(load)
+        {
+            return Some(why);
         }
         let (needed, size) = (test.least_size(), self.target.region().length);
         (needed > size).then(|| {

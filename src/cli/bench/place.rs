@@ -123,6 +123,7 @@ impl Place {
             size,
             offset,
             scratch: matches!(self, Self::Scratch(_)),
+            device: matches!(self, Self::Device(_) | Self::Owned { .. }),
         }
     }
 

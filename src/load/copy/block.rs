@@ -1,5 +1,5 @@
-//! The blocks of a file that hold data. Holes are stepped over, and so are not read, written or verified: a new file
-//! reads as zeros there.
+//! The blocks of a file that hold data. Holes are stepped over, and so are neither read nor written: a new file reads
+//! as zeros there, which verification looks at (`holes`).
 
 use std::fs::File;
 use std::io;

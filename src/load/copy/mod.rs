@@ -9,6 +9,7 @@ mod attributes;
 mod block;
 mod destination;
 mod fault;
+mod holes;
 mod job;
 mod manifest;
 mod mover;

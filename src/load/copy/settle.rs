@@ -6,6 +6,7 @@ use rustix::fs::{Advice, fadvise, fstat, syncfs};
 
 use super::destination::{PartName, publish, read_part, remove_part};
 use super::fault::Why;
+use super::holes::data_between;
 use super::manifest;
 use super::pipeline::{End, Pipeline, Progress};
 use super::scan::{Entry, identity, size};
@@ -113,12 +114,18 @@ impl<'a> Worker<'a, '_> {
             return Err(Why::Changed);
         }
         self.meter.lap(Doing::Metadata);
+        let holes = data_between(&file.blocks, &part, file.record.size, self.block_size)
+            .map_err(|error| Why::io("look for its holes", &error))?;
         let mut end = End { file: &part, direct };
         let told = |bytes: u64| job.control.moved(bytes);
         let mut pipeline = Pipeline::new(&mut self.mover, &mut self.meter, self.depth);
         // A part that the manifest does not know would be lost; to read it to its end takes a moment.
         let stop = if file.is_begun { job.control.stop() } else { &NEVER };
-        let progress = pipeline.verify(&mut end, &file.blocks, (stop, &told))?;
+        let mut progress = pipeline.verify(&mut end, &file.blocks, (stop, &told))?;
+        if progress == Progress::Whole && !holes.is_empty() {
+            // They are not among the bytes that are expected.
+            progress = pipeline.verify(&mut end, &holes, (stop, &|_| {}))?;
+        }
         let count = if end.direct { &job.read_direct } else { &job.read_advised };
         count.fetch_add(1, Ordering::Relaxed);
         Ok(progress)

@@ -52,7 +52,7 @@ pub(super) struct Worker<'a, 'r> {
     pub(super) job: &'a Job<'a>,
     pub(super) mover: Mover<'r>,
     pub(super) depth: u32,
-    block_size: u32,
+    pub(super) block_size: u32,
     pub(super) meter: Meter,
     sources: Parents<'a>,
     targets: Parents<'a>,

@@ -22,6 +22,8 @@ pub struct JobTarget {
     pub offset: Bytes,
     /// Whether fio makes the file and removes it after the last test.
     pub scratch: bool,
+    /// Whether it is a block device.
+    pub device: bool,
 }
 
 /// How long fio runs each test.
@@ -157,8 +159,9 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let parts = if slice { u64::from(jobs) } else { 1 };
     let size = target.size.get() / parts / block * block;
     let engine = match (load.trim_percent > 0, load.buffered) {
-        (true, _) => "falloc",
-        (false, true) => "psync",
+        // fio discards a device by BLKDISCARD, with any of its engines for block devices.
+        (true, _) if !target.device => "falloc",
+        (true, _) | (false, true) => "psync",
         (false, false) => "io_uring",
     };
     let mut options: Options = vec![
@@ -242,6 +245,7 @@ mod tests {
             size: Bytes::from_mib(1024),
             offset: Bytes::new(0),
             scratch,
+            device: false,
         }
     }
 
@@ -321,6 +325,9 @@ mod tests {
         let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1);
         let text = command(&Test::of(load.clone().trimming(100)), &target(true), TIME);
         assert!(text.contains("--ioengine=falloc") && text.contains("--rw=randtrim"), "{text}");
+        let device = JobTarget { device: true, ..target(false) };
+        let text = command(&Test::of(load.clone().trimming(100)), &device, TIME);
+        assert!(text.contains("--ioengine=psync") && text.contains("--rw=randtrim"), "{text}");
         let mixed = command(&Test::of(load.clone().writing(50).trimming(10)), &target(true), TIME);
         assert!(mixed.starts_with("# ") && !mixed.contains("fio --"), "{mixed}");
         let half = LoadSpec { compressible_percent: 50, ..load.writing(100) };

@@ -332,11 +332,13 @@ pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> 
     generator.engine = inert(&generator.engine);
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
     let run = subject.runs.first();
+    // A trim moves no data.
+    let asked = measurement.bytes.saturating_sub(measurement.discards.bytes);
     let device = run.and_then(|run| device_bytes(subject, &run.activity));
     let checks = Checks {
         in_flight_of_asked: ratio(generator.mean_in_flight, load.total_depth() as f64),
         recorded_of_completed: ratio(measurement.latency.count as f64, completed),
-        device_of_asked: device.and_then(|moved| ratio(moved, measurement.bytes.as_f64())),
+        device_of_asked: device.and_then(|moved| ratio(moved, asked.as_f64())),
         nop_ns_per_io: measurement.checks.nop_ns_per_io,
         condition: run.and_then(|run| ConditionView::of(&subject.path, &run.activity)),
         generator,

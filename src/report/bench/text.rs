@@ -298,6 +298,7 @@ fn in_words(checks: &Checks) -> String {
         None if engine.contains("iopoll") => parts.push("polled".to_owned()),
         None => {}
     }
+    parts.extend(checks.generator.trims_by.map(|method| method.as_str().to_owned()));
     parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
     parts.join(" · ")
 }
