@@ -19,6 +19,7 @@ const TOOLS: &[&str] = &[
     "dmsetup",
     "fio",
     "ip",
+    "iscsistart",
     "kmod",
     "lvm",
     "make-bcache",

@@ -15,6 +15,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --prove        check the injected rates with the reference commands; narrows is not run
   --shell NAME   boot NAME, run its setup, and leave you in a shell
   --jobs N       machines at a time: 1 (default) or 2; rates need a processor for each
+  --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/release/narrows)
   --help         this text
 ";
@@ -30,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) mode: Mode,
     /// Machines at a time.
     pub(crate) jobs: usize,
+    /// Which other rates drives have; `None`: those of the files.
+    pub(crate) seed: Option<u64>,
     /// The narrows to test.
     pub(crate) binary: Option<PathBuf>,
     /// The scenarios to run; none: all.
@@ -39,8 +42,15 @@ pub(crate) struct Options {
 impl Options {
     /// Parses the arguments.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options =
-            Self { help: false, list: false, mode: Mode::Check, jobs: 1, binary: None, names: Vec::new() };
+        let mut options = Self {
+            help: false,
+            list: false,
+            mode: Mode::Check,
+            jobs: 1,
+            seed: None,
+            binary: None,
+            names: Vec::new(),
+        };
         while let Some(argument) = arguments.next() {
             let mut value = || {
                 arguments.next().ok_or_else(|| RigError::Usage(format!("option {argument} needs a value")))
@@ -54,6 +64,7 @@ impl Options {
                     options.names.push(value()?);
                 }
                 "--jobs" => options.jobs = jobs(&value()?)?,
+                "--seed" => options.seed = Some(seed(&value()?)?),
                 "--binary" => options.binary = Some(value()?.into()),
                 // `cargo test` hands its own options to every test program.
                 "--quiet" | "-q" | "--nocapture" => {}
@@ -73,4 +84,8 @@ fn jobs(text: &str) -> Result<usize> {
         "2" => Ok(2),
         _ => Err(RigError::Usage(format!("--jobs is 1 or 2, not '{text}'"))),
     }
+}
+
+fn seed(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| RigError::Usage(format!("--seed is a whole number, not '{text}'")))
 }
