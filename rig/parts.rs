@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "tests may panic")]
 
+#[path = "parts/confusion.rs"]
+mod confusion;
 #[path = "parts/figure.rs"]
 mod figure;
 #[path = "parts/judge.rs"]
@@ -16,6 +18,8 @@ mod qemu;
 mod runner;
 #[path = "parts/scenario.rs"]
 mod scenario;
+#[path = "parts/seed.rs"]
+mod seed;
 
 #[test]
 fn every_scenario_file_is_valid_and_can_be_listed() {

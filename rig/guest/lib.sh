@@ -15,6 +15,18 @@ fio_rate() {
     awk -F '[:,]' '/"bw_bytes"/ { gsub(/ /, "", $2); print $2; exit }' /result/fio.json
 }
 
+# memory_drive NAME MIB_PER_SECOND: makes /dev/NAME, a null_blk device of 512 MiB in memory, throttled by its own timer.
+memory_drive() {
+    memory_null=/sys/kernel/config/nullb/$1
+    mkdir "$memory_null"
+    echo 512 >"$memory_null/size"
+    echo 1 >"$memory_null/memory_backed"
+    echo 0 >"$memory_null/completion_nsec"
+    echo "$2" >"$memory_null/mbps"
+    echo 1 >"$memory_null/power"
+    wait_for 5 test -b "/dev/$1"
+}
+
 # mapped NAME: makes /dev/mapper/NAME a link, as udev does, and prints the kernel name of the mapping.
 mapped() {
     for mapping in /sys/block/dm-*; do
@@ -41,11 +53,69 @@ wait_for() {
     done
 }
 
+# iscsi_import KEY DEVICE NAMESPACE ADDRESS: exports the device by iSCSI at this address of a network namespace, logs in to
+# it from here, and names the disk that appears.
+iscsi_import() {
+    iscsi_core=/sys/kernel/config/target/core/iblock_0/$1
+    iscsi_group=/sys/kernel/config/target/iscsi/iqn.2003-01.org.example:$1/tpgt_1
+    iscsi_us=iqn.2003-01.org.example:initiator
+    mkdir -p "$iscsi_core"
+    echo "udev_path=$2" >"$iscsi_core/control"
+    echo 1 >"$iscsi_core/enable"
+    mkdir -p "$iscsi_group"
+    mkdir "$iscsi_group/lun/lun_0"
+    ln -s "$iscsi_core" "$iscsi_group/lun/lun_0/$1"
+    echo 0 >"$iscsi_group/attrib/authentication"
+    mkdir "$iscsi_group/acls/$iscsi_us"
+    mkdir "$iscsi_group/acls/$iscsi_us/lun_0"
+    ln -s "$iscsi_group/lun/lun_0" "$iscsi_group/acls/$iscsi_us/lun_0/$1"
+    # The portal listens in the network namespace of whoever makes it. `ip netns exec` would hide configfs.
+    busybox nsenter --net="/run/netns/$3" mkdir "$iscsi_group/np/$4:3260"
+    echo 1 >"$iscsi_group/enable"
+    iscsistart -i "$iscsi_us" -t "iqn.2003-01.org.example:$1" -g 1 -a "$4" -p 3260
+    wait_for 10 iscsi_disk
+    wait_for 5 test -b "/dev/$(iscsi_disk)"
+    name "$1" "$(iscsi_disk)"
+}
+
+# iscsi_disk: prints the kernel name of the disk that an iSCSI session has brought.
+iscsi_disk() {
+    basename "$(ls -d /sys/class/iscsi_session/session*/device/target*/*/block/*)"
+}
+
+# bcache_over CACHE BACKING: makes /dev/bcache0 of two drives, and $bcache its directory. Nothing is called congested.
+bcache_over() {
+    make-bcache --block 4k --bucket 512k -C "/dev/$1" -B "/dev/$2"
+    echo "/dev/$1" >/sys/fs/bcache/register
+    echo "/dev/$2" >/sys/fs/bcache/register
+    wait_for 5 test -b /dev/bcache0
+    name bcache /sys/block/bcache0/bcache
+    wait_for 5 test -e "$bcache/cache"
+    echo 0 >"$bcache/cache/congested_read_threshold_us"
+    echo 0 >"$bcache/cache/congested_write_threshold_us"
+}
+
 # pretend FILE TEXT: binds a file with this text over a kernel attribute, so that it reads as TEXT.
 pretend() {
     pretend_file=$(mktemp /tmp/pretend.XXXXXX)
     printf '%s\n' "$2" >"$pretend_file"
     mount --bind "$pretend_file" "$1"
+}
+
+# board_slot DRIVE_PCI SPEED WIDTH PORT_WIDTH: makes the drive one of x4 at 8 GT/s that runs at this speed and width, in a
+# port that can do no more than this speed and width, and the bridge of the machine's chipset that of Intel's X99.
+board_slot() {
+    board_device=/sys/bus/pci/devices/$1
+    board_port=$(dirname "$(readlink -f "$board_device")")
+    for board_end in "$board_device" "$board_port"; do
+        pretend "$board_end/current_link_speed" "$2"
+        pretend "$board_end/current_link_width" "$3"
+    done
+    pretend "$board_device/max_link_speed" '8.0 GT/s PCIe'
+    pretend "$board_device/max_link_width" 4
+    pretend "$board_port/max_link_speed" "$2"
+    pretend "$board_port/max_link_width" "$4"
+    pretend /sys/bus/pci/devices/0000:00:1f.0/device 0x8d44
 }
 
 # listing DIRECTORY: prints names, sizes and times of everything below it.

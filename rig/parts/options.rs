@@ -17,6 +17,12 @@ fn names_pick_scenarios() {
 }
 
 #[test]
+fn a_seed_is_a_number_and_none_by_default() {
+    assert_eq!(parse("--seed 7").expect("is right").seed, Some(7));
+    assert_eq!(parse("healthy").expect("is right").seed, None);
+}
+
+#[test]
 fn a_shell_is_for_one_scenario() {
     let options = parse("--shell healthy").expect("is right");
     assert_eq!((options.mode, options.names), (Mode::Shell, vec!["healthy".to_owned()]));
@@ -24,7 +30,17 @@ fn a_shell_is_for_one_scenario() {
 
 #[test]
 fn wrong_options_are_named() {
-    for line in ["--jobs 9", "--jobs", "--attempts 0", "--attempts 10", "--attempts x", "--bogus"] {
+    for line in [
+        "--jobs 9",
+        "--jobs",
+        "--attempts 0",
+        "--attempts 10",
+        "--attempts x",
+        "--seed",
+        "--seed x",
+        "--seed -1",
+        "--bogus",
+    ] {
         assert!(parse(line).is_err(), "{line}");
     }
 }

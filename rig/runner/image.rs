@@ -20,6 +20,7 @@ const TOOLS: &[&str] = &[
     "fio",
     "ip",
     "iperf3",
+    "iscsistart",
     "kmod",
     "lvm",
     "make-bcache",

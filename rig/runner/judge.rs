@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use narrows::units::BytesPerSec;
 use serde_json::Value;
 
+use super::confusion::Answer;
 use super::pointer;
 use super::scenario::{Check, Expectation, Place};
 
@@ -38,6 +39,8 @@ pub(crate) struct Judgement {
     pub(crate) injected: Option<f64>,
     /// The measured rate.
     pub(crate) measured: Option<f64>,
+    /// Which hop was injected and which was named.
+    pub(crate) answer: Answer,
     /// What is wrong; nothing when the check passed.
     pub(crate) complaints: Vec<String>,
 }
@@ -119,7 +122,34 @@ impl Comparison<'_> {
         complaints.extend(expectation.places.iter().filter_map(|place| self.place(place)));
         let measured = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
         let injected = self.compares_rates(expectation).then_some(self.injected).flatten();
-        Judgement { named, injected, measured, complaints }
+        let answer = self.answer(expectation, named.as_deref());
+        Judgement { named, injected, measured, answer, complaints }
+    }
+
+    fn answer(&self, expectation: &Expectation, named: Option<&str>) -> Answer {
+        let injected = expectation.limiting.as_ref().map(|hop| self.names.fill(hop));
+        let right = match (&injected, &expectation.limiting_kind) {
+            (Some(hop), _) => named == Some(hop),
+            (None, Some(kind)) => named.and_then(|named| named.split(':').next()) == Some(kind),
+            (None, None) => false,
+        };
+        let is_healthy = !expectation.no_severities.is_empty() && !self.json.is_null();
+        Answer {
+            injected: injected.or_else(|| expectation.limiting_kind.clone()),
+            named: named.map(str::to_owned),
+            right,
+            false_alarms: is_healthy.then(|| self.alarms(expectation)),
+        }
+    }
+
+    /// How many findings have a severity that none may have.
+    fn alarms(&self, expectation: &Expectation) -> usize {
+        let severities = texts(self.json, &format!("{}/*/severity", self.findings_place()));
+        severities.iter().filter(|severity| expectation.no_severities.contains(severity)).count()
+    }
+
+    fn findings_place(&self) -> &'static str {
+        if self.json.get("ladders").is_some() { "/ladders/0/findings" } else { "/findings" }
     }
 
     /// Where the path that is looked at stands; in a report of `narrows ladder`, the first ladder.
@@ -205,7 +235,7 @@ impl Comparison<'_> {
     }
 
     fn findings(&self, expectation: &Expectation, complaints: &mut Vec<String>) {
-        let place = if self.json.get("ladders").is_some() { "/ladders/0/findings" } else { "/findings" };
+        let place = self.findings_place();
         let codes = texts(self.json, &format!("{place}/*/code"));
         for wanted in expectation.findings.iter().filter(|code| !codes.contains(code)) {
             complaints.push(format!("{place}/*/code: expected {wanted}, got [{}]", codes.join(", ")));

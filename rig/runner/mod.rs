@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::thread;
 
 mod command;
+pub(crate) mod confusion;
 pub(crate) mod error;
 pub(crate) mod figure;
 mod image;
@@ -19,6 +20,7 @@ pub(crate) mod options;
 pub(crate) mod pointer;
 pub(crate) mod qemu;
 pub(crate) mod scenario;
+pub(crate) mod seed;
 mod table;
 pub(crate) mod vm;
 
@@ -37,7 +39,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool> {
         print!("{}", options::HELP);
         return Ok(true);
     }
-    let all = scenarios()?;
+    let mut all = scenarios()?;
+    if let Some(seed) = options.seed {
+        all.iter_mut().for_each(|scenario| seed::apply(scenario, seed));
+    }
     if options.list {
         for scenario in &all {
             println!("{:<20} {}", scenario.name, scenario.description);
@@ -151,6 +156,7 @@ impl Rig {
             attempt,
             elapsed: std::time::Duration::ZERO,
             figures: Vec::new(),
+            answers: Vec::new(),
             complaints: Vec::new(),
             log: String::new(),
         };
@@ -187,6 +193,7 @@ impl Rig {
                 let wrong = figures.iter().flat_map(|figure| figure.complaints.iter().cloned());
                 row.complaints.extend(judgement.complaints.into_iter().chain(wrong).map(prefix));
                 row.figures.extend(figures);
+                row.answers.push(judgement.answer);
                 if index == 0 {
                     row.named = judgement.named;
                     row.injected_bytes_per_second = judgement.injected;

@@ -17,6 +17,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --jobs N       machines at a time: 1 (default) or 2; rates need a processor for each
   --attempts N   give a scenario that fails up to N attempts (default 1): other load on this machine takes the
                  time that an emulated processor needs; what did not hold is shown all the same
+  --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/release/narrows)
   --help         this text
 ";
@@ -34,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) jobs: usize,
     /// How often a scenario that fails is run.
     pub(crate) attempts: u32,
+    /// Which other rates drives have; `None`: those of the files.
+    pub(crate) seed: Option<u64>,
     /// The narrows to test.
     pub(crate) binary: Option<PathBuf>,
     /// The scenarios to run; none: all.
@@ -49,6 +52,7 @@ impl Options {
             mode: Mode::Check,
             jobs: 1,
             attempts: 1,
+            seed: None,
             binary: None,
             names: Vec::new(),
         };
@@ -66,6 +70,7 @@ impl Options {
                 }
                 "--jobs" => options.jobs = jobs(&value()?)?,
                 "--attempts" => options.attempts = attempts(&value()?)?,
+                "--seed" => options.seed = Some(seed(&value()?)?),
                 "--binary" => options.binary = Some(value()?.into()),
                 // `cargo test` hands its own options to every test program.
                 "--quiet" | "-q" | "--nocapture" => {}
@@ -90,4 +95,8 @@ fn jobs(text: &str) -> Result<usize> {
         "2" => Ok(2),
         _ => Err(RigError::Usage(format!("--jobs is 1 or 2, not '{text}'"))),
     }
+}
+
+fn seed(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| RigError::Usage(format!("--seed is a whole number, not '{text}'")))
 }

@@ -22,6 +22,9 @@ pub(crate) struct Scenario {
     pub(crate) description: String,
     /// The limit that is injected, in a few words for the table.
     pub(crate) injected: String,
+    /// Whether `--seed` may change the rates of its drives.
+    #[serde(default = "yes")]
+    pub(crate) seed: bool,
     /// The virtual machine.
     pub(crate) machine: MachineSpec,
     /// Shell commands that make the storage path in the guest.

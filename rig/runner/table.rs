@@ -13,6 +13,7 @@ use std::time::Duration;
 use narrows::units::BytesPerSec;
 use serde::Serialize;
 
+use super::confusion::{Answer, Confusion};
 use super::error::{Result, RigError};
 use super::figure::Reading;
 
@@ -36,6 +37,9 @@ pub(crate) struct Row {
     /// Numbers beside those of other tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) figures: Vec<Reading>,
+    /// What each check expected to be the limiting hop, and which was named.
+    #[serde(skip)]
+    pub(crate) answers: Vec<Answer>,
     /// How long the machine ran.
     #[serde(skip)]
     pub(crate) elapsed: Duration,
@@ -89,7 +93,8 @@ impl Row {
     }
 }
 
-/// Prints the guests' logs of failures and the last line, and writes `summary.json`.
+/// Prints the guests' logs of failures, how often the right hop was named, and the last line; writes `summary.json` and
+/// `confusion.json`.
 pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<()> {
     for row in rows.iter().filter(|row| !row.pass) {
         println!("\n──── {} ────\n{}", row.scenario, row.log.trim_end());
@@ -97,6 +102,9 @@ pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<()> {
     let path = target.join("summary.json");
     let text = serde_json::to_string_pretty(rows).unwrap_or_default();
     fs::write(&path, text + "\n").map_err(RigError::file(&path))?;
+    let answers =
+        rows.iter().flat_map(|row| row.answers.iter().map(|answer| (row.scenario.as_str(), answer)));
+    Confusion::count(answers).finish(target)?;
     let passed = rows.iter().filter(|row| row.pass).count();
     let again = rows.iter().filter(|row| row.pass && row.attempt > 1).count();
     let note = if again > 0 { format!(" ({again} not at the first attempt)") } else { String::new() };

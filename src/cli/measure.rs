@@ -1,5 +1,6 @@
 //! `--measure`: runs load on one path and watches the machine meanwhile.
 
+use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::stats;
 use crate::load::target::Target as LoadTarget;
 use crate::machine::Machine;
-use crate::machine::activity::{Activity, Condition, Sample};
+use crate::machine::activity::{self, Activity, Condition, Sample, TcpState};
 use crate::machine::root::Root;
 use crate::path::{HopSpec, Path, Target};
 use crate::report::progress::Progress;
@@ -28,6 +29,8 @@ use crate::verdict::{Run, Subject};
 
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(50);
+/// The parts of the measured time after which connections are looked at.
+const LOOKS: [f64; 7] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// A generator that uses more of a core than this may be what limits; it gets more threads.
 const GENERATOR_BUSY: f64 = 0.9;
 /// More threads than this on one path only fight for its queue.
@@ -310,12 +313,15 @@ impl Bench<'_> {
     }
 
     /// Watches the machine during the measured time. Counters are taken at its two ends; states that would change as
-    /// soon as the load is gone (links, connections, resyncs) near its end.
+    /// soon as the load is gone (links, resyncs) near its end, and connections several times, as what they say varies.
     fn watch(&self, control: &Control, duration: Duration) -> Activity {
         control.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let before = Sample::read(self.root);
         let mut under_load = None;
+        let mut tcp = BTreeMap::new();
+        let mut looks = LOOKS.iter();
+        let mut next_look = looks.next();
         while control.phase() < Phase::Done {
             thread::sleep(TICK);
             let elapsed = begin.elapsed();
@@ -323,14 +329,28 @@ impl Bench<'_> {
             if under_load.is_none() && elapsed > duration.mul_f64(0.7) {
                 under_load = Some(Sample::read(self.root));
             }
+            if next_look.is_some_and(|part| elapsed > duration.mul_f64(*part)) {
+                next_look = looks.next();
+                keep_most_queued(&mut tcp, activity::connections(self.root));
+            }
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
         if let Some(sample) = under_load {
             activity.links = sample.links;
-            activity.tcp = sample.tcp;
             activity.resyncs = sample.resyncs;
         }
+        if !tcp.is_empty() {
+            activity.tcp = tcp;
+        }
         activity
+    }
+}
+
+/// Adds what connections say now to what they said before.
+fn keep_most_queued(known: &mut BTreeMap<String, TcpState>, now: BTreeMap<String, TcpState>) {
+    for (server, state) in now {
+        let kept = known.get(&server).map_or(state, |before| before.more_queued(state));
+        known.insert(server, kept);
     }
 }
 

@@ -46,6 +46,12 @@ pub(super) fn is_trusted(judged: &Judged<'_>, direction: Direction) -> bool {
     clean && !own
 }
 
+/// What crossed the hop, as a part of what its traffic says: zero behind a cache whose other side had all the bytes.
+pub(super) fn carried(case: &Case<'_>, hop: &Hop) -> f64 {
+    let expected = case.traffic(hop);
+    if expected > 0.0 { factor(case, hop) / expected } else { 0.0 }
+}
+
 /// Bytes across the hop for each byte that the application moved.
 fn factor(case: &Case<'_>, hop: &Hop) -> f64 {
     let expected = case.traffic(hop);

@@ -11,6 +11,7 @@ use crate::units::{BytesPerSec, Nanos, human};
 
 use super::case::Case;
 use super::finding::Evidence;
+use super::measured;
 
 /// The shortest run that says anything, in nanoseconds.
 const SHORTEST: Nanos = Nanos::from_millis(1000);
@@ -123,7 +124,11 @@ pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize,
         .filter(|(_, hop)| is_physical(hop))
         .filter(|(index, _)| case.ceiling(*index).and_then(|ceiling| ceiling.limit()).is_some_and(is_formula))
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
-        .filter(|(index, _)| case.bound(*index).is_some_and(|bound| measured > bound))
+        .filter(|(index, _)| {
+            let hop = case.path().hops.get(*index);
+            let through = |hop| measured * measured::carried(case, hop);
+            case.bound(*index).zip(hop).is_some_and(|(bound, hop)| through(hop) > bound)
+        })
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
 }
 

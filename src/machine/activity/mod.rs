@@ -16,7 +16,7 @@ use std::time::Instant;
 pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
 pub use condition::Condition;
 pub use parse::{parse_cpus, parse_diskstats, parse_nics, parse_thread};
-pub use tcp::TcpState;
+pub use tcp::{TcpState, connections};
 
 use crate::machine::block::md::parse_speed;
 use crate::machine::pci::PciAddress;
@@ -136,7 +136,7 @@ impl Sample {
             nics: parse_nics(&text("/proc/net/dev")),
             links: links(root),
             resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
-            tcp: tcp::read(root),
+            tcp: connections(root),
             disks,
         }
     }

@@ -1,7 +1,8 @@
 //! TCP connections of storage protocols, through netlink `sock_diag` (`sock_diag(7)`, kernel
 //! `include/uapi/linux/{netlink,sock_diag,inet_diag,tcp}.h`).
 //!
-//! A smoothed round-trip time under load far above the least one seen proves that a queue of the network is full.
+//! A smoothed round-trip time under load far above the least one seen proves that a queue of the network is full, when
+//! nearly every segment took so long: [`TcpState::round_trip_of_most`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,6 +22,8 @@ use crate::units::{Bytes, Nanos};
 pub struct TcpState {
     /// Smoothed round-trip time, `tcpi_rtt`.
     pub round_trip: Nanos,
+    /// Its mean deviation, `tcpi_rttvar`.
+    pub deviation: Nanos,
     /// The least round-trip time seen, `tcpi_min_rtt`.
     pub least_round_trip: Nanos,
     /// Segments sent again so far, `tcpi_total_retrans`.
@@ -45,9 +48,9 @@ const MESSAGE: usize = 72;
 const ATTRIBUTE: usize = 4;
 
 /// Connections to storage servers, by remote `address:port`. Several to one port, as with NVMe/TCP queues and
-/// `nconnect`, are one entry with the longest round trip, the least of the least, and the sums. A machine that uses no
-/// storage over TCP is not asked at all: a busy server may have many thousand connections.
-pub(super) fn read(root: &Root) -> BTreeMap<String, TcpState> {
+/// `nconnect`, are one entry with the round trip that shows most of a queue, the least of the least, and the sums. A
+/// machine that uses no storage over TCP is not asked at all: a busy server may have many thousand connections.
+pub fn connections(root: &Root) -> BTreeMap<String, TcpState> {
     let ports = if root.is_live() { storage_ports(root) } else { BTreeSet::new() };
     let mut found = BTreeMap::new();
     if ports.is_empty() {
@@ -161,10 +164,29 @@ fn collect(answer: &[u8], ports: &BTreeSet<u16>, found: &mut BTreeMap<String, Tc
 }
 
 impl TcpState {
+    /// What nearly every segment took: the smoothed round trip less twice its mean deviation.
+    ///
+    /// A queue delays every segment. A server that has no data to send back yet delays some acknowledgements (RFC 9293
+    /// 3.8.6.3; by 40 ms and more in Linux, `TCP_DELACK_MIN`), and so makes the mean long without any queue. Of a part q
+    /// of segments that take T and others that take nothing, the mean is qT and the mean deviation 2q(1 − q)T: this is
+    /// zero up to q = 3/4.
+    pub fn round_trip_of_most(&self) -> Nanos {
+        Nanos::new(self.round_trip.get().saturating_sub(self.deviation.get().saturating_mul(2)))
+    }
+
+    /// Of two states of one connection, or of two connections to one server, that which shows more of a queue.
+    #[must_use]
+    pub fn more_queued(self, other: Self) -> Self {
+        let queued = |state: &Self| (state.round_trip_of_most(), state.round_trip);
+        if queued(&other) > queued(&self) { other } else { self }
+    }
+
     /// Two connections to one server as one.
     fn with(self, other: Self) -> Self {
+        let queued = self.more_queued(other);
         Self {
-            round_trip: self.round_trip.max(other.round_trip),
+            round_trip: queued.round_trip,
+            deviation: queued.deviation,
             least_round_trip: self.least_round_trip.min(other.least_round_trip),
             retransmitted: self.retransmitted.saturating_add(other.retransmitted),
             received: self.received + other.received,
@@ -194,6 +216,7 @@ fn state(info: &[u8]) -> Option<TcpState> {
     let least = micros(148).filter(|_| long(info, 148) != Some(u32::MAX));
     Some(TcpState {
         round_trip,
+        deviation: micros(72)?,
         least_round_trip: least.unwrap_or(round_trip),
         retransmitted: u64::from(long(info, 100)?),
         received: Bytes::new(u64::from_ne_bytes(*info.get(128..)?.first_chunk()?)),
@@ -257,6 +280,7 @@ mod tests {
     fn several_connections_to_one_server_are_one() {
         let state = |round_trip, least, retransmitted| TcpState {
             round_trip: Nanos::new(round_trip),
+            deviation: Nanos::new(100),
             least_round_trip: Nanos::new(least),
             retransmitted,
             received: Bytes::new(10),
@@ -266,12 +290,28 @@ mod tests {
     }
 
     #[test]
+    fn late_acknowledgements_of_some_segments_are_no_queue() {
+        let state = |round_trip, deviation| TcpState {
+            round_trip: Nanos::from_millis(round_trip),
+            deviation: Nanos::from_millis(deviation),
+            ..TcpState::default()
+        };
+        let (late, queued) = (state(17, 14), state(9, 2));
+        assert_eq!(late.round_trip_of_most(), Nanos::new(0));
+        assert_eq!(queued.round_trip_of_most(), Nanos::from_millis(5));
+        assert_eq!(late.more_queued(queued), queued);
+        assert_eq!(queued.more_queued(late), queued);
+    }
+
+    #[test]
     fn a_least_round_trip_that_was_never_seen_is_the_present_one() {
         let mut info = vec![0; 160];
         info[68..72].copy_from_slice(&250u32.to_ne_bytes());
+        info[72..76].copy_from_slice(&20u32.to_ne_bytes());
         info[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());
         let state = state(&info).expect("is long enough");
         assert_eq!((state.round_trip, state.least_round_trip), (Nanos::new(250_000), Nanos::new(250_000)));
+        assert_eq!(state.deviation, Nanos::new(20_000));
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use crate::units::{BytesPerSec, Nanos, human};
 
 use super::super::case::Case;
 use super::super::finding::{Confidence, Evidence};
+use super::super::measured::carried;
 use super::super::trust::{Audit, is_physical};
 use super::{Cause, Decision};
 
@@ -17,7 +18,7 @@ const REACHED: f64 = 0.85;
 const SLOW_QUEUE: f64 = 2.0;
 /// … or takes this many times as long, which is the same where all serve the same rate.
 const SLOW_LATENCY: f64 = 1.5;
-/// A path queues when the round trip is this many times the least one, and at least [`QUEUEING`] longer.
+/// A path queues when the round trip of most segments is this many times the least one, and at least [`QUEUEING`] longer.
 const QUEUEING_FACTOR: f64 = 3.0;
 /// See [`QUEUEING_FACTOR`].
 const QUEUEING: Nanos = Nanos::from_millis(1);
@@ -28,6 +29,10 @@ pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         return None;
     }
     let measured = case.measurement()?.bytes_per_second;
+    let through = |index: usize| {
+        let hop = case.path().hops.get(index);
+        measured * hop.map_or(0.0, |hop| carried(case, hop))
+    };
     let (hop, ceiling) = case
         .hops()
         .filter(|(index, hop)| {
@@ -38,11 +43,11 @@ pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
         .filter(|(index, rate)| {
             let at_most = case.bound(*index).unwrap_or(*rate);
-            measured >= *rate * REACHED && measured <= at_most
+            (*rate * REACHED..=at_most).contains(&through(*index))
         })
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     let formula = case.ceiling(hop)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
-    let part = human::percent(measured.fraction_of(ceiling));
+    let part = human::percent(through(hop).fraction_of(ceiling));
     let evidence = vec![
         Evidence::new("measured rate", measured, "the run"),
         Evidence::new("the hop's ceiling for this path", ceiling, formula),
@@ -148,11 +153,13 @@ fn round_trip_grew(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let idle = run.idle.tcp.get(key).map(|idle| idle.round_trip);
     let least =
         [Some(state.least_round_trip), idle].into_iter().flatten().filter(|time| time.get() > 0).min()?;
-    let grown = state.round_trip.get().saturating_sub(least.get());
-    let grew = state.round_trip.get() as f64 >= QUEUEING_FACTOR * least.get() as f64;
+    let of_most = state.round_trip_of_most();
+    let grown = of_most.get().saturating_sub(least.get());
+    let grew = of_most.get() as f64 >= QUEUEING_FACTOR * least.get() as f64;
     (grew && grown >= QUEUEING.get()).then(|| {
         let mut evidence = vec![
             Evidence::new("round-trip time under load", state.round_trip, "TCP_INFO of the connection"),
+            Evidence::new("its mean deviation", state.deviation, "TCP_INFO of the connection"),
             Evidence::new("least round-trip time", least, "TCP_INFO of the connection"),
         ];
         if state.retransmitted > 0 {
@@ -178,7 +185,7 @@ fn connection<'a>(case: &Case<'a>) -> Option<(&'a str, &'a TcpState)> {
     connections
         .iter()
         .filter(|(key, _)| here(key))
-        .max_by_key(|(_, state)| state.round_trip)
+        .max_by_key(|(_, state)| (state.round_trip_of_most(), state.round_trip))
         .map(|(key, state)| (key.as_str(), state))
 }
 

@@ -35,7 +35,9 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::block::Sata;
     use crate::machine::fact::Fact;
+    use crate::path::{HopKind, HopSpec};
     use crate::verdict::testing::{Sketch, express, link, run};
 
     /// A Gen3 x4 link carries 3592 MB/s in payloads of 256 bytes; the drive's counters saw all bytes.
@@ -71,6 +73,23 @@ mod tests {
     #[test]
     fn the_error_of_the_law_is_no_contradiction() {
         assert_eq!(path(3660.0).finding(Code::AboveCeiling), None);
+    }
+
+    #[test]
+    fn what_a_cache_gave_did_not_cross_the_link_of_the_disk_behind_it() {
+        let path = |of_disk: f64| {
+            let load = run(1200.0).disk("nvme0n1", 1200.0 - of_disk, 31.0).disk("sda", of_disk, 0.1);
+            Sketch::of("/dev/bcache0")
+                .hop("bcache0", HopSpec::Cache(Box::default()), None)
+                .device("nvme0n1", None)
+                .below(HopKind::Cache, "bcache0", 1.0)
+                .device("sda", None)
+                .hop("ata1", HopSpec::Sata(Sata::default()), Some(560.0))
+                .run(load)
+        };
+        assert_eq!(path(0.0).finding(Code::AboveCeiling), None);
+        assert_eq!(path(500.0).finding(Code::AboveCeiling), None);
+        assert!(path(700.0).finding(Code::AboveCeiling).is_some());
     }
 
     #[test]
