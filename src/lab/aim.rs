@@ -1,0 +1,1 @@
+//! Which outcome suits an aim best.
