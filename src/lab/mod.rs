@@ -6,5 +6,5 @@ mod outcome;
 mod predict;
 
 pub use layout::{Cell, Encryption, FileSystem, Layout};
-pub use outcome::{Basis, CipherRate, Measured, Outcome, Predicted, Written};
+pub use outcome::{Basis, CipherRate, Mapping, Measured, Outcome, Predicted, Written};
 pub use predict::predict;

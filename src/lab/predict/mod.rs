@@ -88,7 +88,7 @@ fn rate(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Result<Carri
     let drives = Drives::of(basis, test, load)?;
     let one_way = |writes: bool| {
         let carried = drives.carried(cell.layout, writes)?;
-        crypt::below(cell.encryption, carried, basis, load, writes)
+        crypt::below(cell.encryption, carried, basis, (test, load), writes)
     };
     match load.write_percent {
         0 => one_way(false),

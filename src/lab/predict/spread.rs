@@ -223,7 +223,7 @@ impl<'b> Drives<'b> {
             let what = if self.is_random() {
                 "one request at a time"
             } else {
-                "a mirror reads one stream from one drive"
+                "one drive, since a mirror reads one stream from one"
             };
             Narrow::new(rate, what, format!("{work} of {members} drives at work × {slowest} = {rate}"))
         } else {

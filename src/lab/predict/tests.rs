@@ -1,7 +1,7 @@
 //! Published measurements, what each law says of simple drives, and what must hold of all.
 
 use super::*;
-use crate::lab::{CipherRate, Encryption, Layout, Measured};
+use crate::lab::{CipherRate, Encryption, Layout, Mapping, Measured};
 use crate::load::measurement::{GeneratorUse, Measurement, Pattern};
 use crate::load::preset::Parallel;
 use proptest::prelude::*;
@@ -49,6 +49,7 @@ fn basis(devices: usize, tests: &[(LoadSpec, f64)], cipher: Option<f64>) -> Basi
         together,
         ciphers: cipher.map(rate).into_iter().collect(),
         cores: 6,
+        mappings: Vec::new(),
     }
 }
 
@@ -195,6 +196,20 @@ fn drives_that_work_ahead_do_so_while_the_cipher_works() {
     let rate = said.bytes_per_second.expect("can be said").get() / 1e6;
     assert!((rate / 34.0 - 1.0).abs() < 0.01, "{said:?}");
     assert_eq!(mb(&basis, Layout::Raid0, Encryption::Plain, &one), 160.0);
+}
+
+#[test]
+fn an_encryption_that_was_measured_over_nothing_is_taken_at_its_word() {
+    let one = load(Pattern::Random, 4, 1, 0);
+    let deep = load(Pattern::Random, 4, 32, 0);
+    let mut basis = basis(2, &[(one.clone(), 40.0), (deep.clone(), 800.0)], None);
+    let tests = vec![measured(&one, 40.0, 0.0), measured(&deep, 300.0, 0.0)];
+    basis.mappings = vec![Mapping { encryption: Encryption::Luks2, tests }];
+    // 1 / (1/40 + 1/40), and the lesser of 800 and 300.
+    assert!((mb(&basis, Layout::Single, Encryption::Luks2, &one) - 20.0).abs() < 0.01);
+    assert_eq!(mb(&basis, Layout::Raid0, Encryption::Luks2, &deep), 300.0);
+    assert_eq!(said(&basis, Layout::Raid0, Encryption::Luks2, &deep).bound, "dm-crypt itself");
+    assert_eq!(said(&basis, Layout::Raid0, Encryption::VeraCrypt, &deep).bytes_per_second, None);
 }
 
 #[test]
