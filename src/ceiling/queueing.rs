@@ -57,6 +57,15 @@ pub fn through(stages: &[Stage], size: Bytes, in_flight: f64, narrowest: BytesPe
     BytesPerSec::new(ended.get() * size.as_f64()).min(narrowest)
 }
 
+/// The mean number of `members` of a stripe that have work when each of `requests` falls on `pieces` of them, any with the
+/// same chance: n·(1 − (1 − k/n)^d), the expected number of occupied urns (W. Feller, "An Introduction to Probability
+/// Theory and Its Applications", volume 1, section IV.2).
+pub fn at_work(members: f64, pieces: f64, requests: f64) -> f64 {
+    let all = members.max(1.0);
+    let missed = (1.0 - pieces / all).max(0.0);
+    all * (1.0 - missed.powf(requests))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +88,22 @@ mod tests {
         assert_eq!(serial_seconds(&dead, Bytes::new(0)), 0.0);
     }
 
+    #[test]
+    fn members_with_work_are_counted_as_occupied_urns() {
+        // One small request works one of four; a request that spans all works all; 4·(1 − (3/4)²) = 1.75.
+        assert_eq!(at_work(4.0, 1.0, 1.0), 1.0);
+        assert_eq!(at_work(4.0, 4.0, 1.0), 4.0);
+        assert_eq!(at_work(4.0, 9.0, 1.0), 4.0);
+        assert!((at_work(4.0, 1.0, 2.0) - 1.75).abs() < 1e-12);
+    }
+
     proptest! {
+        #[test]
+        fn no_more_members_work_than_there_are(members in 1.0..64.0f64, pieces in 1.0..64.0f64, requests in 1u32..4096) {
+            let working = at_work(members, pieces, f64::from(requests));
+            prop_assert!(working > 0.0 && working <= members + 1e-9);
+        }
+
         #[test]
         fn more_depth_never_slows_and_more_stages_never_speed_up(
             fixed in 1u64..1_000_000, rate in 1e6..1e11f64, size in 512u64..4_194_304, depth in 1.0..256.0f64

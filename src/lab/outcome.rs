@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::layout::Cell;
+use super::layout::{Cell, Encryption};
 use crate::load::measurement::Measurement;
 use crate::load::preset::LoadSpec;
 use crate::units::{Bytes, BytesPerSec};
@@ -77,6 +77,15 @@ pub struct CipherRate {
     pub driver: Option<String>,
 }
 
+/// What an encryption carries above a device that takes no time, by the tests that cells are measured with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mapping {
+    /// The encryption.
+    pub encryption: Encryption,
+    /// The tests on it.
+    pub tests: Vec<Measured>,
+}
+
 /// What predictions stand on: each device alone, and the processor. Measured before the first cell is built.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Basis {
@@ -90,4 +99,8 @@ pub struct Basis {
     pub ciphers: Vec<CipherRate>,
     /// Processors that may work on it.
     pub cores: u32,
+    /// Each encryption above device-mapper's `zero` target, where that was measured. Without it predictions take the cipher's
+    /// rate and usual costs of a request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<Mapping>,
 }

@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod guard;
 pub mod hwloc;
 pub mod import;
+pub mod lab;
 pub mod ladder;
 pub mod plan;
 pub mod predict;

@@ -26,6 +26,22 @@ pub fn inert(text: &str) -> String {
     out
 }
 
+/// `text` as text of XML and HTML, inert in both: between tags, and in attributes within double or single quotes.
+pub fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in inert(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Characters that show nothing and change how others are shown (Unicode Standard Annex #9, section 2, and the format
 /// characters of general category Cf that text renderers obey).
 const fn is_invisible(c: char) -> bool {
@@ -67,6 +83,11 @@ mod tests {
     #[test]
     fn an_endless_name_is_cut_off() {
         assert_eq!(inert(&"x".repeat(1_000_000)).chars().count(), LONGEST + 1);
+    }
+
+    #[test]
+    fn markup_of_others_is_text() {
+        assert_eq!(markup("<b a=\"1\" c='2'>&\x1b"), "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;\\x1b");
     }
 
     proptest! {

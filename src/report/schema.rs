@@ -10,6 +10,7 @@ use super::copy::{self, CopyReport};
 use super::fleet;
 use super::guard::{self, GuardReport};
 use super::import::{self, ImportReport};
+use super::lab::{self, LabReport};
 use super::ladder::{self, LadderReport};
 use super::plan;
 use super::predict::{self, PredictReport};
@@ -29,6 +30,11 @@ pub fn sweep() -> Value {
 /// The schema of [`CopyReport`] (JSON Schema, draft 2020-12).
 pub fn copy() -> Value {
     of::<CopyReport>(copy::SCHEMA, "narrows copy --json")
+}
+
+/// The schema of [`LabReport`] (JSON Schema, draft 2020-12).
+pub fn lab() -> Value {
+    of::<LabReport>(lab::SCHEMA, "narrows lab --json")
 }
 
 /// The schema of [`LadderReport`] (JSON Schema, draft 2020-12).

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::scale::{labels, place, rates, steps};
 use super::{axis_name, is_empty, label, tick};
 use crate::predict::roofline::{Line, Roofline};
-use crate::report::sanitize::inert;
+use crate::report::sanitize::markup as escape;
 use crate::units::{BytesPerSec, human};
 
 const WIDTH: f64 = 1080.0;
@@ -276,19 +276,4 @@ fn shortened(text: &str, most: usize) -> String {
     }
     let kept: String = text.chars().take(most.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
-}
-
-/// Text of others as text of XML.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in inert(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -3,6 +3,7 @@
 use super::super::finding::{Confidence, Evidence};
 use super::step::{At, gone};
 use super::{Cause, Loss, Rung};
+use crate::ceiling::queueing::at_work;
 use crate::path::{Hop, HopSpec, RaidLevel, VolumeLayout};
 use crate::units::{Bytes, BytesPerSec, human};
 
@@ -119,7 +120,7 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
     let (block, depth) = (measurement.workload.block_size, measurement.workload.queue_depth);
     let chunk = chunk(at.hop)?;
     let pieces = block.get().div_ceil(chunk.get().max(1)).max(1);
-    let working = working(members, pieces.min(members as u64), depth);
+    let working = at_work(members as f64, pieces as f64, f64::from(depth));
     let busiest = at.members().filter_map(|rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?));
     let busy = busiest.map(|disk| disk.busy).fold(0.0, f64::max);
     if at.is_processor_full() {
@@ -137,14 +138,6 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
     loss.evidence.push(Evidence::new("chunk", human::block_size(chunk), "the layout"));
     loss.evidence.push(Evidence::new("busiest member", human::percent(busy), "/proc/diskstats"));
     Some(loss)
-}
-
-/// The mean number of `members` that have work when each of `depth` requests falls on `pieces` of them, any with the same
-/// chance: n·(1 − (1 − k/n)^d), the expected number of occupied urns.
-fn working(members: usize, pieces: u64, depth: u32) -> f64 {
-    let all = members.max(1) as f64;
-    let missed = (1.0 - pieces as f64 / all).max(0.0);
-    all * (1.0 - missed.powf(f64::from(depth)))
 }
 
 fn chunk(hop: &Hop) -> Option<Bytes> {
@@ -236,26 +229,4 @@ fn one_after_another(at: &At<'_>) -> Option<Loss> {
     loss.evidence.extend(shares(&parts));
     loss.evidence.extend(alone_rates(at));
     Some(loss)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::working;
-    use proptest::prelude::*;
-
-    #[test]
-    fn members_with_work_are_counted_as_occupied_urns() {
-        // One small request works one of four; a request that spans all works all; 4·(1 − (3/4)²) = 1.75.
-        assert_eq!(working(4, 1, 1), 1.0);
-        assert_eq!(working(4, 4, 1), 4.0);
-        assert!((working(4, 1, 2) - 1.75).abs() < 1e-12);
-    }
-
-    proptest! {
-        #[test]
-        fn no_more_members_work_than_there_are(members in 1usize..64, pieces in 1u64..64, depth in 1u32..4096) {
-            let working = working(members, pieces.min(members as u64), depth);
-            prop_assert!(working > 0.0 && working <= members as f64 + 1e-9);
-        }
-    }
 }

@@ -1,0 +1,236 @@
+//! What the lab says of a published machine: text, JSON and page, and that nobody's name becomes more than text.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test reads its data, updates the schema and may panic"
+)]
+
+use std::fs;
+use std::path::Path;
+
+use clap::ValueEnum;
+use narrows::lab::aim::Aim;
+use narrows::lab::{
+    Basis, Cell, CipherRate, Encryption, FileSystem, Layout, Measured, Outcome, Written, predict,
+};
+use narrows::load::measurement::{Measurement, Pattern};
+use narrows::load::preset::LoadSpec;
+use narrows::report::lab::{self, DeviceFacts, LabReport, build, html, render};
+use narrows::report::schema;
+use narrows::report::text::Style;
+use narrows::units::{Bytes, BytesPerSec, Iops};
+
+const RYZEN: &str = include_str!("data/lab-ryzen-2600.csv");
+const DEVICES: [&str; 2] = ["nvme0n1", "nvme1n1"];
+
+fn loads() -> [LoadSpec; 2] {
+    let read = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 8);
+    [read.clone(), read.writing(100)]
+}
+
+fn name(load: &LoadSpec) -> String {
+    format!("kdiskmark/{} {}", load.mark(), load.direction())
+}
+
+fn measured(load: &LoadSpec, mb: f64) -> Measured {
+    let rate = BytesPerSec::from_mb(mb);
+    let measurement = Measurement {
+        bytes_per_second: rate,
+        ci95: Some([rate * 0.99, rate * 1.01]),
+        iops: Iops::new(rate.get() / load.block_size.as_f64()),
+        ..Measurement::default()
+    };
+    Measured { test: name(load), load: load.clone(), measurement, trusted: true }
+}
+
+fn both(read: f64, write: f64) -> Vec<Measured> {
+    loads().iter().zip([read, write]).map(|(load, mb)| measured(load, mb)).collect()
+}
+
+/// Two SN770 alone, and the cipher of a Ryzen 5 2600 (2596.5 and 2566.2 MiB/s, linuxreviews.org, Linux 5.12).
+fn basis() -> Basis {
+    Basis {
+        devices: DEVICES.map(str::to_owned).to_vec(),
+        alone: vec![both(3600.0, 3300.0); 2],
+        together: both(7200.0, 6600.0),
+        ciphers: vec![CipherRate {
+            cipher: "aes-xts-plain64".to_owned(),
+            key_bits: 512,
+            encrypt: BytesPerSec::from_mb(2722.6),
+            decrypt: BytesPerSec::from_mb(2690.9),
+            driver: Some("xts-aes-aesni".to_owned()),
+        }],
+        cores: 12,
+        mappings: Vec::new(),
+    }
+}
+
+fn outcome(basis: &Basis, cell: Cell, rates: Option<[f64; 2]>) -> Outcome {
+    let said = loads().iter().map(|load| predict(basis, &cell, &name(load), load)).collect();
+    let gigabytes = |count: u64| Bytes::new(count * 1_000_000_000);
+    Outcome {
+        cell,
+        predicted: said,
+        measured: rates.map(|[read, write]| both(read, write)).unwrap_or_default(),
+        resyncing: false,
+        written: DEVICES.map(|name| Written { device: name.to_owned(), bytes: gigabytes(12) }).to_vec(),
+        notes: vec!["mdadm 4.2, chunk 512 KiB".to_owned()],
+        failed: None,
+    }
+}
+
+fn outcomes(basis: &Basis) -> Vec<Outcome> {
+    let rows = RYZEN.lines().filter(|line| !line.starts_with('#'));
+    let mut all: Vec<Outcome> = rows
+        .map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let layout = Layout::from_str(&fields[0].replace('_', "-"), true).expect("a layout");
+            let encryption = Encryption::from_str(fields[1], true).expect("an encryption");
+            let rate = |at: usize| fields[at].parse::<f64>().expect("a rate");
+            let cell = Cell { layout, encryption, file_system: FileSystem::Ext4 };
+            let resyncing = fields[4] == "yes";
+            Outcome { resyncing, ..outcome(basis, cell, Some([rate(2), rate(3)])) }
+        })
+        .collect();
+    let veracrypt =
+        Cell { layout: Layout::Single, encryption: Encryption::VeraCrypt, file_system: FileSystem::Ext4 };
+    let failed = Some("`dmsetup create` ended with 1: Invalid argument".to_owned());
+    all.push(Outcome { failed, ..outcome(basis, veracrypt, None) });
+    all
+}
+
+fn facts() -> Vec<DeviceFacts> {
+    // 1200 TBW of 2 TB: the maker's data sheet of the WD_BLACK SN770.
+    let of = |name: &str| DeviceFacts {
+        name: name.to_owned(),
+        model: Some("WD_BLACK SN770 2TB".to_owned()),
+        size: Some(Bytes::new(2_000_398_934_016)),
+        rated: Some(Bytes::new(1_200_000_000_000_000)),
+    };
+    DEVICES.map(of).to_vec()
+}
+
+fn report(aims: &str) -> LabReport {
+    let basis = basis();
+    let aims = if aims.is_empty() { Vec::new() } else { Aim::parse_all(aims).expect("are aims") };
+    build(&basis, &outcomes(&basis), &aims, &facts())
+}
+
+const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
+
+#[test]
+fn with_encryption_a_second_drive_gains_nothing_and_the_cipher_is_why() {
+    let report = report("encryption,sequential");
+    insta::assert_snapshot!("encryption_at_100_columns", render(&report, &WIDE));
+    assert!(report.rankings[0].sentence.contains("the narrows is the cipher on one core"));
+    assert_eq!(report.accuracy.within_15_percent, report.accuracy.tests);
+    assert!(!report.complete);
+}
+
+#[test]
+fn without_aims_reads_and_writes_are_ranked() {
+    let report = report("");
+    assert_eq!(report.rankings.len(), 2);
+    insta::assert_snapshot!("no_aims_plain", render(&report, &Style::PLAIN));
+}
+
+#[test]
+fn no_line_is_wider_than_asked() {
+    for width in [60, 78, 100, 140] {
+        let text = render(&report(""), &Style { width, ..WIDE });
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(width < 72 || widest.is_some_and(|widest| widest <= width), "{width}: {widest:?}\n{text}");
+    }
+    let plain = render(&report("encryption,writes"), &Style::PLAIN);
+    assert!(plain.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{plain}");
+}
+
+#[test]
+fn the_json_keeps_its_schema_and_comes_back() {
+    let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
+    for aims in ["", "encryption,sequential", "capacity,endurance", "survive:1,iops"] {
+        let report = report(aims);
+        let json = serde_json::to_value(&report).expect("serialises");
+        let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{aims}: {errors:?}");
+        assert_eq!(json["schema"], "narrows/lab/1");
+        let back: LabReport = serde_json::from_value(json).expect("is a report");
+        assert_eq!(back.rankings.len(), report.rankings.len());
+    }
+}
+
+#[test]
+fn the_schema_in_the_repository_is_that_of_the_types() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/lab-1.json");
+    let now = serde_json::to_string_pretty(&schema::lab()).expect("serialises") + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&path, &now).expect("schema/ is writable");
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        there == now,
+        "schema/lab-1.json is out of date; run: UPDATE_SCHEMA=1 cargo test --test lab_report"
+    );
+    assert_eq!(lab::SCHEMA, "narrows/lab/1");
+}
+
+#[test]
+fn the_page_stands_alone() {
+    let page = html(&report("encryption,sequential"));
+    if let Some(path) = std::env::var_os("LAB_PAGE") {
+        fs::write(path, html(&report(""))).expect("is writable");
+    }
+    for foreign in ["<script", "src=", "href", "@import", "url(", "http://", "https://", "NaN", "javascript:"]
+    {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert!(page.contains("prefers-color-scheme: dark") && page.contains("default-src 'none'"));
+    well_formed(&page);
+    insta::assert_snapshot!("page", page);
+}
+
+/// Every tag is closed, but for those that HTML never closes.
+fn well_formed(page: &str) {
+    let body = page.replace("<!doctype html>", "").replace("charset=\"utf-8\">", "charset=\"utf-8\"/>");
+    let closed: Vec<String> = body
+        .lines()
+        .map(|line| {
+            let meta = line.starts_with("<meta") && !line.ends_with("/>");
+            if meta { line.replacen("\">", "\"/>", 1) } else { line.to_owned() }
+        })
+        .collect();
+    let text = closed.join("\n");
+    let mut reader = quick_xml::Reader::from_str(&text);
+    while reader.read_event().expect("is well formed") != quick_xml::events::Event::Eof {}
+}
+
+#[test]
+fn names_that_attack_are_text_everywhere() {
+    const HOSTILE: &str = "\"><script>alert(1)</script><img src=x onerror='alert(2)'>\x1b[2J\u{202e}";
+    let basis = Basis { devices: vec![HOSTILE.to_owned(), "nvme1n1".to_owned()], ..basis() };
+    let mut outcomes = outcomes(&basis);
+    for outcome in &mut outcomes {
+        outcome.notes = vec![HOSTILE.to_owned()];
+        outcome.written[0].device = HOSTILE.to_owned();
+        outcome.failed = outcome.failed.as_ref().map(|_| HOSTILE.to_owned());
+        for said in &mut outcome.predicted {
+            (said.bound, said.formula) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        }
+        for measured in &mut outcome.measured {
+            measured.test = format!("{}{HOSTILE}", measured.test);
+        }
+    }
+    let facts =
+        vec![DeviceFacts { name: HOSTILE.to_owned(), model: Some(HOSTILE.to_owned()), ..facts()[0].clone() }];
+    let report = build(&basis, &outcomes, &[], &facts);
+    let page = html(&report);
+    assert!(!page.contains("<script") && !page.contains("<img") && page.contains("&lt;script&gt;"));
+    for text in [page.as_str(), &render(&report, &WIDE)] {
+        assert!(!text.contains('\x1b') && !text.contains('\u{202e}'), "{text}");
+    }
+    well_formed(&page);
+    let json = serde_json::to_string(&report).expect("serialises");
+    assert!(!json.contains("\\u001b"));
+}
