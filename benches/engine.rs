@@ -167,7 +167,7 @@ impl Pairs {
             format!("their_{unit}"): median(self.theirs.clone()),
             "ratio": median(self.ratios.clone()),
             "ratios": self.ratios,
-            "rounds": ROUNDS,
+            "rounds": self.ours.len(),
         })
     }
 }

@@ -9,13 +9,15 @@ use std::time::Instant;
 use narrows::load::copy::{CopyControl, CopyOptions, copy};
 use serde_json::{Value, json};
 
-use super::{Outcome, Pairs, ROUNDS};
+use super::{Outcome, Pairs};
 
 /// Small files, of up to 64 KiB,
-const SMALL: u64 = 2000;
+const SMALL: u64 = 1000;
 /// and large ones, of 32 MiB.
-const LARGE: u64 = 6;
+const LARGE: u64 = 4;
 const LARGE_SIZE: u64 = 32 << 20;
+/// Each has four copies.
+const ROUNDS: usize = 5;
 
 /// Copies a tree in `directory` in turn.
 ///

@@ -8,6 +8,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use narrows::load::guard::{Device, Identity, Medium, Usage, decide, examine, open_for_writing};
 use narrows::load::target::Region;
@@ -18,6 +20,8 @@ use super::Outcome;
 
 /// The size of a device that is made.
 const SIZE: Bytes = Bytes::from_mib(256);
+/// How long a device may be in use after its last reader has ended.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What to undo.
 enum Made {
@@ -57,17 +61,28 @@ impl MemoryDevice {
     }
 }
 
-impl Drop for Made {
-    fn drop(&mut self) {
-        let removed = match self {
+impl Made {
+    fn remove(&self) -> bool {
+        match self {
             Self::Brd => Command::new("rmmod").arg("brd").status().is_ok_and(|status| status.success()),
             Self::Zram(number) => {
                 let reset = fs::write(format!("/sys/block/zram{number}/reset"), "1");
                 reset.and_then(|()| fs::write("/sys/class/zram-control/hot_remove", number)).is_ok()
             }
-        };
-        if !removed {
-            println!("the device in memory is still there");
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // The kernel takes the rings of a reader apart on its own time, and until then the device is in use.
+        let begin = Instant::now();
+        while !self.remove() {
+            if begin.elapsed() > PATIENCE {
+                println!("the device in memory is still there");
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
         }
     }
 }

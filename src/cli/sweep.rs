@@ -47,7 +47,8 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(1..=4096), conflicts_with = "threads")]
     pub depths: Vec<u32>,
 
-    /// How many of 100 I/Os read; the others write. READ:WRITE:TRIM, such as 60:30:10 or 0:0:100, also trims
+    /// How many of 100 I/Os read; the others write. READ:WRITE:TRIM, such as 60:30:10 or 0:0:100, also trims:
+    /// holes in a scratch file, discards of a device with --write
     #[arg(long, value_name = "MIX", value_delimiter = ',', default_value = "100", value_parser = mix)]
     pub mix: Vec<Mix>,
 

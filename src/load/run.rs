@@ -91,7 +91,8 @@ impl Default for RunOptions {
     }
 }
 
-/// Reads or writes the region of `target` as `workload` says and measures it. Only a scratch file is written.
+/// Reads or writes the region of `target` as `workload` says and measures it. Only a scratch file or a permitted
+/// device is written.
 ///
 /// Blocks until the run is over; `control` lets another thread follow and stop it. A run that was stopped, or whose
 /// target failed on the way, is a measurement with [`cut_short`](Measurement::cut_short) set.
