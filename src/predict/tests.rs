@@ -3,6 +3,8 @@ use crate::path::file::{Document, System, Workload, parse, testing::SYSTEMS};
 use crate::units::{Bytes, human};
 use proptest::prelude::*;
 
+mod laws;
+
 fn shipped(name: &str) -> Document {
     let (name, text) = SYSTEMS.iter().find(|(known, _)| *known == name).expect("ships");
     Document::parse(name, text).expect("is a document")

@@ -224,6 +224,7 @@ impl<'s> Reader<'s> {
         for (part, slot, on) in self.slots() {
             let pieces = self.pieces(&part.name);
             if has_board && let Some(known) = on_board(site, of_board, &part.name) {
+                gaps.differs(known, on);
                 // A slot of the board that the file splits holds what its pieces hold.
                 let places = std::iter::once(&part.name).chain(pieces.iter().map(|(piece, _)| &piece.name));
                 let inside: Vec<&Part> = places.flat_map(|place| self.inside(place)).collect();
