@@ -1,6 +1,47 @@
-//! The hop that a row's own words blame.
+//! The hop that a row's source blames: the kinds in its column `limiting_hop`, or else its own words.
 
 use narrows::path::HopKind;
+
+use crate::table::Row;
+
+/// Every kind of hop that can limit.
+const KINDS: [HopKind; 18] = [
+    HopKind::Application,
+    HopKind::Memory,
+    HopKind::Cpu,
+    HopKind::Socket,
+    HopKind::Chipset,
+    HopKind::Switch,
+    HopKind::Link,
+    HopKind::Usb,
+    HopKind::Sata,
+    HopKind::Sas,
+    HopKind::Hba,
+    HopKind::Controller,
+    HopKind::Device,
+    HopKind::Raid,
+    HopKind::Crypt,
+    HopKind::Cache,
+    HopKind::Network,
+    HopKind::Filesystem,
+];
+
+/// The kinds in a cell: `link`, `cpu|application`; none when it is empty.
+pub(crate) fn kinds(cell: &str) -> Result<Vec<HopKind>, String> {
+    let kind = |word: &str| {
+        let found = KINDS.iter().find(|kind| kind.as_str() == word.trim());
+        found.copied().ok_or_else(|| format!("`{}` is no kind of hop", word.trim()))
+    };
+    cell.split('|').filter(|word| !word.trim().is_empty()).map(kind).collect()
+}
+
+/// The kinds of hop that a row blames; `None` when it blames none. A table without the column is read by its words.
+pub(crate) fn of(row: &Row) -> Option<Vec<HopKind>> {
+    match &row.limiting {
+        Some(kinds) => (!kinds.is_empty()).then(|| kinds.clone()),
+        None => hops(&row.note).map(<[HopKind]>::to_vec),
+    }
+}
 
 /// Words that blame a hop, and the kinds of hop that they mean. The first in the text wins.
 const BLAMES: &[(&str, &[HopKind])] = &[

@@ -108,6 +108,49 @@ mod of_expected {
     }
 }
 
+mod of_limiting {
+    use crate::expected::{hops, kinds, of};
+    use crate::table::{Row, parse};
+    use narrows::path::HopKind;
+
+    const TABLE: &str = include_str!("../tests/measurements.csv");
+
+    #[test]
+    fn a_cell_names_kinds_and_a_wrong_one_is_told_with_its_line() {
+        assert_eq!(kinds("link"), Ok(vec![HopKind::Link]));
+        assert_eq!(kinds("cpu | application"), Ok(vec![HopKind::Cpu, HopKind::Application]));
+        assert_eq!(kinds(""), Ok(Vec::new()));
+        let wrong = TABLE.replacen(",high,link", ",high,lnik", 1);
+        let error = parse(&wrong).map(|rows| rows.len()).expect_err("wrong");
+        assert!(error.starts_with("line ") && error.ends_with("`lnik` is no kind of hop"), "{error}");
+    }
+
+    #[test]
+    fn a_table_without_the_column_is_read_by_its_words_and_an_empty_cell_blames_nobody() {
+        let row = |limiting| Row { note: "crypto limited".to_owned(), limiting, ..Row::default() };
+        assert_eq!(of(&row(None)), Some(vec![HopKind::Crypt]));
+        assert_eq!(of(&row(Some(Vec::new()))), None);
+        assert_eq!(of(&row(Some(vec![HopKind::Link]))), Some(vec![HopKind::Link]));
+    }
+
+    /// The column asks for no less than the words of the sources do: the same rows, and of each no kind that its words do
+    /// not mean.
+    #[test]
+    fn the_column_is_never_more_lenient_than_the_words() {
+        let rows = parse(TABLE).expect("a table");
+        let mut named = 0;
+        for row in &rows {
+            let words = hops(&row.note);
+            assert_eq!(of(row).is_some(), words.is_some(), "{}", row.id);
+            for kind in of(row).unwrap_or_default() {
+                assert!(words.is_some_and(|words| words.contains(&kind)), "{}: {}", row.id, kind.as_str());
+            }
+            named += usize::from(words.is_some());
+        }
+        assert!(named >= 50, "{named}");
+    }
+}
+
 mod of_text {
     use crate::model::{kernel, wire};
     use crate::text::*;

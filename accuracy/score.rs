@@ -42,7 +42,7 @@ pub(crate) fn of(row: &Row) -> Score {
         .map_or_else(|| value(row, &work), |reason| Err(reason.to_owned()))
         .and_then(|value| in_unit(row, &work, &value).map(|number| (number, value)))
         .and_then(|(number, value)| trusted(row, &work, number, value));
-    let blamed = expected::hops(&row.note);
+    let blamed = expected::of(row);
     let what = [&row.platform, &row.device, &row.layers, &row.workload].map(String::as_str).join(" | ");
     let score = Score {
         id: row.id.clone(),

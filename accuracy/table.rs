@@ -4,6 +4,10 @@
 
 use std::path::Path;
 
+use narrows::path::HopKind;
+
+use crate::expected;
+
 /// One published measurement.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Row {
@@ -39,7 +43,12 @@ pub(crate) struct Row {
     pub(crate) note: String,
     /// How sure the row is.
     pub(crate) confidence: String,
+    /// The kinds of hop that its source blames; `None` in a table that has no such column.
+    pub(crate) limiting: Option<Vec<HopKind>>,
 }
+
+/// The column of the hop that a source blames. A table may lack it.
+const LIMITING: &str = "limiting_hop";
 
 /// The columns that a row needs.
 const COLUMNS: [&str; 16] = [
@@ -76,8 +85,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Row>, String> {
         let place = header.iter().position(|name| name.trim() == column);
         places.push(place.ok_or_else(|| format!("line 1: no column `{column}`"))?);
     }
+    let limiting = header.iter().position(|name| name.trim() == LIMITING);
+    let read = |fields: &[String]| {
+        let cell = limiting.map(|place| fields.get(place).map_or("", String::as_str));
+        Ok(Row { limiting: cell.map(expected::kinds).transpose()?, ..row(&places, fields)? })
+    };
     records
-        .map(|(line, fields)| row(&places, &fields).map_err(|error| format!("line {line}: {error}")))
+        .map(|(line, fields)| read(&fields).map_err(|error: String| format!("line {line}: {error}")))
         .collect()
 }
 

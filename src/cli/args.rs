@@ -105,6 +105,7 @@ pub enum Command {
     /// Without --want it shows the slots with their lanes, what is in them, and what is wasted. With wishes it says where
     /// each goes, which firmware settings change, what is lost, and how fast everything runs, alone and together. Examples:
     ///   narrows plan --board dell-poweredge-r720xd --want 4xnvme:gen3x4 --want nic:2x40g --want usb3card --max-slots 3
+    ///   narrows plan systems/r720xd-switch-card.path.toml --want 2xnvme:gen3x4
     ///   narrows plan --board msi-b450-a-pro --cpu "Ryzen 5 2600" --want nvme:sn770 --aim encryption,sequential
     ///
     /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.

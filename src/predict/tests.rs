@@ -3,6 +3,8 @@ use crate::path::file::{Document, System, Workload, parse, testing::SYSTEMS};
 use crate::units::{Bytes, human};
 use proptest::prelude::*;
 
+mod laws;
+
 fn shipped(name: &str) -> Document {
     let (name, text) = SYSTEMS.iter().find(|(known, _)| *known == name).expect("ships");
     Document::parse(name, text).expect("is a document")
@@ -132,6 +134,22 @@ fn what_a_client_reads_is_sent_by_the_server() {
     // The client's own card gets what is read, and the server's drive gives it.
     let near = reads.bounds.iter().find(|bound| bound.hop.as_str() == "link:near").expect("is there");
     assert_eq!(near.direction, Some(Read));
+}
+
+/// Drive and card of a server behind one chipset: what is read comes up its uplink from the drive and goes down it to the card.
+#[test]
+fn a_servers_uplink_carries_what_is_read_once_in_each_direction() {
+    let text = "format = \"narrows/path/1\"\n[host.c]\n[host.s]\n[chipset.pch]\nhost = \"s\"\nmodel = \"Intel X99\"\n[slot.a]\nchipset = \"pch\"\ngeneration = 3\nwidth = 4\n[slot.b]\nchipset = \"pch\"\ngeneration = 3\nwidth = 8\n[slot.c8]\nhost = \"c\"\ngeneration = 3\nwidth = 8\n[device.d]\nin = \"a\"\nread = \"6 GB/s\"\nwrite = \"6 GB/s\"\n[network.near]\nrate = \"40 Gbit/s\"\nin = \"c8\"\n[network.far]\nrate = \"40 Gbit/s\"\nin = \"b\"\n[remote.r]\non = \"d\"\nthrough = [\"near\", \"far\"]\n[workload.w]\ntarget = \"r\"\nblock_size = \"1 MiB\"\ndepth = 64\n";
+    let system = parse("t", text).unwrap_or_else(|error| panic!("{error}"));
+    let reads = of(&system, "w");
+    let uplink = reads.path.hops.iter().find(|hop| hop.id.as_str() == "chipset:pch").expect("is there");
+    let framed = 1514.0 / 1448.0;
+    assert!(
+        (uplink.traffic.read - (1.0 + framed)).abs() < 1e-9 && (uplink.against.read - framed).abs() < 1e-9
+    );
+    let ceilings = crate::ceiling::of_hop(uplink);
+    let down = ceilings.write.rate().expect("is known").get() / framed;
+    assert!((reads.rate.get() / down.min(ceilings.read.rate().expect("is known").get()) - 1.0).abs() < 1e-9);
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! What a description leaves open, in words: what was assumed instead, and which key would say it.
 
-use super::Occupant;
+use super::{Attachment, Occupant};
 use crate::path::file::{Name, Part, PartKind, Slot};
 use crate::units::Lanes;
 
@@ -39,9 +39,20 @@ pub(super) struct Gaps {
     pub(super) may_split: Vec<String>,
     pub(super) not_on_board: Vec<String>,
     crowded: Vec<String>,
+    differs: Vec<String>,
 }
 
 impl Gaps {
+    /// Notes a slot that hangs on something else by the board's data than by the file.
+    pub(super) fn differs(&mut self, known: &super::Slot, said: Attachment) {
+        if known.attachment != said {
+            let (name, of_board) = (&known.name, known.attachment);
+            self.differs.push(format!(
+                "{name} hangs on {of_board} by its board, which is believed, and on {said} by the file."
+            ));
+        }
+    }
+
     /// Notes a slot that is said to hold more than fits into it.
     pub(super) fn crowded(&mut self, slot: &Name, inside: &[&Part], occupant: Option<&Occupant>) {
         let counted = occupant.map_or(0, |it| usize::from(it.count));
@@ -60,6 +71,7 @@ impl Gaps {
     /// What to say of them.
     pub(super) fn notes(self, has_board: bool, assume_splitting: bool, host: &Name) -> Vec<String> {
         let mut notes = self.crowded;
+        notes.extend(self.differs);
         let mut say = |names: &[String], text: &dyn Fn(String) -> String| {
             if !names.is_empty() {
                 notes.push(text(are(names)));

@@ -1,17 +1,16 @@
 //! The site that a described system is: the slots that its file names, or those of the board that it names, and what is in
 //! them.
 
+mod occupant;
+
+use self::occupant::is_nvme;
 use super::board::{interconnect, may_be_split, of_board, uplink};
 use super::gaps::{Gaps, are, split_note};
-use super::{Attachment, BoardOptions, Kind, Occupant, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
+use super::{Attachment, BoardOptions, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
 use crate::catalog::catalog;
-use crate::ceiling;
-use crate::path::HopKind;
-use crate::path::file::{
-    self as file, DeviceKind, Host, LinkGiven, Name, Part, PartKind, System, Technology, path,
-};
+use crate::path::file::{self as file, DeviceKind, Host, Name, Part, PartKind, System};
 use crate::plan::rate::WholeRate;
-use crate::units::{BytesPerSec, GtPerSec, Lanes};
+use crate::units::{GtPerSec, Lanes};
 
 /// What data gets of the raw rate between sockets (see [`crate::ceiling::socket`]).
 const SOCKET_SHARE: f64 = 0.8;
@@ -224,6 +223,7 @@ impl<'s> Reader<'s> {
         for (part, slot, on) in self.slots() {
             let pieces = self.pieces(&part.name);
             if has_board && let Some(known) = on_board(site, of_board, &part.name) {
+                gaps.differs(known, on);
                 // A slot of the board that the file splits holds what its pieces hold.
                 let places = std::iter::once(&part.name).chain(pieces.iter().map(|(piece, _)| &piece.name));
                 let inside: Vec<&Part> = places.flat_map(|place| self.inside(place)).collect();
@@ -311,74 +311,6 @@ impl<'s> Reader<'s> {
         Some(made)
     }
 
-    /// What sits in a slot: of several parts the drives, or else the first, and those like it.
-    fn occupant(&self, inside: &[&'s Part], wired: Option<Lanes>) -> Option<Occupant> {
-        let switch = inside.iter().find_map(|part| match &part.kind {
-            PartKind::Switch(switch) => Some((part, switch)),
-            _ => None,
-        });
-        let devices: Vec<&Part> = match switch {
-            Some((part, _)) => self.behind(&part.name),
-            None => inside.to_vec(),
-        };
-        let first = devices.iter().find(|part| is_nvme(part)).or(devices.first())?;
-        let kind = kind(first);
-        let alike = devices.iter().filter(|part| self::kind(part) == kind).count();
-        let (end, card) = match switch {
-            Some((_, switch)) => (end_of(first, switch.port), switch.uplink.width),
-            None => (end_of(first, LinkGiven::default()), None),
-        };
-        let (own, own_write) = self.own(first, kind);
-        Some(Occupant {
-            name: title(first),
-            kind,
-            count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
-            lanes: end.width,
-            speed: end.generation.and_then(GtPerSec::from_pcie_generation),
-            trained: card
-                .or(if alike > 1 && kind.is_drive() { None } else { end.width })
-                .into_iter()
-                .chain(wired)
-                .min(),
-            behind_switch: switch.is_some(),
-            own,
-            own_write,
-        })
-    }
-
-    /// Everything behind a switch, also behind switches below it.
-    fn behind(&self, switch: &Name) -> Vec<&'s Part> {
-        let mut found = Vec::new();
-        let mut pending = vec![switch];
-        let mut seen = 0;
-        while let Some(place) = pending.pop().filter(|_| seen <= self.system.parts.len()) {
-            seen += 1;
-            for part in self.inside(place) {
-                match &part.kind {
-                    PartKind::Switch(_) => pending.push(&part.name),
-                    _ => found.push(part),
-                }
-            }
-        }
-        found
-    }
-
-    /// What a device delivers and takes by itself: the ceilings of its own hop.
-    fn own(&self, part: &Part, kind: Kind) -> (Option<BytesPerSec>, Option<BytesPerSec>) {
-        let (target, hop) = match kind {
-            Kind::Nvme => (Some(&part.name), HopKind::Device),
-            Kind::Nic | Kind::Hca => (Some(&part.name), HopKind::Network),
-            // An adapter is met on the way to a drive that it has.
-            Kind::Hba => (self.inside(&part.name).first().map(|drive| &drive.name), HopKind::Hba),
-            _ => return (None, None),
-        };
-        let Some(path) = target.and_then(|target| path(self.system, target, 1).ok()) else {
-            return (None, None);
-        };
-        let found = path.of_kind(hop).next().map(ceiling::of_hop);
-        found.map_or((None, None), |both| (both.read.rate(), both.write.rate()))
-    }
-
     /// What is said of drives and cards that are in no slot of their own.
     fn loose(&self) -> Option<String> {
         let in_no_slot = |part: &&Part| {
@@ -415,132 +347,5 @@ fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a 
     site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
 }
 
-fn is_nvme(part: &Part) -> bool {
-    kind(part) == Kind::Nvme
-}
-
-fn kind(part: &Part) -> Kind {
-    match &part.kind {
-        PartKind::Device(device) => match device.kind {
-            DeviceKind::Nvme => Kind::Nvme,
-            DeviceKind::Usb => Kind::Usb,
-            // Such a drive in a slot is on an adapter that nobody described.
-            DeviceKind::Sata | DeviceKind::Sas | DeviceKind::Hdd => Kind::Hba,
-            DeviceKind::Ramdisk => Kind::Card,
-        },
-        PartKind::Network(network) => match network.technology {
-            Technology::Infiniband => Kind::Hca,
-            Technology::Ethernet => Kind::Nic,
-        },
-        PartKind::Adapter(_) => Kind::Hba,
-        _ => Kind::Card,
-    }
-}
-
-/// A device's end of its link, as narrow as the port that it is on.
-fn end_of(part: &Part, port: LinkGiven) -> LinkGiven {
-    let own = match &part.kind {
-        PartKind::Device(device) => device.end(),
-        PartKind::Adapter(adapter) => adapter.link,
-        PartKind::Network(network) => network.link,
-        _ => LinkGiven::default(),
-    };
-    LinkGiven {
-        generation: own.generation.into_iter().chain(port.generation).min(),
-        width: own.width.into_iter().chain(port.width).min(),
-        ..own
-    }
-}
-
-fn title(part: &Part) -> String {
-    let model = match &part.kind {
-        PartKind::Device(device) => device.model.as_deref(),
-        PartKind::Adapter(adapter) => adapter.model.as_deref(),
-        _ => None,
-    };
-    match (model, &part.kind) {
-        (Some(model), _) => model.to_owned(),
-        (None, PartKind::Network(network)) => format!("{} ({})", part.name, network.rate),
-        (None, _) => part.name.to_string(),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::path::file::parse;
-
-    fn site(text: &str) -> Site {
-        let system = parse("t", &format!("format = \"narrows/path/1\"\n{text}"))
-            .unwrap_or_else(|error| panic!("{error}"));
-        let host = host_of(&system, None).expect("a host").clone();
-        of_system(&system, &host, false).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    fn says(site: &Site, words: &str) -> bool {
-        site.notes.iter().any(|note| note.contains(words))
-    }
-
-    #[test]
-    fn a_split_slot_is_its_pieces_and_what_they_leave_leads_nowhere() {
-        let found = site(
-            "[host.h]\n[slot.outer]\ngeneration = 3\nwidth = 16\n[slot.m2]\ncount = 2\nslot = \"outer\"\ngeneration = 3\n\
-             width = 4\n[device.d]\nin = \"m20\"\nmodel = \"SN770\"\n",
-        );
-        let names: Vec<&str> = found.slots.iter().map(|slot| slot.name.as_str()).collect();
-        assert_eq!(names, ["m20", "m21"]);
-        assert!(says(&found, "outer is split x4x4 into m20 and m21; 8 of its lanes lead nowhere."));
-        let [first, second] = found.slots.as_slice() else { panic!("two slots") };
-        assert_eq!((first.form, second.form), (SlotForm::M2, SlotForm::M2));
-        let drive = first.occupant.as_ref().expect("a drive");
-        assert_eq!((drive.speed, drive.trained), (Some(GtPerSec::GEN4), Some(Lanes::new(4))));
-        assert_eq!(drive.wish().own, Some(BytesPerSec::from_mb(5150.0)));
-    }
-
-    #[test]
-    fn drives_behind_a_switch_are_what_its_slot_holds() {
-        let found = site(
-            "[host.h]\n[slot.s]\ngeneration = 3\nwidth = 16\nbifurcation = []\n[switch.c]\nin = \"s\"\ngeneration = 3\n\
-             width = 8\nport_generation = 3\nport_width = 2\n[device.d]\ncount = 4\nin = \"c\"\nmodel = \"SN770\"\n",
-        );
-        let [slot] = found.slots.as_slice() else { panic!("one slot") };
-        assert_eq!(slot.splitting, Splitting::Never);
-        let drives = slot.occupant.as_ref().expect("drives");
-        assert_eq!((drives.count, drives.behind_switch, drives.lanes), (4, true, Some(Lanes::new(2))));
-        // By the uplink of the card, not by its ports.
-        assert_eq!(drives.trained, Some(Lanes::new(8)));
-    }
-
-    #[test]
-    fn a_board_that_is_named_brings_its_slots_and_settings() {
-        let found = site(
-            "[host.h]\nboard = \"asus-x99-a\"\nprocessor = \"Intel Haswell-E with 28 lanes\"\n[chipset.pch]\n\
-             model = \"Intel X99\"\n[slot.PCIEX16_2]\nchipset = \"pch\"\ngeneration = 2\nwidth = 1\n[slot.riser]\n\
-             generation = 3\nwidth = 4\n[device.d]\nin = \"PCIEX16_2\"\nmodel = \"SN770\"\n",
-        );
-        let slot = |name: &str| found.slots.iter().find(|slot| slot.name == name).expect("a slot");
-        let narrow = slot("PCIEX16_2");
-        assert_eq!(narrow.setting.as_ref().map(|setting| setting.value.as_str()), Some("X4 Mode"));
-        assert_eq!(narrow.occupant.as_ref().and_then(|drive| drive.trained), Some(Lanes::new(1)));
-        assert_eq!(slot("PCIEX16_3").lanes, Lanes::new(8), "28 lanes leave eight");
-        assert!(slot("riser").occupant.is_none() && says(&found, "riser is not on the board"));
-        assert!(!says(&found, "give board"));
-    }
-
-    #[test]
-    fn what_the_file_does_not_say_is_told_with_the_key_that_would() {
-        let found = site(
-            "[host.h]\nsockets = 2\n[slot.a]\ngeneration = 3\nwidth = 8\n[device.d]\nin = \"h\"\nmodel = \"SN770\"\n\
-             generation = 3\nwidth = 4\n",
-        );
-        for words in [
-            "interconnect_links",
-            "a is taken to be as long as wired: give connector",
-            "give bifurcation",
-            "give board = \"ID\" in [host.h]",
-            "d is in no slot and not planned for: give each a [slot.NAME]",
-        ] {
-            assert!(says(&found, words), "{words}: {:?}", found.notes);
-        }
-    }
-}
+mod tests;

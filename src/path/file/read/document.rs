@@ -202,14 +202,12 @@ impl Document {
     pub fn set(&mut self, name: &str, key: &str, value: &str) -> Result<(), FileError> {
         let at = At { origin: format!("--set {name}.{key}={value}"), line: None };
         let known: Vec<String> = self.parts.iter().map(|table| table.name.clone()).collect();
+        let original = self.copied(name).map(|table| table.name.clone());
         let Some(table) = self.parts.iter_mut().find(|table| table.name == name) else {
-            let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            let hint = match nearest(name, known.iter().map(String::as_str)) {
-                _ if base != name && known.iter().any(|known| known == base) => {
-                    format!("`{base}` stands for all of its copies: {base}.{key}={value}")
-                }
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the parts are: {}", known.join(", ")),
+            let hint = match (original, nearest(name, known.iter().map(String::as_str))) {
+                (Some(base), _) => format!("`{base}` stands for all of its copies: {base}.{key}={value}"),
+                (None, Some(near)) => format!("did you mean `{near}`?"),
+                (None, None) => format!("the parts are: {}", known.join(", ")),
             };
             return Err(FileError::one(at, format!("there is no part or workload `{name}`"), Some(hint)));
         };

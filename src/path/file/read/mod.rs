@@ -100,18 +100,16 @@ impl Document {
         }
     }
 
-    /// Names that copies of a part will have: `ssd0` of `[device.ssd] count = 4`.
-    fn is_copy(&self, name: &str) -> bool {
-        let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        base != name && self.parts.iter().any(|table| table.name == base)
+    /// The table that a copy with this name comes from. Its own name may end in a digit, too: `m20` of `[slot.m2]`.
+    pub(super) fn copied(&self, name: &str) -> Option<&Table> {
+        let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+        self.parts.iter().find(|table| name.strip_prefix(table.name.as_str()).is_some_and(is_number))
     }
 
     fn check_references(&self, found: &mut Found) {
         let references = std::mem::take(&mut found.references);
         for Reference { by, name, at, kinds } in references {
-            let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            let known = self.parts.iter().find(|table| table.name == name);
-            let known = known.or_else(|| self.parts.iter().find(|table| table.name == base && base != name));
+            let known = self.parts.iter().find(|table| table.name == name).or_else(|| self.copied(&name));
             match known {
                 None => {
                     let fits = self.parts.iter().filter(|table| kinds.contains(&table.kind.as_str()));
@@ -181,9 +179,7 @@ impl Document {
 
     /// The table of a part or workload, or of the part that it is a copy of.
     pub(super) fn table(&self, name: &str) -> Option<&Table> {
-        let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let named = self.parts.iter().find(|table| table.name == name);
-        named.or_else(|| self.parts.iter().find(|table| table.name == base && self.is_copy(name)))
+        self.parts.iter().find(|table| table.name == name).or_else(|| self.copied(name))
     }
 
     fn at_part(&self, name: &Name, message: String) -> FileError {

@@ -263,3 +263,28 @@ proptest! {
         prop_assert_eq!(without_places(back), without_places(system));
     }
 }
+
+/// Every key of a slot's form, a board, translation and ZFS, and back again as it was.
+#[test]
+fn forms_boards_translation_and_zfs_are_read_written_and_refused() {
+    let text = "format = \"narrows/path/1\"\nname = \"t\"\n[host.h]\nboard = \"asus-x99-a\"\niommu = \"strict\"\niommu_pages = \"2 MiB\"\n\
+        [slot.s]\ngeneration = 3\nwidth = 8\nform = \"card\"\nbifurcation = [\"x4x4\"]\n[slot.t]\ngeneration = 3\nwidth = 4\n\
+        form = \"m2\"\nbifurcation = []\n[device.d]\nin = \"t\"\nmodel = \"SN770\"\n[filesystem.f]\nkind = \"zfs\"\non = \"d\"\n\
+        recordsize = \"16 KiB\"\ncompression = 1.5\narc = \"4 GiB\"\n";
+    let system = parse("t", text).unwrap_or_else(|error| panic!("{error}"));
+    let again = parse("t", &system.to_toml(&[])).unwrap_or_else(|error| panic!("{error}"));
+    let kinds = |system: &System| system.parts.iter().map(|part| part.kind.clone()).collect::<Vec<_>>();
+    assert_eq!(kinds(&system), kinds(&again));
+    for (from, to, said) in [
+        ("asus-x99-a", "asus-x99-z", "knows no board"),
+        ("\"strict\"", "\"strickt\"", "`iommu` cannot be"),
+        ("\"card\"", "\"big\"", "`form` cannot be"),
+        ("x4x4", "x4", "no way to split"),
+        ("16 KiB", "100 KiB", "no record has this size"),
+        ("= 1.5", "= 0.5", "no factor"),
+        ("\"zfs\"", "\"ext4\"", "is of ZFS"),
+    ] {
+        let error = parse("t", &text.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(said), "{to}: {error}");
+    }
+}
