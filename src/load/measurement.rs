@@ -119,6 +119,10 @@ pub struct SlowIo {
 pub struct GeneratorUse {
     /// Processor time of the busiest worker thread over run time: 1 is a whole core.
     pub cpu: f64,
+    /// The time over run time that a worker thread stood in the queue of a processor because others had it, or because
+    /// its control group may use no more: the longest. Not written down; findings show it.
+    #[serde(skip)]
+    pub queued: f64,
     /// Kernel entries for each I/O.
     pub enters_per_io: f64,
     /// Involuntary context switches.

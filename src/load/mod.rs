@@ -43,6 +43,7 @@ mod result;
 mod ring;
 pub mod run;
 pub mod scan;
+mod schedstat;
 pub mod scratch;
 mod slot;
 mod slowest;

@@ -40,6 +40,8 @@ pub(super) struct Effort {
     pub(super) user_seconds: f64,
     /// System time in seconds.
     pub(super) system_seconds: f64,
+    /// Seconds in the queue of a processor.
+    pub(super) queued_seconds: f64,
     /// Involuntary context switches.
     pub(super) involuntary_switches: u64,
     /// Kernel entries.
@@ -120,6 +122,8 @@ pub(super) struct Tally {
     pub(super) effort: Effort,
     /// The processor time of the busiest worker in seconds.
     pub(super) busiest_cpu_seconds: f64,
+    /// The time that a worker stood in the queue of a processor in seconds, the longest.
+    pub(super) longest_queued_seconds: f64,
 }
 
 impl Tally {
@@ -146,6 +150,7 @@ impl Tally {
             stopped: 0,
             effort: Effort::default(),
             busiest_cpu_seconds: 0.0,
+            longest_queued_seconds: 0.0,
         }
     }
 
@@ -259,12 +264,14 @@ impl Tally {
         self.stopped = self.stopped.max(other.stopped);
         self.effort.user_seconds += other.effort.user_seconds;
         self.effort.system_seconds += other.effort.system_seconds;
+        self.effort.queued_seconds += other.effort.queued_seconds;
         self.completed += other.completed;
         self.flight_ticks += other.flight_ticks;
         self.unsent += other.unsent;
         self.effort.involuntary_switches += other.effort.involuntary_switches;
         self.effort.enters += other.effort.enters;
         self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);
+        self.longest_queued_seconds = self.longest_queued_seconds.max(other.longest_queued_seconds);
     }
 
     /// How many buckets were begun in the time that was measured.
@@ -388,11 +395,13 @@ mod tests {
         b.fail(1100, || "b failed".to_owned());
         b.fail(1102, || "again".to_owned());
         b.busiest_cpu_seconds = 0.5;
+        b.longest_queued_seconds = 0.25;
         b.effort.enters = 3;
         a.merge(b);
         assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
         assert_eq!(a.first_error().as_deref(), Some("b failed"));
         assert_eq!(a.full_buckets(), [2 * 4096 + 2048, 2048, 0]);
+        assert_eq!(a.longest_queued_seconds, 0.25);
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
     }
 }

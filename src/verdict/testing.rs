@@ -376,6 +376,12 @@ impl Run {
         self
     }
 
+    /// The generator's worker stood in the queue of a processor for this part of the time.
+    pub(super) fn queued(mut self, part: f64) -> Self {
+        self.measurement.generator.queued = part;
+        self
+    }
+
     /// The link of a function was read at this generation under load.
     pub(super) fn link_at(mut self, address: PciAddress, generation: u8) -> Self {
         let speed = GtPerSec::from_pcie_generation(generation);

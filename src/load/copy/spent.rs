@@ -6,11 +6,11 @@
 //! the category names.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::load::schedstat;
 use crate::units::Nanos;
 
 /// What a thread did.
@@ -95,8 +95,8 @@ pub(super) struct Meter {
 impl Meter {
     /// Starts on the calling thread, which is the one to use it.
     pub(super) fn start() -> Self {
-        let schedstat = open_schedstat();
-        let queue = schedstat.as_ref().map_or(0, queued);
+        let schedstat = schedstat::open();
+        let queue = schedstat.as_ref().map_or(0, schedstat::queued);
         Self { spent: Spent::default(), wall: Instant::now(), cpu: thread_cpu(), schedstat, queue }
     }
 
@@ -123,7 +123,7 @@ impl Meter {
 
     /// Waiting and processor time since the last lap, which ends.
     fn since(&mut self) -> (u64, u64) {
-        let queue = self.schedstat.as_ref().map_or(0, queued);
+        let queue = self.schedstat.as_ref().map_or(0, schedstat::queued);
         let (wall, cpu) = (Instant::now(), thread_cpu());
         let elapsed = Nanos::from(wall.duration_since(self.wall)).get();
         let on_cpu = cpu.saturating_sub(self.cpu).min(elapsed);
@@ -132,27 +132,6 @@ impl Meter {
         self.spent.queue = Nanos::new(self.spent.queue.get().saturating_add(in_queue));
         (elapsed - on_cpu - in_queue, on_cpu)
     }
-}
-
-/// The scheduler's account of the calling thread; `None` where the kernel keeps none.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the account of our own thread is a clock, no fact of the machine"
-)]
-fn open_schedstat() -> Option<File> {
-    File::open("/proc/thread-self/schedstat").ok()
-}
-
-/// The time that the thread spent in the queue of a processor, in nanoseconds: the second number of the account.
-fn queued(schedstat: &File) -> u64 {
-    let mut text = [0; 96];
-    let length = schedstat.read_at(&mut text, 0).unwrap_or(0);
-    text.get(..length).map_or(0, parse_queued)
-}
-
-fn parse_queued(text: &[u8]) -> u64 {
-    let number = text.split(|byte| *byte == b' ').nth(1).and_then(|word| std::str::from_utf8(word).ok());
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// Processor time of the calling thread, in nanoseconds.
@@ -178,14 +157,6 @@ mod tests {
         assert!(spent.read.get() + spent.queue.get() >= 15_000_000, "{spent:?}");
         assert!(spent.total().get() <= whole);
         assert_eq!((spent.write, spent.verify, spent.metadata), Default::default());
-    }
-
-    #[test]
-    fn the_queue_is_the_second_number_of_the_account() {
-        assert_eq!(parse_queued(b"123456 789 42\n"), 789);
-        for text in [&b""[..], b"1", b"1 x 3", b"1 99999999999999999999999 3", b"\xff \xff"] {
-            assert_eq!(parse_queued(text), 0);
-        }
     }
 
     #[test]

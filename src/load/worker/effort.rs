@@ -3,18 +3,21 @@
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
+use crate::load::schedstat;
 use crate::load::tally::Effort;
 
 /// Processor time and switches of the calling thread so far, beside `enters` kernel entries of its engine.
 pub(super) fn of_thread(enters: u64) -> Effort {
+    let queued_seconds = schedstat::open().map_or(0, |account| schedstat::queued(&account)) as f64 / 1e9;
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
-        return Effort { enters, ..Effort::default() };
+        return Effort { queued_seconds, enters, ..Effort::default() };
     };
     let (user, system) = (usage.user_time(), usage.system_time());
     let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     Effort {
         user_seconds: seconds(user),
         system_seconds: seconds(system),
+        queued_seconds,
         involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
         enters,
     }
@@ -25,6 +28,7 @@ pub(super) fn between(before: &Effort, after: &Effort) -> Effort {
     Effort {
         user_seconds: after.user_seconds - before.user_seconds,
         system_seconds: after.system_seconds - before.system_seconds,
+        queued_seconds: after.queued_seconds - before.queued_seconds,
         involuntary_switches: after.involuntary_switches.saturating_sub(before.involuntary_switches),
         enters: after.enters.saturating_sub(before.enters),
     }

@@ -147,6 +147,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         let used = before.map_or_else(Effort::default, |before| effort::between(&before, &after));
         self.tally.effort = used;
         self.tally.busiest_cpu_seconds = used.user_seconds + used.system_seconds;
+        self.tally.longest_queued_seconds = used.queued_seconds;
         if let Some(pace) = self.pace.filter(|pace| pace.from_due) {
             let end = self.tally.stopped.min(self.window.end);
             self.tally.unsent = pace.schedule.overdue(end) as u64;

@@ -9,11 +9,12 @@
 //! 3. [`software::resync`]: an array moved bytes of its own; its members cannot be blamed.
 //! 4. [`software::cipher`], [`software::md_thread`], [`software::filesystem`]: kernel threads used up a core while the
 //!    media had room. Software comes before hardware, because hardware below it only saw what software let through.
-//! 5. [`hardware::explained`]: a hop whose known ceiling is the rate that was measured, with the requests waiting
+//! 5. [`own::denied`]: our own worker did not get the processor, which is then no work of the path.
+//! 6. [`hardware::explained`]: a hop whose known ceiling is the rate that was measured, with the requests waiting
 //!    below it.
-//! 6. [`hardware::slow_member`]: one member of an array holds the queue while its siblings wait.
-//! 7. [`hardware::network`], [`hardware::remote`]: the wire when it is full or queues, else the far end.
-//! 8. [`hardware::medium`]: what remains is the device that served the bytes, with a confidence that says how full its
+//! 7. [`hardware::slow_member`]: one member of an array holds the queue while its siblings wait.
+//! 8. [`hardware::network`], [`hardware::remote`]: the wire when it is full or queues, else the far end.
+//! 9. [`hardware::medium`]: what remains is the device that served the bytes, with a confidence that says how full its
 //!    queue was.
 //!
 //! Where the requests wait is read by Little's law from the block layer's own counters (see [`Case::waiting_at_media`]):
@@ -34,6 +35,7 @@ use super::finding::{Confidence, Evidence, Severity};
 use super::trust::Audit;
 
 pub(super) use hardware::unequal_members;
+pub(super) use own::was_denied;
 pub(super) use ranking::{are_one_part, peers, rank, unknown_hops};
 pub(super) use software::is_syncing;
 
@@ -122,6 +124,7 @@ const DECIDERS: &[Decider] = &[
     software::cipher,
     software::md_thread,
     software::filesystem,
+    own::denied,
     hardware::explained,
     hardware::slow_member,
     hardware::network,

@@ -321,3 +321,16 @@ fn acknowledgements_that_a_slow_far_end_delays_are_no_queue_of_the_wire() {
     assert_eq!(path.limiting(), "remote:10.0.0.2");
     assert_eq!(path.finding(Code::NetworkLimited), None);
 }
+
+#[test]
+fn a_worker_that_did_not_get_a_processor_shows_nothing_of_the_drive() {
+    let path = |held: f64| {
+        let load = run(27.0).disk("nvme0n1", 27.0, held).generator(0.22).queued(0.75);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    };
+    assert_eq!(path(0.4).limiting(), "application:application");
+    let finding = path(0.4).finding(Code::GeneratorCpu).expect("others had the processor");
+    assert!(finding.summary.contains("did not get the processor time"), "{}", finding.summary);
+    // A full queue of the drive is proof, whoever else runs.
+    assert_eq!(path(31.0).limiting(), "device:nvme0n1");
+}

@@ -1,20 +1,30 @@
 //! `generator_cpu`: the load generator is the narrows, so the result is a floor and not the path's limit.
 
-use super::super::attribution::Cause;
+use super::super::attribution::{Cause, was_denied};
 use super::super::finding::{Advice, Code, Finding, Severity};
 use super::{Context, Judged};
+
+/// What happened, and what to do.
+const USED_UP: (&str, &str) =
+    ("narrows itself used up a processor core", "Measure with larger blocks, or on a quieter machine.");
+const DENIED: (&str, &str) = (
+    "narrows did not get the processor time that it asked for: other programs had it, or a limit of its control group",
+    "End what else keeps the processors busy, or lift the limit (`cpu.max`), and measure again.",
+);
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     judged
         .caused_by(Cause::Generator)
-        .filter_map(|(_, limit)| {
+        .filter_map(|(direction, limit)| {
             let hop = judged.hop(limit.hop)?;
             let rate = limit.rate.map(|rate| format!(" At least {rate} get through.")).unwrap_or_default();
-            let summary = format!("narrows itself used up a processor core; the path can do more.{rate}");
+            let denied = judged.case(direction).measurement().is_some_and(was_denied);
+            let (what, action) = if denied { DENIED } else { USED_UP };
+            let summary = format!("{what}; the path can do more.{rate}");
             let mut finding = Finding::about(Code::GeneratorCpu, Severity::Limit, hop, summary)
                 .with_confidence(limit.confidence)
                 .with_evidence(limit.evidence.clone())
-                .with_advice([Advice::new("Measure with larger blocks, or on a quieter machine.")]);
+                .with_advice([Advice::new(action)]);
             finding.subject = judged.subject.path.target.clone();
             Some(finding)
         })
