@@ -27,7 +27,8 @@ pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[Devic
         vec![aims.to_vec()]
     };
     let count = basis.devices.len();
-    let cells: Vec<CellView> = outcomes.iter().map(cell).collect();
+    let scratch = devices.iter().any(|facts| facts.scratch);
+    let cells: Vec<CellView> = outcomes.iter().map(|outcome| cell(outcome, scratch)).collect();
     LabReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -65,6 +66,7 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> DeviceView
         written_bytes: written,
         rated_bytes: rated,
         share_of_rated_life: share,
+        scratch: known.is_some_and(|known| known.scratch),
         reason: (!why.is_empty()).then(|| why.join("; ")),
     }
 }
@@ -149,7 +151,7 @@ fn place(place: &Place, cell: String) -> PlaceView {
     }
 }
 
-fn cell(outcome: &Outcome) -> CellView {
+fn cell(outcome: &Outcome, scratch: bool) -> CellView {
     let mut names: Vec<&str> = outcome.measured.iter().map(|one| one.test.as_str()).collect();
     for said in &outcome.predicted {
         if !names.contains(&said.test.as_str()) {
@@ -161,7 +163,7 @@ fn cell(outcome: &Outcome) -> CellView {
         cell: outcome.cell,
         tests: names.into_iter().map(|name| test(outcome, name)).collect(),
         resyncing: outcome.resyncing,
-        on_loop_files: outcome.notes.iter().any(|note| note.contains("loop device")),
+        on_loop_files: scratch,
         written: outcome
             .written
             .iter()

@@ -104,7 +104,7 @@ pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
         (
             report.cells.iter().any(|cell| cell.on_loop_files),
             'L',
-            "on scratch files through loop devices, so not to be compared with cells on devices",
+            "on scratch files through loop devices: rates of a trial, not of devices",
         ),
         (report.cells.iter().any(distrusted), '!', "a measurement that is not to be believed"),
     ];
@@ -270,6 +270,7 @@ pub(super) fn cost(device: &DeviceView) -> String {
         // Two decimals would make nothing of it.
         Some(share) if share > 0.0 && share < 1e-4 => ", less than 0.01 % of its rated life".to_owned(),
         Some(share) => format!(", {} of its rated life", human::percent(share)),
+        None if device.scratch => " to the file behind it".to_owned(),
         None => ", of a life that the catalogue does not know".to_owned(),
     };
     format!("{} written{share}", human::bytes(device.written_bytes))
