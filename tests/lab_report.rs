@@ -230,6 +230,14 @@ fn a_trial_on_scratch_files_and_doubts_are_marked() {
 }
 
 #[test]
+fn a_bare_drive_is_no_prediction() {
+    let basis = basis();
+    let cell = Cell { layout: Layout::Single, encryption: Encryption::Plain, file_system: FileSystem::None };
+    let bare = outcome(&basis, cell, Some([3600.0, 3300.0]));
+    assert_eq!(build(&basis, &[bare], &[], &facts()).accuracy.tests, 0);
+}
+
+#[test]
 fn names_that_attack_are_text_everywhere() {
     const HOSTILE: &str = "\"><script>alert(1)</script><img src=x onerror='alert(2)'>\x1b[2J\u{202e}";
     let basis = Basis { devices: vec![HOSTILE.to_owned(), "nvme1n1".to_owned()], ..basis() };

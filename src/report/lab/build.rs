@@ -5,7 +5,7 @@ use super::{
     RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView,
 };
 use crate::lab::aim::{Aim, Place, Ranking, counts, rank, words};
-use crate::lab::{Basis, CipherRate, Measured, Outcome};
+use crate::lab::{Basis, Cell, CipherRate, Encryption, FileSystem, Layout, Measured, Outcome};
 use crate::load::guard::Budget;
 use crate::report::sanitize::inert;
 use crate::report::view::tool;
@@ -208,7 +208,13 @@ fn test(outcome: &Outcome, name: &str) -> TestView {
 }
 
 fn accuracy(cells: &[CellView]) -> AccuracyView {
-    let errors = cells.iter().flat_map(|cell| &cell.tests).filter_map(|test| test.error);
+    // A bare drive was measured before, so that nothing was foreseen of it.
+    let bare = |cell: &&CellView| {
+        let Cell { layout, encryption, file_system } = cell.cell;
+        (layout, encryption, file_system) == (Layout::Single, Encryption::Plain, FileSystem::None)
+    };
+    let foreseen = cells.iter().filter(|cell| !bare(cell));
+    let errors = foreseen.flat_map(|cell| &cell.tests).filter_map(|test| test.error);
     let mut errors: Vec<f64> = errors.map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     let middle = errors.len() / 2;

@@ -248,7 +248,7 @@ pub struct WrittenView {
     pub bytes: Bytes,
 }
 
-/// How good predictions were, over all tests of all cells.
+/// How good predictions were, over all tests of all cells but the bare drive, which was measured before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccuracyView {
     /// Tests with a prediction and a measurement.
