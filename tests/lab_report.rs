@@ -108,6 +108,7 @@ fn facts() -> Vec<DeviceFacts> {
         model: Some("WD_BLACK SN770 2TB".to_owned()),
         size: Some(Bytes::new(2_000_398_934_016)),
         rated: Some(Bytes::new(1_200_000_000_000_000)),
+        scratch: false,
     };
     DEVICES.map(of).to_vec()
 }
@@ -204,6 +205,36 @@ fn well_formed(page: &str) {
     let text = closed.join("\n");
     let mut reader = quick_xml::Reader::from_str(&text);
     while reader.read_event().expect("is well formed") != quick_xml::events::Event::Eof {}
+}
+
+#[test]
+fn a_trial_on_scratch_files_and_doubts_are_marked() {
+    let basis = basis();
+    let mut outcomes = outcomes(&basis);
+    outcomes[0].measured[0].trusted = false;
+    let of = |name: &str| DeviceFacts { name: name.to_owned(), scratch: true, ..DeviceFacts::default() };
+    let report = build(&basis, &outcomes, &[], &DEVICES.map(of));
+    let text = render(&report, &WIDE);
+    for part in [
+        "L  on scratch files through loop devices: rates of a trial",
+        "!  a measurement that is not to be believed",
+        "84 GB written to the file behind it",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(text.lines().any(|line| line.contains("RAID-1 LUKS2") && line.contains(" RL")), "{text}");
+    assert!(text.lines().any(|line| line.contains("single plain") && line.contains(" L!")), "{text}");
+    let nothing = build(&Basis::default(), &[], &[], &[]);
+    assert!(render(&nothing, &WIDE).starts_with("Nothing was measured that could be ranked."));
+    well_formed(&html(&nothing));
+}
+
+#[test]
+fn a_bare_drive_is_no_prediction() {
+    let basis = basis();
+    let cell = Cell { layout: Layout::Single, encryption: Encryption::Plain, file_system: FileSystem::None };
+    let bare = outcome(&basis, cell, Some([3600.0, 3300.0]));
+    assert_eq!(build(&basis, &[bare], &[], &facts()).accuracy.tests, 0);
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub struct Mapping {
 }
 
 /// What predictions stand on: each device alone, and the processor. Measured before the first cell is built.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Basis {
     /// The kernel names of the devices, in the order in which they were named.
     pub devices: Vec<String>,

@@ -51,13 +51,15 @@ pub(super) fn sentence(outcomes: &[Outcome], places: &[Place], best: Option<usiz
     if let Some(value) = place.score.filter(|_| scored.first().is_some_and(|aim| is_rate(&[*aim]))) {
         text.push_str(&format!(", {}", BytesPerSec::new(value.value)));
     }
+    let mut said = vec![place.outcome];
     if let Some(aim) = scored.first().filter(|aim| is_rate(&[**aim]))
         && let Some(other) = contrast(outcomes, places, outcome)
     {
         text.push_str(&compared(outcomes, place, other, *aim));
+        said.push(other.outcome);
     }
     text.push('.');
-    text.push_str(&equals(outcomes, places, place));
+    text.push_str(&equals(outcomes, places, place, &said));
     if outcome.resyncing {
         text.push_str(" It was measured while an array resynced.");
     }
@@ -122,11 +124,11 @@ fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
     (off.abs() <= EXPLAINS).then(|| format!(", because the narrows is {}, {rate}", said.bound))
 }
 
-/// Others that share the rank.
-fn equals(outcomes: &[Outcome], places: &[Place], best: &Place) -> String {
+/// Others that share the rank, beside those of which something was said.
+fn equals(outcomes: &[Outcome], places: &[Place], best: &Place, said: &[usize]) -> String {
     let mut names: Vec<String> = places
         .iter()
-        .filter(|place| place.rank == best.rank && place.outcome != best.outcome)
+        .filter(|place| place.rank == best.rank && !said.contains(&place.outcome))
         .filter_map(|place| outcomes.get(place.outcome))
         .map(|outcome| outcome.cell.to_string())
         .collect();
@@ -136,5 +138,5 @@ fn equals(outcomes: &[Outcome], places: &[Place], best: &Place) -> String {
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(" Not distinguishable from it: {}{more}.", names.join(", "))
+    format!(" Nor can be distinguished from it: {}{more}.", names.join(", "))
 }

@@ -5,7 +5,7 @@ use super::{
     RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView,
 };
 use crate::lab::aim::{Aim, Place, Ranking, counts, rank, words};
-use crate::lab::{Basis, CipherRate, Measured, Outcome};
+use crate::lab::{Basis, Cell, CipherRate, Encryption, FileSystem, Layout, Measured, Outcome};
 use crate::load::guard::Budget;
 use crate::report::sanitize::inert;
 use crate::report::view::tool;
@@ -27,7 +27,8 @@ pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[Devic
         vec![aims.to_vec()]
     };
     let count = basis.devices.len();
-    let cells: Vec<CellView> = outcomes.iter().map(cell).collect();
+    let scratch = devices.iter().any(|facts| facts.scratch);
+    let cells: Vec<CellView> = outcomes.iter().map(|outcome| cell(outcome, scratch)).collect();
     LabReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -65,6 +66,7 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> DeviceView
         written_bytes: written,
         rated_bytes: rated,
         share_of_rated_life: share,
+        scratch: known.is_some_and(|known| known.scratch),
         reason: (!why.is_empty()).then(|| why.join("; ")),
     }
 }
@@ -149,7 +151,7 @@ fn place(place: &Place, cell: String) -> PlaceView {
     }
 }
 
-fn cell(outcome: &Outcome) -> CellView {
+fn cell(outcome: &Outcome, scratch: bool) -> CellView {
     let mut names: Vec<&str> = outcome.measured.iter().map(|one| one.test.as_str()).collect();
     for said in &outcome.predicted {
         if !names.contains(&said.test.as_str()) {
@@ -161,7 +163,7 @@ fn cell(outcome: &Outcome) -> CellView {
         cell: outcome.cell,
         tests: names.into_iter().map(|name| test(outcome, name)).collect(),
         resyncing: outcome.resyncing,
-        on_loop_files: outcome.notes.iter().any(|note| note.contains("loop device")),
+        on_loop_files: scratch,
         written: outcome
             .written
             .iter()
@@ -206,7 +208,13 @@ fn test(outcome: &Outcome, name: &str) -> TestView {
 }
 
 fn accuracy(cells: &[CellView]) -> AccuracyView {
-    let errors = cells.iter().flat_map(|cell| &cell.tests).filter_map(|test| test.error);
+    // A bare drive was measured before, so that nothing was foreseen of it.
+    let bare = |cell: &&CellView| {
+        let Cell { layout, encryption, file_system } = cell.cell;
+        (layout, encryption, file_system) == (Layout::Single, Encryption::Plain, FileSystem::None)
+    };
+    let foreseen = cells.iter().filter(|cell| !bare(cell));
+    let errors = foreseen.flat_map(|cell| &cell.tests).filter_map(|test| test.error);
     let mut errors: Vec<f64> = errors.map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     let middle = errors.len() / 2;

@@ -9,7 +9,8 @@
 //! serde_json::to_string_pretty(&report)                               // --json, schema/lab-1.json
 //! ```
 //!
-//! `facts` has one [`DeviceFacts`] for each device, in any order; what is not known is `None`. Aims are read by
+//! `facts` has one [`DeviceFacts`] for each device, in any order; what is not known is `None`. A lab that ended before its basis
+//! was measured has `Basis::default()`. Aims are read by
 //! [`Aim::parse_all`](crate::lab::aim::Aim::parse_all). Foreign text becomes inert in `build`; the page escapes it on top.
 //!
 //! Rates are bytes per second, sizes bytes. What is absent is `null`, and the same object then says why in `reason`.
@@ -44,6 +45,8 @@ pub struct DeviceFacts {
     pub size: Option<Bytes>,
     /// What may be written to it in its life by its maker's warranty.
     pub rated: Option<Bytes>,
+    /// Whether it is a loop device over a scratch file: rates on it are those of a trial.
+    pub scratch: bool,
 }
 
 /// Which layout is best here.
@@ -82,6 +85,8 @@ pub struct DeviceView {
     pub rated_bytes: Option<Bytes>,
     /// The part of that which the lab cost, 1 for all of it.
     pub share_of_rated_life: Option<f64>,
+    /// Whether it is a loop device over a scratch file.
+    pub scratch: bool,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -201,7 +206,7 @@ pub struct CellView {
     pub tests: Vec<TestView>,
     /// Whether an array was still resyncing meanwhile.
     pub resyncing: bool,
-    /// Whether it lay on scratch files through loop devices, which no cell on devices may be compared with.
+    /// Whether it lay on scratch files through loop devices; it may not be compared with cells on devices.
     pub on_loop_files: bool,
     /// What it cost each device.
     pub written: Vec<WrittenView>,
@@ -243,7 +248,7 @@ pub struct WrittenView {
     pub bytes: Bytes,
 }
 
-/// How good predictions were, over all tests of all cells.
+/// How good predictions were, over all tests of all cells but the bare drive, which was measured before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccuracyView {
     /// Tests with a prediction and a measurement.

@@ -104,7 +104,7 @@ pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
         (
             report.cells.iter().any(|cell| cell.on_loop_files),
             'L',
-            "on scratch files through loop devices, so not to be compared with cells on devices",
+            "on scratch files through loop devices: rates of a trial, not of devices",
         ),
         (report.cells.iter().any(distrusted), '!', "a measurement that is not to be believed"),
     ];
@@ -116,13 +116,13 @@ fn heading(out: &mut String, style: &Style, text: &str) {
     paragraph(out, style, (Tone::Strong, ""), Tone::Strong, text);
 }
 
-fn head(out: &mut String, style: &Style, first: &str) {
+fn head(out: &mut String, style: &Style, first: &str, bound: bool) {
     let mut line = Line::new(style);
     line.put(Tone::Faint, first);
     for (title, end) in ["measured", "95 %", "predicted", "error"].into_iter().zip(COLUMNS) {
         line.put_right(Tone::Faint, title, end);
     }
-    if style.width >= MARKS + 4 + ROOM {
+    if bound && style.width >= MARKS + 4 + ROOM {
         line.pad_to(MARKS + 4).put(Tone::Faint, "bound by prediction");
     }
     line.end(out);
@@ -165,7 +165,7 @@ impl Row<'_> {
 fn put_ranking(out: &mut String, style: &Style, report: &LabReport, ranking: &RankingView) {
     heading(out, style, &format!("Ranked for {}", ranking.aims.join(", then ")));
     if !ranking.places.is_empty() {
-        head(out, style, "rank  layout");
+        head(out, style, "rank  layout", false);
     }
     for place in &ranking.places {
         place_row(report, ranking, place, style).put(out, style);
@@ -222,7 +222,7 @@ pub(super) fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<(&'r CellVie
 fn put_tests(out: &mut String, style: &Style, report: &LabReport) {
     for name in tests(report) {
         heading(out, style, name);
-        head(out, style, "  layout");
+        head(out, style, "  layout", true);
         for (cell, test) in by_rate(report, name) {
             let measured = test.measured.as_ref();
             let rate = measured.map(|rate| rate.bytes_per_second);
@@ -270,6 +270,7 @@ pub(super) fn cost(device: &DeviceView) -> String {
         // Two decimals would make nothing of it.
         Some(share) if share > 0.0 && share < 1e-4 => ", less than 0.01 % of its rated life".to_owned(),
         Some(share) => format!(", {} of its rated life", human::percent(share)),
+        None if device.scratch => " to the file behind it".to_owned(),
         None => ", of a life that the catalogue does not know".to_owned(),
     };
     format!("{} written{share}", human::bytes(device.written_bytes))

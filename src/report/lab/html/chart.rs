@@ -89,7 +89,11 @@ fn put(out: &mut String, bar: &Bar, top: f64, x: &impl Fn(f64) -> f64) {
     if let Some(said) = bar.predicted {
         let at = x(said);
         last = last.max(at + 5.0);
-        let _ = writeln!(out, "<path class=\"said\" d=\"M{at:.1} {:.1}l5 5l-5 5l-5 -5z\"/>", middle - 5.0);
+        let _ = writeln!(
+            out,
+            "<path class=\"said\" d=\"M{at:.1} {:.1}l5 5l-5 5l-5 -5z\"/>",
+            middle + THICK / 2.0 - 4.0
+        );
     }
     let _ = writeln!(
         out,

@@ -35,8 +35,7 @@ pub fn html(report: &LabReport) -> String {
     put_cells(&mut out, report);
     let _ = writeln!(
         out,
-        "<footer>narrows {} · {} · bars are means, whiskers their 95 % intervals, diamonds what was predicted before \
-         anything was built</footer>\n</main>\n</body>\n</html>",
+        "<footer>narrows {} · {}</footer>\n</main>\n</body>\n</html>",
         markup(&report.tool.version),
         markup(&report.schema)
     );
@@ -94,6 +93,9 @@ fn put_ranking(out: &mut String, report: &LabReport, ranking: &RankingView) {
         })
         .collect();
     bars(out, &all);
+    if !all.is_empty() {
+        out.push_str(LEGEND);
+    }
     if let Some(text) = agreement(ranking) {
         let _ = writeln!(out, "<p class=\"soft\">{}</p>", markup(&text));
     }
@@ -106,6 +108,12 @@ fn put_ranking(out: &mut String, report: &LabReport, ranking: &RankingView) {
     }
     out.push_str("</section>\n");
 }
+
+const LEGEND: &str = "<p class=\"legend\"><svg viewBox=\"0 0 26 14\" aria-hidden=\"true\"><rect class=\"bar\" x=\"0\" \
+                      y=\"2\" width=\"26\" height=\"10\" rx=\"2\"/></svg> mean <svg viewBox=\"0 0 26 14\" \
+                      aria-hidden=\"true\"><path class=\"whisker\" d=\"M3 7H23M3 3v8M23 3v8\"/></svg> 95 % interval \
+                      <svg viewBox=\"0 0 26 14\" aria-hidden=\"true\"><path class=\"said\" d=\"M13 2l5 5l-5 5l-5 -5z\"/></svg> \
+                      predicted before anything was built</p>\n";
 
 fn tip(ranking: &RankingView, found: f64, interval: Option<[f64; 2]>, predicted: Option<f64>) -> String {
     let mut text = value(ranking.unit, found);

@@ -51,6 +51,9 @@ svg .soft { fill: var(--soft) }
 svg .strong { font-weight: 650 }
 .grid { stroke: var(--line); stroke-width: 1 }
 .bar { fill: var(--bar) }
+p.legend { color: var(--soft); font-size: 14px; margin: 8px 0 0 }
+p.legend svg { display: inline-block; width: 26px; height: 14px; vertical-align: -1px; margin-left: 14px }
+p.legend svg:first-child { margin-left: 0 }
 .bar.best { fill: var(--best) }
 .whisker { stroke: var(--ink); stroke-width: 1.6; fill: none }
 .said { fill: var(--said); stroke: var(--paper); stroke-width: 1.2 }
