@@ -43,6 +43,14 @@ pub(super) fn open_for_writing(root: &Root, name: &str, own: &str) -> Result<Wri
     })
 }
 
+/// Whether a device may be written; the same as [`open_for_writing`], which is not done.
+///
+/// # Errors
+/// [`Failure`] with everything that speaks against it.
+pub(super) fn check(root: &Root, name: &str, own: Option<&str>) -> Result<(), Failure> {
+    decide(root, name, own)?.permit.map(drop).map_err(|refusal| refused(&refusal))
+}
+
 /// A refusal with what can be done about each of its reasons.
 fn refused(refusal: &Refusal) -> Failure {
     let mut hints: Vec<&str> = Vec::new();

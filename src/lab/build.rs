@@ -129,11 +129,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Waits until the array is in step. `false`: it still is not, as `follow` broke the waiting off or `wait` is false.
-    pub fn settle(
-        &self,
-        wait: bool,
-        follow: &mut dyn FnMut(&str, Option<f64>) -> ControlFlow<()>,
-    ) -> bool {
+    pub fn settle(&self, wait: bool, follow: &mut dyn FnMut(&str, Option<f64>) -> ControlFlow<()>) -> bool {
         while let Some((action, done)) = sight::resync(self.root, &self.names.array) {
             if !wait || follow(&action, done).is_break() {
                 return false;

@@ -118,7 +118,8 @@ impl Journal {
     /// # Errors
     /// [`NoJournal`] when the first line is missing or another's.
     pub fn parse(text: &[u8]) -> Result<Self, NoJournal> {
-        let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+        let mut lines =
+            text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
         let first = lines.next().ok_or(NoJournal::Empty)?;
         let head: Head = serde_json::from_slice(first).map_err(|_| NoJournal::Other)?;
         if head.format != FORMAT || !is_array(&head.array) || !head.devices.iter().all(is_sane) {
@@ -168,7 +169,8 @@ impl Journal {
 
 /// Whether this is a kernel name of an md array, so that it can be named to a tool.
 fn is_array(name: &str) -> bool {
-    name.strip_prefix("md").is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    name.strip_prefix("md")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether the kernel name is one: it ends up in paths.

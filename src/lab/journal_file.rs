@@ -74,8 +74,11 @@ impl JournalFile {
         let file = options.custom_flags(libc::O_NOFOLLOW).open(&path).map_err(failed)?;
         let mut journal = Self { file: lock(&path, file, Duration::ZERO)?, path };
         journal.write(head)?;
-        sync_directory(&journal.path)
-            .map_err(|source| JournalError::Io { action: "make", path: journal.path.clone(), source })?;
+        sync_directory(&journal.path).map_err(|source| JournalError::Io {
+            action: "make",
+            path: journal.path.clone(),
+            source,
+        })?;
         Ok(journal)
     }
 
@@ -165,7 +168,11 @@ pub fn journals() -> Vec<PathBuf> {
 /// # Errors
 /// It cannot be removed.
 pub fn remove_empty(path: &Path) -> Result<(), JournalError> {
-    fs::remove_file(path).map_err(|source| JournalError::Io { action: "remove", path: path.to_owned(), source })
+    fs::remove_file(path).map_err(|source| JournalError::Io {
+        action: "remove",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Locks a file, and lets the programs that we start inherit it: the lock is given up when the last of them has ended, so

@@ -27,5 +27,5 @@ pub use outcome::{Basis, CipherRate, Measured, Outcome, Predicted, Written};
 pub use recipe::{notes, recipe, top};
 pub use step::{Call, Level, On, Step};
 pub use tool::{ToolError, Tools};
-pub use undo::{UndoError, Undone, Undoer, undo};
+pub use undo::{UndoError, Undoer, Undone, undo};
 pub use usage::of as usage_of;

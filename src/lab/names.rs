@@ -154,7 +154,7 @@ impl Names {
 }
 
 /// The node of a device with this kernel name, in which `!` stands for a slash.
-pub fn node(name: &str) -> String {
+pub(super) fn node(name: &str) -> String {
     format!("/dev/{}", name.replace('!', "/"))
 }
 

@@ -34,10 +34,10 @@ pub fn top(cell: Cell) -> On {
 }
 
 /// Whether data stand on the bare devices as a cipher makes them, so that any bytes may stand at their beginning.
-pub fn leaves_cipher_text(steps: &[Step]) -> bool {
-    steps.iter().any(|step| {
-        matches!(step, Step::Mapping { on: On::Device(_), encryption: Encryption::VeraCrypt })
-    })
+pub(super) fn leaves_cipher_text(steps: &[Step]) -> bool {
+    steps
+        .iter()
+        .any(|step| matches!(step, Step::Mapping { on: On::Device(_), encryption: Encryption::VeraCrypt }))
 }
 
 fn ground(layout: Layout, devices: usize) -> Result<(Vec<Step>, On), String> {
@@ -123,7 +123,9 @@ mod tests {
     #[test]
     fn the_top_is_what_the_last_step_made() {
         for layout in [Layout::Single, Layout::Raid0, Layout::Raid1, Layout::LvmLinear, Layout::LvmStriped] {
-            for encryption in [Encryption::Plain, Encryption::Luks2, Encryption::Luks2Tuned, Encryption::VeraCrypt] {
+            for encryption in
+                [Encryption::Plain, Encryption::Luks2, Encryption::Luks2Tuned, Encryption::VeraCrypt]
+            {
                 let cell = cell(layout, encryption, FileSystem::None);
                 let made = recipe(cell, 2).unwrap().last().map_or(On::Device(0), |step| match step {
                     Step::Mapping { .. } => On::Mapping,

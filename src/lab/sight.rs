@@ -71,7 +71,8 @@ fn identified(root: &Root, name: &str) -> Option<NamedDevice> {
 
 /// The kernel name of what the device mapper calls `name`.
 pub fn mapping(root: &Root, name: &str) -> Option<String> {
-    let is_it = |block: &String| root.text(&format!("/sys/block/{block}/dm/name")).get().as_deref() == Some(name);
+    let is_it =
+        |block: &String| root.text(&format!("/sys/block/{block}/dm/name")).get().as_deref() == Some(name);
     blocks(root).into_iter().filter(|block| block.starts_with("dm-")).find(is_it)
 }
 
@@ -240,7 +241,8 @@ mod tests {
     #[test]
     fn a_resync_is_seen_until_the_array_is_idle() {
         let mut tree = Tree::new();
-        tree.file("/sys/block/md0/md/sync_action", "resync\n").file("/sys/block/md0/md/sync_completed", "25 / 100\n");
+        tree.file("/sys/block/md0/md/sync_action", "resync\n")
+            .file("/sys/block/md0/md/sync_completed", "25 / 100\n");
         let (word, done) = resync(&Root::from_tree(tree.clone()), "md0").unwrap();
         assert_eq!((word.as_str(), done), ("resync", Some(0.25)));
         tree.file("/sys/block/md0/md/sync_action", "idle\n");

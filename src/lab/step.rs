@@ -296,8 +296,13 @@ fn physical(index: usize, names: &Names) -> Call {
     // LVM writes its 32 characters in groups of 6, 4, 4, 4, 4, 4 and 6.
     let groups = [(0, 6), (6, 10), (10, 14), (14, 18), (18, 22), (22, 26), (26, 32)];
     let uuid = groups.map(|(from, to)| part(from, to)).join("-");
-    Call::new("lvm", ["pvcreate", "--yes", "--zero", "y", "--config", &lvm_config(names)])
-        .and(["--uuid", &uuid, "--norestorefile", "--", &names.device(index)])
+    Call::new("lvm", ["pvcreate", "--yes", "--zero", "y", "--config", &lvm_config(names)]).and([
+        "--uuid",
+        &uuid,
+        "--norestorefile",
+        "--",
+        &names.device(index),
+    ])
 }
 
 fn group(names: &Names) -> Call {
@@ -319,8 +324,7 @@ fn header(on: On, encryption: Encryption, names: &Names) -> Call {
     let call = Call::new("cryptsetup", ["luksFormat", "--batch-mode", "--type", "luks2"])
         .and(["--uuid", &names.id.uuid(), "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"])
         .and(["--key-file=-", "--keyfile-size=64"]);
-    let call =
-        if encryption == Encryption::Luks2Tuned { call.and(["--sector-size", "4096"]) } else { call };
+    let call = if encryption == Encryption::Luks2Tuned { call.and(["--sector-size", "4096"]) } else { call };
     call.and(["--", &on.node(names)]).with_key()
 }
 
@@ -348,9 +352,7 @@ fn file_system(on: On, kind: FileSystem, names: &Names) -> Call {
             let lazy = "lazy_itable_init=0,lazy_journal_init=0";
             Call::new("mkfs.ext4", ["-q", "-F", "-E", lazy, "-U", &uuid, "--", &node])
         }
-        FileSystem::Xfs => {
-            Call::new("mkfs.xfs", ["-q", "-f", "-m", &format!("uuid={uuid}"), "--", &node])
-        }
+        FileSystem::Xfs => Call::new("mkfs.xfs", ["-q", "-f", "-m", &format!("uuid={uuid}"), "--", &node]),
         FileSystem::Btrfs => Call::new("mkfs.btrfs", ["-q", "-f", "-U", &uuid, "--", &node]),
     }
 }

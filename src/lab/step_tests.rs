@@ -18,7 +18,8 @@ fn command_lines() {
     steps.extend(levels.map(|level| Step::Array { level }));
     steps.extend([Step::Physical { index: 1 }, Step::Group]);
     steps.extend([true, false].map(|striped| Step::Volume { striped }));
-    steps.extend(encryptions.map(|encryption| Step::Header { on: On::Array, encryption }).into_iter().take(2));
+    steps
+        .extend(encryptions.map(|encryption| Step::Header { on: On::Array, encryption }).into_iter().take(2));
     steps.extend(encryptions.map(|encryption| Step::Mapping { on: On::Volume, encryption }));
     for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
         steps.extend([Step::FileSystem { on: On::Mapping, kind }, Step::Mount { on: On::Device(0), kind }]);

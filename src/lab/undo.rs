@@ -7,16 +7,16 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::journal_file::JournalError;
 use super::journal::{Head, Journal, NamedDevice};
+use super::journal_file::JournalError;
 use super::key::Key;
 use super::names::{LabId, Names, node};
 use super::sight::{self, Top};
 use super::step::{Call, Step, detach, remove_mapping, stop_array};
 use super::tool::{ToolError, Tools};
 use super::usage;
-use crate::load::guard::{self, Device, Mark, RestoreError};
 use crate::load::LoadError;
+use crate::load::guard::{self, Device, Mark, RestoreError};
 use crate::machine::root::Root;
 use crate::units::Bytes;
 

@@ -27,9 +27,8 @@ pub fn open_built(device: &Device, usage: &Usage, named: &[String]) -> Result<Wr
 fn reasons(usage: &Usage, named: &[String]) -> Vec<Reason> {
     let components: Vec<&Use> = usage.uses.iter().filter(|used| used.kind == UseKind::Component).collect();
     let is_built = |name: &str| components.iter().any(|used| used.device == name);
-    let is_known = |used: &Use| {
-        used.kind == UseKind::Component && (named.contains(&used.by) != is_built(&used.by))
-    };
+    let is_known =
+        |used: &Use| used.kind == UseKind::Component && (named.contains(&used.by) != is_built(&used.by));
     let mut reasons: Vec<Reason> =
         usage.uses.iter().filter(|used| !is_known(used)).cloned().map(Reason::InUse).collect();
     if named.contains(&usage.device) || !is_built(&usage.device) {
