@@ -14,12 +14,15 @@ use super::scenario::Scenario;
 
 /// The programs of the guest, beside busybox.
 const TOOLS: &[&str] = &[
+    "blkdiscard",
     "cryptsetup",
     "dash",
     "dmsetup",
+    "fallocate",
     "fio",
     "ip",
     "kmod",
+    "losetup",
     "lvm",
     "make-bcache",
     "mdadm",
@@ -37,6 +40,7 @@ const TOOLS: &[&str] = &[
     "sfdisk",
     "sgdisk",
     "tc",
+    "wipefs",
 ];
 
 /// The modules that every guest has: the drives' drivers, and what the kernel loads by itself when tools ask.

@@ -74,6 +74,11 @@ impl JournalFile {
         let file = options.custom_flags(libc::O_NOFOLLOW).open(&path).map_err(failed)?;
         let mut journal = Self { file: lock(&path, file, Duration::ZERO)?, path };
         journal.write(head)?;
+        if fs::symlink_metadata(&journal.path).is_err() {
+            // Somebody who undoes found it empty.
+            let source = io::Error::from(ErrorKind::NotFound);
+            return Err(JournalError::Io { action: "keep", path: journal.path.clone(), source });
+        }
         sync_directory(&journal.path).map_err(|source| JournalError::Io {
             action: "make",
             path: journal.path.clone(),
@@ -83,7 +88,7 @@ impl JournalFile {
     }
 
     /// Opens a journal that an earlier lab left, and reads it. Waits so long for tools that this lab started and that
-    /// live on after it.
+    /// live on after it. One that is empty is removed.
     ///
     /// # Errors
     /// It cannot be read, is none, or still in use.
@@ -95,6 +100,10 @@ impl JournalFile {
         let mut text = Vec::new();
         (&*file).take(LONGEST).read_to_end(&mut text).map_err(failed)?;
         let journal = Journal::parse(&text);
+        if journal == Err(NoJournal::Empty) {
+            // Its lab was ended before it did anything.
+            fs::remove_file(path).map_err(failed)?;
+        }
         let journal = journal.map_err(|source| JournalError::NoJournal { path: path.to_owned(), source })?;
         let mut opened = Self { path: path.to_owned(), file };
         if !text.ends_with(b"\n") {
@@ -161,18 +170,6 @@ pub fn journals() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = names.filter(is_journal).collect();
     found.sort();
     found
-}
-
-/// Removes a journal in which nothing stands, not even a first line: its lab was ended before it did anything.
-///
-/// # Errors
-/// It cannot be removed.
-pub fn remove_empty(path: &Path) -> Result<(), JournalError> {
-    fs::remove_file(path).map_err(|source| JournalError::Io {
-        action: "remove",
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// Locks a file, and lets the programs that we start inherit it: the lock is given up when the last of them has ended, so
@@ -242,6 +239,16 @@ mod tests {
         drop(journal);
         let (_, read) = JournalFile::open(&path, Duration::ZERO).unwrap();
         assert_eq!((read.steps, read.damaged), (vec![Step::Group], 0));
+    }
+
+    #[test]
+    fn a_journal_of_a_lab_that_did_nothing_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lab.jsonl");
+        fs::write(&path, "{\"format\":\"narr").unwrap();
+        let opened = JournalFile::open(&path, Duration::ZERO);
+        assert!(matches!(opened, Err(JournalError::NoJournal { source: NoJournal::Empty, .. })));
+        assert!(!path.exists());
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod undo;
 mod usage;
 
 pub use build::{BuildError, Workshop};
-pub use journal_file::{DIRECTORY, JournalError, JournalFile, journals, remove_empty};
+pub use journal_file::{DIRECTORY, JournalError, JournalFile, journals};
 pub use key::Key;
 pub use layout::{Cell, Encryption, FileSystem, Layout};
 pub use names::{LabId, Names};

@@ -103,8 +103,18 @@ pub fn tops(root: &Root, devices: &[String], names: &Names) -> Vec<Top> {
     for device in devices {
         climb(root, device, &mut found);
     }
+    if found.is_empty() {
+        // One that has no table yet stands on nothing.
+        let halves = [names.mapping(), names.mapped_volume()].into_iter();
+        return halves.filter(|name| is_half_made(root, name)).map(Top::Mapping).collect();
+    }
     let is_top = |name: &&String| root.list(&format!("/sys/class/block/{name}/holders")).is_empty();
     found.iter().filter(is_top).map(|name| classify(root, name, devices, names)).collect()
+}
+
+/// Whether there is a mapping of this name that stands on nothing.
+fn is_half_made(root: &Root, name: &str) -> bool {
+    mapping(root, name).is_some_and(|block| root.list(&format!("/sys/class/block/{block}/slaves")).is_empty())
 }
 
 fn climb(root: &Root, name: &str, found: &mut BTreeSet<String>) {
@@ -236,6 +246,15 @@ mod tests {
         head.devices = vec![memory];
         head.boot = "another".to_owned();
         assert_eq!(find_devices(&root, &head), [None], "memory does not outlive a restart");
+    }
+
+    #[test]
+    fn a_mapping_of_ours_that_has_no_table_yet_is_seen() {
+        let mut tree = Tree::new();
+        tree.file("/sys/block/dm-3/dm/name", &names().mapping());
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().mapping())]);
+        tree.insert("/sys/class/block/dm-3/slaves/sdz", Node::Dir);
+        assert_eq!(seen(&Root::from_tree(tree)), [], "on a device that is not ours");
     }
 
     #[test]

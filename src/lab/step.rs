@@ -240,9 +240,9 @@ impl Step {
     }
 }
 
-/// Stops an array.
+/// Stops an array. mdadm takes no `--`: it ends its list of devices there.
 pub(super) fn stop_array(name: &str) -> Call {
-    Call::new("mdadm", ["--stop", "--", &format!("/dev/{name}")])
+    Call::new("mdadm", ["--stop", &format!("/dev/{name}")])
 }
 
 /// Removes a mapping of the device mapper, encrypted or a logical volume: both are gone when the mapping is.
@@ -275,7 +275,6 @@ fn array(level: Level, names: &Names) -> Call {
     if level != Level::Raid0 {
         words.push("--bitmap=internal".to_owned());
     }
-    words.push("--".to_owned());
     Call::new("mdadm", words).and(names.all_devices())
 }
 

@@ -99,8 +99,9 @@ pub(super) fn workshop<'a>(
     if args.scratch.is_some()
         && let Err(error) = workshop.make_ground(usize::from(args.count), args.file_size.get())
     {
-        let left = workshop.leave().err();
-        return Err(left.map_or_else(|| build_failure(&error), |left| undo_failure(&left)));
+        workshop.leave().map_err(|left| undo_failure(&left))?;
+        workshop.journal.remove().map_err(|error| Failure::new(error.to_string()))?;
+        return Err(build_failure(&error));
     }
     Ok(workshop)
 }
