@@ -1,5 +1,5 @@
-//! Only six files open anything for writing: those of the scratch file, the guard, the destination of a copy, saved results,
-//! `narrows snapshot` and the device-mapper's control node.
+//! Only seven files open anything for writing: those of the scratch file, the guard, the destination of a copy, saved results,
+//! the journal of a lab, `narrows snapshot` and the device-mapper's control node.
 
 #![expect(
     clippy::disallowed_methods,
@@ -17,6 +17,7 @@ const WRITERS: &[(&str, &str)] = &[
     ("load/copy/destination.rs", "new files under names of its own beside the copy, and the manifest"),
     ("cli/bench/save.rs", "the results and the job file that were named on the command line"),
     ("cli/snapshot.rs", "a new file that the user named"),
+    ("lab/journal_file.rs", "the journal of a lab, which is only appended to"),
     (
         "machine/ioctl/device_mapper.rs",
         "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
@@ -80,7 +81,7 @@ fn nothing_else_opens_for_writing() {
 }
 
 #[test]
-fn only_the_decision_makes_a_permit_and_only_one_function_opens_with_one() {
+fn only_the_decision_makes_a_permit_and_only_three_functions_open_a_device_for_writing() {
     let guard = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/load/guard");
     let mut files = Vec::new();
     rust_files(&guard, &mut files);
@@ -91,4 +92,6 @@ fn only_the_decision_makes_a_permit_and_only_one_function_opens_with_one() {
     // One literal (in `decide`), one definition, one pattern (in `open_for_writing`).
     assert_eq!(uses("Permit {"), 3);
     assert_eq!(uses("write(true)"), 1);
+    // Its definition, and one call each: with a permit, on what the lab built, to clear what it wrote.
+    assert_eq!(uses("claim("), 4);
 }

@@ -14,14 +14,17 @@ use super::scenario::Scenario;
 
 /// The programs of the guest, beside busybox.
 const TOOLS: &[&str] = &[
+    "blkdiscard",
     "cryptsetup",
     "dash",
     "dmsetup",
+    "fallocate",
     "fio",
     "ip",
     "iperf3",
     "iscsistart",
     "kmod",
+    "losetup",
     "lvm",
     "make-bcache",
     "mdadm",
@@ -39,6 +42,7 @@ const TOOLS: &[&str] = &[
     "sfdisk",
     "sgdisk",
     "tc",
+    "wipefs",
 ];
 
 /// The modules that every guest has: the drives' drivers, and what the kernel loads by itself when tools ask.

@@ -131,6 +131,9 @@ fn nvme() -> Interface {
 pub(crate) struct Check {
     /// The command line, for the guest's shell. With `--json`, standard output must be JSON when the status is 0 or 1.
     pub(crate) run: String,
+    /// How many seconds it may run.
+    #[serde(default = "hundred")]
+    pub(crate) seconds: u64,
     /// What happens while it runs.
     #[serde(default)]
     pub(crate) during: Vec<Action>,
@@ -154,6 +157,10 @@ pub(crate) struct Check {
     /// What must come of it. Where there are several, one of them must hold as a whole.
     #[serde(rename = "expect")]
     pub(crate) expectations: Vec<Expectation>,
+}
+
+fn hundred() -> u64 {
+    100
 }
 
 fn five_percent() -> f64 {

@@ -16,8 +16,24 @@ use super::image::{Base, Kernel};
 use super::qemu;
 use super::scenario::{Check, Scenario};
 
-/// How long a scenario may take from power-on to power-off.
+/// How long a scenario may take from power-on to power-off, when none of its checks asks for more than [`USUAL`].
 const TIME_LIMIT: Duration = Duration::from_secs(300);
+/// How many seconds a check may run that asks for nothing else.
+const USUAL: u64 = 100;
+/// Makes checks that ask for more than the usual time run so many seconds: for the record, where a number of repetitions counts.
+const SECONDS: &str = "RIG_SECONDS";
+
+/// How many seconds a check may run.
+fn seconds(check: &Check) -> u64 {
+    let asked = std::env::var(SECONDS).ok().and_then(|text| text.parse().ok());
+    asked.filter(|_| check.seconds > USUAL).unwrap_or(check.seconds)
+}
+
+/// How long a scenario may take from power-on to power-off.
+fn time_limit(scenario: &Scenario) -> Duration {
+    let more = scenario.checks.iter().map(|check| seconds(check).saturating_sub(USUAL)).sum();
+    TIME_LIMIT + Duration::from_secs(more)
+}
 
 /// What the guest runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +156,7 @@ const MODULES: &[&str] = &["nvme", "virtio_pci", "virtio_blk", "ahci", "sd_mod",
 
 fn add_check(check: &Check, add: &mut impl FnMut(&str, &str)) {
     add("run", &check.run);
+    add("seconds", &seconds(check).to_string());
     if let (Some(reference), None) = (&check.reference, check.injected_bytes_per_second) {
         add("reference", reference);
     }
@@ -206,10 +223,10 @@ impl<'a> Attended<'a> {
                 let log = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
                 return Err(RigError::Machine(format!("QEMU ended with {status}: {}", log.trim())));
             }
-            if began.elapsed() > TIME_LIMIT {
+            if began.elapsed() > time_limit(self.scenario) {
                 return Err(RigError::Machine(format!(
                     "the machine was still running after {} s",
-                    TIME_LIMIT.as_secs()
+                    time_limit(self.scenario).as_secs()
                 )));
             }
             self.act()?;

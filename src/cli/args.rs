@@ -13,6 +13,7 @@ use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
 use super::import::ImportArgs;
+use super::lab::args::LabArgs;
 use super::ladder::args::LadderArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
@@ -151,6 +152,17 @@ pub enum Command {
     /// Exit status: 0 no layer loses anything, 1 one does, or there is another finding, 2 a layer could not be measured, or
     /// it was interrupted. What was measured until then is shown.
     Ladder(Box<LadderArgs>),
+    /// Build layouts on empty devices, measure each, and undo them: RAID, LVM, encryption, file systems
+    ///
+    /// For each layout: build it with the real tools (mdadm, lvm, cryptsetup, mkfs), wait until it is in step, fill and
+    /// measure it, undo it, and prove that the devices are as they were: no signature, no holder, the first and the last
+    /// MiB zero. What tests wrote in between stays there; `blkdiscard` clears it. Only devices that are proven empty and
+    /// unused, and whose serial numbers are typed, are touched. A journal announces each step before it is taken, so that
+    /// `narrows lab --undo` restores a clean state after a kill or a power loss, and `--resume` goes on. Needs root.
+    ///
+    /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
+    /// interrupted, or something is left to undo.
+    Lab(Box<LabArgs>),
 }
 
 /// What `check` is asked.

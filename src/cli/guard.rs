@@ -5,14 +5,14 @@ use std::path::Path;
 
 use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::lab;
 use crate::load::LoadError;
 use crate::load::guard::{
-    self, Device, Examined, Identity, Medium, Permit, Reason, Refusal, Usage, Use, UseKind, WritableDevice,
-    WriteError,
+    self, Device, Examined, Medium, Permit, Reason, Refusal, WritableDevice, WriteError,
 };
 use crate::machine::root::Root;
 use crate::machine::target::{self, Found};
-use crate::machine::usage::{self, DeviceUsage, DeviceUse, How};
+use crate::machine::usage;
 use crate::report;
 use crate::report::sanitize::inert;
 use crate::units::Bytes;
@@ -43,6 +43,14 @@ pub(super) fn open_for_writing(root: &Root, name: &str, own: &str) -> Result<Wri
     })
 }
 
+/// Whether a device may be written; the same as [`open_for_writing`], which is not done.
+///
+/// # Errors
+/// [`Failure`] with everything that speaks against it.
+pub(super) fn check(root: &Root, name: &str, own: Option<&str>) -> Result<(), Failure> {
+    decide(root, name, own)?.permit.map(drop).map_err(|refusal| refused(&refusal))
+}
+
 /// A refusal with what can be done about each of its reasons.
 fn refused(refusal: &Refusal) -> Failure {
     let mut hints: Vec<&str> = Vec::new();
@@ -66,7 +74,7 @@ struct Decision {
 fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failure> {
     // The handle comes first: while it is open, the number belongs to this device.
     let device = open(name).map_err(|error| load_failure(&error))?;
-    let usage = plain(usage::read(root, name));
+    let usage = lab::usage_of(root, name);
     let examined: Vec<Examined> =
         usage.family.iter().map(|member| examine(root, member, name, &device)).collect();
     let size = device.size();
@@ -120,44 +128,4 @@ fn examine(root: &Root, member: &str, name: &str, device: &Device) -> Examined {
         Ok(opened) => failed(format!("`{}` is another device", opened.path().display())),
         Err(error) => failed(error.to_string()),
     }
-}
-
-/// The facts of the machine as the guard takes them.
-fn plain(usage: DeviceUsage) -> Usage {
-    Usage {
-        number: usage.number.get(),
-        size: usage.size.get(),
-        read_only: usage.read_only.get(),
-        identity: identity(usage.identity),
-        family: usage.family,
-        uses: usage.uses.into_iter().map(plain_use).collect(),
-        unseen: usage.unseen,
-        device: usage.name,
-    }
-}
-
-fn identity(identity: usage::Identity) -> Option<Identity> {
-    let (what, text) = match identity {
-        usage::Identity::Serial(text) => ("serial number", text),
-        usage::Identity::WorldWideName(text) => ("worldwide name", text),
-        usage::Identity::BackingFile(text) => ("backing file", text),
-        usage::Identity::KernelName(text) => ("kernel name", text),
-        usage::Identity::None => return None,
-    };
-    Some(Identity { what, text })
-}
-
-fn plain_use(used: DeviceUse) -> Use {
-    let (kind, by) = match used.how {
-        How::Mounted { point, process } => (UseKind::Mount, format!("{point} (seen by process {process})")),
-        How::Swap(path) => (UseKind::Swap, path),
-        How::Holder(holder) => (UseKind::Holder, holder),
-        How::Bcache => (UseKind::Holder, "bcache".to_owned()),
-        How::BuiltOn(component) => (UseKind::Component, component),
-        How::Partition(partition) => (UseKind::Partitioned, partition),
-        How::PartitionOf(disk) => (UseKind::PartitionOf, disk),
-        How::Open { process, program } => (UseKind::OpenFile, format!("process {process} ({program})")),
-        How::Loop(device) => (UseKind::Loop, device),
-    };
-    Use { device: used.device, kind, by }
 }

@@ -14,6 +14,7 @@ mod failure;
 pub mod fleet;
 mod guard;
 pub mod import;
+pub mod lab;
 pub mod ladder;
 mod measure;
 mod output;
@@ -65,5 +66,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
+        Command::Lab(args) => lab::run(&args),
     }
 }

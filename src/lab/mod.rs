@@ -1,10 +1,36 @@
 //! Which layout is best here? Builds, measures and undoes RAID × encryption × file system.
+//!
+//! [`predict()`] says beforehand what a cell will give, from the [`Basis`]; [`aim`] ranks what came of it.
+//!
+//! A [`Cell`] is what is built; [`recipe`](recipe()) says of which [`Step`]s, and each step says its command lines. A
+//! [`Workshop`] takes them: each is durable in the [`journal`] before it is taken. [`undo`](undo()) takes away what it finds
+//! on the devices of a journal, in whatever state that is, and proves that the devices are as they were.
 
 pub mod aim;
+mod build;
+pub mod journal;
+mod journal_file;
+mod key;
 mod layout;
+mod names;
 mod outcome;
 mod predict;
+mod recipe;
+pub mod sight;
+mod step;
+mod tool;
+mod undo;
+mod usage;
 
+pub use build::{BuildError, Workshop};
+pub use journal_file::{DIRECTORY, JournalError, JournalFile, journals};
+pub use key::Key;
 pub use layout::{Cell, Encryption, FileSystem, Layout};
+pub use names::{LabId, Names};
 pub use outcome::{Basis, CipherRate, Mapping, Measured, Outcome, Predicted, Written};
 pub use predict::predict;
+pub use recipe::{notes, recipe, top};
+pub use step::{Call, Level, On, Step};
+pub use tool::{ToolError, Tools};
+pub use undo::{UndoError, Undoer, Undone, undo};
+pub use usage::of as usage_of;

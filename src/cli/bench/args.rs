@@ -177,7 +177,7 @@ pub(in crate::cli) fn size(text: &str) -> Result<Bytes, String> {
 }
 
 /// Reads `2%` or `2`.
-fn percent(text: &str) -> Result<f64, String> {
+pub(in crate::cli) fn percent(text: &str) -> Result<f64, String> {
     let refused = || format!("`{text}` is not a percentage between 0.1 and 50, such as 2%");
     let number: f64 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
     if (0.1..=50.0).contains(&number) { Ok(number / 100.0) } else { Err(refused()) }

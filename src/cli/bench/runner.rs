@@ -74,13 +74,22 @@ impl<'a> Runner<'a> {
         cpu_node: Option<u32>,
         writes: Option<Writes>,
     ) -> Result<Self, Failure> {
+        Ok(Self::stopped_by(scene, cpu_node, writes, stop_on_signals()?))
+    }
+
+    /// As [`new`](Self::new), with a flag that somebody else raises.
+    pub(in crate::cli) fn stopped_by(
+        scene: &'a Scene,
+        cpu_node: Option<u32>,
+        writes: Option<Writes>,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
         let progress = Progress::on_stderr(false);
-        let stop = stop_on_signals()?;
         progress.phase("watching the idle machine", IDLE);
         let before = Sample::read(&scene.root);
         thread::sleep(IDLE);
         let online = scene.machine.cpus.online.value();
-        Ok(Self {
+        Self {
             root: &scene.root,
             progress,
             stop,
@@ -94,7 +103,7 @@ impl<'a> Runner<'a> {
             poll: false,
             unpolled: None,
             passthrough: None,
-        })
+        }
     }
 
     /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
@@ -268,7 +277,7 @@ impl<'a> Runner<'a> {
     }
 
     /// The engine's terms for a load. Streams are carried by as many workers as there are processors.
-    fn plan(&self, load: &LoadSpec, timing: &Timing) -> (Workload, RunOptions) {
+    pub(in crate::cli) fn plan(&self, load: &LoadSpec, timing: &Timing) -> (Workload, RunOptions) {
         let (workers, streams, depth) = match load.parallel {
             Parallel::Threads(count) => (count, 1, load.queue_depth),
             Parallel::Streams(count) => {

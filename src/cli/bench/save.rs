@@ -93,7 +93,7 @@ impl SaveFile {
 ///
 /// # Errors
 /// There is something of that name.
-pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+pub(in crate::cli) fn refuse_existing(path: &Path) -> Result<(), Failure> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(Failure::new(format!("`{}` exists already", path.display()))
             .hint("choose another name; narrows overwrites nothing")),

@@ -121,7 +121,7 @@ impl Writes {
 }
 
 /// What may be written to a drive of this model and size in its life, where that is known.
-fn rated(model: &str, size: Bytes) -> Option<Bytes> {
+pub(in crate::cli) fn rated(model: &str, size: Bytes) -> Option<Bytes> {
     let writes = catalog().medium(model)?.rated_drive_writes?;
     Some(Bytes::new((writes * size.as_f64()) as u64))
 }

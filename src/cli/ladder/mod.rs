@@ -8,7 +8,7 @@ mod climb;
 mod legs;
 mod network;
 mod opened;
-mod runner;
+pub(in crate::cli) mod runner;
 
 use args::LadderArgs;
 use climb::Climb;

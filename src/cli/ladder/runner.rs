@@ -184,7 +184,7 @@ impl<'a> Runner<'a> {
 
 /// The measurements of several targets that ran at once as one: rates add up, and the interval is that of a sum of
 /// independent means.
-fn at_once(mut all: Vec<Measurement>) -> Measurement {
+pub(in crate::cli) fn at_once(mut all: Vec<Measurement>) -> Measurement {
     if all.len() < 2 {
         return all.pop().unwrap_or_default();
     }

@@ -3,24 +3,33 @@
 //! The answer is no unless everything says yes: no known [signature](examine) on the device or on what belongs to it,
 //! nothing but zeros in its first and last MiB, nobody who uses it, and a user who names it by its serial number.
 //! [`decide`] gives a [`Permit`] or a [`Refusal`] with every reason; nothing else makes a permit, and nothing but
-//! [`open_for_writing`], which takes one, opens a device for writing. There is no way around it.
+//! [`open_for_writing`], which takes one, opens a device of the user's for writing. There is no way around it.
+//!
+//! What the lab builds on such devices is opened by [`open_built`]: a device that stands on named devices and on nothing
+//! else. [`restore`] clears named devices again, if all that stands on them bears the lab's [`Mark`].
 //!
 //! Order matters: open the [`Device`] first (while it is open, no other device can get its number), then read who uses
 //! it, then examine it.
 
 mod budget;
+mod built;
 mod decide;
+mod mark;
 mod open;
 
 mod reason;
+mod restore;
 mod scan;
 mod signatures;
 mod usage;
 
 pub use budget::{Budget, OverBudget};
+pub use built::open_built;
 pub use decide::{Permit, Refusal, decide};
+pub use mark::Mark;
 pub use open::{Device, WritableDevice, WriteError, open_for_writing};
 pub use reason::Reason;
+pub use restore::{RestoreError, restore};
 pub use scan::{EDGE, Examined, Medium, Signature, examine};
 pub use signatures::Class;
 pub use usage::{Identity, Usage, Use, UseKind};

@@ -141,21 +141,15 @@ pub enum WriteError {
 /// Opens the device of a permit for writing, exclusively, and examines it once more through the very handle that
 /// writes: whatever came onto it since the decision is found, and nothing can be mounted on it from then on.
 ///
-/// This is the only function of narrows that opens a device for writing.
+/// [`open_built`](super::open_built) and [`restore`](super::restore) do the same for what the lab built, and built on.
 ///
 /// # Errors
 /// The kernel refuses, above all because somebody claimed the device meanwhile; or it is another device, has another
 /// size, or is no longer empty.
 pub fn open_for_writing(permit: Permit) -> Result<WritableDevice, WriteError> {
     let Permit { device, name } = permit;
+    let claimed = claim(&device.path)?;
     let path = device.path.clone();
-    let flags = libc::O_EXCL | libc::O_DIRECT | libc::O_NONBLOCK;
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
-    let claimed =
-        Device::of(&path, opened.map_err(|error| LoadError::io("open for writing", &path, error))?)?;
-    // With O_NONBLOCK io_uring would fail a write to a full queue instead of waiting.
-    let waiting = fcntl(&claimed.file, FcntlArg::F_SETFL(OFlag::O_DIRECT));
-    waiting.map_err(|error| LoadError::io("open for writing", &path, error.into()))?;
     let mut reasons = Vec::new();
     if claimed.number != device.number {
         reasons.push(Reason::Changed { what: format!("`{}` is another device now", path.display()) });
@@ -163,11 +157,30 @@ pub fn open_for_writing(permit: Permit) -> Result<WritableDevice, WriteError> {
     if claimed.size != device.size {
         reasons.push(Reason::Changed { what: format!("the size of {name} changed") });
     }
-    let writable = WritableDevice { path, file: claimed.file, size: claimed.size };
+    let writable = WritableDevice::of(claimed);
     let found = examine(&name, &writable);
     reasons.extend(
         found.signatures.into_iter().map(|signature| Reason::Content { device: name.clone(), signature }),
     );
     reasons.extend(found.unreadable.map(|error| Reason::Unreadable { device: name.clone(), error }));
     if reasons.is_empty() { Ok(writable) } else { Err(Refusal { device: name, reasons }.into()) }
+}
+
+/// Opens a device for reading and writing, exclusively and past the page cache. Whoever calls this has reasons why it may.
+pub(super) fn claim(path: &Path) -> Result<Device, LoadError> {
+    let failed = |error| LoadError::io("open for writing", path, error);
+    let flags = libc::O_EXCL | libc::O_DIRECT | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map_err(failed)?;
+    let claimed = Device::of(path, file)?;
+    // With O_NONBLOCK io_uring would fail a write to a full queue instead of waiting.
+    let waiting = fcntl(&claimed.file, FcntlArg::F_SETFL(OFlag::O_DIRECT));
+    waiting.map_err(|error| failed(error.into()))?;
+    Ok(claimed)
+}
+
+impl WritableDevice {
+    /// What [`claim`] opened.
+    pub(super) fn of(claimed: Device) -> Self {
+        Self { path: claimed.path, file: claimed.file, size: claimed.size }
+    }
 }

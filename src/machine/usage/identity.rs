@@ -20,6 +20,20 @@ pub enum Identity {
 }
 
 impl Identity {
+    /// What tells the device with a kernel name from all others.
+    pub fn of(root: &Root, name: &str) -> Self {
+        Self::read(root, name)
+    }
+
+    /// Its text, and whether it is that of memory, which no medium outlives.
+    pub fn text(self) -> Option<(String, bool)> {
+        match self {
+            Self::Serial(text) | Self::WorldWideName(text) | Self::BackingFile(text) => Some((text, false)),
+            Self::KernelName(text) => Some((text, true)),
+            Self::None => None,
+        }
+    }
+
     /// What a user can read on the device, or in `lsblk`, and type.
     pub(super) fn read(root: &Root, name: &str) -> Self {
         let block = format!("/sys/class/block/{name}");

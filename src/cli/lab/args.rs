@@ -1,0 +1,209 @@
+//! What can be typed after `narrows lab`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::args::duration;
+use crate::cli::bench::args::{percent, size};
+use crate::lab::aim::{Aim, AimError};
+use crate::lab::{Cell, Encryption, FileSystem, Layout};
+use crate::units::Bytes;
+
+/// What `lab` is asked.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct LabArgs {
+    /// The devices: whole disks that are proven empty and unused (see `narrows guard`), in the order in which they are used
+    #[arg(value_name = "DEVICE", required_unless_present_any = ["scratch", "resume", "undo"])]
+    pub devices: Vec<String>,
+
+    /// The serial numbers of the devices, to show that they are the ones that are meant
+    #[arg(long, value_name = "SERIAL", value_delimiter = ',')]
+    pub i_own: Vec<String>,
+
+    /// Layouts to build [default: all that so many devices allow]
+    #[arg(long, value_name = "LAYOUT", value_enum, value_delimiter = ',')]
+    pub layout: Vec<Layout>,
+
+    /// Ways to encrypt
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "plain,luks2,luks2-tuned,veracrypt"
+    )]
+    pub encryption: Vec<Encryption>,
+
+    /// File systems to make; none measures the block device itself
+    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',', default_value = "none")]
+    pub file_system: Vec<FileSystem>,
+
+    /// The tests, those of `narrows bench --list`; several are run one after the other
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
+    pub preset: Vec<String>,
+
+    /// The part of each device and of what is built that is filled and measured [default: that of the preset]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<Bytes>,
+
+    /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    pub precision: f64,
+
+    /// The longest that a test may run
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub max_time: Duration,
+
+    /// Run each test for exactly this time, however sure its rate is
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+
+    /// Load before each test that is not counted
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
+    pub warm_up: Duration,
+
+    /// The most that tests may write in all; the lab ends when the next write would be more [default: 256GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_writes: Option<Bytes>,
+
+    /// Do not wait until a new array is in step; what is measured meanwhile is marked
+    #[arg(long)]
+    pub no_wait: bool,
+
+    /// Discard the devices before each layout is built (blkdiscard)
+    #[arg(long)]
+    pub discard: bool,
+
+    /// Use files in this directory through loop devices in place of devices, to try the lab out
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["devices", "i_own", "discard"])]
+    pub scratch: Option<PathBuf>,
+
+    /// With --scratch: how many files
+    #[arg(long, value_name = "N", requires = "scratch", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub count: u8,
+
+    /// With --scratch: the size of each file
+    #[arg(long, value_name = "SIZE", requires = "scratch", value_parser = size, default_value = "1GiB")]
+    pub file_size: Bytes,
+
+    /// The journal [default: a new file in /var/lib/narrows]
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+
+    /// Undo what an earlier lab left, then go on with it: same devices, layouts and tests; what it measured is kept
+    #[arg(long, conflicts_with_all = ["devices", "scratch", "i_own", "layout", "undo", "dry_run"])]
+    pub resume: bool,
+
+    /// Undo what earlier labs left, after a kill, a crash or a power loss
+    #[arg(long, conflicts_with_all = ["devices", "scratch", "i_own", "layout", "dry_run"])]
+    pub undo: bool,
+
+    /// Show every command that would be run, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// What the devices are for, what counts most first: sequential, writes, iops, capacity, endurance, survive:N,
+    /// encryption; the last two must hold [default: a ranking each for reads, writes and random I/O]
+    #[arg(long, value_name = "AIMS", value_parser = aims)]
+    pub aim: Option<Aims>,
+
+    /// Also write the result as one self-contained page that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Plain ASCII without colour
+    #[arg(long, conflicts_with = "json")]
+    pub plain: bool,
+
+    /// Print JSON (bytes per second, bytes, nanoseconds)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Aims in the order in which they count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aims(Vec<Aim>);
+
+fn aims(text: &str) -> Result<Aims, String> {
+    Aim::parse_all(text).map(Aims).map_err(|error| format!("{error}; {}", AimError::HINT))
+}
+
+fn preset_names() -> clap::builder::PossibleValuesParser {
+    crate::load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+}
+
+/// All layouts, in the order in which they are built.
+const LAYOUTS: [Layout; 7] = [
+    Layout::Single,
+    Layout::LvmLinear,
+    Layout::LvmStriped,
+    Layout::Raid0,
+    Layout::Raid1,
+    Layout::Raid10,
+    Layout::Raid5,
+];
+
+impl LabArgs {
+    /// The stated aims; none without `--aim`.
+    pub(super) fn aims(&self) -> Vec<Aim> {
+        self.aim.as_ref().map_or_else(Vec::new, |aims| aims.0.clone())
+    }
+
+    /// The cells, in the order in which they are built, for so many devices.
+    pub fn cells(&self, devices: usize) -> Vec<Cell> {
+        let fitting = || LAYOUTS.into_iter().filter(|layout| layout.fewest() <= devices).collect();
+        let layouts: Vec<Layout> = if self.layout.is_empty() { fitting() } else { self.layout.clone() };
+        let mut cells: Vec<Cell> = Vec::new();
+        for layout in layouts {
+            for encryption in &self.encryption {
+                for file_system in &self.file_system {
+                    let cell = Cell { layout, encryption: *encryption, file_system: *file_system };
+                    if !cells.contains(&cell) {
+                        cells.push(cell);
+                    }
+                }
+            }
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use clap::Parser;
+
+    fn lab(words: &[&str]) -> Result<LabArgs, String> {
+        match Cli::try_parse_from([&["narrows", "lab"], words].concat()).map(Cli::into_command) {
+            Ok(Command::Lab(args)) => Ok(*args),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_matrix_is_what_the_devices_allow_unless_it_was_asked_for() {
+        let two = lab(&["/dev/x", "/dev/y"]).unwrap();
+        assert_eq!(two.cells(2).len(), 5 * 4);
+        assert_eq!(two.cells(4).len(), 7 * 4);
+        assert_eq!(two.cells(1).len(), 4);
+        let asked = lab(&["/dev/x", "--layout", "raid5,raid5", "--encryption", "plain,luks2-tuned"]).unwrap();
+        assert_eq!(asked.cells(1).len(), 2, "what cannot be built is reported, not left out");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        assert!(lab(&[]).is_err());
+        assert!(lab(&["--undo"]).is_ok() && lab(&["--resume"]).is_ok());
+        assert!(lab(&["/dev/x", "--undo"]).is_err());
+        assert!(lab(&["/dev/x", "--scratch", "/srv"]).is_err());
+        assert!(lab(&["/dev/x", "--layout", "raid6"]).is_err());
+        assert!(lab(&["/dev/x", "--count", "3"]).is_err(), "without --scratch");
+        let scratch = lab(&["--scratch", "/srv", "--count", "3"]).unwrap();
+        assert_eq!((scratch.count, scratch.file_size), (3, Bytes::from_mib(1024)));
+        assert_eq!(lab(&["/dev/x", "--i-own", "A,B"]).unwrap().i_own, ["A", "B"]);
+    }
+}

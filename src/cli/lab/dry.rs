@@ -1,0 +1,58 @@
+//! `narrows lab --dry-run`: every command that would be run.
+
+use super::args::LabArgs;
+use super::ground;
+use crate::cli::Failure;
+use crate::lab::{Call, LabId, Names, Step, recipe, sight};
+use crate::machine::root::Root;
+
+/// The commands, cell by cell.
+///
+/// # Errors
+/// A device is not there.
+pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
+    let names = names(root, args)?;
+    let mut text = String::new();
+    if args.scratch.is_some() {
+        text.push_str("once, with the loop devices that are free then:\n");
+        let bytes = args.file_size.get();
+        let files =
+            (0..names.devices.len()).flat_map(|index| [Step::File { index, bytes }, Step::Loop { index }]);
+        let ground: Vec<Step> = std::iter::once(Step::Directory).chain(files).collect();
+        section(&mut text, &ground, &names);
+    }
+    for cell in args.cells(names.devices.len()) {
+        text.push_str(&format!("{cell}:\n"));
+        match recipe(cell, names.devices.len()) {
+            Ok(steps) => section(&mut text, &with_discards(steps, args, names.devices.len()), &names),
+            Err(why) => text.push_str(&format!("  not built: {why}\n")),
+        }
+    }
+    Ok(text)
+}
+
+/// The steps of a cell, after those that discard the devices if that was asked for.
+pub(super) fn with_discards(steps: Vec<Step>, args: &LabArgs, devices: usize) -> Vec<Step> {
+    let discards = (0..devices).filter(|_| args.discard).map(|index| Step::Discard { index });
+    discards.chain(steps).collect()
+}
+
+fn section(text: &mut String, steps: &[Step], names: &Names) {
+    let mut line = |call: &Call| text.push_str(&format!("  {call}\n"));
+    steps.iter().flat_map(|step| step.build(names)).for_each(|call| line(&call));
+    line(&Call::new("# undone by", [""; 0]));
+    steps.iter().rev().flat_map(|step| step.undo(names)).for_each(|call| line(&call));
+    line(&Call::new("# then headers on the devices are cleared, and the devices examined", [""; 0]));
+}
+
+fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
+    let devices = match &args.scratch {
+        Some(_) => (0..args.count).map(|index| format!("loop{index}")).collect(),
+        None => {
+            args.devices.iter().map(|typed| ground::block_device(root, typed)).collect::<Result<_, _>>()?
+        }
+    };
+    let scratch = args.scratch.as_deref().map(ground::absolute).transpose()?;
+    let array = sight::free_array(root).unwrap_or_else(|| "md127".to_owned());
+    Ok(Names { id: LabId::new([0; 16]), devices, array, scratch })
+}

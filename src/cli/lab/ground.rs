@@ -1,0 +1,122 @@
+//! The devices of a lab: named ones that are proven empty, or scratch files.
+
+#![expect(clippy::disallowed_methods, reason = "makes the directory that was typed absolute")]
+
+use std::path::{Path, PathBuf};
+
+use super::args::LabArgs;
+use crate::cli::{Failure, guard};
+use crate::lab::journal::{Head, NamedDevice};
+use crate::lab::{BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
+use crate::machine::root::Root;
+use crate::machine::target::{self, Found};
+
+/// The kernel name of what was typed.
+///
+/// # Errors
+/// It is no block device.
+pub(super) fn block_device(root: &Root, typed: &str) -> Result<String, Failure> {
+    match target::find(root, typed) {
+        Ok(Found::Block(name)) => Ok(name),
+        Ok(_) => Err(Failure::new(format!("`{typed}` is not a block device"))
+            .hint("name whole disks such as /dev/nvme1n1, or use --scratch DIR")),
+        Err(error) => Err(Failure::new(error.to_string()).maybe_hint(error.hint())),
+    }
+}
+
+/// A directory by its real path, as the kernel shows the file behind a loop device.
+///
+/// # Errors
+/// There is none.
+pub(super) fn absolute(typed: &Path) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(typed)
+        .map_err(|error| Failure::new(format!("cannot use `{}`: {error}", typed.display())))
+}
+
+/// What was typed to own this device: its own serial number, or the first one, which then is wrong. Scratch files are ours.
+pub(super) fn own<'a>(args: &'a LabArgs, device: &'a NamedDevice) -> Option<&'a str> {
+    if args.scratch.is_some() {
+        return Some(&device.identity);
+    }
+    let typed = args.i_own.iter().find(|typed| **typed == device.identity);
+    typed.or_else(|| args.i_own.first()).map(String::as_str)
+}
+
+/// The devices that were named, each proven empty, unused and owned.
+///
+/// # Errors
+/// One is not.
+pub(super) fn named(root: &Root, args: &LabArgs) -> Result<Vec<NamedDevice>, Failure> {
+    let mut devices: Vec<NamedDevice> = Vec::new();
+    for typed in &args.devices {
+        let name = block_device(root, typed)?;
+        if devices.iter().any(|device| device.name == name) {
+            return Err(Failure::new(format!("{name} was named twice")));
+        }
+        let device = sight::named(root, &name).ok_or_else(|| {
+            Failure::new(format!("{name} has no serial number by which it could be found again"))
+                .hint("name a device with a serial number, or a loop device")
+        })?;
+        guard::check(root, &name, own(args, &device))?;
+        devices.push(device);
+    }
+    let is_twin =
+        |one: &NamedDevice, other: &NamedDevice| one.name != other.name && one.identity == other.identity;
+    let twins = devices.iter().any(|one| devices.iter().any(|other| is_twin(one, other)));
+    if twins {
+        return Err(Failure::new("two of the devices have the same serial number")
+            .hint("they may be two paths to one drive; name one of them"));
+    }
+    Ok(devices)
+}
+
+/// A head for a new lab.
+///
+/// # Errors
+/// There are no random numbers, or no array has a free name.
+pub(super) fn head(root: &Root, args: &LabArgs) -> Result<Head, Failure> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
+    let array = sight::free_array(root).ok_or_else(|| Failure::new("every name of an md array is taken"))?;
+    let mut head = Head::new(LabId::new(bytes), sight::boot(root), array);
+    head.scratch = args.scratch.as_deref().map(absolute).transpose()?;
+    head.typed = std::env::args().skip(1).collect();
+    Ok(head)
+}
+
+/// A workshop over the devices of `head`, with scratch files made if that is what they are.
+///
+/// # Errors
+/// Something cannot be made.
+pub(super) fn workshop<'a>(
+    root: &'a Root,
+    args: &LabArgs,
+    head: Head,
+    file: JournalFile,
+) -> Result<Workshop<'a>, Failure> {
+    let key = Key::random().map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
+    let mut workshop = Workshop::new(root, head, file, key);
+    if args.scratch.is_some()
+        && let Err(error) = workshop.make_ground(usize::from(args.count), args.file_size.get())
+    {
+        workshop.leave().map_err(|left| undo_failure(&left))?;
+        workshop.journal.remove().map_err(|error| Failure::new(error.to_string()))?;
+        return Err(build_failure(&error));
+    }
+    Ok(workshop)
+}
+
+/// Why something was not built, with what to do.
+pub(super) fn build_failure(error: &BuildError) -> Failure {
+    let hint = match error {
+        BuildError::Tool(error) => error.hint(),
+        BuildError::Open(error) => error.hint().map(str::to_owned),
+        _ => None,
+    };
+    Failure::new(error.to_string()).maybe_hint(hint)
+}
+
+/// Why something was not undone, with what to do.
+pub(super) fn undo_failure(error: &UndoError) -> Failure {
+    Failure::new(format!("not everything was undone: {error}")).hint(error.hint())
+}

@@ -1,0 +1,250 @@
+//! Runs the tests on one target: a device, what was built on devices, or a file system on it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::args::LabArgs;
+use crate::cli::bench::runner::{Runner, failure, seed};
+use crate::cli::bench::scene::Scene;
+use crate::cli::bench::timing::Timing;
+use crate::cli::bench::writes::Writes;
+use crate::cli::ladder::runner::at_once;
+use crate::cli::{Failure, guard};
+use crate::lab::Measured;
+use crate::load::control::Control;
+use crate::load::guard::WritableDevice;
+use crate::load::measurement::Measurement;
+use crate::load::owned;
+use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
+use crate::load::run;
+use crate::load::scratch::{ScratchFile, ScratchOptions};
+use crate::load::target::Target;
+use crate::machine::root::Root;
+use crate::report::bench::trusted;
+use crate::units::Bytes;
+use crate::verdict::{self, Subject};
+
+/// What a file system is left, beside the scratch file: a new one is empty, so little does.
+const RESERVE: Bytes = Bytes::from_mib(64);
+/// The least that is worth measuring on.
+const LEAST: Bytes = Bytes::from_mib(16);
+/// How long the devices run together, where no time was asked for.
+const TOGETHER: Duration = Duration::from_secs(5);
+
+/// One test with its name, and how long it runs.
+#[derive(Debug, Clone)]
+pub(super) struct Timed {
+    /// `PRESET/TEST`.
+    pub(super) name: String,
+    /// What is done.
+    pub(super) load: LoadSpec,
+    timing: Timing,
+    least: Bytes,
+}
+
+/// Everything that stays the same from target to target.
+pub(super) struct Bench {
+    /// The tests.
+    pub(super) tests: Vec<Timed>,
+    /// How much of each target is filled.
+    pub(super) size: Bytes,
+    /// Raised by the first signal.
+    pub(super) stop: Arc<AtomicBool>,
+    writes: Writes,
+}
+
+/// What came of a target: as much as was measured, and why that is not all.
+pub(super) type Came = (Vec<Measured>, Option<Failure>);
+
+impl Bench {
+    /// The tests that were asked for, on `fills` targets in all.
+    ///
+    /// # Errors
+    /// No test can be run on a device, or what is filled does not fit into what may be written.
+    pub(super) fn new(args: &LabArgs, fills: u64, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
+        let presets: Vec<Preset> = args.preset.iter().filter_map(|name| preset::by_name(name)).collect();
+        let tests: Vec<Timed> = presets.iter().flat_map(|preset| timed(preset, args)).collect();
+        if tests.is_empty() {
+            return Err(Failure::new("none of these tests can be run on a block device")
+                .hint("`narrows bench --list` shows the presets; scans and trims are left out here"));
+        }
+        let largest = presets.iter().map(|preset| preset.size).max().unwrap_or(LEAST);
+        let size = args.size.unwrap_or(largest).max(LEAST);
+        let loads: Vec<&LoadSpec> = tests.iter().map(|test| &test.load).collect();
+        let timing = tests.first().map(|test| test.timing);
+        let timing = timing.ok_or_else(|| Failure::new("there is no test"))?;
+        let fill = Bytes::new(size.get().saturating_mul(fills));
+        let writes = Writes::plan(args.max_writes, None, fill, &loads, None, &timing)?;
+        Ok(Self { tests, size, stop, writes })
+    }
+
+    /// What is said before anything is written.
+    pub(super) fn announcement(&self, targets: &str) -> String {
+        self.writes.announcement(targets)
+    }
+
+    /// Whether a signal came, or no more may be written.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_stopped() || self.writes.budget().is_exhausted()
+    }
+
+    /// Whether a signal came.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The path to a target, named as a user would.
+    pub(super) fn scene(&self, typed: &str) -> Result<Scene, Failure> {
+        Scene::read(typed, None)
+    }
+
+    fn runner<'a>(&self, scene: &'a Scene) -> Runner<'a> {
+        Runner::stopped_by(scene, None, Some(self.writes.clone()), self.stop.clone())
+    }
+
+    /// Opens a named device by its permit, filled.
+    pub(super) fn named(&self, root: &Root, name: &str, own: &str, scene: &Scene) -> Result<Target, Failure> {
+        self.fill(guard::open_for_writing(root, name, own)?, scene)
+    }
+
+    /// Fills a device that may be written, and makes a target of it.
+    pub(super) fn fill(&self, device: WritableDevice, scene: &Scene) -> Result<Target, Failure> {
+        let runner = self.runner(scene);
+        runner.progress.phase("filling the device", Duration::ZERO);
+        let begin = Instant::now();
+        let progress = &mut |written, _| runner.follow(begin, written);
+        let target = owned::prepare(device, self.size, seed(), 0, progress);
+        self.counted(target.map_err(|error| failure(&error))?)
+    }
+
+    /// A filled scratch file on a file system.
+    pub(super) fn scratch(&self, mount_point: &Path, scene: &Scene) -> Result<Target, Failure> {
+        let options = ScratchOptions {
+            reserve: Some(RESERVE),
+            minimum: LEAST,
+            seed: seed(),
+            ..ScratchOptions::default()
+        };
+        let runner = self.runner(scene);
+        runner.progress.phase("writing scratch file", Duration::ZERO);
+        let begin = Instant::now();
+        let progress = &mut |written, _| runner.follow(begin, written);
+        let made = ScratchFile::create(mount_point, self.size, &options, progress);
+        self.counted(made.map_err(|error| failure(&error))?.into_target())
+    }
+
+    fn counted(&self, target: Target) -> Result<Target, Failure> {
+        let taken = self.writes.budget().take(target.region().length);
+        taken.map_err(|over| Failure::new(over.to_string()))?;
+        Ok(target)
+    }
+
+    /// Runs all tests on a target.
+    pub(super) fn all(&self, scene: &Scene, target: &Target) -> Came {
+        let runner = self.runner(scene);
+        let mut measured = Vec::new();
+        let fitting: Vec<&Timed> =
+            self.tests.iter().filter(|test| test.least <= target.region().length).collect();
+        for (index, test) in fitting.iter().enumerate() {
+            if self.is_stopped() {
+                return (measured, Some(Failure::new("interrupted")));
+            }
+            runner.progress.test(index, fitting.len(), &test.name);
+            let outcome = match runner.load(&test.name, &test.load, target, &test.timing) {
+                Ok(outcome) => outcome,
+                Err(error) => return (measured, Some(failure(&error))),
+            };
+            if let Some(why) = &outcome.measurement.cut_short {
+                return (measured, Some(Failure::new(format!("{}: {why}", test.name))));
+            }
+            let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
+            let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
+            measured.push(Measured {
+                test: test.name.clone(),
+                load: test.load.clone(),
+                trusted: trusted(&subject, &verdict).unwrap_or(false),
+                measurement: outcome.measurement,
+            });
+        }
+        (measured, None)
+    }
+
+    /// Runs each test on all targets at the same time, for a fixed time.
+    pub(super) fn together(&self, scene: &Scene, targets: &[Target]) -> Came {
+        let runner = self.runner(scene);
+        let mut measured = Vec::new();
+        for test in &self.tests {
+            if self.is_stopped() {
+                return (measured, Some(Failure::new("interrupted")));
+            }
+            if targets.iter().any(|target| target.region().length < test.least) {
+                continue;
+            }
+            match self.at_once(&runner, test, targets) {
+                Ok(measurement) => measured.push(Measured {
+                    test: test.name.clone(),
+                    load: test.load.clone(),
+                    trusted: measurement.cut_short.is_none() && measurement.errors == 0,
+                    measurement,
+                }),
+                Err(failure) => return (measured, Some(failure)),
+            }
+        }
+        (measured, None)
+    }
+
+    fn at_once(&self, runner: &Runner<'_>, test: &Timed, targets: &[Target]) -> Result<Measurement, Failure> {
+        let time = test.timing.fixed.unwrap_or(test.timing.longest().min(TOGETHER));
+        let timing = Timing { fixed: Some(time), ..test.timing };
+        let (workload, options) = runner.plan(&test.load, &timing);
+        runner.progress.phase(&format!("all at once: {}", test.name), time);
+        let control = || Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone());
+        let controls: Vec<Control> = targets.iter().map(|_| control()).collect();
+        let all = thread::scope(|scope| {
+            let (workload, options) = (&workload, &options);
+            let runs: Vec<_> = targets
+                .iter()
+                .zip(&controls)
+                .map(|(target, control)| scope.spawn(move || run::run(target, workload, options, control)))
+                .collect();
+            runs.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+        });
+        let mut measurements = Vec::new();
+        for one in all {
+            let one = one.map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?;
+            measurements.push(one.map_err(|error| failure(&error))?);
+        }
+        Ok(at_once(measurements))
+    }
+
+    /// Shows what is waited for, and breaks it off when a signal came.
+    pub(super) fn follow(&self, what: &str) -> ControlFlow<()> {
+        crate::report::progress::Progress::on_stderr(false).name(what);
+        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The tests of a preset that can be run on a block device.
+fn timed(preset: &Preset, args: &LabArgs) -> Vec<Timed> {
+    let timing = Timing {
+        stop: preset.stop,
+        precision: args.precision,
+        max_time: args.max_time,
+        fixed: args.duration,
+        warm_up: args.warm_up,
+    };
+    let one = |test: &Test| match &test.work {
+        Work::Load(load) if load.trim_percent == 0 && !load.buffered => Some(Timed {
+            name: format!("{}/{}", preset.name, test.name),
+            load: load.clone(),
+            timing,
+            least: test.least_size(),
+        }),
+        _ => None,
+    };
+    preset.tests.iter().filter_map(one).collect()
+}

@@ -1,0 +1,277 @@
+//! A lab from its first line to its report.
+
+use std::path::Path;
+
+use nix::sched::{CloneFlags, unshare};
+
+use super::args::LabArgs;
+use super::measure::{Bench, Came};
+use super::{basis, dry, ground, predicted, shown};
+use crate::cli::bench::save;
+use crate::cli::measure::stop_on_signals;
+use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::lab::journal::{Head, Journal, Line};
+use crate::lab::{
+    self, BuildError, Call, Cell, FileSystem, JournalFile, Layout, On, Outcome, Step, Tools, Workshop,
+    Written,
+};
+use crate::load::preset::LoadSpec;
+use crate::machine::activity::Sample;
+use crate::machine::root::Root;
+use crate::units::{Bytes, human};
+
+/// Runs a lab, or goes on with one whose journal was opened and which is undone.
+///
+/// # Errors
+/// [`Failure`] when it cannot begin, or something is left to undo.
+pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Result<u8, Failure> {
+    args.html.as_deref().map_or(Ok(()), save::refuse_existing)?;
+    let stop = stop_on_signals()?;
+    let (known, open) = match kept {
+        Some((file, journal)) => (Some(journal), Some(file)),
+        None => (None, None),
+    };
+    let mut head = known.as_ref().map_or_else(|| ground::head(root, args), |known| Ok(known.head.clone()))?;
+    let count = if args.scratch.is_some() {
+        usize::from(args.count)
+    } else {
+        head.devices = ground::named(root, args)?;
+        head.devices.len()
+    };
+    let cells = args.cells(count);
+    let fills = (cells.len() + count) as u64;
+    let bench = Bench::new(args, fills, stop)?;
+    announce(args, &head, &cells, &bench);
+    if cells.iter().any(|cell| cell.file_system != FileSystem::None) {
+        leave_namespace(root)?;
+    }
+    let file = match open {
+        Some(file) => file,
+        None => JournalFile::create(args.journal.as_deref(), &head).map_err(|error| {
+            Failure::new(error.to_string()).hint("name a place for it with --journal FILE")
+        })?,
+    };
+    let mut session = Session { args, bench, workshop: ground::workshop(root, args, head, file)? };
+    let came = session.all(&cells, known);
+    session.finish(came)
+}
+
+/// Says what will be built and written, before anything is.
+fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Bench) {
+    let names: Vec<String> = head
+        .devices
+        .iter()
+        .map(|device| {
+            format!("{} ({}, {})", device.name, device.identity, human::bytes(Bytes::new(device.bytes)))
+        })
+        .collect();
+    let place = match &args.scratch {
+        Some(dir) => format!("{} scratch files in {}", args.count, dir.display()),
+        None => names.join(", "),
+    };
+    output::note(&format!("{} layouts on {place}:", cells.len()));
+    let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
+    output::note(&format!("  {}", shown.join("; ")));
+    output::note(&bench.announcement("each device and each layout in turn"));
+}
+
+/// Makes mounts our own: nobody else sees those that are made from now on, while those that others undo go here, too.
+fn leave_namespace(root: &Root) -> Result<(), Failure> {
+    let failed = |error: String| {
+        Failure::new(format!("cannot have mounts of our own: {error}"))
+            .hint("run it outside of containers, or with --file-system none")
+    };
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| failed(error.to_string()))?;
+    let key = lab::Key::random().map_err(|error| failed(error.to_string()))?;
+    let call = Call::new("mount", ["--make-rslave", "/"]);
+    Tools::new(root).run(root, &call, &key).map_err(|error| failed(error.to_string()))
+}
+
+struct Session<'a> {
+    args: &'a LabArgs,
+    bench: Bench,
+    workshop: Workshop<'a>,
+}
+
+impl Session<'_> {
+    /// Measures the basis and all cells that are not known yet. What ends it early is beside the report.
+    fn all(&mut self, cells: &[Cell], known: Option<Journal>) -> (shown::Lab, Option<Failure>) {
+        let (basis, outcomes) = known.map_or((None, Vec::new()), |known| (known.basis, known.outcomes));
+        let mut report = shown::Lab::new(outcomes);
+        let basis = match basis {
+            Some(basis) => basis,
+            None => match self.basis() {
+                Ok(basis) => basis,
+                Err(failure) => return (report, Some(failure)),
+            },
+        };
+        report.basis = Some(basis.clone());
+        let tests: Vec<(String, LoadSpec)> =
+            self.bench.tests.iter().map(|test| (test.name.clone(), test.load.clone())).collect();
+        for (index, cell) in cells.iter().enumerate() {
+            if report.has(*cell) {
+                continue;
+            }
+            if self.bench.is_over() {
+                return (report, Some(Failure::new(self.why_over())));
+            }
+            output::note(&format!("{} of {}: {cell}", index + 1, cells.len()));
+            let mut outcome = Outcome {
+                cell: *cell,
+                predicted: predicted::of(&basis, *cell, &tests),
+                measured: Vec::new(),
+                resyncing: false,
+                written: Vec::new(),
+                notes: lab::notes(*cell),
+                failed: None,
+            };
+            let trouble = self.cell(&mut outcome);
+            report.outcomes.push(outcome);
+            if let Some(trouble) = trouble {
+                return (report, Some(trouble));
+            }
+        }
+        (report, None)
+    }
+
+    fn why_over(&self) -> &'static str {
+        if self.bench.is_stopped() { "interrupted" } else { "no more may be written (--max-writes)" }
+    }
+
+    fn basis(&mut self) -> Result<lab::Basis, Failure> {
+        output::note("each device alone, then all at once");
+        let basis = basis::measure(&mut self.workshop, self.args, &self.bench);
+        self.workshop.undo().map_err(|error| ground::undo_failure(&error))?;
+        let basis = basis?;
+        let told = self.workshop.journal.append(&Line::Basis(Box::new(basis.clone())));
+        told.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(basis)
+    }
+
+    /// Builds, measures and undoes one cell. The answer is why nothing more can be done.
+    fn cell(&mut self, outcome: &mut Outcome) -> Option<Failure> {
+        let before = Sample::of_disks(self.workshop.root);
+        let came = self.build(outcome);
+        let undone = self.workshop.undo();
+        outcome.written = self.written(&before);
+        outcome.failed = came.err().map(|failure| failure.message().to_owned());
+        if let Err(error) = undone {
+            outcome.failed.get_or_insert_with(|| error.to_string());
+            return Some(ground::undo_failure(&error));
+        }
+        if self.bench.is_over() && outcome.failed.is_some() {
+            return Some(Failure::new(self.why_over()));
+        }
+        let told = self.workshop.journal.append(&Line::Outcome(Box::new(outcome.clone())));
+        told.err().map(|error| Failure::new(error.to_string()))
+    }
+
+    fn build(&mut self, outcome: &mut Outcome) -> Result<(), Failure> {
+        let cell = outcome.cell;
+        let failed = |error: BuildError| ground::build_failure(&error);
+        let devices = self.workshop.head.devices.len();
+        let steps = lab::recipe(cell, devices).map_err(Failure::new)?;
+        self.check_devices(cell, devices)?;
+        self.workshop.journal.append(&Line::Cell(cell)).map_err(|error| Failure::new(error.to_string()))?;
+        for step in dry::with_discards(steps, self.args, devices) {
+            if self.bench.is_stopped() {
+                return Err(Failure::new("interrupted"));
+            }
+            self.workshop.take(step).map_err(failed)?;
+            if matches!(step, Step::Array { .. }) {
+                self.settle(outcome)?;
+            }
+        }
+        let (measured, trouble) = self.measure(cell)?;
+        outcome.measured = measured;
+        trouble.map_or(Ok(()), Err)
+    }
+
+    /// The devices must still be empty and unused: whoever came meanwhile is not overwritten.
+    fn check_devices(&self, cell: Cell, devices: usize) -> Result<(), Failure> {
+        let used = if cell.layout == Layout::Single { 1 } else { devices };
+        for device in self.workshop.head.devices.iter().take(used) {
+            crate::cli::guard::check(self.workshop.root, &device.name, ground::own(self.args, device))?;
+        }
+        Ok(())
+    }
+
+    fn settle(&self, outcome: &mut Outcome) -> Result<(), Failure> {
+        let follow = &mut |action: &str, done: Option<f64>| {
+            let far = done.map_or_else(String::new, |done| format!(", {} done", human::percent(done)));
+            self.bench.follow(&format!("waiting for the array: {action}{far}"))
+        };
+        let is_settled = self.workshop.settle(!self.args.no_wait, follow);
+        if self.bench.is_stopped() {
+            return Err(Failure::new("interrupted"));
+        }
+        outcome.resyncing = !is_settled;
+        Ok(())
+    }
+
+    fn measure(&mut self, cell: Cell) -> Result<Came, Failure> {
+        let failed = |error: BuildError| ground::build_failure(&error);
+        if cell.file_system != FileSystem::None {
+            let point = self.workshop.names.mount_point();
+            let scene = self.bench.scene(&point)?;
+            let target = self.bench.scratch(Path::new(&point), &scene)?;
+            return Ok(self.bench.all(&scene, &target));
+        }
+        match lab::top(cell) {
+            On::Device(index) => {
+                self.workshop.take(Step::Load { index }).map_err(failed)?;
+                let device = self.workshop.head.devices.get(index).cloned();
+                let device = device.ok_or_else(|| Failure::new("there is no device"))?;
+                let own = ground::own(self.args, &device).unwrap_or_default();
+                let scene = self.bench.scene(&self.workshop.names.device(index))?;
+                let target = self.bench.named(self.workshop.root, &device.name, own, &scene)?;
+                Ok(self.bench.all(&scene, &target))
+            }
+            on => {
+                let opened = self.workshop.open(on).map_err(failed)?;
+                let node = opened.path().display().to_string();
+                let scene = self.bench.scene(&node)?;
+                let target = self.bench.fill(opened, &scene)?;
+                Ok(self.bench.all(&scene, &target))
+            }
+        }
+    }
+
+    /// What each device wrote since `before`, by its own counter.
+    fn written(&self, before: &Sample) -> Vec<Written> {
+        let now = Sample::of_disks(self.workshop.root);
+        let bytes = |sample: &Sample, name: &str| {
+            sample.disks.get(name).map_or(Bytes::new(0), |disk| disk.written_bytes)
+        };
+        let of = |name: &String| Written {
+            device: name.clone(),
+            bytes: bytes(&now, name).saturating_sub(bytes(before, name)),
+        };
+        self.workshop.names.devices.iter().map(of).collect()
+    }
+
+    /// Undoes all, shows what was measured, and removes the journal when nothing in it is needed any more.
+    fn finish(mut self, came: (shown::Lab, Option<Failure>)) -> Result<u8, Failure> {
+        let (report, trouble) = came;
+        let left = self.workshop.leave();
+        report.show(self.args)?;
+        if trouble.is_none() {
+            report.write_page(self.args)?;
+        }
+        left.map_err(|error| ground::undo_failure(&error))?;
+        let Some(trouble) = trouble else {
+            let removed = self.workshop.journal.remove();
+            removed.map_err(|error| Failure::new(error.to_string()))?;
+            return Ok(if report.has_doubts() { FINDINGS } else { NOTHING_FOUND });
+        };
+        if report.outcomes.is_empty() {
+            let removed = self.workshop.journal.remove();
+            removed.map_err(|error| Failure::new(error.to_string()))?;
+            return Err(trouble);
+        }
+        let path = self.workshop.journal.path().display().to_string();
+        output::failure(&trouble);
+        output::note(&format!("everything is undone; `narrows lab --resume --journal {path}` goes on"));
+        Ok(FAILED)
+    }
+}

@@ -1,0 +1,78 @@
+//! What a lab came to, as text, JSON or a page.
+
+use super::args::LabArgs;
+use crate::cli::bench::{json, save, scene::Scene, writes};
+use crate::cli::{Failure, output};
+use crate::lab::{Basis, Cell, Outcome};
+use crate::path::HopSpec;
+use crate::report::lab::{DeviceFacts, LabReport, build, html, render};
+use crate::report::text::{Colour, Style};
+
+/// What is known so far.
+pub(super) struct Lab {
+    /// What was measured of each device alone.
+    pub(super) basis: Option<Basis>,
+    /// The cells.
+    pub(super) outcomes: Vec<Outcome>,
+}
+
+impl Lab {
+    /// With the outcomes that are known already.
+    pub(super) const fn new(outcomes: Vec<Outcome>) -> Self {
+        Self { basis: None, outcomes }
+    }
+
+    /// Whether a cell is in it.
+    pub(super) fn has(&self, cell: Cell) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.cell == cell)
+    }
+
+    /// Whether a cell failed, or a result is not to be trusted.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.outcomes
+            .iter()
+            .any(|outcome| outcome.failed.is_some() || outcome.measured.iter().any(|one| !one.trusted))
+    }
+
+    /// Shows all of it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn show(&self, args: &LabArgs) -> Result<(), Failure> {
+        let report = self.report(args);
+        output::data(&if args.json { json(&report)? } else { render(&report, &style(args)) })
+    }
+
+    /// Writes the page, where one was asked for.
+    ///
+    /// # Errors
+    /// There is such a file, or it cannot be written.
+    pub(super) fn write_page(&self, args: &LabArgs) -> Result<(), Failure> {
+        args.html.as_ref().map_or(Ok(()), |path| save::write_new(path, &html(&self.report(args))))
+    }
+
+    fn report(&self, args: &LabArgs) -> LabReport {
+        let basis = self.basis.clone().unwrap_or_default();
+        let facts: Vec<DeviceFacts> =
+            basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
+        build(&basis, &self.outcomes, &args.aims(), &facts)
+    }
+}
+
+fn style(args: &LabArgs) -> Style {
+    Style::detect(Colour::Auto, args.plain)
+}
+
+/// What the path to a device says of it.
+fn facts(name: &str, scratch: bool) -> DeviceFacts {
+    let unknown = DeviceFacts { name: name.to_owned(), scratch, ..DeviceFacts::default() };
+    let Ok(scene) = Scene::read(&format!("/dev/{name}"), None) else { return unknown };
+    let drive = scene.subject.path.hops.iter().find_map(|hop| match &hop.spec {
+        HopSpec::Device(drive) if drive.block == name => Some(drive),
+        _ => None,
+    });
+    let Some(drive) = drive else { return unknown };
+    let (model, size) = (drive.model.value().cloned(), drive.size.value().copied());
+    let rated = model.as_deref().zip(size).and_then(|(model, size)| writes::rated(model, size));
+    DeviceFacts { model, size, rated, ..unknown }
+}

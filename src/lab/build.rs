@@ -1,0 +1,189 @@
+//! Takes the steps of a cell: each is announced durably, then its tools are run.
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::journal::{Head, Line, NamedDevice};
+use super::journal_file::{JournalError, JournalFile};
+use super::key::Key;
+use super::names::{Names, node};
+use super::sight;
+use super::step::{On, Step};
+use super::tool::{ToolError, Tools};
+use super::undo::{UndoError, Undoer};
+use super::usage;
+use crate::load::LoadError;
+use crate::load::guard::{self, Device, WritableDevice, WriteError};
+use crate::machine::root::Root;
+
+/// How long a device may take to come after the tool that made it has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(50);
+
+/// Why something was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The journal does not hold what is to be done, so it is not done.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A tool failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// A tool succeeded, and what it was to make is not there.
+    #[error("{0} was made and did not come")]
+    Absent(String),
+    /// It could not be opened.
+    #[error(transparent)]
+    Open(#[from] LoadError),
+    /// It was not permitted to be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// It was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Where a lab builds.
+#[derive(Debug)]
+pub struct Workshop<'a> {
+    /// Where facts are read.
+    pub root: &'a Root,
+    /// What stands in the journal's first line, with the devices as they are known.
+    pub head: Head,
+    /// The names of all that may be built.
+    pub names: Names,
+    /// The journal.
+    pub journal: JournalFile,
+    /// The tools.
+    pub tools: Tools,
+    /// The key of everything that is encrypted.
+    pub key: Key,
+    steps: Vec<Step>,
+}
+
+impl<'a> Workshop<'a> {
+    /// A workshop over the devices of `head`.
+    pub fn new(root: &'a Root, head: Head, journal: JournalFile, key: Key) -> Self {
+        let names = head.names(head.devices.iter().map(|device| device.name.clone()).collect());
+        let tools = Tools::new(root);
+        Self { root, head, names, journal, tools, key, steps: Vec::new() }
+    }
+
+    /// Announces a step and takes it.
+    ///
+    /// # Errors
+    /// [`BuildError`]. The step may have been taken in part; undoing takes that away, too.
+    pub fn take(&mut self, step: Step) -> Result<(), BuildError> {
+        self.journal.append(&Line::Step(step))?;
+        self.steps.push(step);
+        for call in step.build(&self.names) {
+            self.tools.run(self.root, &call, &self.key)?;
+        }
+        match step {
+            Step::Array { .. } => self.wait_for(On::Array),
+            Step::Volume { .. } => self.wait_for(On::Volume),
+            Step::Mapping { .. } => self.wait_for(On::Mapping),
+            _ => Ok(()),
+        }
+    }
+
+    /// The tool has made it; the kernel and udev may take a moment.
+    fn wait_for(&self, on: On) -> Result<(), BuildError> {
+        let begin = Instant::now();
+        loop {
+            let name = sight::kernel_name(self.root, on, &self.names);
+            let is_there = name.is_some_and(|name| {
+                sight::size(self.root, &name).is_some_and(|size| size.get() > 0)
+                    && self.root.kind(&node(&name)).is_some()
+            });
+            if is_there && self.root.kind(&on.node(&self.names)).is_some() {
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err(BuildError::Absent(on.node(&self.names)));
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Makes scratch files and loop devices over them, which become the devices.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn make_ground(&mut self, count: usize, bytes: u64) -> Result<(), BuildError> {
+        self.take(Step::Directory)?;
+        let mut devices: Vec<NamedDevice> = Vec::new();
+        for index in 0..count {
+            self.take(Step::File { index, bytes })?;
+            self.take(Step::Loop { index })?;
+            let file = self.names.scratch_file(index).unwrap_or_default().display().to_string();
+            let absent = || BuildError::Absent(format!("a loop device over `{file}`"));
+            let name = sight::loop_over(self.root, &file).ok_or_else(absent)?;
+            devices.push(sight::named(self.root, &name).ok_or_else(absent)?);
+        }
+        self.journal.append(&Line::Devices(devices.clone()))?;
+        self.head.devices = devices;
+        self.names = self.head.names(self.head.devices.iter().map(|device| device.name.clone()).collect());
+        Ok(())
+    }
+
+    /// Waits until the array is in step. `false`: it still is not, as `follow` broke the waiting off or `wait` is false.
+    pub fn settle(&self, wait: bool, follow: &mut dyn FnMut(&str, Option<f64>) -> ControlFlow<()>) -> bool {
+        while let Some((action, done)) = sight::resync(self.root, &self.names.array) {
+            if !wait || follow(&action, done).is_break() {
+                return false;
+            }
+            thread::sleep(4 * TICK);
+        }
+        true
+    }
+
+    /// Opens what was built for writing.
+    ///
+    /// # Errors
+    /// It is not there, or stands on something that was not named.
+    pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
+        let absent = || BuildError::Absent(on.node(&self.names));
+        let name = sight::kernel_name(self.root, on, &self.names).ok_or_else(absent)?;
+        let begin = Instant::now();
+        loop {
+            let device = Device::open(node(&name).as_ref())?;
+            let usage = usage::of(self.root, &name);
+            match guard::open_built(&device, &usage, &self.names.devices) {
+                // udev looks at what is new.
+                Err(_) if begin.elapsed() < PATIENCE => thread::sleep(2 * TICK),
+                opened => return Ok(opened?),
+            }
+        }
+    }
+
+    /// Undoes all steps since the devices were clean, and writes down that they are.
+    ///
+    /// # Errors
+    /// [`UndoError`], or the journal cannot be written.
+    pub fn undo(&mut self) -> Result<(), UndoError> {
+        if self.steps.iter().all(Step::is_ground) {
+            return Ok(());
+        }
+        let cipher_text = super::recipe::leaves_cipher_text(&self.steps);
+        Undoer::new(self.root, &self.head, &mut self.tools)?.devices(cipher_text)?;
+        self.journal.append(&Line::Clean)?;
+        self.steps.retain(Step::is_ground);
+        Ok(())
+    }
+
+    /// Undoes the ground, too.
+    ///
+    /// # Errors
+    /// [`UndoError`], or the journal cannot be written.
+    pub fn leave(&mut self) -> Result<(), UndoError> {
+        self.undo()?;
+        if !self.steps.is_empty() {
+            let steps = std::mem::take(&mut self.steps);
+            Undoer::new(self.root, &self.head, &mut self.tools)?.ground(&steps)?;
+            self.journal.append(&Line::Gone)?;
+        }
+        Ok(())
+    }
+}

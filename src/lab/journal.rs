@@ -1,0 +1,286 @@
+//! What a lab writes down before it does anything, so that what it did can be undone whatever ends it.
+//!
+//! The file is only ever appended to. A line is JSON, and on stable storage before what it announces happens
+//! ([`JournalFile`](super::JournalFile) sees to that). A last line without its end announces nothing.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::Cell;
+use super::names::{LabId, Names};
+use super::outcome::{Basis, Outcome};
+use super::recipe::leaves_cipher_text;
+use super::step::Step;
+
+/// What the first line says of the format.
+const FORMAT: &str = "narrows-lab/1";
+
+/// How a device is found again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedDevice {
+    /// The kernel name that it had.
+    pub name: String,
+    /// Major and minor number that it had.
+    pub number: (u32, u32),
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What tells it from all others: the serial number, or what stands for it.
+    pub identity: String,
+    /// Whether it is memory, so that nothing is left of it after a restart.
+    pub volatile: bool,
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The format.
+    pub format: String,
+    /// The lab.
+    pub id: LabId,
+    /// The start of the machine on which it ran (`/proc/sys/kernel/random/boot_id`).
+    pub boot: String,
+    /// The kernel name that an array gets.
+    pub array: String,
+    /// The directory of scratch files, if that is what the devices are.
+    pub scratch: Option<PathBuf>,
+    /// The named devices; with scratch files none, until their loop devices are there.
+    pub devices: Vec<NamedDevice>,
+    /// What was typed, for `--resume`.
+    pub typed: Vec<String>,
+}
+
+impl Head {
+    /// The head of a lab that begins.
+    pub fn new(id: LabId, boot: String, array: String) -> Self {
+        let format = FORMAT.to_owned();
+        Self { format, id, boot, array, scratch: None, devices: Vec::new(), typed: Vec::new() }
+    }
+
+    /// The names of all that this lab may build, with the devices under these kernel names.
+    pub fn names(&self, devices: Vec<String>) -> Names {
+        Names { id: self.id, devices, array: self.array.clone(), scratch: self.scratch.clone() }
+    }
+}
+
+/// One line after the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// The loop devices over the scratch files.
+    Devices(Vec<NamedDevice>),
+    /// A step is about to be taken.
+    Step(Step),
+    /// The basis is known.
+    Basis(Box<Basis>),
+    /// A cell is about to be built.
+    Cell(Cell),
+    /// What came of a cell.
+    Outcome(Box<Outcome>),
+    /// All steps but those of the ground are undone, and the devices are proven to be as they were.
+    Clean,
+    /// The ground is gone, too.
+    Gone,
+}
+
+/// All that a journal says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Journal {
+    /// The first line, with the devices as they are known last.
+    pub head: Head,
+    /// Steps that make the ground: directory, files and loop devices.
+    pub ground: Vec<Step>,
+    /// Steps since the devices were last proven to be as they were.
+    pub steps: Vec<Step>,
+    /// The basis, if it was measured.
+    pub basis: Option<Basis>,
+    /// What came of cells.
+    pub outcomes: Vec<Outcome>,
+    /// Lines that make no sense. What they announced is not known.
+    pub damaged: usize,
+}
+
+/// Why a text is no journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoJournal {
+    /// It has not even a first line: the lab was ended before it did anything.
+    #[error("it has no first line")]
+    Empty,
+    /// It is something else, or of another version.
+    #[error("it is no journal of `narrows lab`")]
+    Other,
+}
+
+impl Journal {
+    /// Understands a journal. Lines in between that make no sense are counted, and everything that might have been
+    /// announced there has to be looked for.
+    ///
+    /// # Errors
+    /// [`NoJournal`] when the first line is missing or another's.
+    pub fn parse(text: &[u8]) -> Result<Self, NoJournal> {
+        let mut lines =
+            text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+        let first = lines.next().ok_or(NoJournal::Empty)?;
+        let head: Head = serde_json::from_slice(first).map_err(|_| NoJournal::Other)?;
+        if head.format != FORMAT || !is_array(&head.array) || !head.devices.iter().all(is_sane) {
+            return Err(NoJournal::Other);
+        }
+        let mut journal = Self {
+            head,
+            ground: Vec::new(),
+            steps: Vec::new(),
+            basis: None,
+            outcomes: Vec::new(),
+            damaged: 0,
+        };
+        for line in lines {
+            match serde_json::from_slice(line) {
+                Ok(line) => journal.take(line),
+                Err(_) => journal.damaged += 1,
+            }
+        }
+        Ok(journal)
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Devices(devices) if devices.iter().all(is_sane) => self.head.devices = devices,
+            Line::Devices(_) => self.damaged += 1,
+            Line::Step(step) if step.is_ground() => self.ground.push(step),
+            Line::Step(step) => self.steps.push(step),
+            Line::Basis(basis) => self.basis = Some(*basis),
+            Line::Cell(_) => {}
+            Line::Outcome(outcome) => self.outcomes.push(*outcome),
+            Line::Clean => self.steps.clear(),
+            Line::Gone => self.ground.clear(),
+        }
+    }
+
+    /// Whether something may be left that has to be undone.
+    pub fn has_left(&self) -> bool {
+        !self.steps.is_empty() || !self.ground.is_empty() || self.damaged > 0
+    }
+
+    /// Whether any bytes may stand at the beginning of the devices, since a cipher wrote there.
+    pub fn may_hold_cipher_text(&self) -> bool {
+        self.damaged > 0 || leaves_cipher_text(&self.steps)
+    }
+}
+
+/// Whether this is a kernel name of an md array, so that it can be named to a tool.
+fn is_array(name: &str) -> bool {
+    name.strip_prefix("md")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether the kernel name is one: it ends up in paths.
+fn is_sane(device: &NamedDevice) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_!-.".contains(c);
+    !device.name.is_empty() && device.name != ".." && device.name.chars().all(is_plain)
+}
+
+/// A line as it stands in the file, with its end.
+///
+/// # Errors
+/// A value cannot be written as JSON.
+pub fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
+    // serde_json writes no line ends of its own, and escapes those in texts.
+    Ok(serde_json::to_string(value)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::{Encryption, FileSystem, Layout};
+    use super::super::step::{Level, On};
+    use super::*;
+    use proptest::prelude::*;
+
+    const CELL: Cell =
+        Cell { layout: Layout::Raid0, encryption: Encryption::Plain, file_system: FileSystem::None };
+
+    fn head() -> Head {
+        let mut head = Head::new(LabId::new([7; 16]), "boot".to_owned(), "md127".to_owned());
+        head.devices.push(NamedDevice {
+            name: "sdb".to_owned(),
+            number: (8, 16),
+            bytes: 1 << 30,
+            identity: "SERIAL\n1".to_owned(),
+            volatile: false,
+        });
+        head
+    }
+
+    fn text(lines: &[Line]) -> String {
+        let rest: String = lines.iter().map(|one| line(one).unwrap()).collect();
+        line(&head()).unwrap() + &rest
+    }
+
+    #[test]
+    fn what_is_undone_is_forgotten_and_the_ground_stays() {
+        let (array, ground) = (Step::Array { level: Level::Raid0 }, Step::Directory);
+        let lines = [Line::Step(ground), Line::Cell(CELL), Line::Step(array)];
+        let journal = Journal::parse(text(&lines).as_bytes()).unwrap();
+        assert_eq!((journal.ground.clone(), journal.steps.clone()), (vec![ground], vec![array]));
+        assert_eq!(journal.head, head());
+        let lines = [lines.to_vec(), vec![Line::Clean]].concat();
+        let journal = Journal::parse(text(&lines).as_bytes()).unwrap();
+        assert!(journal.steps.is_empty() && journal.has_left());
+        let journal = Journal::parse(text(&[lines, vec![Line::Gone]].concat()).as_bytes()).unwrap();
+        assert!(!journal.has_left());
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_announces_nothing() {
+        let whole = text(&[Line::Step(Step::Group)]);
+        let first = line(&head()).unwrap().len();
+        for cut in first..whole.len() {
+            assert!(!Journal::parse(&whole.as_bytes()[..cut]).unwrap().has_left(), "{cut}");
+        }
+        for cut in 0..first {
+            assert_eq!(Journal::parse(&whole.as_bytes()[..cut]), Err(NoJournal::Empty));
+        }
+        assert_eq!(Journal::parse(whole.as_bytes()).unwrap().steps, [Step::Group]);
+    }
+
+    #[test]
+    fn a_damaged_line_means_that_something_may_be_left() {
+        let damaged = text(&[Line::Clean]) + "{\"step\":\n" + &line(&Line::Clean).unwrap();
+        let journal = Journal::parse(damaged.as_bytes()).unwrap();
+        assert_eq!(journal.damaged, 1);
+        assert!(journal.has_left() && journal.may_hold_cipher_text());
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_no_names() {
+        for name in ["../etc", "", "sd b", "..", "sdb;reboot"] {
+            let mut head = head();
+            head.devices[0].name = name.to_owned();
+            assert_eq!(Journal::parse(line(&head).unwrap().as_bytes()), Err(NoJournal::Other), "{name}");
+        }
+        for array in ["md", "md/../sda", "sda", "--stop"] {
+            let head = Head { array: array.to_owned(), ..head() };
+            assert_eq!(Journal::parse(line(&head).unwrap().as_bytes()), Err(NoJournal::Other), "{array}");
+        }
+        let other = Head { format: "narrows-lab/2".to_owned(), ..head() };
+        assert_eq!(Journal::parse(line(&other).unwrap().as_bytes()), Err(NoJournal::Other));
+    }
+
+    #[test]
+    fn cipher_text_is_expected_only_where_a_step_makes_it() {
+        let mapping = |on| Line::Step(Step::Mapping { on, encryption: Encryption::VeraCrypt });
+        let of = |on| Journal::parse(text(&[mapping(on)]).as_bytes()).unwrap().may_hold_cipher_text();
+        assert!(of(On::Device(0)) && !of(On::Array));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(bytes: Vec<u8>, tail in "(\\{\"(step|cell|devices)\":[a-z0-9_{}\":,]{0,60}\\}\n){0,6}") {
+            let _ = Journal::parse(&bytes);
+            let mut long = line(&head()).unwrap().into_bytes();
+            long.extend(tail.as_bytes());
+            long.extend(bytes);
+            let journal = Journal::parse(&long).unwrap();
+            prop_assert!(journal.head.devices.iter().all(is_sane));
+        }
+    }
+}

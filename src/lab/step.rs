@@ -1,0 +1,369 @@
+//! A step makes one thing. What makes it and what takes it away again are command lines, and nothing else.
+//!
+//! The command lines are pure functions of the step and of [`Names`], in which nothing stands that a user typed but the
+//! directory of the scratch files; that is made absolute, so no tool takes it for an option.
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{Encryption, FileSystem};
+use super::names::{Names, argument};
+
+/// What another thing is made on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// The named device with this index.
+    Device(usize),
+    /// The md array.
+    Array,
+    /// The logical volume.
+    Volume,
+    /// The encrypted mapping.
+    Mapping,
+}
+
+/// How md puts devices together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Striping.
+    Raid0,
+    /// Mirroring.
+    Raid1,
+    /// Striped mirrors.
+    Raid10,
+    /// Striping with one parity.
+    Raid5,
+}
+
+/// One thing that is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "thing")]
+pub enum Step {
+    /// The directory of the scratch files.
+    Directory,
+    /// A scratch file.
+    File {
+        /// Its place among the devices.
+        index: usize,
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// The loop device over a scratch file.
+    Loop {
+        /// Its place among the devices.
+        index: usize,
+    },
+    /// Nothing, but the device is discarded.
+    Discard {
+        /// Its place among the devices.
+        index: usize,
+    },
+    /// Nothing, but the device is written between its ends.
+    Load {
+        /// Its place among the devices.
+        index: usize,
+    },
+    /// An md array of all devices.
+    Array {
+        /// How.
+        level: Level,
+    },
+    /// A physical volume of LVM.
+    Physical {
+        /// The device's place.
+        index: usize,
+    },
+    /// The volume group of all devices.
+    Group,
+    /// The logical volume.
+    Volume {
+        /// Whether it is striped over all devices, or has one after the other.
+        striped: bool,
+    },
+    /// The header of an encrypted container.
+    Header {
+        /// Where.
+        on: On,
+        /// Which.
+        encryption: Encryption,
+    },
+    /// The mapping that encrypts.
+    Mapping {
+        /// On what.
+        on: On,
+        /// How.
+        encryption: Encryption,
+    },
+    /// A file system.
+    FileSystem {
+        /// On what.
+        on: On,
+        /// Which.
+        kind: FileSystem,
+    },
+    /// The directory that a file system is mounted on.
+    MountPoint,
+    /// The mount.
+    Mount {
+        /// Of what.
+        on: On,
+        /// Which file system.
+        kind: FileSystem,
+    },
+}
+
+/// One command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The program, without a directory.
+    pub program: &'static str,
+    /// What it is told.
+    pub arguments: Vec<String>,
+    /// Whether it reads the key from its standard input.
+    pub takes_key: bool,
+}
+
+impl Call {
+    /// A call with these words.
+    pub fn new<T: Into<String>>(program: &'static str, words: impl IntoIterator<Item = T>) -> Self {
+        Self { program, arguments: words.into_iter().map(Into::into).collect(), takes_key: false }
+    }
+
+    fn and<T: Into<String>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
+        self.arguments.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same call, which gets the key on its standard input.
+    fn with_key(self) -> Self {
+        Self { takes_key: true, ..self }
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.program)?;
+        for argument in &self.arguments {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:+,%@".contains(c);
+            if argument.chars().all(is_plain) && !argument.is_empty() {
+                write!(f, " {argument}")?;
+            } else {
+                write!(f, " '{}'", argument.replace('\'', "'\\''"))?;
+            }
+        }
+        if self.takes_key { f.write_str(" < 64 random bytes, from memory") } else { Ok(()) }
+    }
+}
+
+impl On {
+    /// The node by which tools are told of it.
+    pub fn node(self, names: &Names) -> String {
+        match self {
+            Self::Device(index) => names.device(index),
+            Self::Array => format!("/dev/{}", names.array),
+            Self::Volume => format!("/dev/mapper/{}", names.mapped_volume()),
+            Self::Mapping => format!("/dev/mapper/{}", names.mapping()),
+        }
+    }
+}
+
+/// Where data begin on the members of an array. All that is written at the beginning of what is built on it then lies in
+/// the part of each member that is cleared afterwards: a LUKS2 header takes 16 MiB (LUKS2 On-Disk Format Specification).
+const DATA_OFFSET: &str = "8M";
+
+impl Step {
+    /// The command lines that make it.
+    pub fn build(&self, names: &Names) -> Vec<Call> {
+        match *self {
+            Self::Directory => {
+                vec![Call::new("mkdir", ["-m", "700", "--", &argument(names.scratch_directory().as_deref())])]
+            }
+            Self::File { index, bytes } => {
+                let file = argument(names.scratch_file(index).as_deref());
+                vec![Call::new("fallocate", ["-l", &bytes.to_string(), "--", &file])]
+            }
+            Self::Loop { index } => {
+                let file = argument(names.scratch_file(index).as_deref());
+                vec![Call::new("losetup", ["--find", "--direct-io=on", "--", &file])]
+            }
+            Self::Discard { index } => vec![Call::new("blkdiscard", ["--", &names.device(index)])],
+            Self::Load { .. } => Vec::new(),
+            Self::Array { level } => vec![array(level, names)],
+            Self::Physical { index } => vec![physical(index, names)],
+            Self::Group => vec![group(names)],
+            Self::Volume { striped } => vec![volume(striped, names)],
+            Self::Header { on, encryption } => vec![header(on, encryption, names)],
+            Self::Mapping { on, encryption } => vec![mapping(on, encryption, names)],
+            Self::FileSystem { on, kind } => vec![file_system(on, kind, names)],
+            Self::MountPoint => vec![Call::new("mkdir", ["-m", "700", "--", &names.mount_point()])],
+            Self::Mount { on, kind } => {
+                let options = "nosuid,nodev,noexec";
+                let (kind, device) = (mount_type(kind), on.node(names));
+                vec![Call::new("mount", ["-t", kind, "-o", options, "--", &device, &names.mount_point()])]
+            }
+        }
+    }
+
+    /// The command lines that take it away. What was only written onto a device or file goes when that is cleared.
+    pub fn undo(&self, names: &Names) -> Vec<Call> {
+        match *self {
+            Self::Directory => {
+                vec![Call::new("rmdir", ["--", &argument(names.scratch_directory().as_deref())])]
+            }
+            Self::File { index, .. } => {
+                vec![Call::new("rm", ["-f", "--", &argument(names.scratch_file(index).as_deref())])]
+            }
+            Self::Loop { index } => vec![detach(&names.device(index))],
+            Self::Array { .. } => vec![stop_array(&names.array)],
+            Self::Volume { .. } => vec![remove_mapping(&names.mapped_volume())],
+            Self::Mapping { .. } => vec![remove_mapping(&names.mapping())],
+            Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
+            Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
+            Self::Discard { .. }
+            | Self::Load { .. }
+            | Self::Physical { .. }
+            | Self::Group
+            | Self::Header { .. }
+            | Self::FileSystem { .. } => Vec::new(),
+        }
+    }
+
+    /// The programs that making it and taking it away need.
+    pub fn programs(&self, names: &Names) -> Vec<&'static str> {
+        self.build(names).into_iter().chain(self.undo(names)).map(|call| call.program).collect()
+    }
+
+    /// Whether it is made once for all cells and not anew for each.
+    pub const fn is_ground(&self) -> bool {
+        matches!(self, Self::Directory | Self::File { .. } | Self::Loop { .. })
+    }
+}
+
+/// Stops an array. mdadm takes no `--`: it ends its list of devices there.
+pub(super) fn stop_array(name: &str) -> Call {
+    Call::new("mdadm", ["--stop", &format!("/dev/{name}")])
+}
+
+/// Removes a mapping of the device mapper, encrypted or a logical volume: both are gone when the mapping is.
+pub(super) fn remove_mapping(name: &str) -> Call {
+    Call::new("dmsetup", ["remove", "--retry", "--", name])
+}
+
+/// Detaches a loop device.
+pub(super) fn detach(node: &str) -> Call {
+    Call::new("losetup", ["--detach", node])
+}
+
+fn array(level: Level, names: &Names) -> Call {
+    let word = match level {
+        Level::Raid0 => "0",
+        Level::Raid1 => "1",
+        Level::Raid10 => "10",
+        Level::Raid5 => "5",
+    };
+    let mut words = vec!["--create".to_owned(), On::Array.node(names), "--run".to_owned()];
+    words.extend(["--metadata=1.2".to_owned(), "--homehost=any".to_owned(), "--name=narrows-lab".to_owned()]);
+    words.push(format!("--uuid={}", names.id.md()));
+    words.push(format!("--data-offset={DATA_OFFSET}"));
+    words.push(format!("--level={word}"));
+    words.push(format!("--raid-devices={}", names.devices.len()));
+    // mdadm's own default, written down; a mirror has no chunks.
+    if level != Level::Raid1 {
+        words.push("--chunk=512".to_owned());
+    }
+    if level != Level::Raid0 {
+        words.push("--bitmap=internal".to_owned());
+    }
+    Call::new("mdadm", words).and(names.all_devices())
+}
+
+/// What LVM is told in place of the machine's configuration: to see the named devices and nothing else, to keep no backup
+/// and no list of devices, and to start no daemon.
+fn lvm_config(names: &Names) -> String {
+    let accepted: String = names.all_devices().iter().map(|node| format!("\"a|^{node}$|\",")).collect();
+    let filter = format!("[{accepted}\"r|.*|\"]");
+    format!(
+        "devices {{ filter={filter} global_filter={filter} use_devicesfile=0 scan_lvs=0 }} \
+         backup {{ backup=0 archive=0 }} activation {{ monitoring=0 }} global {{ use_lvmlockd=0 }}"
+    )
+}
+
+fn physical(index: usize, names: &Names) -> Call {
+    let id = names.id.volume(index);
+    let part = |from: usize, to: usize| id.get(from..to).unwrap_or_default();
+    // LVM writes its 32 characters in groups of 6, 4, 4, 4, 4, 4 and 6.
+    let groups = [(0, 6), (6, 10), (10, 14), (14, 18), (18, 22), (22, 26), (26, 32)];
+    let uuid = groups.map(|(from, to)| part(from, to)).join("-");
+    Call::new("lvm", ["pvcreate", "--yes", "--zero", "y", "--config", &lvm_config(names)]).and([
+        "--uuid",
+        &uuid,
+        "--norestorefile",
+        "--",
+        &names.device(index),
+    ])
+}
+
+fn group(names: &Names) -> Call {
+    Call::new("lvm", ["vgcreate", "--yes", "--config", &lvm_config(names), "--", &names.group()])
+        .and(names.all_devices())
+}
+
+fn volume(striped: bool, names: &Names) -> Call {
+    let call = Call::new("lvm", ["lvcreate", "--yes", "--wipesignatures", "n", "--extents", "100%FREE"]);
+    let call = if striped {
+        call.and(["--type", "striped", "--stripes", &names.devices.len().to_string()])
+    } else {
+        call.and(["--type", "linear"])
+    };
+    call.and(["--name", names.volume(), "--config", &lvm_config(names), "--", &names.group()])
+}
+
+fn header(on: On, encryption: Encryption, names: &Names) -> Call {
+    let call = Call::new("cryptsetup", ["luksFormat", "--batch-mode", "--type", "luks2"])
+        .and(["--uuid", &names.id.uuid(), "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"])
+        .and(["--key-file=-", "--keyfile-size=64"]);
+    let call = if encryption == Encryption::Luks2Tuned { call.and(["--sector-size", "4096"]) } else { call };
+    call.and(["--", &on.node(names)]).with_key()
+}
+
+fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
+    let call = Call::new("cryptsetup", ["open"]);
+    let call = match encryption {
+        Encryption::Plain | Encryption::Luks2 => call.and(["--type", "luks2"]),
+        Encryption::Luks2Tuned => {
+            call.and(["--type", "luks2", "--perf-no_read_workqueue", "--perf-no_write_workqueue"])
+        }
+        // From a pipe the key is taken as it is only without a hash.
+        Encryption::VeraCrypt => call
+            .and(["--type", "plain", "--cipher", "aes-xts-plain64", "--key-size", "512", "--hash", "plain"])
+            .and(["--sector-size", "512"]),
+    };
+    let call = call.and(["--key-file=-", "--keyfile-size=64", "--batch-mode", "--", &on.node(names)]);
+    call.and([names.mapping()]).with_key()
+}
+
+fn file_system(on: On, kind: FileSystem, names: &Names) -> Call {
+    let (node, uuid) = (on.node(names), names.id.uuid());
+    match kind {
+        // Tables and journal are written at once: otherwise the kernel does it while we measure.
+        FileSystem::None | FileSystem::Ext4 => {
+            let lazy = "lazy_itable_init=0,lazy_journal_init=0";
+            Call::new("mkfs.ext4", ["-q", "-F", "-E", lazy, "-U", &uuid, "--", &node])
+        }
+        FileSystem::Xfs => Call::new("mkfs.xfs", ["-q", "-f", "-m", &format!("uuid={uuid}"), "--", &node]),
+        FileSystem::Btrfs => Call::new("mkfs.btrfs", ["-q", "-f", "-U", &uuid, "--", &node]),
+    }
+}
+
+const fn mount_type(kind: FileSystem) -> &'static str {
+    match kind {
+        FileSystem::None | FileSystem::Ext4 => "ext4",
+        FileSystem::Xfs => "xfs",
+        FileSystem::Btrfs => "btrfs",
+    }
+}
+
+#[cfg(test)]
+#[path = "step_tests.rs"]
+mod tests;

@@ -1,0 +1,40 @@
+//! Every command line, written out: a change of one is seen in the diff.
+
+use super::super::names::tests::names;
+use super::*;
+
+fn shown(step: Step) -> String {
+    let names = Names { scratch: Some("/srv/it's here".into()), ..names() };
+    let lines = |calls: Vec<Call>| calls.iter().map(|call| format!("  {call}\n")).collect::<String>();
+    format!("{step:?}\n{} undone by\n{}", lines(step.build(&names)), lines(step.undo(&names)))
+}
+
+#[test]
+fn command_lines() {
+    let encryptions = [Encryption::Luks2, Encryption::Luks2Tuned, Encryption::VeraCrypt];
+    let mut steps = vec![Step::Directory, Step::File { index: 1, bytes: 1 << 30 }, Step::Loop { index: 1 }];
+    steps.extend([Step::Discard { index: 0 }, Step::Load { index: 0 }]);
+    let levels = [Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5];
+    steps.extend(levels.map(|level| Step::Array { level }));
+    steps.extend([Step::Physical { index: 1 }, Step::Group]);
+    steps.extend([true, false].map(|striped| Step::Volume { striped }));
+    steps
+        .extend(encryptions.map(|encryption| Step::Header { on: On::Array, encryption }).into_iter().take(2));
+    steps.extend(encryptions.map(|encryption| Step::Mapping { on: On::Volume, encryption }));
+    for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
+        steps.extend([Step::FileSystem { on: On::Mapping, kind }, Step::Mount { on: On::Device(0), kind }]);
+    }
+    steps.push(Step::MountPoint);
+    insta::assert_snapshot!(steps.into_iter().map(shown).collect::<String>());
+}
+
+#[test]
+fn no_argument_that_is_a_path_can_be_an_option() {
+    let names = Names { scratch: Some("/-rf".into()), ..names() };
+    for step in [Step::Directory, Step::File { index: 0, bytes: 1 }, Step::Loop { index: 0 }] {
+        for call in step.build(&names).into_iter().chain(step.undo(&names)) {
+            let last = call.arguments.last().cloned().unwrap_or_default();
+            assert!(last.starts_with('/'), "{call}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Runs the tools that build and undo.
+
+#![expect(clippy::disallowed_types, reason = "arrays, volumes and file systems are made by their own tools")]
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::key::Key;
+use super::step::Call;
+use crate::machine::root::{FileKind, Root};
+
+/// Where programs of the system are. What a user put into PATH is not run as root.
+const DIRECTORIES: [&str; 6] =
+    ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
+
+/// The programs of this machine.
+#[derive(Debug)]
+pub struct Tools {
+    found: BTreeMap<&'static str, PathBuf>,
+    has_udev: bool,
+}
+
+/// Why a tool did not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It is not installed.
+    #[error("`{0}` is not installed")]
+    Missing(&'static str),
+    /// It could not be started.
+    #[error("cannot run `{program}`: {source}")]
+    Start {
+        /// The program.
+        program: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// It failed.
+    #[error("`{call}` failed ({status}): {said}")]
+    Failed {
+        /// The command line.
+        call: String,
+        /// Its exit status, as a phrase.
+        status: String,
+        /// The last that it said.
+        said: String,
+    },
+}
+
+impl ToolError {
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing(program) => Some(format!("install the package {}", package(program))),
+            _ => None,
+        }
+    }
+}
+
+/// The package of Debian that has a program.
+fn package(program: &str) -> &'static str {
+    match program {
+        "mdadm" => "mdadm",
+        "cryptsetup" => "cryptsetup-bin",
+        "lvm" => "lvm2",
+        "dmsetup" => "dmsetup",
+        "mkfs.ext4" => "e2fsprogs",
+        "mkfs.xfs" => "xfsprogs",
+        "mkfs.btrfs" => "btrfs-progs",
+        _ => "util-linux",
+    }
+}
+
+impl Tools {
+    /// Looks for programs as they are asked for. `root` tells whether udev makes the nodes of devices.
+    pub fn new(root: &Root) -> Self {
+        Self { found: BTreeMap::new(), has_udev: root.exists("/run/udev/control") }
+    }
+
+    /// Whether a program is installed.
+    pub fn has(&mut self, root: &Root, program: &'static str) -> bool {
+        self.find(root, program).is_some()
+    }
+
+    fn find(&mut self, root: &Root, program: &'static str) -> Option<PathBuf> {
+        if let Some(path) = self.found.get(program) {
+            return Some(path.clone());
+        }
+        let places = DIRECTORIES.iter().map(|directory| format!("{directory}/{program}"));
+        let place = places.into_iter().find(|place| root.kind(place) == Some(FileKind::File))?;
+        self.found.insert(program, PathBuf::from(&place));
+        Some(PathBuf::from(place))
+    }
+
+    /// Runs one command line to its end. It inherits the lock of the journal, and a group of its own, so that Ctrl-C ends
+    /// us and not what it is doing.
+    ///
+    /// # Errors
+    /// [`ToolError`] with what it said.
+    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), ToolError> {
+        let program = call.program;
+        let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
+        let mut command = Command::new(path);
+        command.args(&call.arguments).env_clear().env("LC_ALL", "C").env("PATH", DIRECTORIES.join(":"));
+        command.env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
+        if !self.has_udev {
+            // The tools of the device mapper then make their nodes themselves and wait for nobody.
+            command.env("DM_DISABLE_UDEV", "1");
+        }
+        command.stdin(if call.takes_key { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let start = |source| ToolError::Start { program, source };
+        let mut child = command.spawn().map_err(start)?;
+        if let Some(mut pipe) = child.stdin.take() {
+            // A tool that ends without having read it says why.
+            let _ = pipe.write_all(key.bytes());
+        }
+        let output = child.wait_with_output().map_err(start)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = [output.stdout, output.stderr].concat();
+        Err(ToolError::Failed {
+            call: call.to_string(),
+            status: output.status.to_string(),
+            said: last_lines(&String::from_utf8_lossy(&said)),
+        })
+    }
+}
+
+/// The last lines of a text, in one.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.len().saturating_sub(3);
+    lines.get(last..).unwrap_or_default().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(call: &Call) -> Result<(), ToolError> {
+        let root = Root::live();
+        Tools::new(&root).run(&root, call, &Key::random().unwrap())
+    }
+
+    #[test]
+    fn what_a_tool_says_is_in_the_error() {
+        let error = run(&Call::new("ls", ["--", "/no/such/place"])).unwrap_err();
+        assert!(error.to_string().contains("/no/such/place"), "{error}");
+        assert!(run(&Call::new("true", [""; 0])).is_ok());
+        let missing = run(&Call::new("no-such-tool", [""; 0])).unwrap_err();
+        assert_eq!(missing.to_string(), "`no-such-tool` is not installed");
+    }
+
+    #[test]
+    fn the_key_comes_through_the_pipe_and_nowhere_else() {
+        // Fails unless exactly 64 bytes come.
+        let call = Call::new("sh", ["-c", "test \"$(wc -c)\" -eq 64"]);
+        assert!(run(&Call { takes_key: true, ..call.clone() }).is_ok());
+        assert!(run(&call).is_err());
+        assert_eq!(format!("{:?}", Key::random().unwrap()), "Key");
+    }
+
+    #[test]
+    fn only_the_last_lines_are_kept() {
+        assert_eq!(last_lines("a\nb\n\nc\nd\n"), "b; c; d");
+        assert_eq!(last_lines(""), "");
+    }
+}

@@ -1,0 +1,101 @@
+//! Opens what the lab built for writing: an array or a mapping that stands on named devices and on nothing else.
+
+use super::decide::Refusal;
+use super::open::{Device, WritableDevice, WriteError, claim};
+use super::reason::Reason;
+use super::scan::Medium;
+use super::usage::{Usage, Use, UseKind};
+
+/// Opens `device` for writing, exclusively. It must be built, on `named` devices and on nothing else, and nobody may use it
+/// or what it is built on otherwise. A named device itself is refused: that takes a [`Permit`](super::Permit).
+///
+/// # Errors
+/// Anything of that does not hold, or the kernel refuses.
+pub fn open_built(device: &Device, usage: &Usage, named: &[String]) -> Result<WritableDevice, WriteError> {
+    let mut reasons = reasons(usage, named);
+    let claimed = if reasons.is_empty() { Some(claim(device.path())?) } else { None };
+    if let Some(claimed) = &claimed {
+        reasons.extend(changes(device, claimed, usage));
+    }
+    match claimed {
+        Some(claimed) if reasons.is_empty() => Ok(WritableDevice::of(claimed)),
+        _ => Err(Refusal { device: usage.device.clone(), reasons }.into()),
+    }
+}
+
+/// What speaks against it in how it is used.
+fn reasons(usage: &Usage, named: &[String]) -> Vec<Reason> {
+    let components: Vec<&Use> = usage.uses.iter().filter(|used| used.kind == UseKind::Component).collect();
+    let is_built = |name: &str| components.iter().any(|used| used.device == name);
+    let is_known =
+        |used: &Use| used.kind == UseKind::Component && (named.contains(&used.by) != is_built(&used.by));
+    let mut reasons: Vec<Reason> =
+        usage.uses.iter().filter(|used| !is_known(used)).cloned().map(Reason::InUse).collect();
+    if named.contains(&usage.device) || !is_built(&usage.device) {
+        reasons.push(Reason::Unseen { what: format!("that {} was built by the lab", usage.device) });
+    }
+    reasons.extend(usage.unseen.iter().map(|what| Reason::Unseen { what: what.clone() }));
+    reasons
+}
+
+/// What differs between the device that was looked at and the one that was opened.
+pub(super) fn changes(seen: &Device, claimed: &Device, usage: &Usage) -> Vec<Reason> {
+    let name = &usage.device;
+    let mut reasons = Vec::new();
+    if claimed.number() != seen.number() || usage.number != Some(seen.number()) {
+        reasons.push(Reason::Changed { what: format!("{name} is another device than the one opened") });
+    }
+    if claimed.size() != seen.size() || usage.size != Some(seen.size()) {
+        reasons.push(Reason::Changed { what: format!("the size of {name} changed") });
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(device: &str, kind: UseKind, by: &str) -> Use {
+        Use { device: device.to_owned(), kind, by: by.to_owned() }
+    }
+
+    /// `dm-0` on `md127` on `sda` and `sdb`, and more uses.
+    fn usage(more: &[Use]) -> Usage {
+        let mut uses = vec![
+            used("dm-0", UseKind::Component, "md127"),
+            used("md127", UseKind::Component, "sda"),
+            used("md127", UseKind::Component, "sdb"),
+        ];
+        uses.extend(more.iter().cloned());
+        Usage { device: "dm-0".to_owned(), uses, ..Usage::default() }
+    }
+
+    fn named(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_stands_on_named_devices_alone_is_the_labs() {
+        assert_eq!(reasons(&usage(&[]), &named(&["sda", "sdb"])), []);
+        assert_eq!(reasons(&usage(&[]), &named(&["sda"])).len(), 1, "sdb was not named");
+        assert!(!reasons(&usage(&[]), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_device_that_nothing_is_built_on_or_that_was_named_is_refused() {
+        let bare = Usage { device: "sda".to_owned(), ..Usage::default() };
+        assert_eq!(reasons(&bare, &named(&["sda"])).len(), 1);
+        assert_eq!(reasons(&bare, &named(&["sdb"])).len(), 1);
+        assert!(!reasons(&usage(&[]), &named(&["sda", "sdb", "dm-0"])).is_empty());
+    }
+
+    #[test]
+    fn anybody_else_who_uses_it_speaks_against_it() {
+        for kind in [UseKind::Mount, UseKind::Swap, UseKind::Holder, UseKind::OpenFile, UseKind::Loop] {
+            let found = reasons(&usage(&[used("md127", kind, "x")]), &named(&["sda", "sdb"]));
+            assert_eq!(found.len(), 1, "{kind:?}");
+        }
+        let blind = Usage { unseen: vec!["mounts".to_owned()], ..usage(&[]) };
+        assert_eq!(reasons(&blind, &named(&["sda", "sdb"])).len(), 1);
+    }
+}

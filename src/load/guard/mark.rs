@@ -1,0 +1,151 @@
+//! What tells the lab's headers from those of others: the UUID that it gave each of them.
+
+use super::scan::{Medium, Signature};
+use super::signatures::Class;
+
+/// How the lab marks the headers that it writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// The 16 bytes of its UUID.
+    pub uuid: [u8; 16],
+    /// The UUID as LUKS writes it, in text.
+    pub text: String,
+    /// What LVM keeps of a physical volume: the first 30 of 32 characters.
+    pub volume: String,
+    /// Whether bytes of any kind may stand at the beginning, as a cipher wrote there. They may look like anything.
+    pub cipher_text: bool,
+}
+
+/// Where a mark stands, counted from the magic number, by the descriptions that `signatures.rs` names.
+enum Place {
+    /// The UUID, so many bytes before (−) or after (+) the magic number.
+    Uuid(i64),
+    /// The UUID as text.
+    Text(i64),
+    /// The identifier of a physical volume.
+    Volume(i64),
+}
+
+fn place(name: &str) -> Option<Place> {
+    Some(match name {
+        // s_uuid at 0x68 of the superblock, s_magic at 0x38.
+        "ext2, ext3 or ext4" => Place::Uuid(0x68 - 0x38),
+        // sb_uuid at 32.
+        "XFS" => Place::Uuid(32),
+        // fsid at 0x20, magic at 0x40.
+        "btrfs" => Place::Uuid(0x20 - 0x40),
+        // set_uuid at 16 of `struct mdp_superblock_1`.
+        "Linux md 1.2" => Place::Uuid(16),
+        // uuid at 168 of both binary headers.
+        "LUKS" | "secondary header of LUKS2" => Place::Text(168),
+        // `struct pv_header` follows the 32 bytes of `struct label_header`.
+        "LVM2 physical volume" => Place::Volume(32),
+        _ => return None,
+    })
+}
+
+impl Mark {
+    /// Whether what stands on a medium is the lab's. Data without a format are: the device was empty before. So is what
+    /// looks like a backup superblock of ext4 behind no superblock: its magic number has two bytes, which random data have
+    /// once in 65536 places.
+    pub(super) fn is_on(&self, signature: &Signature, medium: &dyn Medium) -> bool {
+        let is_backup = signature.name == "a backup superblock of ext2, ext3 or ext4";
+        if signature.class == Class::Data || is_backup || self.cipher_text {
+            return true;
+        }
+        let Some(place) = place(signature.name) else { return false };
+        signature.offsets.iter().all(|magic| self.stands_at(magic.get(), &place, medium))
+    }
+
+    fn stands_at(&self, magic: u64, place: &Place, medium: &dyn Medium) -> bool {
+        let (distance, wanted) = match place {
+            Place::Uuid(distance) => (*distance, &self.uuid[..]),
+            Place::Text(distance) => (*distance, self.text.as_bytes()),
+            Place::Volume(distance) => (*distance, self.volume.as_bytes()),
+        };
+        let found = magic.checked_add_signed(distance).and_then(|at| bytes(medium, at, wanted.len()));
+        found.is_some_and(|found| found == wanted)
+    }
+}
+
+/// `length` bytes from `at`, which no block of 64 KiB divides in any of the formats above.
+fn bytes(medium: &dyn Medium, at: u64, length: usize) -> Option<Vec<u8>> {
+    const BLOCK: u64 = 64 << 10;
+    let start = at - at % BLOCK;
+    let mut block = vec![0; usize::try_from(medium.size().get().checked_sub(start)?.min(BLOCK)).ok()?];
+    medium.read(start, &mut block).ok()?;
+    let within = usize::try_from(at - start).ok()?;
+    block.get(within..within.checked_add(length)?).map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::examine;
+    use super::*;
+    use crate::units::Bytes;
+    use std::io;
+
+    struct Memory(Vec<u8>);
+
+    impl Medium for Memory {
+        fn size(&self) -> Bytes {
+            Bytes::new(self.0.len() as u64)
+        }
+
+        fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+            let from = usize::try_from(offset).expect("is small");
+            into.copy_from_slice(&self.0[from..from + into.len()]);
+            Ok(())
+        }
+    }
+
+    fn mark() -> Mark {
+        Mark {
+            uuid: [0xab; 16],
+            text: "abababab-abab-abab-abab-abababababab".to_owned(),
+            volume: "a".repeat(30),
+            cipher_text: false,
+        }
+    }
+
+    fn medium(parts: &[(usize, &[u8])]) -> Memory {
+        let mut bytes = vec![0; 4 << 20];
+        for (at, part) in parts {
+            bytes[*at..*at + part.len()].copy_from_slice(part);
+        }
+        Memory(bytes)
+    }
+
+    fn is_ours(medium: &Memory, mark: &Mark) -> Vec<(&'static str, bool)> {
+        let found = examine("x", medium).signatures;
+        found.iter().map(|signature| (signature.name, mark.is_on(signature, medium))).collect()
+    }
+
+    #[test]
+    fn a_header_is_ours_when_it_bears_our_number() {
+        let text = mark().text;
+        let cases: [(&str, &[(usize, &[u8])]); 6] = [
+            ("ext2, ext3 or ext4", &[(1080, b"\x53\xef"), (1024 + 0x68, &[0xab; 16])]),
+            ("XFS", &[(0, b"XFSB"), (32, &[0xab; 16])]),
+            ("btrfs", &[(65_536 + 0x40, b"_BHRfS_M"), (65_536 + 0x20, &[0xab; 16])]),
+            ("Linux md 1.2", &[(4096, b"\xfc\x4e\x2b\xa9"), (4112, &[0xab; 16])]),
+            ("LUKS", &[(0, b"LUKS\xba\xbe"), (168, text.as_bytes())]),
+            ("LVM2 physical volume", &[(512, b"LABELONE"), (544, &[b'a'; 32])]),
+        ];
+        for (name, parts) in cases {
+            let found = is_ours(&medium(parts), &mark());
+            assert!(found.contains(&(name, true)), "{name}: {found:?}");
+            let foreign = is_ours(&medium(&parts[..1]), &mark());
+            assert!(foreign.contains(&(name, false)), "{name}: {foreign:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_lab_never_writes_is_not_ours_unless_a_cipher_wrote() {
+        let table = medium(&[(510, b"\x55\xaa"), (512, b"EFI PART")]);
+        assert!(is_ours(&table, &mark()).iter().any(|(_, ours)| !ours));
+        let cipher = Mark { cipher_text: true, ..mark() };
+        assert!(is_ours(&table, &cipher).iter().all(|(_, ours)| *ours));
+        assert!(is_ours(&medium(&[(77, b"x")]), &mark()).iter().all(|(_, ours)| *ours), "data alone");
+    }
+}
