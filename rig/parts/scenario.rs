@@ -58,3 +58,13 @@ fn a_record_must_agree_after_the_last_check_of_every_scenario() {
     assert!(scenario.checks[0].verify.is_empty());
     assert_eq!(scenario.checks[1].verify, ["true", "record_agrees"]);
 }
+
+#[test]
+fn what_depends_on_no_rate_or_counts_instructions_may_share_the_host() {
+    let shares = |text: &str| Scenario::parse("s", text).expect("is valid").may_share_host();
+    assert!(shares(MINIMAL));
+    let limited = MINIMAL.replace("exit = [0]", "exit = [0]\nlimiting = \"device:{slow}\"");
+    assert!(!shares(&limited));
+    assert!(!shares(&MINIMAL.replace("[[check.expect]]", "reference = \"true\"\n[[check.expect]]")));
+    assert!(shares(&limited.replace("[machine]", "[machine]\ncpus = 1\ninstruction_shift = 3")));
+}

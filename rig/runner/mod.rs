@@ -114,16 +114,34 @@ impl Rig {
         Ok(Self { target, kernel, base, mode: options.mode, attempts: options.attempts })
     }
 
-    /// Runs scenarios, `jobs` at a time, and prints their rows as they come.
+    /// Runs scenarios and prints their rows as they come: first two at a time those that may share the host, then the others
+    /// `jobs` at a time, with those of the first that failed and have an attempt left.
     fn run_all(&self, scenarios: &[&Scenario], jobs: usize) -> Vec<Row> {
+        const SHARED: usize = 2;
+        table::head();
+        let (beside, alone): (Vec<&Scenario>, Vec<&Scenario>) =
+            scenarios.iter().partition(|scenario| scenario.may_share_host());
+        let mut rows = self.run_some(&beside, SHARED, 1, 1);
+        let is_again = |row: &Row| !row.pass && row.attempt < self.attempts;
+        let again: Vec<&Scenario> = beside
+            .into_iter()
+            .filter(|scenario| rows.iter().any(|row| row.scenario == scenario.name && is_again(row)))
+            .collect();
+        rows.retain(|row| !is_again(row));
+        rows.extend(self.run_some(&again, jobs, 2, self.attempts));
+        rows.extend(self.run_some(&alone, jobs, 1, self.attempts));
+        rows
+    }
+
+    /// Runs scenarios, `jobs` at a time: their attempts from `first` to `last`.
+    fn run_some(&self, scenarios: &[&Scenario], jobs: usize, first: u32, last: u32) -> Vec<Row> {
         let queue = Mutex::new(scenarios.iter());
         let rows = Mutex::new(Vec::new());
-        table::head();
         thread::scope(|scope| {
             for _ in 0..jobs {
                 scope.spawn(|| {
                     while let Some(scenario) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                        let row = self.best_row(scenario);
+                        let row = self.best_row(scenario, first, last);
                         if let Ok(mut rows) = rows.lock() {
                             row.print();
                             rows.push(row);
@@ -136,9 +154,9 @@ impl Rig {
     }
 
     /// The row of the first attempt that passes, else of the last.
-    fn best_row(&self, scenario: &Scenario) -> Row {
-        let mut row = self.row(scenario, 1);
-        while !row.pass && row.attempt < self.attempts {
+    fn best_row(&self, scenario: &Scenario, first: u32, last: u32) -> Row {
+        let mut row = self.row(scenario, first);
+        while !row.pass && row.attempt < last {
             row.print();
             row = self.row(scenario, row.attempt + 1);
         }

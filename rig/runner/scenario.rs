@@ -25,6 +25,9 @@ pub(crate) struct Scenario {
     /// Whether `--seed` may change the rates of its drives.
     #[serde(default = "yes")]
     pub(crate) seed: bool,
+    /// Whether it may run beside another although it looks at more than findings: nothing of that depends on a rate.
+    #[serde(default)]
+    pub(crate) shares_host: bool,
     /// The virtual machine.
     pub(crate) machine: MachineSpec,
     /// Shell commands that make the storage path in the guest.
@@ -341,6 +344,13 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// Whether it may run beside another: guest time counts instructions, or nothing that is expected depends on a rate.
+    pub(crate) fn may_share_host(&self) -> bool {
+        self.shares_host
+            || self.machine.instruction_shift.is_some()
+            || !self.checks.iter().any(Check::depends_on_rates)
+    }
+
     fn validate(&self) -> std::result::Result<(), String> {
         let machine = &self.machine;
         let throttled = |drive: &Drive| drive.bytes_per_second.is_some() || drive.ios_per_second.is_some();
@@ -416,6 +426,14 @@ impl Check {
             }
         }
         Ok(())
+    }
+
+    /// Whether a rate, a time, or what limits is compared.
+    fn depends_on_rates(&self) -> bool {
+        let named = |expectation: &Expectation| {
+            expectation.limiting.is_some() || expectation.limiting_kind.is_some() || !expectation.places.is_empty()
+        };
+        self.has_rate() || !self.figures.is_empty() || self.expectations.iter().any(named)
     }
 
     /// Whether it is known what rate to expect.
