@@ -431,7 +431,9 @@ impl Check {
     /// Whether a rate, a time, or what limits is compared.
     fn depends_on_rates(&self) -> bool {
         let named = |expectation: &Expectation| {
-            expectation.limiting.is_some() || expectation.limiting_kind.is_some() || !expectation.places.is_empty()
+            expectation.limiting.is_some()
+                || expectation.limiting_kind.is_some()
+                || !expectation.places.is_empty()
         };
         self.has_rate() || !self.figures.is_empty() || self.expectations.iter().any(named)
     }
