@@ -168,10 +168,12 @@ pub fn loop_over(root: &Root, file: &str) -> Option<String> {
     blocks(root).into_iter().filter(|name| name.starts_with("loop")).find(is_it)
 }
 
-/// What an array is still busy with: the word of `sync_action`, unless that is `idle`; and how far it is, from 0 to 1.
+/// What an array is still busy with: the word of `sync_action`, unless nothing goes on (`idle`, or `frozen` by somebody); and
+/// how far it is, from 0 to 1.
 pub fn resync(root: &Root, array: &str) -> Option<(String, Option<f64>)> {
     let md = format!("/sys/block/{array}/md");
-    let action = root.text(&format!("{md}/sync_action")).get().filter(|word| word != "idle")?;
+    let action = root.text(&format!("{md}/sync_action")).get();
+    let action = action.filter(|word| word != "idle" && word != "frozen")?;
     let done = root.text(&format!("{md}/sync_completed")).get().and_then(|text| {
         let (done, all) = text.split_once('/')?;
         let (done, all): (f64, f64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);

@@ -173,7 +173,22 @@ impl<'a> Undoer<'a> {
         if sight::has_empty_array(self.root, names) {
             self.call(&stop_array(&names.array))?;
         }
-        Ok(())
+        self.unlink(names)
+    }
+
+    /// Takes away the directory of links that LVM makes below `/dev` where there is no udev: it is LVM that would, but it
+    /// sees no volume any more.
+    fn unlink(&mut self, names: &Names) -> Result<(), UndoError> {
+        let directory = format!("/dev/{}", names.group());
+        if !self.root.exists(&directory) {
+            return Ok(());
+        }
+        self.call(&Call::new("rm", ["-f", "--", &format!("{directory}/{}", names.volume())]))?;
+        match self.call(&Call::new("rmdir", ["--", &directory])) {
+            // Where there is udev, it may have been first.
+            Err(_) if !self.root.exists(&directory) => Ok(()),
+            removed => removed,
+        }
     }
 
     fn unmount(&mut self, names: &Names) -> Result<(), UndoError> {
@@ -220,10 +235,19 @@ impl<'a> Undoer<'a> {
         while let Some(name) = sight::loop_over(self.root, &file.display().to_string()) {
             match self.call(&detach(&node(&name))) {
                 Err(error) if begin.elapsed() >= PATIENCE => return Err(error),
-                _ => thread::sleep(TICK),
+                _ => self.wait_for_detached(&name),
             }
         }
         Ok(())
+    }
+
+    /// The kernel forgets the file of a loop device before it is done with it. Somebody else may take it right then, so this
+    /// waits for a moment only.
+    fn wait_for_detached(&self, name: &str) {
+        let begin = Instant::now();
+        while self.root.exists(&format!("/sys/block/{name}/loop")) && begin.elapsed() < 20 * TICK {
+            thread::sleep(TICK);
+        }
     }
 
     fn calls(&mut self, calls: &[Call]) -> Result<(), UndoError> {

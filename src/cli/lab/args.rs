@@ -81,11 +81,11 @@ pub struct LabArgs {
     pub scratch: Option<PathBuf>,
 
     /// With --scratch: how many files
-    #[arg(long, value_name = "N", requires = "scratch", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub count: u8,
 
     /// With --scratch: the size of each file
-    #[arg(long, value_name = "SIZE", requires = "scratch", value_parser = size, default_value = "1GiB")]
+    #[arg(long, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
     pub file_size: Bytes,
 
     /// The journal [default: a new file in /var/lib/narrows]

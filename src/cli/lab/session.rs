@@ -42,9 +42,6 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
     let fills = (cells.len() + count) as u64;
     let bench = Bench::new(args, fills, stop)?;
     announce(args, &head, &cells, &bench);
-    if cells.iter().any(|cell| cell.file_system != FileSystem::None) {
-        leave_namespace(root)?;
-    }
     let file = match open {
         Some(file) => file,
         None => JournalFile::create(args.journal.as_deref(), &head).map_err(|error| {
@@ -52,6 +49,13 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
         })?,
     };
     let mut session = Session { args, bench, workshop: ground::workshop(root, args, head, file)? };
+    // Not before the loop devices are made: the path of a file whose mount is gone with its namespace says no more where it is.
+    if cells.iter().any(|cell| cell.file_system != FileSystem::None)
+        && let Err(failure) = leave_namespace(root)
+    {
+        let outcomes = known.map_or_else(Vec::new, |known| known.outcomes);
+        return session.finish((shown::Lab::new(args.scratch.is_some(), outcomes), Some(failure)));
+    }
     let came = session.all(&cells, known);
     session.finish(came)
 }

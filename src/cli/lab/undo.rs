@@ -49,7 +49,12 @@ fn one(root: &Root, path: &Path) -> Result<(), Failure> {
 
 /// Opens a journal; `None` when its lab was ended before it wrote even the first line, and so did nothing.
 fn open(path: &Path) -> Result<Option<(JournalFile, Journal)>, Failure> {
-    match JournalFile::open(path, PATIENCE) {
+    let mut opened = JournalFile::open(path, Duration::ZERO);
+    if matches!(opened, Err(JournalError::InUse { .. })) {
+        output::note(&format!("waiting for the lab of `{}`, or a tool that it started", path.display()));
+        opened = JournalFile::open(path, PATIENCE);
+    }
+    match opened {
         Ok(opened) => Ok(Some(opened)),
         Err(JournalError::NoJournal { source: NoJournal::Empty, .. }) => Ok(None),
         Err(error) => Err(Failure::new(error.to_string())),

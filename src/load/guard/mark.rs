@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn a_header_is_ours_when_it_bears_our_number() {
         let text = mark().text;
-        let cases: [(&str, &[(usize, &[u8])]); 6] = [
+        type Parts<'a> = &'a [(usize, &'a [u8])];
+        let cases: [(&str, Parts<'_>); 6] = [
             ("ext2, ext3 or ext4", &[(1080, b"\x53\xef"), (1024 + 0x68, &[0xab; 16])]),
             ("XFS", &[(0, b"XFSB"), (32, &[0xab; 16])]),
             ("btrfs", &[(65_536 + 0x40, b"_BHRfS_M"), (65_536 + 0x20, &[0xab; 16])]),
