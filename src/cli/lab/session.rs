@@ -54,7 +54,7 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
         && let Err(failure) = leave_namespace(root)
     {
         let outcomes = known.map_or_else(Vec::new, |known| known.outcomes);
-        return session.finish((shown::Lab::new(args.scratch.is_some(), outcomes), Some(failure)));
+        return session.finish((shown::Lab::new(outcomes), Some(failure)));
     }
     let came = session.all(&cells, known);
     session.finish(came)
