@@ -113,11 +113,15 @@ fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
     let (code, out, err) = run(&[&words[..], &QUICK].concat());
     assert!(matches!(code, Some(0 | 1)), "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).expect("is JSON");
-    assert_eq!(report["outcomes"][0]["cell"]["layout"], "single");
-    assert!(report["outcomes"][0]["failed"].is_null(), "{out}");
-    let rate = &report["outcomes"][0]["measured"][0]["measurement"]["bytes_per_second"];
-    assert!(rate.as_f64().is_some_and(|rate| rate > 0.0), "{out}");
-    assert_eq!(report["basis"]["alone"].as_array().map(Vec::len), Some(2));
+    let cell = &report["cells"][0];
+    assert_eq!(cell["cell"]["layout"], "single");
+    assert!(cell["failed"].is_null() && cell["on_loop_files"] == true, "{out}");
+    for rate in
+        [&cell["tests"][0]["measured"]["bytes_per_second"], &cell["tests"][0]["predicted_bytes_per_second"]]
+    {
+        assert!(rate.as_f64().is_some_and(|rate| rate > 0.0), "{out}");
+    }
+    assert_eq!(report["basis"]["tests"][0]["alone"].as_array().map(Vec::len), Some(2));
     assert_eq!(left_in(dir.path()), Vec::<String>::new());
     assert!(!Path::new(&file).exists(), "the journal is gone when nothing is left");
 }
