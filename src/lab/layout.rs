@@ -26,9 +26,9 @@ pub enum Layout {
     LvmLinear,
     /// One logical volume in stripes over all devices.
     LvmStriped,
-    /// A ZFS pool striped over all devices.
+    /// A ZFS pool striped over all devices: predicted, not built.
     ZfsStripe,
-    /// A ZFS pool that mirrors all devices.
+    /// A ZFS pool that mirrors all devices: predicted, not built.
     ZfsMirror,
 }
 

@@ -138,5 +138,5 @@ fn equals(outcomes: &[Outcome], places: &[Place], best: &Place, said: &[usize]) 
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(" Nor can be distinguished from it: {}{more}.", names.join(", "))
+    format!(" Equally good within what was measured: {}{more}.", names.join(", "))
 }
