@@ -111,6 +111,18 @@ pub enum NoJournal {
     Other,
 }
 
+/// How the first line begins, as far as it tells a journal from any other text.
+const BEGINNING: &[u8] = b"{\"format\":\"narrows-lab/";
+
+/// What a text without a whole line is: a first line that was cut short, or something else.
+fn without_line(text: &[u8]) -> NoJournal {
+    if BEGINNING.starts_with(text) || text.starts_with(BEGINNING) {
+        NoJournal::Empty
+    } else {
+        NoJournal::Other
+    }
+}
+
 impl Journal {
     /// Understands a journal. Lines in between that make no sense are counted, and everything that might have been
     /// announced there has to be looked for.
@@ -120,7 +132,7 @@ impl Journal {
     pub fn parse(text: &[u8]) -> Result<Self, NoJournal> {
         let mut lines =
             text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-        let first = lines.next().ok_or(NoJournal::Empty)?;
+        let first = lines.next().ok_or_else(|| without_line(text))?;
         let head: Head = serde_json::from_slice(first).map_err(|_| NoJournal::Other)?;
         if head.format != FORMAT || !is_array(&head.array) || !head.devices.iter().all(is_sane) {
             return Err(NoJournal::Other);
@@ -140,6 +152,11 @@ impl Journal {
             }
         }
         Ok(journal)
+    }
+
+    /// Whether bytes begin as a journal does, whatever follows.
+    pub(super) fn has_begun(text: &[u8]) -> bool {
+        text.starts_with(BEGINNING)
     }
 
     fn take(&mut self, line: Line) {

@@ -88,7 +88,7 @@ impl JournalFile {
     }
 
     /// Opens a journal that an earlier lab left, and reads it. Waits so long for tools that this lab started and that
-    /// live on after it. One that is empty is removed.
+    /// live on after it. One of a lab that did nothing is removed, if it begins as a journal or lies in [`DIRECTORY`].
     ///
     /// # Errors
     /// It cannot be read, is none, or still in use.
@@ -100,8 +100,9 @@ impl JournalFile {
         let mut text = Vec::new();
         (&*file).take(LONGEST).read_to_end(&mut text).map_err(failed)?;
         let journal = Journal::parse(&text);
-        if journal == Err(NoJournal::Empty) {
-            // Its lab was ended before it did anything.
+        // A lab that was ended before it did anything. A file that somebody named may be anything until it begins as one.
+        let is_labs = Journal::has_begun(&text) || path.parent() == Some(Path::new(DIRECTORY));
+        if journal == Err(NoJournal::Empty) && is_labs {
             fs::remove_file(path).map_err(failed)?;
         }
         let journal = journal.map_err(|source| JournalError::NoJournal { path: path.to_owned(), source })?;
@@ -245,10 +246,24 @@ mod tests {
     fn a_journal_of_a_lab_that_did_nothing_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lab.jsonl");
-        fs::write(&path, "{\"format\":\"narr").unwrap();
+        fs::write(&path, "{\"format\":\"narrows-lab/1\",\"id").unwrap();
         let opened = JournalFile::open(&path, Duration::ZERO);
         assert!(matches!(opened, Err(JournalError::NoJournal { source: NoJournal::Empty, .. })));
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notes");
+        for text in
+            ["", "{", "{\"format\":\"narr", "one line without an end", "lines\nof mine\n", "{\"a\":1}\n{\"b"]
+        {
+            fs::write(&path, text).unwrap();
+            let opened = JournalFile::open(&path, Duration::ZERO);
+            assert!(matches!(opened, Err(JournalError::NoJournal { .. })), "{text:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub(super) fn all(root: &Root, asked: Option<&Path>) -> Result<u8, Failure> {
 }
 
 fn one(root: &Root, path: &Path) -> Result<(), Failure> {
-    let Some((mut file, journal)) = open(path)? else { return Ok(()) };
+    let Some((mut file, journal)) = open(path)? else {
+        output::note(&format!("nothing to undo: the lab of `{}` did nothing", path.display()));
+        return Ok(());
+    };
     clean(root, &mut file, &journal)?;
     if journal.outcomes.is_empty() {
         return file.remove().map_err(|error| Failure::new(error.to_string()));
@@ -57,6 +60,8 @@ fn open(path: &Path) -> Result<Option<(JournalFile, Journal)>, Failure> {
     match opened {
         Ok(opened) => Ok(Some(opened)),
         Err(JournalError::NoJournal { source: NoJournal::Empty, .. }) => Ok(None),
+        Err(error @ JournalError::NoJournal { .. }) => Err(Failure::new(error.to_string())
+            .hint("journals are in /var/lib/narrows, or where --journal put them; without --journal all there are undone")),
         Err(error) => Err(Failure::new(error.to_string())),
     }
 }
