@@ -2,13 +2,15 @@
 //! writes.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::lab;
 use crate::load::LoadError;
 use crate::load::guard::{
-    self, Device, Examined, Medium, Permit, Reason, Refusal, WritableDevice, WriteError,
+    self, Device, Examined, Medium, Permit, Reason, Refusal, Usage, UseKind, WritableDevice, WriteError,
 };
 use crate::machine::root::Root;
 use crate::machine::target::{self, Found};
@@ -16,6 +18,9 @@ use crate::machine::usage;
 use crate::report;
 use crate::report::sanitize::inert;
 use crate::units::Bytes;
+
+/// How long a process may have a device open that only looks at it.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// Opens the device, reads who uses it, examines it and all that belongs to it, and decides.
 ///
@@ -74,13 +79,27 @@ struct Decision {
 fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failure> {
     // The handle comes first: while it is open, the number belongs to this device.
     let device = open(name).map_err(|error| load_failure(&error))?;
-    let usage = lab::usage_of(root, name);
+    let usage = settled_usage(root, name);
     let examined: Vec<Examined> =
         usage.family.iter().map(|member| examine(root, member, name, &device)).collect();
     let size = device.size();
     let permit = guard::decide(device, &usage, &examined, own);
     let examined = examined.into_iter().map(|examined| examined.device).collect();
     Ok(Decision { size, examined, permit })
+}
+
+/// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is
+/// new and close it at once.
+fn settled_usage(root: &Root, name: &str) -> Usage {
+    let begin = Instant::now();
+    loop {
+        let usage = lab::usage_of(root, name);
+        let is_open = usage.uses.iter().any(|used| used.kind == UseKind::OpenFile);
+        if !is_open || begin.elapsed() > GLANCE {
+            return usage;
+        }
+        thread::sleep(GLANCE / 20);
+    }
 }
 
 fn load_failure(error: &LoadError) -> Failure {
