@@ -31,12 +31,18 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub(super) fn record(&mut self, value: u64) {
+        self.record_many(value, 1);
+    }
+
+    /// Counts one value so many times, at least once.
+    #[inline]
+    pub(super) fn record_many(&mut self, value: u64, times: u64) {
         match self.buckets.get_mut(index(value)) {
-            Some(bucket) => *bucket += 1,
-            None => self.overflow += 1,
+            Some(bucket) => *bucket += times,
+            None => self.overflow += times,
         }
-        self.count += 1;
-        self.sum += u128::from(value);
+        self.count += times;
+        self.sum += u128::from(value) * u128::from(times);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }

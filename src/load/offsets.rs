@@ -80,7 +80,7 @@ impl Offsets {
     }
 
     /// The offset of the next I/O, which takes `length` blocks, no more than there are.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self, length: u64) -> u64 {
         match self {
             Self::Sequential { blocks, next } => {

@@ -91,7 +91,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 
     /// Queues the I/O of a slot. Each kind is queued where it is built: an entry that the kinds meet in first would be
     /// written to the stack and read back across the stores, which costs as much as the rest.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, place: Place, slot: u32, request: Request) -> io::Result<()> {
         let memory = self.queue.memory();
         // A trim needs no memory.
@@ -137,7 +137,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 }
 
 impl Engine for RingEngine<'_, '_> {
-    #[inline]
+    #[inline(always)]
     fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()> {
         self.push(self.place, slot, request)
     }

@@ -24,10 +24,13 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Box<[Slot]>,
-    /// Slots to give out; the last one freed goes first, because its buffer is still in the cache.
-    free: Vec<u32>,
-    /// Slots given out since the last stamp.
-    fresh: Vec<u32>,
+    /// First the slots to give out, the last one freed last; it goes first, because its buffer is still in the cache. Behind
+    /// them those that were given out since the last stamp.
+    order: Box<[u32]>,
+    /// How many there are to give out.
+    free: usize,
+    /// Where those end that were given out since the last stamp.
+    fresh_end: usize,
 }
 
 impl Slots {
@@ -37,39 +40,55 @@ impl Slots {
         let empty = Slot { flight: Flight { start: 0, request: nothing }, busy: false };
         Self {
             slots: vec![empty; depth as usize].into_boxed_slice(),
-            free: (0..depth).rev().collect(),
-            fresh: Vec::with_capacity(depth as usize),
+            order: (0..depth).rev().collect(),
+            free: depth as usize,
+            fresh_end: depth as usize,
         }
     }
 
     /// How many I/Os are in flight.
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32
+        (self.slots.len() - self.free) as u32
     }
 
     /// Whether no further I/O fits.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.free.is_empty()
+        self.free == 0
     }
 
     /// Gives out a slot for an I/O; `None` when all are in flight. Its start is the next
     /// [`stamp`](Self::stamp).
     #[inline]
     pub(super) fn take(&mut self, request: Request) -> Option<u32> {
-        let slot = self.free.pop()?;
-        if let Some(entry) = self.slots.get_mut(slot as usize) {
-            *entry = Slot { flight: Flight { start: 0, request }, busy: true };
-        }
-        self.fresh.push(slot);
+        let index = self.free.checked_sub(1)?;
+        let slot = *self.order.get(index)?;
+        let entry = self.slots.get_mut(slot as usize)?;
+        *entry = Slot { flight: Flight { start: 0, request }, busy: true };
+        self.free = index;
         Some(slot)
+    }
+
+    /// Makes a slot free. One that is freed between two stamps takes the place of one that waits for its stamp.
+    #[inline]
+    fn free(&mut self, slot: u32) {
+        if self.fresh_end > self.free {
+            let displaced = self.order.get(self.free).copied();
+            if let (Some(waiting), Some(place)) = (displaced, self.order.get_mut(self.fresh_end)) {
+                *place = waiting;
+            }
+        }
+        self.fresh_end += 1;
+        if let Some(place) = self.order.get_mut(self.free) {
+            *place = slot;
+            self.free += 1;
+        }
     }
 
     /// Sets the start of an I/O that was due before it is sent; the next [`stamp`](Self::stamp) leaves it as it is.
     #[inline]
     pub(super) fn set_due(&mut self, slot: u32, due: u64) {
-        self.fresh.retain(|fresh| *fresh != slot);
         if let Some(entry) = self.slots.get_mut(slot as usize) {
             entry.flight.start = due;
         }
@@ -78,11 +97,12 @@ impl Slots {
     /// Stamps all slots that were given out since the last stamp.
     #[inline]
     pub(super) fn stamp(&mut self, now: u64) {
-        for slot in self.fresh.drain(..) {
-            if let Some(entry) = self.slots.get_mut(slot as usize) {
+        for slot in self.order.get(self.free..self.fresh_end).unwrap_or_default() {
+            if let Some(entry) = self.slots.get_mut(*slot as usize).filter(|entry| entry.flight.start == 0) {
                 entry.flight.start = now;
             }
         }
+        self.fresh_end = self.free;
     }
 
     /// The I/O that a slot has in flight.
@@ -99,8 +119,9 @@ impl Slots {
             return None;
         }
         entry.busy = false;
-        self.free.push(slot);
-        Some(entry.flight)
+        let flight = entry.flight;
+        self.free(slot);
+        Some(flight)
     }
 
     /// Ends an I/O and frees its slot; `None` when the slot was not in flight, so that no completion can be counted
@@ -109,8 +130,9 @@ impl Slots {
     pub(super) fn finish(&mut self, slot: u32) -> Option<Flight> {
         let entry = self.slots.get_mut(slot as usize).filter(|entry| entry.busy)?;
         entry.busy = false;
-        self.free.push(slot);
-        Some(entry.flight)
+        let flight = entry.flight;
+        self.free(slot);
+        Some(flight)
     }
 }
 

@@ -31,12 +31,18 @@ impl Slowest {
         }
     }
 
+    /// What an I/O must exceed, in ticks, to be kept.
+    #[inline]
+    pub(super) fn bar(&self) -> u64 {
+        self.bar
+    }
+
     #[cold]
     fn insert(&mut self, slow: Slow) {
         let at = self.kept.partition_point(|other| other.ticks >= slow.ticks);
         self.kept.insert(at, slow);
         self.kept.truncate(KEPT);
-        self.bar = self.kept.last().map_or(0, |least| least.ticks);
+        self.bar = self.kept.get(KEPT - 1).map_or(0, |least| least.ticks);
     }
 
     /// Adds those of another worker.

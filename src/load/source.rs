@@ -105,6 +105,8 @@ pub(super) struct Source {
     unit: u32,
     /// Blocks that may still be visited, where that is limited: what was trimmed once is not there to be trimmed again.
     left: Option<u64>,
+    /// What all I/Os do, where they differ in nothing but their offsets and have no end.
+    alike: Option<Op>,
 }
 
 impl Source {
@@ -120,13 +122,19 @@ impl Source {
             writes: 0,
         });
         let sizes = Sizes::new(workload, unit.into(), seed);
-        Self { streams, turn: 0, mix: Mix::new(workload, seed), sizes, cadence, unit, left: None }
+        let mix = Mix::new(workload, seed);
+        let alike = match (&mix, &sizes, &cadence) {
+            (Mix::Only(op), Sizes::One, None) => Some(*op),
+            _ => None,
+        };
+        Self { streams, turn: 0, mix, sizes, cadence, unit, left: None, alike }
     }
 
     /// Ends the sequence after so many blocks if all of its I/Os trim.
     pub(super) fn limit_trims(&mut self, blocks: u64) {
         if matches!(self.mix, Mix::Only(Op::Discard)) {
             self.left = Some(blocks);
+            self.alike = None;
         }
     }
 
@@ -140,8 +148,16 @@ impl Source {
     }
 
     /// The next I/O; `None` when there is no stream, or nothing left to trim.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Request> {
+        match (self.alike, self.streams.as_mut_slice()) {
+            (Some(op), [stream]) => Some(Request { op, offset: stream.next(1), length: self.unit }),
+            _ => self.next_of_many(),
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_many(&mut self) -> Option<Request> {
         if let Some(sync) = self.due_sync() {
             return Some(sync);
         }

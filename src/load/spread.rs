@@ -27,8 +27,15 @@ impl Spread {
     }
 
     /// A block number below `count`, which is that of [`new`](Self::new).
-    #[inline]
+    #[inline(always)]
     pub(super) fn draw(&self, random: &mut Random, count: u64) -> u64 {
+        match self {
+            Self::Uniform => random.below(count),
+            _ => self.draw_preferred(random, count),
+        }
+    }
+
+    fn draw_preferred(&self, random: &mut Random, count: u64) -> u64 {
         match self {
             Self::Uniform => random.below(count),
             Self::Zipf { zipf, scatter } => scatter.place(zipf.rank(random)),

@@ -80,6 +80,28 @@ impl OpTally {
     }
 }
 
+/// I/Os that do the same and took equally long, as those do that were sent together and taken together: their latency is
+/// looked up once for all of them.
+#[derive(Debug)]
+pub(super) struct Alike {
+    op: Op,
+    start: u64,
+    now: u64,
+    ticks: u64,
+    /// What an I/O must exceed to be one of the slowest.
+    bar: u64,
+    count: u64,
+    bytes: u64,
+}
+
+impl Alike {
+    /// Whether an I/O that ended with them is one of them.
+    #[inline]
+    pub(super) fn has(&self, flight: Flight) -> bool {
+        self.start == flight.start && self.op == flight.request.op
+    }
+}
+
 /// Counts of one worker, or of several merged.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
@@ -155,18 +177,52 @@ impl Tally {
     }
 
     /// Counts an I/O that ended well at `now`, in the window, except for the series.
+    #[cfg(test)]
+    fn record(&mut self, flight: Flight, now: u64) {
+        let mut alike = self.alike(flight, now);
+        self.join(&mut alike, flight);
+        self.settle(&alike);
+    }
+
+    /// What I/Os have in common that ended well at `now`, in the window, and do the same as `flight` since the same tick.
+    /// None is counted yet.
     #[inline]
-    pub(super) fn record(&mut self, flight: Flight, now: u64) {
-        let ticks = now.saturating_sub(flight.start);
-        let kind = match flight.request.op {
+    pub(super) fn alike(&mut self, flight: Flight, now: u64) -> Alike {
+        let (op, start) = (flight.request.op, flight.start);
+        let bar = self.kind(op).slowest.bar();
+        Alike { op, start, now, ticks: now.saturating_sub(start), bar, count: 0, bytes: 0 }
+    }
+
+    /// Adds an I/O to those that it is like.
+    #[inline]
+    pub(super) fn join(&mut self, alike: &mut Alike, flight: Flight) {
+        alike.count += 1;
+        alike.bytes += u64::from(flight.request.length);
+        if alike.ticks > alike.bar {
+            let slow = Slow { ticks: alike.ticks, offset: flight.request.offset, end: alike.now };
+            let slowest = &mut self.kind(alike.op).slowest;
+            slowest.offer(slow);
+            alike.bar = slowest.bar();
+        }
+    }
+
+    /// Counts I/Os that are alike, except for the series.
+    #[inline]
+    pub(super) fn settle(&mut self, alike: &Alike) {
+        let kind = self.kind(alike.op);
+        kind.latencies.record_many(alike.ticks, alike.count);
+        kind.bytes += alike.bytes;
+        self.completed += alike.count;
+    }
+
+    #[inline]
+    fn kind(&mut self, op: Op) -> &mut OpTally {
+        match op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
             Op::Discard => &mut self.discards,
             Op::Fsync | Op::Fdatasync => &mut self.syncs,
-        };
-        kind.latencies.record(ticks);
-        kind.slowest.offer(Slow { ticks, offset: flight.request.offset, end: now });
-        kind.bytes += u64::from(flight.request.length);
+        }
     }
 
     /// Counts the bytes of I/Os that ended well at `now`, in the window, in the series. Where a bucket ended since the

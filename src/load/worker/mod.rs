@@ -21,7 +21,7 @@ use super::pace::Schedule;
 use super::slot::{Flight, Slots};
 use super::source::Source;
 use super::streak::Streak;
-use super::tally::{Effort, Tally, Window};
+use super::tally::{Alike, Effort, Tally, Window};
 use crate::units::{Bytes, Nanos};
 use teller::Teller;
 
@@ -315,32 +315,45 @@ impl<'a, E: Engine> Worker<'a, E> {
     #[inline]
     fn count(&mut self, now: u64) -> io::Result<()> {
         let inside = self.window.contains(now);
-        let mut moved = 0;
-        let done = std::mem::take(&mut self.done);
-        for completion in &done {
+        let (mut good, mut moved) = (0, 0);
+        let mut group: Option<Alike> = None;
+        let mut broken = Ok(());
+        let mut done = std::mem::take(&mut self.done);
+        for completion in done.drain(..) {
             let flight = match self.slots.finish_whole(completion.slot, completion.result) {
                 Some(flight) => flight,
-                None => match self.not_whole(*completion, now)? {
-                    Some(flight) => flight,
-                    None => continue,
+                None => match self.not_whole(completion, now) {
+                    Ok(Some(flight)) => flight,
+                    Ok(None) => continue,
+                    Err(error) => {
+                        broken = Err(error);
+                        continue;
+                    }
                 },
             };
             self.end_write(flight.request, true);
             self.streak.end();
-            self.tally.good += 1;
+            good += 1;
             moved += u64::from(flight.request.length);
-            if inside {
-                self.tally.completed += 1;
-                self.tally.record(flight, now);
+            if !inside {
+                continue;
             }
+            if let Some(alike) = group.take_if(|alike| !alike.has(flight)) {
+                self.tally.settle(&alike);
+            }
+            let alike = group.get_or_insert_with(|| self.tally.alike(flight, now));
+            self.tally.join(alike, flight);
         }
         self.done = done;
-        self.done.clear();
+        self.tally.good += good;
+        if let Some(alike) = group {
+            self.tally.settle(&alike);
+        }
         if inside && moved > 0 {
             let shares = self.tally.add_to_series(moved, now);
             self.teller.add(moved, shares, now);
         }
-        Ok(())
+        broken
     }
 
     /// An I/O whose result is not its length: a trim that ended well, one that is sent again because the kernel asks for
