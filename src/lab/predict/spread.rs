@@ -6,15 +6,14 @@
 //! |---|---|---|
 //! | single, LVM linear | S of the first | the same |
 //! | RAID-0, LVM striped, ZFS stripe | slowest S × drives at work | the same |
-//! | RAID-1 | mean S × streams in sequence, all at random | slowest S |
+//! | RAID-1 | one after the other in sequence, all at random | slowest S |
 //! | RAID-10 | all, in n/2 stripes | as RAID-0 over n/2 |
 //! | ZFS mirror | slowest S × n | slowest S |
 //! | RAID-5 | as RAID-0 over n | slowest S × (n − 1) in full stripes, else small writes |
 //!
 //! md's mirrors give a request to the member with the fewest under way, the first of several (kernel `drivers/md/raid1.c` and
 //! `raid10.c`, `read_balance`, Linux 6.1): one request at a time is always for the first. RAID-1 keeps a sequence on its
-//! member; at its end it begins anew on the other, which has less to do, so that each carries half of the bytes and the mean is
-//! the harmonic one.
+//! member ([`mirror::passes`]).
 //!
 //! Drives at work: a window of requests in sequence lies over k + (d − 1)·b/c chunks, requests at random are urns
 //! ([`queueing::at_work`]). No arrangement exceeds what all drives gave together, and none ends more requests than its depth
@@ -48,6 +47,8 @@ pub(super) struct Drives<'b> {
     /// Whether the processors had no time to ask all drives at once for more: each drive had a generator of its own then, so
     /// that says nothing of the drives.
     ask_in_vain: bool,
+    /// What a test passes over; zero where that is not known.
+    region: Bytes,
 }
 
 impl<'b> Drives<'b> {
@@ -61,7 +62,9 @@ impl<'b> Drives<'b> {
         let together = found.map(|found| found.measurement.bytes_per_second);
         let all = FULL * f64::from(basis.cores.max(1));
         let ask_in_vain = found.and_then(|found| found.processors).is_some_and(|at_work| at_work >= all);
-        Ok(Self { basis, load, each, together, ask_in_vain })
+        let own = basis.alone.first().and_then(|tests| find(tests, test, load));
+        let region = own.map_or(Bytes::new(0), |own| own.measurement.region);
+        Ok(Self { basis, load, each, together, ask_in_vain, region })
     }
 
     /// What the first gives: the drive of what lies on one alone.
@@ -235,10 +238,15 @@ impl<'b> Drives<'b> {
             return self.alone("one request at a time, which is always for the first drive");
         }
         let narrow = if work < members {
-            let mean = self.in_turn();
-            let rate = mirror::read(mean, members, streams, false);
+            let blocks = self.blocks();
+            let rates: Vec<BytesPerSec> = self.each.iter().map(|drive| drive.rate).collect();
+            let one = mirror::passes(&rates, blocks, self.depth());
+            let rate = mirror::read(one, members, streams, false).min(self.sum());
+            let length = if blocks.is_finite() { format!("{blocks}") } else { "many".to_owned() };
             let text = format!(
-                "one after the other reads a sequence, {mean} on average: {work} of {members} drives at work = {rate}"
+                "a sequence is read from one drive after the other, in passes of {length} blocks with {} under way: {one} × \
+                 {work} = {rate}",
+                self.depth()
             );
             Narrow::new(rate, "one drive, since a mirror reads one stream from one", text)
         } else {
@@ -251,10 +259,10 @@ impl<'b> Drives<'b> {
         u32::try_from(self.each.len()).unwrap_or(u32::MAX)
     }
 
-    /// What a sequence gets that each drive carries an equal part of, one after the other.
-    fn in_turn(&self) -> BytesPerSec {
-        let times: f64 = self.each.iter().map(|drive| 1.0 / drive.rate.get()).sum();
-        BytesPerSec::new(self.count() / times)
+    /// Blocks of one pass over what is measured.
+    fn blocks(&self) -> f64 {
+        let region = self.region.as_f64() / f64::from(self.load.parallel.count().max(1));
+        if region > 0.0 { (region / self.size()).floor() } else { f64::INFINITY }
     }
 
     fn shared(&self) -> Narrow {

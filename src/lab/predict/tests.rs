@@ -154,6 +154,10 @@ fn one_sequence_after_the_other_is_read_from_the_members_of_a_mirror() {
     let of = |layout, load: &LoadSpec| mb(&basis, layout, Encryption::Plain, load);
     // As many bytes at 600 as at 300: 2 / (1/600 + 1/300).
     assert!((of(Layout::Raid1, &stream) - 400.0).abs() < 1e-6);
+    // In passes of 24 MiB the next one is under way for 8 of 24 blocks.
+    let mut short = basis.clone();
+    short.alone[0][0].measurement.region = Bytes::from_mib(24);
+    assert!((mb(&short, Layout::Raid1, Encryption::Plain, &stream) - 600.0).abs() < 1e-6);
     // RAID-10 of two asks that which has less to do.
     assert!((of(Layout::Raid10, &stream) - 900.0).abs() < 1e-6);
     for layout in [Layout::Raid1, Layout::Raid10] {
