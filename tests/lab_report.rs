@@ -42,7 +42,7 @@ fn measured(load: &LoadSpec, mb: f64) -> Measured {
         iops: Iops::new(rate.get() / load.block_size.as_f64()),
         ..Measurement::default()
     };
-    Measured { test: name(load), load: load.clone(), measurement, trusted: true }
+    Measured { test: name(load), load: load.clone(), measurement, trusted: true, processors: None }
 }
 
 fn both(read: f64, write: f64) -> Vec<Measured> {

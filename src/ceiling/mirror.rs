@@ -35,6 +35,20 @@ pub fn read(one: BytesPerSec, members: u32, streams: u32, striped: bool) -> Byte
     one * f64::from(at_work)
 }
 
+/// What a sequence reads of a RAID-1 whose members do `each` alone, in passes of `blocks` of which `depth` are under way.
+///
+/// md leaves a sequence on its member; the next pass begins on the one that has the fewest requests under way, which is another
+/// (kernel `drivers/md/raid1.c`, `read_balance`, Linux 6.1). Each carries as many bytes, so that long passes get the harmonic
+/// mean of the members. While a member works off the last `depth` blocks of its pass the next is read already: with two
+/// members a and b, two passes take (n − d)/a + (n − d)/b for 2n blocks. No more than all of them do.
+pub fn passes(each: &[BytesPerSec], blocks: f64, depth: f64) -> BytesPerSec {
+    let sum: BytesPerSec = each.iter().copied().sum();
+    let times: f64 = each.iter().map(|rate| 1.0 / rate.get()).sum();
+    let mean = each.len() as f64 / times;
+    let alone = blocks - depth;
+    if alone <= 0.0 { sum } else { sum.min(BytesPerSec::new(mean * blocks / alone)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +68,15 @@ mod tests {
         assert_eq!(read(one, 2, 8, false), one * 2.0);
         assert_eq!(read(one, 2, 1, true), one * 2.0);
         assert_eq!(written(one, 4, 2), one * 2.0);
+    }
+
+    #[test]
+    fn passes_over_a_mirror_take_turns_and_overlap_by_the_depth() {
+        let each = [600.0, 300.0].map(BytesPerSec::from_mb);
+        let mb = |blocks, depth| passes(&each, blocks, depth).get() / 1e6;
+        assert!((mb(1e9, 8.0) - 400.0).abs() < 1e-3);
+        assert!((mb(64.0, 8.0) - 400.0 * 64.0 / 56.0).abs() < 1e-6);
+        assert!((mb(8.0, 8.0) - 900.0).abs() < 1e-6 && (mb(9.0, 8.0) - 900.0).abs() < 1e-6);
     }
 
     proptest! {

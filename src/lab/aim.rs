@@ -265,6 +265,8 @@ pub fn property(layout: Layout, devices: usize, aim: Aim) -> Option<f64> {
         Layout::LvmStriped => Array::LvmStriped,
         Layout::Raid0 | Layout::ZfsStripe => Array::Raid0,
         Layout::Raid1 | Layout::ZfsMirror => Array::Raid1,
+        // Two devices are one mirror.
+        Layout::Raid10 if devices == 2 => Array::Raid1,
         Layout::Raid10 => Array::Raid10,
         Layout::Raid5 => Array::Raid5,
     };

@@ -14,7 +14,7 @@ use super::tool::{ToolError, Tools};
 use super::undo::{UndoError, Undoer};
 use super::usage;
 use crate::load::LoadError;
-use crate::load::guard::{self, Device, WritableDevice, WriteError};
+use crate::load::guard::{self, Device, Usage, WritableDevice, WriteError};
 use crate::machine::root::Root;
 
 /// How long a device may take to come after the tool that made it has ended.
@@ -83,6 +83,7 @@ impl<'a> Workshop<'a> {
         match step {
             Step::Array { .. } => self.wait_for(On::Array),
             Step::Volume { .. } => self.wait_for(On::Volume),
+            Step::Zero { .. } => self.wait_for(On::Zero),
             Step::Mapping { .. } => self.wait_for(On::Mapping),
             _ => Ok(()),
         }
@@ -144,13 +145,34 @@ impl<'a> Workshop<'a> {
     /// # Errors
     /// It is not there, or stands on something that was not named.
     pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
+        self.open_when_free(on, |device, usage| guard::open_built(device, usage, &self.names.devices))
+    }
+
+    /// Opens for writing what stands on the lab's own zero target, or that itself: nothing that is written there is kept.
+    ///
+    /// # Errors
+    /// It is not there, or stands on something else.
+    pub fn open_over_zero(&self, on: On) -> Result<WritableDevice, BuildError> {
+        let absent = || BuildError::Absent(On::Zero.node(&self.names));
+        let zero = sight::kernel_name(self.root, On::Zero, &self.names).ok_or_else(absent)?;
+        let targets = sight::targets(self.root, &zero);
+        let below = usage::of(self.root, &zero);
+        let ground = guard::ZeroTarget { usage: &below, targets: &targets };
+        self.open_when_free(on, |device, usage| guard::open_over_zero(device, usage, &ground))
+    }
+
+    fn open_when_free(
+        &self,
+        on: On,
+        open: impl Fn(&Device, &Usage) -> Result<WritableDevice, WriteError>,
+    ) -> Result<WritableDevice, BuildError> {
         let absent = || BuildError::Absent(on.node(&self.names));
         let name = sight::kernel_name(self.root, on, &self.names).ok_or_else(absent)?;
         let begin = Instant::now();
         loop {
             let device = Device::open(node(&name).as_ref())?;
             let usage = usage::of(self.root, &name);
-            match guard::open_built(&device, &usage, &self.names.devices) {
+            match open(&device, &usage) {
                 // udev looks at what is new.
                 Err(_) if begin.elapsed() < PATIENCE => thread::sleep(2 * TICK),
                 opened => return Ok(opened?),

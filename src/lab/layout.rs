@@ -18,7 +18,7 @@ pub enum Layout {
     Raid0,
     /// md mirroring on all devices.
     Raid1,
-    /// md striped mirrors.
+    /// md striped mirrors; on two or three devices mirrors that share the requests of one stream.
     Raid10,
     /// md striping with one parity.
     Raid5,
@@ -92,12 +92,11 @@ impl Layout {
         }
     }
 
-    /// The fewest devices that make one (md(4); lvmraid(7)). md makes RAID-10 of two devices, too, which then is a mirror.
+    /// The fewest devices that make one (md(4); lvmraid(7)).
     pub const fn fewest(self) -> usize {
         match self {
             Self::Single => 1,
             Self::Raid5 => 3,
-            Self::Raid10 => 4,
             _ => 2,
         }
     }

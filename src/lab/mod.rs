@@ -13,6 +13,7 @@ mod journal_file;
 mod key;
 mod layout;
 mod names;
+pub mod order;
 mod outcome;
 mod predict;
 mod recipe;

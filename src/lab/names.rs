@@ -109,6 +109,11 @@ impl Names {
         format!("{PREFIX}-crypt-{}", self.id.short())
     }
 
+    /// The target that takes no time, above which encryption is measured alone.
+    pub fn zero(&self) -> String {
+        format!("{PREFIX}-zero-{}", self.id.short())
+    }
+
     /// The logical volume as the device mapper names it: hyphens are doubled in each part.
     pub fn mapped_volume(&self) -> String {
         let doubled = |text: &str| text.replace('-', "--");
@@ -118,6 +123,7 @@ impl Names {
     /// Whether the device mapper's name is one of this lab, or one that cryptsetup gives for a moment.
     pub fn is_mapped(&self, name: &str) -> bool {
         name == self.mapping()
+            || name == self.zero()
             || name == self.mapped_volume()
             || name.strip_prefix("temporary-cryptsetup-").is_some_and(|rest| !rest.is_empty())
     }
@@ -186,6 +192,7 @@ pub(super) mod tests {
         assert_eq!(names.id.volume(1), "10213243546576870809 0a0b0c0d0e01".replace(' ', ""));
         assert_eq!(names.mapped_volume(), "narrows--lab--10213243-narrows--lab");
         assert!(names.is_mapped("temporary-cryptsetup-77") && names.is_mapped(&names.mapping()));
+        assert!(names.is_mapped(&names.zero()) && names.zero() != names.mapping());
         assert!(!names.is_mapped("narrows-lab-crypt-00000000"), "that of another lab");
         assert_eq!(node("cciss!c0d0"), "/dev/cciss/c0d0");
     }

@@ -19,6 +19,9 @@ pub struct Measured {
     pub measurement: Measurement,
     /// Whether it is to be believed.
     pub trusted: bool,
+    /// Processors that were at work on average, of the whole machine; `None` where that was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<f64>,
 }
 
 /// What was said beforehand of one test on one cell.
@@ -80,7 +83,7 @@ pub struct CipherRate {
 /// What an encryption carries above a device that takes no time, by the tests that cells are measured with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mapping {
-    /// The encryption.
+    /// The encryption; plain is the device that takes no time itself, which tells what the generator alone takes.
     pub encryption: Encryption,
     /// The tests on it.
     pub tests: Vec<Measured>,
@@ -99,8 +102,8 @@ pub struct Basis {
     pub ciphers: Vec<CipherRate>,
     /// Processors that may work on it.
     pub cores: u32,
-    /// Each encryption above device-mapper's `zero` target, where that was measured. Without it predictions take the cipher's
-    /// rate and usual costs of a request.
+    /// Each encryption above device-mapper's `zero` target, and that target itself, where they were measured. Without it
+    /// predictions take the cipher's rate and usual costs of a request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
 }

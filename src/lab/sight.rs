@@ -6,6 +6,7 @@ use super::journal::{Head, NamedDevice};
 use super::names::Names;
 use super::step::On;
 use super::usage;
+use crate::machine::block::{DmKind, DmTarget, dm_targets};
 use crate::machine::mount;
 use crate::machine::root::Root;
 use crate::units::Bytes;
@@ -83,7 +84,20 @@ pub fn kernel_name(root: &Root, on: On, names: &Names) -> Option<String> {
         On::Array => Some(names.array.clone()).filter(|name| root.exists(&format!("/sys/block/{name}"))),
         On::Volume => mapping(root, &names.mapped_volume()),
         On::Mapping => mapping(root, &names.mapping()),
+        On::Zero => mapping(root, &names.zero()),
     }
+}
+
+/// What the device mapper does in a device with this kernel name: the word of each of its targets. Empty where it does not
+/// tell.
+pub fn targets(root: &Root, name: &str) -> Vec<String> {
+    let word = |target: DmTarget| match target.kind {
+        DmKind::Linear { .. } => "linear".to_owned(),
+        DmKind::Striped { .. } => "striped".to_owned(),
+        DmKind::Crypt(_) => "crypt".to_owned(),
+        DmKind::Other(word) => word,
+    };
+    dm_targets(root, name).get().into_iter().flatten().map(word).collect()
 }
 
 /// Something that is built on the devices, and that nothing is built on.
@@ -97,24 +111,30 @@ pub enum Top {
     Foreign(String),
 }
 
-/// What is built on a device or on what is built on it, from the top.
+/// What is built on a device, on the lab's zero target or on what is built on them, from the top.
 pub fn tops(root: &Root, devices: &[String], names: &Names) -> Vec<Top> {
     let mut found = BTreeSet::new();
+    let zero = mapping(root, &names.zero()).filter(|block| stands_on_nothing(root, block));
+    let devices: &Vec<String> = &devices.iter().cloned().chain(zero).collect();
     for device in devices {
         climb(root, device, &mut found);
     }
     if found.is_empty() {
-        // One that has no table yet stands on nothing.
-        let halves = [names.mapping(), names.mapped_volume()].into_iter();
-        return halves.filter(|name| is_half_made(root, name)).map(Top::Mapping).collect();
+        // One that has no table yet stands on nothing, and a zero target never stands on anything.
+        let alone = [names.mapping(), names.mapped_volume(), names.zero()].into_iter();
+        return alone.filter(|name| is_alone(root, name)).map(Top::Mapping).collect();
     }
     let is_top = |name: &&String| root.list(&format!("/sys/class/block/{name}/holders")).is_empty();
     found.iter().filter(is_top).map(|name| classify(root, name, devices, names)).collect()
 }
 
 /// Whether there is a mapping of this name that stands on nothing.
-fn is_half_made(root: &Root, name: &str) -> bool {
-    mapping(root, name).is_some_and(|block| root.list(&format!("/sys/class/block/{block}/slaves")).is_empty())
+fn is_alone(root: &Root, name: &str) -> bool {
+    mapping(root, name).is_some_and(|block| stands_on_nothing(root, &block))
+}
+
+fn stands_on_nothing(root: &Root, block: &str) -> bool {
+    root.list(&format!("/sys/class/block/{block}/slaves")).is_empty()
 }
 
 fn climb(root: &Root, name: &str, found: &mut BTreeSet<String>) {
@@ -257,6 +277,22 @@ mod tests {
         assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().mapping())]);
         tree.insert("/sys/class/block/dm-3/slaves/sdz", Node::Dir);
         assert_eq!(seen(&Root::from_tree(tree)), [], "on a device that is not ours");
+    }
+
+    #[test]
+    fn the_zero_target_is_found_by_its_name_and_goes_after_what_stands_on_it() {
+        let mut tree = Tree::new();
+        tree.file("/sys/block/dm-4/dm/name", &names().zero());
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().zero())]);
+        tree.file("/sys/block/dm-5/dm/name", &names().mapping());
+        tree.insert("/sys/class/block/dm-4/holders/dm-5", Node::Dir);
+        tree.insert("/sys/class/block/dm-5/slaves/dm-4", Node::Dir);
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().mapping())]);
+        tree.file("/sys/block/dm-5/dm/name", "vault");
+        assert!(matches!(&seen(&Root::from_tree(tree))[..], [Top::Foreign(_)]), "somebody took it meanwhile");
+        let mut other = Tree::new();
+        other.file("/sys/block/dm-4/dm/name", "narrows-lab-zero-00000000");
+        assert_eq!(seen(&Root::from_tree(other)), [], "that of another lab");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum On {
     Volume,
     /// The encrypted mapping.
     Mapping,
+    /// The target that takes no time.
+    Zero,
 }
 
 /// How md puts devices together.
@@ -80,6 +82,11 @@ pub enum Step {
     Volume {
         /// Whether it is striped over all devices, or has one after the other.
         striped: bool,
+    },
+    /// A target of the device mapper that stands on nothing, reads as zeros and forgets what is written.
+    Zero {
+        /// Its size in sectors of 512 bytes.
+        sectors: u64,
     },
     /// The header of an encrypted container.
     Header {
@@ -164,6 +171,7 @@ impl On {
             Self::Array => format!("/dev/{}", names.array),
             Self::Volume => format!("/dev/mapper/{}", names.mapped_volume()),
             Self::Mapping => format!("/dev/mapper/{}", names.mapping()),
+            Self::Zero => format!("/dev/mapper/{}", names.zero()),
         }
     }
 }
@@ -193,6 +201,7 @@ impl Step {
             Self::Physical { index } => vec![physical(index, names)],
             Self::Group => vec![group(names)],
             Self::Volume { striped } => vec![volume(striped, names)],
+            Self::Zero { sectors } => vec![zero(sectors, names)],
             Self::Header { on, encryption } => vec![header(on, encryption, names)],
             Self::Mapping { on, encryption } => vec![mapping(on, encryption, names)],
             Self::FileSystem { on, kind } => vec![file_system(on, kind, names)],
@@ -217,6 +226,7 @@ impl Step {
             Self::Loop { index } => vec![detach(&names.device(index))],
             Self::Array { .. } => vec![stop_array(&names.array)],
             Self::Volume { .. } => vec![remove_mapping(&names.mapped_volume())],
+            Self::Zero { .. } => vec![remove_mapping(&names.zero())],
             Self::Mapping { .. } => vec![remove_mapping(&names.mapping())],
             Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
             Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
@@ -319,6 +329,10 @@ fn volume(striped: bool, names: &Names) -> Call {
     call.and(["--name", names.volume(), "--config", &lvm_config(names), "--", &names.group()])
 }
 
+fn zero(sectors: u64, names: &Names) -> Call {
+    Call::new("dmsetup", ["create", &names.zero(), "--table", &format!("0 {sectors} zero")])
+}
+
 fn header(on: On, encryption: Encryption, names: &Names) -> Call {
     let call = Call::new("cryptsetup", ["luksFormat", "--batch-mode", "--type", "luks2"])
         .and(["--uuid", &names.id.uuid(), "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"])
@@ -329,15 +343,18 @@ fn header(on: On, encryption: Encryption, names: &Names) -> Call {
 
 fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
     let call = Call::new("cryptsetup", ["open"]);
+    let has_header = encryption != Encryption::VeraCrypt && on != On::Zero;
+    let call = if has_header {
+        call.and(["--type", "luks2"])
+    } else {
+        // What LUKS2 would take from its header. From a pipe the key is taken as it is only without a hash.
+        let sector = if encryption == Encryption::Luks2Tuned { "4096" } else { "512" };
+        call.and(["--type", "plain", "--cipher", "aes-xts-plain64", "--key-size", "512", "--hash", "plain"])
+            .and(["--sector-size", sector])
+    };
     let call = match encryption {
-        Encryption::Plain | Encryption::Luks2 => call.and(["--type", "luks2"]),
-        Encryption::Luks2Tuned => {
-            call.and(["--type", "luks2", "--perf-no_read_workqueue", "--perf-no_write_workqueue"])
-        }
-        // From a pipe the key is taken as it is only without a hash.
-        Encryption::VeraCrypt => call
-            .and(["--type", "plain", "--cipher", "aes-xts-plain64", "--key-size", "512", "--hash", "plain"])
-            .and(["--sector-size", "512"]),
+        Encryption::Luks2Tuned => call.and(["--perf-no_read_workqueue", "--perf-no_write_workqueue"]),
+        Encryption::Plain | Encryption::Luks2 | Encryption::VeraCrypt => call,
     };
     let call = call.and(["--key-file=-", "--keyfile-size=64", "--batch-mode", "--", &on.node(names)]);
     call.and([names.mapping()]).with_key()

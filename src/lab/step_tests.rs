@@ -21,6 +21,8 @@ fn command_lines() {
     steps
         .extend(encryptions.map(|encryption| Step::Header { on: On::Array, encryption }).into_iter().take(2));
     steps.extend(encryptions.map(|encryption| Step::Mapping { on: On::Volume, encryption }));
+    steps.push(Step::Zero { sectors: 69_632 });
+    steps.extend(encryptions.map(|encryption| Step::Mapping { on: On::Zero, encryption }));
     for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
         steps.extend([Step::FileSystem { on: On::Mapping, kind }, Step::Mount { on: On::Device(0), kind }]);
     }

@@ -21,6 +21,11 @@ pub(in crate::cli) struct Outcome {
 }
 
 impl Outcome {
+    /// Processors of the whole machine that were at work in the measured time, on average.
+    pub(in crate::cli) const fn processors(&self) -> f64 {
+        self.activity.working
+    }
+
     /// The runs as the verdict takes them: reads and writes apart. `idle` is what the machine does of its own accord.
     pub(super) fn runs(&self, idle: &Activity) -> Vec<Run> {
         let measurement = &self.measurement;

@@ -308,10 +308,13 @@ impl<'a> Runner<'a> {
 
     /// Follows a run: shows the rate with its interval and the time left, and stops it when it is precise enough or a
     /// signal came. Counters are taken at both ends of the measured time, states that change with the load near its end.
+    /// How much processors work is looked at between the first and that, where reading all of it takes none of their time.
     fn watch(&self, control: &Control, timing: &Timing) -> Watched {
         control.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let before = Sample::read(self.root);
+        let from = Sample::of_processors(self.root);
+        let mut to = None;
         let mut under_load = None;
         let mut last = None;
         while control.phase() < Phase::Done {
@@ -320,6 +323,9 @@ impl<'a> Runner<'a> {
             let outlook = timing.judge(&control.series());
             self.show(elapsed, control.bytes_done(), outlook.as_ref(), timing);
             let is_known = outlook.is_some_and(|outlook| outlook.decision == Decision::Stop);
+            if under_load.is_none() && control.phase() < Phase::Done {
+                to = Some(Sample::of_processors(self.root));
+            }
             if under_load.is_none()
                 && (is_known || elapsed > timing.longest().mul_f64(0.7))
                 && control.phase() < Phase::Done
@@ -334,6 +340,9 @@ impl<'a> Runner<'a> {
             }
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
+        if let Some(to) = to {
+            activity.working = Activity::between(&from, &to).working;
+        }
         if let Some(sample) = under_load {
             activity.links = sample.links;
             activity.tcp = sample.tcp;

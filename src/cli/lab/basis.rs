@@ -1,10 +1,12 @@
-//! What predictions stand on: each device alone, all at once, and the processor.
+//! What predictions stand on: each device alone, all at once, each encryption above nothing, and the processor.
 
 use super::args::LabArgs;
 use super::ground;
-use super::measure::Bench;
-use crate::cli::Failure;
-use crate::lab::{Basis, CipherRate, Encryption, Step, Workshop};
+use super::measure::{Bench, Came};
+use crate::cli::bench::scene::Scene;
+use crate::cli::{Failure, output};
+use crate::lab::{Basis, BuildError, CipherRate, Encryption, Mapping, On, Step, Workshop};
+use crate::load::guard::EDGE;
 use crate::load::target::Target;
 use crate::machine::block::CryptTable;
 use crate::machine::cipher;
@@ -53,6 +55,69 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
         cores,
         ..Basis::default()
     })
+}
+
+/// The encryptions that were asked for above a target that takes no time, and that target itself.
+pub(super) fn encryptions(args: &LabArgs) -> Vec<Encryption> {
+    let mut all = vec![Encryption::Plain];
+    for encryption in &args.encryption {
+        if !all.contains(encryption) {
+            all.push(*encryption);
+        }
+    }
+    if all.len() > 1 { all } else { Vec::new() }
+}
+
+/// The steps by which an encryption comes to stand above a target that takes no time, on which `reach` can be used.
+pub(super) fn over_nothing(encryption: Encryption, reach: Bytes) -> Vec<Step> {
+    let bytes = reach + EDGE + EDGE;
+    let zero = Step::Zero { sectors: bytes.get().div_ceil(512) };
+    match encryption {
+        Encryption::Plain => vec![zero],
+        _ => vec![zero, Step::Mapping { on: On::Zero, encryption }],
+    }
+}
+
+/// Measures each encryption above a target that takes no time, and undoes it. One that cannot be built is left out: then its
+/// predictions take the rate of the cipher.
+///
+/// # Errors
+/// A test failed, or something cannot be undone.
+pub(super) fn mappings(
+    workshop: &mut Workshop<'_>,
+    args: &LabArgs,
+    bench: &Bench,
+) -> Result<Vec<Mapping>, Failure> {
+    let encryptions = encryptions(args);
+    if encryptions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let scene = bench.scene(&workshop.names.device(0))?;
+    let mut mappings = Vec::new();
+    for encryption in encryptions {
+        output::note(&format!("{} above a target that takes no time", encryption.name()));
+        let came = over(workshop, encryption, bench, &scene);
+        workshop.undo().map_err(|error| ground::undo_failure(&error))?;
+        match came {
+            Ok((tests, None)) => mappings.push(Mapping { encryption, tests }),
+            Ok((_, Some(failed))) => return Err(failed),
+            Err(error) => output::note(&format!("not measured: {error}")),
+        }
+    }
+    Ok(mappings)
+}
+
+fn over(
+    workshop: &mut Workshop<'_>,
+    encryption: Encryption,
+    bench: &Bench,
+    scene: &Scene,
+) -> Result<Came, BuildError> {
+    for step in over_nothing(encryption, bench.reach()) {
+        workshop.take(step)?;
+    }
+    let top = if encryption == Encryption::Plain { On::Zero } else { On::Mapping };
+    Ok(bench.over_nothing(scene, workshop.open_over_zero(top)?))
 }
 
 /// The rates of the ciphers that were asked for: one, AES-XTS with two keys of 256 bits, for all of them.

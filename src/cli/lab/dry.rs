@@ -1,7 +1,7 @@
 //! `narrows lab --dry-run`: every command that would be run.
 
 use super::args::LabArgs;
-use super::ground;
+use super::{basis, ground, measure};
 use crate::cli::Failure;
 use crate::lab::{Call, LabId, Names, Step, recipe, sight};
 use crate::machine::root::Root;
@@ -20,6 +20,10 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
             (0..names.devices.len()).flat_map(|index| [Step::File { index, bytes }, Step::Loop { index }]);
         let ground: Vec<Step> = std::iter::once(Step::Directory).chain(files).collect();
         section(&mut text, &ground, &names);
+    }
+    for encryption in basis::encryptions(args) {
+        text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
+        section(&mut text, &basis::over_nothing(encryption, measure::reach(&measure::tests(args))), &names);
     }
     for cell in args.cells(names.devices.len()) {
         text.push_str(&format!("{cell}:\n"));

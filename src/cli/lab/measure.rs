@@ -15,7 +15,7 @@ use crate::cli::bench::writes::Writes;
 use crate::cli::ladder::runner::at_once;
 use crate::cli::{Failure, guard};
 use crate::lab::Measured;
-use crate::load::control::Control;
+use crate::load::control::{Control, Phase};
 use crate::load::guard::WritableDevice;
 use crate::load::measurement::Measurement;
 use crate::load::owned;
@@ -23,6 +23,7 @@ use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
 use crate::load::run;
 use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::target::Target;
+use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
 use crate::report::bench::trusted;
 use crate::units::Bytes;
@@ -34,6 +35,8 @@ const RESERVE: Bytes = Bytes::from_mib(64);
 const LEAST: Bytes = Bytes::from_mib(16);
 /// How long the devices run together, where no time was asked for.
 const TOGETHER: Duration = Duration::from_secs(5);
+/// The part of that in which processors are watched: some devices begin a little later than others.
+const MOST: f64 = 0.8;
 
 /// One test with its name, and how long it runs.
 #[derive(Debug, Clone)]
@@ -67,7 +70,7 @@ impl Bench {
     /// No test can be run on a device, or what is filled does not fit into what may be written.
     pub(super) fn new(args: &LabArgs, fills: u64, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
         let presets: Vec<Preset> = args.preset.iter().filter_map(|name| preset::by_name(name)).collect();
-        let tests: Vec<Timed> = presets.iter().flat_map(|preset| timed(preset, args)).collect();
+        let tests = tests(args);
         if tests.is_empty() {
             return Err(Failure::new("none of these tests can be run on a block device")
                 .hint("`narrows bench --list` shows the presets; scans and trims are left out here"));
@@ -80,6 +83,11 @@ impl Bench {
         let fill = Bytes::new(size.get().saturating_mul(fills));
         let writes = Writes::plan(args.max_writes, None, fill, &loads, None, &timing)?;
         Ok(Self { tests, size, stop, writes })
+    }
+
+    /// The part that the largest test reaches at once: enough where nothing is kept.
+    pub(super) fn reach(&self) -> Bytes {
+        reach(&self.tests)
     }
 
     /// What is said before anything is written.
@@ -167,6 +175,38 @@ impl Bench {
                 test: test.name.clone(),
                 load: test.load.clone(),
                 trusted: trusted(&subject, &verdict).unwrap_or(false),
+                processors: Some(outcome.processors()),
+                measurement: outcome.measurement,
+            });
+        }
+        (measured, None)
+    }
+
+    /// Runs all tests on something that keeps nothing, beside the path of `scene`: nothing of them wears a device, and no hop
+    /// of a path says whether to believe them.
+    pub(super) fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Came {
+        let runner = Runner::stopped_by(scene, None, None, self.stop.clone());
+        let begin = Instant::now();
+        let progress = &mut |written, _| runner.follow(begin, written);
+        let target = match owned::prepare(device, self.reach(), seed(), 0, progress) {
+            Ok(target) => target,
+            Err(error) => return (Vec::new(), Some(failure(&error))),
+        };
+        let mut measured = Vec::new();
+        for (index, test) in self.tests.iter().enumerate() {
+            if self.is_stopped() {
+                return (measured, Some(Failure::new("interrupted")));
+            }
+            runner.progress.test(index, self.tests.len(), &test.name);
+            let outcome = match runner.load(&test.name, &test.load, &target, &test.timing) {
+                Ok(outcome) => outcome,
+                Err(error) => return (measured, Some(failure(&error))),
+            };
+            measured.push(Measured {
+                test: test.name.clone(),
+                load: test.load.clone(),
+                trusted: outcome.measurement.cut_short.is_none() && outcome.measurement.errors == 0,
+                processors: Some(outcome.processors()),
                 measurement: outcome.measurement,
             });
         }
@@ -185,10 +225,11 @@ impl Bench {
                 continue;
             }
             match self.at_once(&runner, test, targets) {
-                Ok(measurement) => measured.push(Measured {
+                Ok((measurement, working)) => measured.push(Measured {
                     test: test.name.clone(),
                     load: test.load.clone(),
                     trusted: measurement.cut_short.is_none() && measurement.errors == 0,
+                    processors: Some(working),
                     measurement,
                 }),
                 Err(failure) => return (measured, Some(failure)),
@@ -197,28 +238,40 @@ impl Bench {
         (measured, None)
     }
 
-    fn at_once(&self, runner: &Runner<'_>, test: &Timed, targets: &[Target]) -> Result<Measurement, Failure> {
+    /// What all gave together, and the processors that were at work.
+    fn at_once(
+        &self,
+        runner: &Runner<'_>,
+        test: &Timed,
+        targets: &[Target],
+    ) -> Result<(Measurement, f64), Failure> {
         let time = test.timing.fixed.unwrap_or(test.timing.longest().min(TOGETHER));
         let timing = Timing { fixed: Some(time), ..test.timing };
         let (workload, options) = runner.plan(&test.load, &timing);
         runner.progress.phase(&format!("all at once: {}", test.name), time);
         let control = || Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone());
         let controls: Vec<Control> = targets.iter().map(|_| control()).collect();
-        let all = thread::scope(|scope| {
+        let (all, working) = thread::scope(|scope| {
             let (workload, options) = (&workload, &options);
             let runs: Vec<_> = targets
                 .iter()
                 .zip(&controls)
                 .map(|(target, control)| scope.spawn(move || run::run(target, workload, options, control)))
                 .collect();
-            runs.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+            for control in &controls {
+                control.wait_for(Phase::Measuring);
+            }
+            let before = Sample::of_processors(runner.root());
+            thread::sleep(time.mul_f64(MOST));
+            let working = Activity::between(&before, &Sample::of_processors(runner.root())).working;
+            (runs.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>(), working)
         });
         let mut measurements = Vec::new();
         for one in all {
             let one = one.map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?;
             measurements.push(one.map_err(|error| failure(&error))?);
         }
-        Ok(at_once(measurements))
+        Ok((at_once(measurements), working))
     }
 
     /// Shows what is waited for, and breaks it off when a signal came.
@@ -228,7 +281,17 @@ impl Bench {
     }
 }
 
-/// The tests of a preset that can be run on a block device.
+/// The tests that were asked for and can be run on a block device.
+pub(super) fn tests(args: &LabArgs) -> Vec<Timed> {
+    let presets = args.preset.iter().filter_map(|name| preset::by_name(name));
+    presets.flat_map(|preset| timed(&preset, args)).collect()
+}
+
+/// The part of a target that the largest of these tests reaches at once.
+pub(super) fn reach(tests: &[Timed]) -> Bytes {
+    tests.iter().map(|test| test.least).fold(LEAST, Bytes::max)
+}
+
 fn timed(preset: &Preset, args: &LabArgs) -> Vec<Timed> {
     let timing = Timing {
         stop: preset.stop,

@@ -146,7 +146,8 @@ impl Session<'_> {
         output::note("each device alone, then all at once");
         let basis = basis::measure(&mut self.workshop, self.args, &self.bench);
         self.workshop.undo().map_err(|error| ground::undo_failure(&error))?;
-        let basis = basis?;
+        let mut basis = basis?;
+        basis.mappings = basis::mappings(&mut self.workshop, self.args, &self.bench)?;
         let told = self.workshop.journal.append(&Line::Basis(Box::new(basis.clone())));
         told.map_err(|error| Failure::new(error.to_string()))?;
         Ok(basis)

@@ -29,7 +29,7 @@ fn outcome(
             bound: bound.to_owned(),
             formula: String::new(),
         }],
-        measured: vec![Measured { test, load, measurement, trusted: true }],
+        measured: vec![Measured { test, load, measurement, trusted: true, processors: None }],
         resyncing: false,
         written: Vec::new(),
         notes: Vec::new(),

@@ -10,7 +10,7 @@
 //! takes no time is taken at its word instead.
 
 use super::drive::find;
-use super::{Carried, Narrow};
+use super::{Carried, Narrow, processors};
 use crate::ceiling::{crypt, crypt_time, queueing};
 use crate::lab::{Basis, CipherRate, Encryption};
 use crate::load::preset::LoadSpec;
@@ -51,7 +51,9 @@ pub(super) fn below(
 ) -> Result<Carried, String> {
     let Some(setting) = setting(encryption) else { return Ok(carried) };
     if let Some(measured) = mapping(basis, encryption, test, load) {
-        return Ok(as_measured(carried, measured, load));
+        // The time of the generator is in what the drive gave, too.
+        let twice = processors::generator_seconds(basis, test, load, load.block_size).unwrap_or(0.0);
+        return Ok(as_measured(carried, measured, twice, load));
     }
     let cipher = cipher(basis).ok_or("the rate of the cipher on one core is not known")?;
     let (alone, share) =
@@ -64,6 +66,7 @@ pub(super) fn below(
     let bound =
         if cores == 1 { "the cipher on one core".to_owned() } else { format!("the cipher on {cores} cores") };
     let seconds = carried.seconds + added(load, alone, &setting);
+    let crossings = carried.crossings;
     let mut narrow = Narrow::from(carried);
     let size = human::block_size(setting.sector);
     narrow.take(
@@ -79,7 +82,7 @@ pub(super) fn below(
         "the time of each request with dm-crypt",
         format!("{depth} at a time, each takes {time} with cipher and hand-over = {timely}"),
     );
-    Ok(narrow.carried(seconds))
+    Ok(Carried { crossings, ..narrow.carried(seconds) })
 }
 
 /// What the same mapping gave above nothing, where that was measured.
@@ -90,8 +93,10 @@ fn mapping(basis: &Basis, encryption: Encryption, test: &str, load: &LoadSpec) -
 }
 
 /// The lesser of both; one request at a time passes one after the other.
-fn as_measured(carried: Carried, mapping: BytesPerSec, load: &LoadSpec) -> Carried {
-    let seconds = carried.seconds + load.block_size.as_f64() / mapping.get();
+fn as_measured(carried: Carried, mapping: BytesPerSec, twice: f64, load: &LoadSpec) -> Carried {
+    let alone = load.block_size.as_f64() / mapping.get();
+    let seconds = if carried.seconds > 0.0 { carried.seconds + (alone - twice).max(0.0) } else { alone };
+    let crossings = carried.crossings;
     let mut narrow = Narrow::from(carried);
     narrow.take(mapping, "dm-crypt itself", format!("the same mapping over nothing gave {mapping}"));
     if load.total_depth() <= 1 {
@@ -101,7 +106,7 @@ fn as_measured(carried: Carried, mapping: BytesPerSec, load: &LoadSpec) -> Carri
             format!("one at a time, each takes {time} with dm-crypt, which alone gave {mapping}, = {rate}");
         narrow.take(rate, "the time of each request with dm-crypt", formula);
     }
-    narrow.carried(seconds)
+    Carried { crossings, ..narrow.carried(seconds) }
 }
 
 /// What encryption adds to a request, in seconds.

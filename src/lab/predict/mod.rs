@@ -1,7 +1,7 @@
 //! What will a cell give? Said before it is built, from what each device gave alone.
 //!
-//! Nothing is new here: [`spread`] puts the drives together, [`crypt`] puts the cipher above them, both by the laws of
-//! `ceiling/`. A rate is the least of its bounds, and `bound` names which. Reads and writes of a mix take turns in time: 1/B =
+//! Nothing is new here: [`spread`] puts the drives together, [`crypt`] puts the cipher above them, [`processors`] bounds both by
+//! the time that processors have, all by the laws of `ceiling/`. A rate is the least of its bounds, and `bound` names which. Reads and writes of a mix take turns in time: 1/B =
 //! r/R + w/W. ext4 and XFS pass direct I/O on ([`crate::ceiling::filesystem`]); what btrfs makes of small writes is not known.
 //!
 //! Expected error: that of the laws, ±6 % for one stream of large blocks and up to 15 % near a knee. Not covered: trims, loads
@@ -9,6 +9,7 @@
 
 mod crypt;
 mod drive;
+mod processors;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,8 @@ struct Carried {
     rate: BytesPerSec,
     /// What one request takes that is alone, where that is known to pass; 0 where drives work ahead of requests.
     seconds: f64,
+    /// Bytes that all drives move for each byte of it.
+    crossings: f64,
     bound: String,
     formula: String,
 }
@@ -57,7 +60,7 @@ impl Narrow {
     }
 
     fn carried(self, seconds: f64) -> Carried {
-        Carried { rate: self.rate, seconds, bound: self.bound, formula: self.formula }
+        Carried { rate: self.rate, seconds, crossings: 1.0, bound: self.bound, formula: self.formula }
     }
 }
 
@@ -88,7 +91,8 @@ fn rate(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Result<Carri
     let drives = Drives::of(basis, test, load)?;
     let one_way = |writes: bool| {
         let carried = drives.carried(cell.layout, writes)?;
-        crypt::below(cell.encryption, carried, basis, (test, load), writes)
+        let carried = crypt::below(cell.encryption, carried, basis, (test, load), writes)?;
+        Ok(processors::within(carried, cell.encryption, basis, (test, load)))
     };
     match load.write_percent {
         0 => one_way(false),
@@ -112,6 +116,7 @@ fn mixed(read: Carried, write: Carried, writes: f64) -> Carried {
     Carried {
         rate,
         seconds: (1.0 - writes) * read.seconds + writes * write.seconds,
+        crossings: (1.0 - writes) * read.crossings + writes * write.crossings,
         bound: longer.bound.clone(),
         formula: format!("{formula}; {}", longer.formula),
     }

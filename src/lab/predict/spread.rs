@@ -6,9 +6,14 @@
 //! |---|---|---|
 //! | single, LVM linear | S of the first | the same |
 //! | RAID-0, LVM striped, ZFS stripe | slowest S × drives at work | the same |
-//! | RAID-1, ZFS mirror | S × streams in sequence, × requests at random | slowest S |
-//! | RAID-10 | as RAID-0 over n | as RAID-0 over n/2 |
+//! | RAID-1 | one after the other in sequence, all at random | slowest S |
+//! | RAID-10 | all, in n/2 stripes | as RAID-0 over n/2 |
+//! | ZFS mirror | slowest S × n | slowest S |
 //! | RAID-5 | as RAID-0 over n | slowest S × (n − 1) in full stripes, else small writes |
+//!
+//! md's mirrors give a request to the member with the fewest under way, the first of several (kernel `drivers/md/raid1.c` and
+//! `raid10.c`, `read_balance`, Linux 6.1): one request at a time is always for the first. RAID-1 keeps a sequence on its
+//! member ([`mirror::passes`]).
 //!
 //! Drives at work: a window of requests in sequence lies over k + (d − 1)·b/c chunks, requests at random are urns
 //! ([`queueing::at_work`]). No arrangement exceeds what all drives gave together, and none ends more requests than its depth
@@ -30,6 +35,8 @@ pub(super) const LVM_STRIPE: Bytes = Bytes::from_kib(64);
 pub(super) const ZFS_RECORD: Bytes = Bytes::from_kib(128);
 /// Members that do less of the time than this have too few requests.
 const BUSY: f64 = 0.95;
+/// Processors that work for this part of the time have none left.
+const FULL: f64 = 0.95;
 
 /// The drives under one test.
 pub(super) struct Drives<'b> {
@@ -37,6 +44,11 @@ pub(super) struct Drives<'b> {
     load: &'b LoadSpec,
     each: Vec<Drive>,
     together: Option<BytesPerSec>,
+    /// Whether the processors had no time to ask all drives at once for more: each drive had a generator of its own then, so
+    /// that says nothing of the drives.
+    ask_in_vain: bool,
+    /// What a test passes over; zero where that is not known.
+    region: Bytes,
 }
 
 impl<'b> Drives<'b> {
@@ -46,8 +58,13 @@ impl<'b> Drives<'b> {
         let each: Option<Vec<Drive>> = each.collect();
         let each = each.filter(|each| !each.is_empty() && each.len() == basis.devices.len());
         let each = each.ok_or("the test was not measured on each device alone")?;
-        let together = find(&basis.together, test, load).map(|found| found.measurement.bytes_per_second);
-        Ok(Self { basis, load, each, together })
+        let found = find(&basis.together, test, load);
+        let together = found.map(|found| found.measurement.bytes_per_second);
+        let all = FULL * f64::from(basis.cores.max(1));
+        let ask_in_vain = found.and_then(|found| found.processors).is_some_and(|at_work| at_work >= all);
+        let own = basis.alone.first().and_then(|tests| find(tests, test, load));
+        let region = own.map_or(Bytes::new(0), |own| own.measurement.region);
+        Ok(Self { basis, load, each, together, ask_in_vain, region })
     }
 
     /// What the first gives: the drive of what lies on one alone.
@@ -120,7 +137,7 @@ impl<'b> Drives<'b> {
     /// The bounds that hold for every arrangement of all drives: together, depth, and the thread that asks. `crossings` is what
     /// all drives move for each byte, `seconds` what one request takes.
     fn close(&self, mut narrow: Narrow, crossings: f64, seconds: f64) -> Carried {
-        if let Some(together) = self.together {
+        if let Some(together) = self.together.filter(|_| !self.ask_in_vain) {
             let rate = together / crossings;
             let copies = if crossings > 1.0 { format!(" / {crossings:.3}") } else { String::new() };
             narrow.take(
@@ -142,7 +159,7 @@ impl<'b> Drives<'b> {
         if let Some(rate) = threads {
             narrow.take(rate, "the thread that asks", format!("a full core asks for {rate}"));
         }
-        narrow.carried(seconds)
+        Carried { crossings, ..narrow.carried(seconds) }
     }
 
     /// What `layout` carries in one direction.
@@ -153,9 +170,9 @@ impl<'b> Drives<'b> {
             Layout::Raid0 => Ok(self.stripe(self.count(), 1, MD_CHUNK)),
             Layout::LvmStriped => Ok(self.stripe(self.count(), 1, LVM_STRIPE)),
             Layout::Raid1 if writes => Ok(self.copies()),
-            Layout::Raid1 => Ok(self.balanced()),
+            Layout::Raid1 => self.balanced(),
             Layout::Raid10 if writes => Ok(self.stripe((self.count() / 2.0).floor().max(1.0), 2, MD_CHUNK)),
-            Layout::Raid10 => Ok(self.stripe(self.count(), 1, MD_CHUNK)),
+            Layout::Raid10 => self.pairs(),
             Layout::Raid5 if writes => Ok(self.parity_writes()),
             Layout::Raid5 => Ok(self.parity_reads()),
             Layout::ZfsStripe | Layout::ZfsMirror if self.load.block_size < ZFS_RECORD => {
@@ -201,43 +218,73 @@ impl<'b> Drives<'b> {
 
     /// A write goes to every drive.
     fn copies(&self) -> Carried {
-        let count = u32::try_from(self.each.len()).unwrap_or(u32::MAX);
+        let count = self.members();
         let slowest = self.slowest();
         let formula = format!("every drive writes all of it, the slowest {slowest}");
         let narrow = Narrow::new(slowest, "the slowest drive", formula);
         self.close(narrow, self.count(), self.seconds(self.size(), count))
     }
 
-    /// Whole copies: a stream stays on one, requests at random go where the least wait.
-    fn balanced(&self) -> Carried {
-        let members = u32::try_from(self.each.len()).unwrap_or(u32::MAX);
+    /// Whole copies: a stream stays on one until it ends, requests at random go where the least wait.
+    fn balanced(&self) -> Result<Carried, String> {
+        let members = self.members();
         let streams = if self.is_random() {
             u32::try_from(self.load.total_depth()).unwrap_or(u32::MAX)
         } else {
             self.load.parallel.count()
         };
-        let slowest = self.slowest();
-        let rate = mirror::read(slowest, members, streams, false);
         let work = streams.clamp(1, members);
+        if self.depth() <= 1.0 {
+            return self.alone("one request at a time, which is always for the first drive");
+        }
         let narrow = if work < members {
-            let what = if self.is_random() {
-                "one request at a time"
-            } else {
-                "one drive, since a mirror reads one stream from one"
-            };
-            Narrow::new(rate, what, format!("{work} of {members} drives at work × {slowest} = {rate}"))
+            let blocks = self.blocks();
+            let rates: Vec<BytesPerSec> = self.each.iter().map(|drive| drive.rate).collect();
+            let one = mirror::passes(&rates, blocks, self.depth());
+            let rate = mirror::read(one, members, streams, false).min(self.sum());
+            let length = if blocks.is_finite() { format!("{blocks}") } else { "many".to_owned() };
+            let text = format!(
+                "a sequence is read from one drive after the other, in passes of {length} blocks with {} under way: {one} × \
+                 {work} = {rate}",
+                self.depth()
+            );
+            Narrow::new(rate, "one drive, since a mirror reads one stream from one", text)
         } else {
-            let sum = self.sum();
-            let text = format!("{members} drives that share the requests = {sum}");
-            Narrow::new(sum, "the drives", text)
+            self.shared()
         };
-        self.close(narrow, 1.0, self.seconds(self.size(), 1))
+        Ok(self.close(narrow, 1.0, self.seconds(self.size(), 1)))
+    }
+
+    fn members(&self) -> u32 {
+        u32::try_from(self.each.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Blocks of one pass over what is measured.
+    fn blocks(&self) -> f64 {
+        let region = self.region.as_f64() / f64::from(self.load.parallel.count().max(1));
+        if region > 0.0 { (region / self.size()).floor() } else { f64::INFINITY }
+    }
+
+    fn shared(&self) -> Narrow {
+        let sum = self.sum();
+        Narrow::new(sum, "the drives", format!("{} drives that share the requests = {sum}", self.each.len()))
+    }
+
+    /// Mirrors in stripes: each request goes to that of a pair which has less to do. One pair has no stripes.
+    fn pairs(&self) -> Result<Carried, String> {
+        if self.each.len() > 2 {
+            return Ok(self.stripe(self.count(), 1, MD_CHUNK));
+        }
+        if self.depth() <= 1.0 {
+            return self.alone("one request at a time, which is always for the first drive");
+        }
+        Ok(self.close(self.shared(), 1.0, self.seconds(self.size(), 1)))
     }
 
     fn parity_reads(&self) -> Carried {
         let count = self.count();
         if !self.is_random() && self.turn() {
-            let members = u32::try_from(self.each.len()).unwrap_or(u32::MAX);
+            let members = self.members();
             let rate = parity::full_stripes(self.slowest(), members, 1);
             let formula = format!(
                 "heads pass over the parity: {} of {count} × {} = {rate}",
@@ -251,7 +298,7 @@ impl<'b> Drives<'b> {
     }
 
     fn parity_writes(&self) -> Carried {
-        let members = u32::try_from(self.each.len()).unwrap_or(u32::MAX);
+        let members = self.members();
         let data = (self.count() - 1.0).max(1.0);
         let stripe = MD_CHUNK.as_f64() * data;
         let fills = self.size() % stripe == 0.0;
@@ -293,7 +340,7 @@ impl<'b> Drives<'b> {
 
     fn zfs_mirror(&self, writes: bool) -> Carried {
         let slowest = self.slowest();
-        let members = u32::try_from(self.each.len()).unwrap_or(u32::MAX);
+        let members = self.members();
         let (read, write) = zfs::mirror(slowest, slowest, members);
         if writes {
             let formula = format!("every drive writes all of it, the slowest {write}");

@@ -30,7 +30,7 @@ fn measured(load: &LoadSpec, mb: f64, cpu: f64) -> Measured {
         generator: GeneratorUse { cpu, ..GeneratorUse::default() },
         ..Measurement::default()
     };
-    Measured { test: load.mark(), load: load.clone(), measurement, trusted: true }
+    Measured { test: load.mark(), load: load.clone(), measurement, trusted: true, processors: None }
 }
 
 fn basis(devices: usize, tests: &[(LoadSpec, f64)], cipher: Option<f64>) -> Basis {
@@ -142,6 +142,66 @@ fn a_mirror_reads_one_stream_from_one_drive_and_writes_as_the_slower() {
     assert_eq!(of(&basis, &write), 400.0);
     basis.alone[1][2].measurement.bytes_per_second = BytesPerSec::from_mb(250.0);
     assert_eq!(of(&basis, &write), 250.0);
+}
+
+#[test]
+fn one_sequence_after_the_other_is_read_from_the_members_of_a_mirror() {
+    let stream = load(Pattern::Sequential, 1024, 8, 0);
+    let alone = load(Pattern::Sequential, 1024, 1, 0);
+    let mut basis = basis(2, &[(stream.clone(), 600.0), (alone.clone(), 500.0)], None);
+    basis.alone[1][0].measurement.bytes_per_second = BytesPerSec::from_mb(300.0);
+    basis.alone[1][1].measurement.bytes_per_second = BytesPerSec::from_mb(250.0);
+    let of = |layout, load: &LoadSpec| mb(&basis, layout, Encryption::Plain, load);
+    // As many bytes at 600 as at 300: 2 / (1/600 + 1/300).
+    assert!((of(Layout::Raid1, &stream) - 400.0).abs() < 1e-6);
+    // In passes of 24 MiB the next one is under way for 8 of 24 blocks.
+    let mut short = basis.clone();
+    short.alone[0][0].measurement.region = Bytes::from_mib(24);
+    assert!((mb(&short, Layout::Raid1, Encryption::Plain, &stream) - 600.0).abs() < 1e-6);
+    // RAID-10 of two asks that which has less to do.
+    assert!((of(Layout::Raid10, &stream) - 900.0).abs() < 1e-6);
+    for layout in [Layout::Raid1, Layout::Raid10] {
+        assert!((of(layout, &alone) - 500.0).abs() < 1e-6, "the first, {layout:?}");
+    }
+}
+
+/// Half of a processor for the generator alone at 100 MB/s: 5 ns for a byte; a drive at 50 MB/s with 0.75 of it: 15 ns.
+#[test]
+fn the_processor_has_time_for_all_that_a_byte_crosses_and_no_more() {
+    let deep = load(Pattern::Random, 4, 32, 100);
+    let mut basis = basis(2, &[(deep.clone(), 50.0)], None);
+    basis.cores = 1;
+    let at_work = |mb, processors| Measured { processors: Some(processors), ..measured(&deep, mb, 0.0) };
+    basis.alone = vec![vec![at_work(50.0, 0.75)]; 2];
+    let nothing = Mapping { encryption: Encryption::Plain, tests: vec![at_work(100.0, 0.5)] };
+    // 25 ns with the cipher.
+    let luks = Mapping { encryption: Encryption::Luks2, tests: vec![at_work(40.0, 1.0)] };
+    let watched = Basis { mappings: vec![nothing, luks], ..basis.clone() };
+    let of = |basis: &Basis, layout, encryption| mb(basis, layout, encryption, &deep);
+    // 5 + 10 ns allow 66.7 MB/s, with copies 5 + 2 × 10 allow 40, with the cipher 5 + 10 + 20 allow 28.6.
+    assert!(of(&watched, Layout::Raid0, Encryption::Plain) < 66.7);
+    assert!((of(&watched, Layout::Raid1, Encryption::Plain) - 40.0).abs() < 1e-6);
+    assert!((of(&watched, Layout::Single, Encryption::Luks2) - 1e3 / 35.0).abs() < 1e-6);
+    assert!((of(&watched, Layout::Raid1, Encryption::Luks2) - 1e3 / 45.0).abs() < 1e-6);
+    let said = said(&watched, Layout::Raid1, Encryption::Luks2, &deep);
+    assert_eq!(said.bound, "the processor");
+    assert!(said.formula.contains("2.00 ×"), "{}", said.formula);
+    // Many processors are no bound, and what was not watched is none.
+    let many = Basis { cores: 16, ..watched.clone() };
+    assert!((of(&many, Layout::Raid1, Encryption::Plain) - 50.0).abs() < 1e-6);
+    assert!((of(&basis, Layout::Raid1, Encryption::Plain) - 50.0).abs() < 1e-6);
+}
+
+#[test]
+fn drives_at_once_say_nothing_when_the_processors_had_no_time_to_ask() {
+    let deep = load(Pattern::Random, 4, 32, 0);
+    let mut basis = basis(2, &[(deep.clone(), 50.0)], None);
+    basis.cores = 1;
+    basis.together[0].measurement.bytes_per_second = BytesPerSec::from_mb(60.0);
+    let of = |basis: &Basis| mb(basis, Layout::Raid1, Encryption::Plain, &deep);
+    assert_eq!(of(&basis), 60.0);
+    basis.together[0].processors = Some(0.99);
+    assert_eq!(of(&basis), 100.0);
 }
 
 #[test]

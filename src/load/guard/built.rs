@@ -1,4 +1,5 @@
-//! Opens what the lab built for writing: an array or a mapping that stands on named devices and on nothing else.
+//! Opens what the lab built for writing: an array or a mapping that stands on named devices and on nothing else, or a mapping
+//! that stands on device-mapper's `zero` target, which keeps nothing.
 
 use super::decide::Refusal;
 use super::open::{Device, WritableDevice, WriteError, claim};
@@ -12,7 +13,55 @@ use super::usage::{Usage, Use, UseKind};
 /// # Errors
 /// Anything of that does not hold, or the kernel refuses.
 pub fn open_built(device: &Device, usage: &Usage, named: &[String]) -> Result<WritableDevice, WriteError> {
-    let mut reasons = reasons(usage, named);
+    open_unless(device, usage, reasons(usage, named))
+}
+
+/// Device-mapper's target that stands on nothing, as the machine tells of it.
+#[derive(Debug, Clone, Copy)]
+pub struct ZeroTarget<'a> {
+    /// Who uses it, and that it is built on nothing.
+    pub usage: &'a Usage,
+    /// The words of the targets in its table.
+    pub targets: &'a [String],
+}
+
+/// Opens `device` for writing, exclusively. It must be a `zero` target, or be built on one and on nothing else, and nobody may
+/// use it otherwise.
+///
+/// # Errors
+/// Anything of that does not hold, or the kernel refuses.
+pub fn open_over_zero(
+    device: &Device,
+    usage: &Usage,
+    zero: &ZeroTarget<'_>,
+) -> Result<WritableDevice, WriteError> {
+    open_unless(device, usage, reasons_over_zero(usage, zero))
+}
+
+fn reasons_over_zero(usage: &Usage, zero: &ZeroTarget<'_>) -> Vec<Reason> {
+    let below = &zero.usage.device;
+    let mut reasons = Vec::new();
+    let is_zero = zero.targets.len() == 1 && zero.targets.iter().all(|target| target == "zero");
+    let stands = |used: &Use| used.kind == UseKind::Component && used.device == *below;
+    if !is_zero || below.is_empty() || zero.usage.uses.iter().any(stands) {
+        reasons.push(Reason::Unseen { what: format!("that `{below}` keeps nothing that is written to it") });
+    }
+    let is_on_it =
+        |used: &&Use| used.kind == UseKind::Component && used.device == usage.device && used.by == *below;
+    if usage.device != *below && !usage.uses.iter().any(|used| is_on_it(&used)) {
+        reasons.push(Reason::Unseen { what: format!("that {} is built on {below}", usage.device) });
+    }
+    reasons.extend(usage.uses.iter().filter(|used| !is_on_it(used)).cloned().map(Reason::InUse));
+    reasons.extend(usage.unseen.iter().map(|what| Reason::Unseen { what: what.clone() }));
+    reasons
+}
+
+/// Opens it when nothing speaks against it, neither before nor afterwards.
+fn open_unless(
+    device: &Device,
+    usage: &Usage,
+    mut reasons: Vec<Reason>,
+) -> Result<WritableDevice, WriteError> {
     let claimed = if reasons.is_empty() { Some(claim(device.path())?) } else { None };
     if let Some(claimed) = &claimed {
         reasons.extend(changes(device, claimed, usage));
@@ -87,6 +136,35 @@ mod tests {
         assert_eq!(reasons(&bare, &named(&["sda"])).len(), 1);
         assert_eq!(reasons(&bare, &named(&["sdb"])).len(), 1);
         assert!(!reasons(&usage(&[]), &named(&["sda", "sdb", "dm-0"])).is_empty());
+    }
+
+    fn zero() -> Usage {
+        Usage { device: "dm-0".to_owned(), ..Usage::default() }
+    }
+
+    fn over_zero(usage: &Usage, below: &Usage, targets: &[&str]) -> usize {
+        let targets = named(targets);
+        reasons_over_zero(usage, &ZeroTarget { usage: below, targets: &targets }).len()
+    }
+
+    #[test]
+    fn only_what_stands_on_a_zero_target_alone_is_opened_without_a_named_device() {
+        let on = |below: &str| used("dm-1", UseKind::Component, below);
+        let mapping = |uses: &[Use]| Usage { device: "dm-1".to_owned(), uses: uses.to_vec(), ..zero() };
+        assert_eq!(over_zero(&mapping(&[on("dm-0")]), &zero(), &["zero"]), 0);
+        assert_eq!(over_zero(&zero(), &zero(), &["zero"]), 0, "the target itself");
+        for targets in [&["linear"][..], &[], &["zero", "linear"], &["zero", "zero"]] {
+            assert_eq!(over_zero(&mapping(&[on("dm-0")]), &zero(), targets), 1, "{targets:?}");
+        }
+        assert_eq!(over_zero(&mapping(&[on("sda")]), &zero(), &["zero"]), 2, "on a drive");
+        assert_eq!(over_zero(&mapping(&[on("dm-0"), on("sda")]), &zero(), &["zero"]), 1, "on a drive, too");
+        assert_eq!(over_zero(&mapping(&[]), &zero(), &["zero"]), 1, "on nothing that is known");
+        let built = Usage { uses: vec![used("dm-0", UseKind::Component, "sda")], ..zero() };
+        assert!(over_zero(&mapping(&[on("dm-0")]), &built, &["zero"]) > 0, "what is called zero has a drive");
+        let swap = used("dm-1", UseKind::Swap, "/dev/dm-1");
+        assert_eq!(over_zero(&mapping(&[on("dm-0"), swap]), &zero(), &["zero"]), 1);
+        let blind = Usage { unseen: vec!["mounts".to_owned()], ..mapping(&[on("dm-0")]) };
+        assert_eq!(over_zero(&blind, &zero(), &["zero"]), 1);
     }
 
     #[test]

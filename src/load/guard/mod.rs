@@ -24,7 +24,7 @@ mod signatures;
 mod usage;
 
 pub use budget::{Budget, OverBudget};
-pub use built::open_built;
+pub use built::{ZeroTarget, open_built, open_over_zero};
 pub use decide::{Permit, Refusal, decide};
 pub use mark::Mark;
 pub use open::{Device, WritableDevice, WriteError, open_for_writing};

@@ -24,6 +24,9 @@ pub struct Activity {
     pub disks: BTreeMap<String, DiskActivity>,
     /// The busy fraction of each CPU (user, system, interrupt), 0 to 1.
     pub cpus: BTreeMap<u32, f64>,
+    /// Processors that were neither idle nor stolen, on average, by the time that they were: it is counted exactly, while time
+    /// of work is sampled by the timer's tick (kernel `Documentation/timers/no_hz.rst`).
+    pub working: f64,
     /// The fraction of time that a hypervisor took from us, over all CPUs.
     pub steal: f64,
     /// Threads that used more than 1 % of a core, busiest first.
@@ -99,6 +102,7 @@ impl Activity {
                 let spent = Spent::between(before, after);
                 fraction(spent.busy, spent.total)
             }),
+            working: working(before, after, elapsed),
             steal: steal(before, after),
             threads: threads(before, after, elapsed),
             nics: pairs(&before.nics, &after.nics, |before, after| nic(before, after, elapsed)),
@@ -189,6 +193,16 @@ fn steal(before: &Sample, after: &Sample) -> f64 {
     let spent = pairs(&before.cpus, &after.cpus, Spent::between);
     let sum = |of: fn(&Spent) -> u64| spent.values().map(of).fold(0, u64::saturating_add);
     fraction(sum(|spent| spent.steal), sum(|spent| spent.total))
+}
+
+/// Idle time is shown in units of 10 ms, so a little more than all of it may seem to have passed.
+fn working(before: &Sample, after: &Sample, elapsed: Nanos) -> f64 {
+    let of = |before: &CpuCounters, after: &CpuCounters| {
+        let spent = Spent::between(before, after);
+        let away = spent.total.saturating_sub(spent.busy);
+        if spent.total == 0 { 0.0 } else { 1.0 - fraction(away, elapsed.get()) }
+    };
+    if elapsed.get() == 0 { 0.0 } else { pairs(&before.cpus, &after.cpus, of).values().sum() }
 }
 
 fn threads(before: &Sample, after: &Sample, elapsed: Nanos) -> Vec<ThreadActivity> {
@@ -285,6 +299,7 @@ mod tests {
         );
         // 600 of 1000 ms; the idle time of the other went back, which is no time at all.
         assert_eq!(activity.cpus[&0], 0.6);
+        assert!((activity.working - 0.6).abs() < 1e-9, "{}", activity.working);
         assert_eq!(activity.cpus[&1], 0.0);
         assert!((activity.steal - 0.2).abs() < 1e-9);
     }

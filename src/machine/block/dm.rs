@@ -62,6 +62,14 @@ pub(in crate::machine) fn owner_of(uuid: &str) -> String {
     }
 }
 
+/// The targets of the device-mapper device with this kernel name.
+pub fn dm_targets(root: &Root, name: &str) -> Fact<Vec<DmTarget>> {
+    match crate::machine::usage::number(root, name).get() {
+        Some(number) => table(root, number),
+        None => Fact::absent(format!("/sys/class/block/{name}/dev")),
+    }
+}
+
 fn table(root: &Root, (major, minor): (u32, u32)) -> Fact<Vec<DmTarget>> {
     let answer =
         root.probe(&format!("dm-table/{major}:{minor}"), || match device_mapper::table(major, minor) {

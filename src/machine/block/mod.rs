@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 pub use ata::Sata;
 pub use bcache::Bcache;
-pub use dm::DmDevice;
+pub use dm::{DmDevice, dm_targets};
 pub use dm_table::{CryptTable, DmKind, DmTarget, parse_table};
 pub use md::MdArray;
 pub use nvme::NvmeFabric;

@@ -1,11 +1,12 @@
 //! From outcomes to the view model: joins, cleans, and decides nothing.
 
 use super::{
-    AccuracyView, AloneView, BasisView, CellView, DeviceFacts, DeviceView, LabReport, PlaceView, RankingView,
-    RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView,
+    AboveNothingView, AccuracyView, AloneView, BasisView, CellView, DeviceFacts, DeviceView, LabReport,
+    PlaceView, RankingView, RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView,
 };
 use crate::lab::aim::{Aim, Place, Ranking, counts, rank, words};
-use crate::lab::{Basis, Cell, CipherRate, Encryption, FileSystem, Layout, Measured, Outcome};
+use crate::lab::order::{Pairs, is_bare, pairs};
+use crate::lab::{Basis, CipherRate, Measured, Outcome};
 use crate::load::guard::Budget;
 use crate::report::sanitize::inert;
 use crate::report::view::tool;
@@ -35,7 +36,7 @@ pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[Devic
         devices: basis.devices.iter().map(|name| device(name, outcomes, devices)).collect(),
         basis: basis_view(basis),
         rankings: rankings.iter().map(|aims| ranking(&rank(outcomes, count, aims), outcomes)).collect(),
-        accuracy: accuracy(&cells),
+        accuracy: accuracy(&cells, pairs(outcomes)),
         complete: outcomes.iter().all(|outcome| outcome.failed.is_none()),
         cells,
     }
@@ -83,6 +84,14 @@ fn basis_view(basis: &Basis) -> BasisView {
         test: inert(test),
         alone: basis.alone.iter().filter_map(|measured| of(measured, test)).collect(),
         together: of(&basis.together, test),
+        above_nothing: basis
+            .mappings
+            .iter()
+            .filter_map(|mapping| {
+                let rate = of(&mapping.tests, test)?;
+                Some(AboveNothingView { encryption: mapping.encryption, rate })
+            })
+            .collect(),
     };
     let cipher = |cipher: &CipherRate| CipherRate {
         cipher: inert(&cipher.cipher),
@@ -103,6 +112,7 @@ fn rate(measured: &Measured) -> RateView {
         ci95: measurement.ci95,
         iops: measurement.iops,
         trusted: measured.trusted,
+        processors: measured.processors,
     }
 }
 
@@ -207,13 +217,8 @@ fn test(outcome: &Outcome, name: &str) -> TestView {
     }
 }
 
-fn accuracy(cells: &[CellView]) -> AccuracyView {
-    // A bare drive was measured before, so that nothing was foreseen of it.
-    let bare = |cell: &&CellView| {
-        let Cell { layout, encryption, file_system } = cell.cell;
-        (layout, encryption, file_system) == (Layout::Single, Encryption::Plain, FileSystem::None)
-    };
-    let foreseen = cells.iter().filter(|cell| !bare(cell));
+fn accuracy(cells: &[CellView], pairs: Pairs) -> AccuracyView {
+    let foreseen = cells.iter().filter(|cell| !is_bare(&cell.cell));
     let errors = foreseen.flat_map(|cell| &cell.tests).filter_map(|test| test.error);
     let mut errors: Vec<f64> = errors.map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
@@ -225,12 +230,24 @@ fn accuracy(cells: &[CellView]) -> AccuracyView {
         }
         _ => errors.get(middle).copied(),
     };
+    let share = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
+    let within = errors.iter().filter(|error| **error <= MET).count();
+    let ordered = pairs.apart.saturating_sub(pairs.reversed);
+    let mut why = Vec::new();
+    if median.is_none() {
+        why.push("median_error, share_within_15_percent: no test has a prediction and a measurement");
+    }
+    if pairs.apart == 0 {
+        why.push("share_of_pairs_ordered: no two cells were measured apart");
+    }
     AccuracyView {
         tests: errors.len(),
-        within_15_percent: errors.iter().filter(|error| **error <= MET).count(),
+        within_15_percent: within,
+        share_within_15_percent: share(within, errors.len()),
+        pairs: pairs.apart,
+        pairs_ordered: ordered,
+        share_of_pairs_ordered: share(ordered, pairs.apart),
         median_error: median,
-        reason: median
-            .is_none()
-            .then(|| "median_error: no test has a prediction and a measurement".to_owned()),
+        reason: (!why.is_empty()).then(|| why.join("; ")),
     }
 }

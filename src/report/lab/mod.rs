@@ -27,7 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::Tool;
-use crate::lab::{Cell, CipherRate};
+use crate::lab::{Cell, CipherRate, Encryption};
 use crate::load::preset::LoadSpec;
 use crate::units::{Bytes, BytesPerSec, Iops};
 
@@ -112,6 +112,19 @@ pub struct AloneView {
     pub alone: Vec<RateView>,
     /// What all gave at once.
     pub together: Option<RateView>,
+    /// What encryptions gave above a target that takes no time, where that was measured; plain is that target itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above_nothing: Vec<AboveNothingView>,
+}
+
+/// An encryption above a target that takes no time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AboveNothingView {
+    /// The encryption.
+    pub encryption: Encryption,
+    /// What it gave.
+    #[serde(flatten)]
+    pub rate: RateView,
 }
 
 /// A rate that was measured.
@@ -125,6 +138,9 @@ pub struct RateView {
     pub iops: Iops,
     /// Whether to believe it.
     pub trusted: bool,
+    /// Processors of the whole machine that were at work, on average; left out where that was not watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<f64>,
 }
 
 /// Outcomes in the order of aims.
@@ -255,6 +271,15 @@ pub struct AccuracyView {
     pub tests: usize,
     /// Those whose error is at most 15 %.
     pub within_15_percent: usize,
+    /// The part of the tests that these are.
+    pub share_within_15_percent: Option<f64>,
+    /// Pairs of cells under the same test that were measured apart: their 95 % intervals do not overlap, and they differ by more
+    /// than 5 %. A pair counts where both cells have a prediction.
+    pub pairs: usize,
+    /// Those of them that were not predicted the other way round by more than 5 %.
+    pub pairs_ordered: usize,
+    /// The part of the pairs that these are.
+    pub share_of_pairs_ordered: Option<f64>,
     /// The median of the errors without their signs.
     pub median_error: Option<f64>,
     /// Why it is `null`.

@@ -43,9 +43,15 @@ pub fn render(report: &LabReport, style: &Style) -> String {
 /// How good predictions were, in a sentence.
 pub(super) fn accuracy(report: &LabReport) -> String {
     let found = &report.accuracy;
+    let order = match found.pairs {
+        0 => String::new(),
+        pairs => {
+            format!("; of {pairs} pairs of cells, {} in the order that was measured", found.pairs_ordered)
+        }
+    };
     match found.median_error {
         Some(median) => format!(
-            "Predictions: {} of {} within 15 %, median error {}.",
+            "Predictions: {} of {} within 15 %, median error {}{order}.",
             found.within_15_percent,
             found.tests,
             human::percent(median)
