@@ -29,9 +29,11 @@ impl Lab {
 
     /// Whether a cell failed, or a result is not to be trusted.
     pub(super) fn has_doubts(&self) -> bool {
-        self.outcomes
-            .iter()
-            .any(|outcome| outcome.failed.is_some() || outcome.measured.iter().any(|one| !one.trusted))
+        self.outcomes.iter().any(|outcome| {
+            outcome.failed.is_some()
+                || outcome.measured.iter().any(|one| !one.trusted)
+                || outcome.copied().is_some_and(|copied| !copied.trusted)
+        })
     }
 
     /// Shows all of it.
