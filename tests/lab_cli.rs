@@ -12,6 +12,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ const QUICK: [&str; 10] = [
     "--size",
     "16MiB",
     "--duration",
-    "50ms",
+    "200ms",
     "--warm-up",
     "1ms",
     "--encryption",
@@ -40,8 +41,12 @@ fn run(words: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// Whether loop devices can be made here; said aloud when not.
-fn has_loops() -> bool {
+/// One lab at a time: others would take the time from it in which it is to measure something.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The right to run a lab, where loop devices can be made; said aloud where not.
+fn loops() -> Option<MutexGuard<'static, ()>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let probe = tempfile::NamedTempFile::new().expect("a file");
     probe.as_file().set_len(1 << 20).expect("a size");
     let path = probe.path().display().to_string();
@@ -53,7 +58,7 @@ fn has_loops() -> bool {
     } else {
         let _ = writeln!(std::io::stderr(), "skipped: loop devices need root and a kernel that has them");
     }
-    made.is_some()
+    made.map(|_| alone)
 }
 
 /// What is in a directory, and the loop devices over files in it.
@@ -102,9 +107,7 @@ fn what_is_no_block_device_is_refused_by_name() {
 
 #[test]
 fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let (place, journal) = (dir.path().display().to_string(), tempfile::tempdir().expect("a directory"));
     let file = journal.path().join("lab.jsonl").display().to_string();
@@ -128,9 +131,7 @@ fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
 
 #[test]
 fn a_lab_that_is_killed_is_undone() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     for delay in [20, 120, 300, 700, 1500] {
         let dir = tempfile::tempdir().expect("a directory");
         let (place, journal) = (dir.path().display().to_string(), tempfile::tempdir().expect("a directory"));
@@ -173,7 +174,7 @@ impl Trial {
     /// The words for a lab of these file systems.
     fn words(&self, file_systems: &str) -> Vec<String> {
         let (place, journal) = (self.place.path().display().to_string(), self.journal());
-        let words = ["--scratch", &place, "--count", "1", "--file-size", "96MiB", "--layout", "single"];
+        let words = ["--scratch", &place, "--count", "1", "--file-size", "192MiB", "--layout", "single"];
         let rest = ["--file-system", file_systems, "--journal", &journal, "--json"];
         words.iter().chain(&rest).chain(&QUICK).map(|word| (*word).to_owned()).collect()
     }
@@ -229,9 +230,7 @@ fn first_rate(journal: &str) -> f64 {
 
 #[test]
 fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     let trial = Trial::new();
     let source = trial.source();
     let mut child = trial.spawn(&[trial.words("none,ext4"), vec!["--copy".to_owned(), source]].concat());
@@ -269,9 +268,7 @@ fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
 
 #[test]
 fn a_lab_that_was_ended_after_its_last_result_only_reports() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     let trial = Trial::new();
     let mut child = trial.spawn(&trial.words("none"));
     let journal = trial.with_result();
@@ -290,9 +287,7 @@ fn a_lab_that_was_ended_after_its_last_result_only_reports() {
 
 #[test]
 fn a_lab_whose_devices_are_gone_does_not_go_on_with_others() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     let trial = Trial::new();
     let head = |rest: &str| {
         let device = "{\"name\":\"nosuch0\",\"number\":[8,250],\"bytes\":1048576,\"identity\":\"NO-SUCH-DRIVE\",\"volatile\":false}";
@@ -313,13 +308,11 @@ fn a_lab_whose_devices_are_gone_does_not_go_on_with_others() {
 
 #[test]
 fn what_cannot_be_copied_is_refused_before_anything_is_written() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     let trial = Trial::new();
     let (source, place) = (trial.source(), trial.place.path().display().to_string());
     let huge = trial.beside.path().join("huge").display().to_string();
-    fs::write(&huge, vec![1; 128 << 20]).expect("is written");
+    fs::write(&huge, vec![1; 200 << 20]).expect("is written");
     for (file_systems, source, said) in [
         ("none", source.as_str(), "--file-system ext4"),
         ("ext4", &huge, "more than any of these layouts holds"),

@@ -74,7 +74,8 @@ fn facts(name: &str, scratch: bool) -> DeviceFacts {
         _ => None,
     });
     let Some(drive) = drive else { return unknown };
-    let (model, size) = (drive.model.value().cloned(), drive.size.value().copied());
+    let (model, size) =
+        (drive.model.value().cloned(), drive.size.value().copied().filter(|size| size.get() > 0));
     let rated = model.as_deref().zip(size).and_then(|(model, size)| writes::rated(model, size));
     DeviceFacts { model, size, rated, ..unknown }
 }
