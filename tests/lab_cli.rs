@@ -221,11 +221,16 @@ impl Trial {
     }
 }
 
-/// The rate of the first test of the first result in a journal.
-fn first_rate(journal: &str) -> f64 {
+/// The first result in a journal.
+fn first_result(journal: &str) -> serde_json::Value {
     let line = journal.lines().find(|line| line.starts_with("{\"outcome\"")).expect("a result");
     let line: serde_json::Value = serde_json::from_str(line).expect("is JSON");
-    line["outcome"]["measured"][0]["measurement"]["bytes_per_second"].as_f64().expect("a rate")
+    line["outcome"].clone()
+}
+
+/// The rate of its first test.
+fn first_rate(journal: &str) -> f64 {
+    first_result(journal)["measured"][0]["measurement"]["bytes_per_second"].as_f64().expect("a rate")
 }
 
 #[test]
@@ -241,6 +246,14 @@ fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("keeps 1 result:") && err.contains("--resume"), "{err}");
     assert_eq!(left_in(trial.place.path()), Vec::<String>::new());
+    // What changed meanwhile is not what the first cells copied.
+    let photo = trial.beside.path().join("photos/new");
+    fs::write(&photo, "new").expect("is written");
+    let (code, _, err) = trial.resume();
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("is not what it was when this lab began"), "{err}");
+    assert_eq!(left_in(trial.place.path()), Vec::<String>::new());
+    fs::remove_file(&photo).expect("is removed");
     // A line that was cut short by the end of the machine announces nothing.
     let mut file = fs::OpenOptions::new().append(true).open(trial.journal()).expect("is kept");
     file.write_all(b"{\"outcome\":{\"cell\":").expect("is written");
@@ -270,7 +283,7 @@ fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
 fn a_lab_that_was_ended_after_its_last_result_only_reports() {
     let Some(_alone) = loops() else { return };
     let trial = Trial::new();
-    let mut child = trial.spawn(&trial.words("none"));
+    let mut child = trial.spawn(&[trial.words("ext4"), vec!["--copy".to_owned(), trial.source()]].concat());
     let journal = trial.with_result();
     child.wait().expect("ends");
     trial.assert_clean();
@@ -282,6 +295,13 @@ fn a_lab_that_was_ended_after_its_last_result_only_reports() {
     assert_eq!(report["cells"].as_array().map(Vec::len), Some(1), "{out}");
     let rate = report["cells"][0]["tests"][0]["measured"]["bytes_per_second"].as_f64();
     assert_eq!(rate, Some(first_rate(&journal)));
+    let copied = &report["cells"][0]["copy"];
+    assert_eq!(
+        copied["elapsed_ns"],
+        first_result(&journal)["copy"]["copied"]["elapsed_ns"],
+        "not copied again"
+    );
+    assert!(copied["elapsed_ns"].as_u64().is_some_and(|time| time > 0), "{out}");
     trial.assert_clean();
 }
 

@@ -253,6 +253,8 @@ fn room(layout: Layout, sizes: &[Bytes]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use crate::lab::{Encryption, LabId};
 
@@ -349,5 +351,11 @@ mod tests {
         assert_eq!((copied.files, copied.bytes, copied.faults), (1, Bytes::new(1), 0));
         assert_eq!(copied.verified_files + copied.verified_by_advice, 1);
         assert_eq!(std::fs::read(to.path().join("copy")).unwrap(), b"x");
+        let again = tempfile::tempdir().unwrap();
+        let large =
+            Copying { about: CopySource { from: ReadFrom::Drive, ..copying.about.clone() }, ..copying };
+        let copied = large.to(there, again.path(), &Budget::new(Bytes::from_mib(1))).unwrap();
+        let CellCopy::Copied(copied) = copied else { panic!("{copied:?}") };
+        assert_eq!((copied.read_from, copied.bytes), (ReadFrom::Drive, Bytes::new(1)));
     }
 }
