@@ -11,9 +11,10 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const QUICK: [&str; 10] = [
     "--preset",
@@ -21,7 +22,7 @@ const QUICK: [&str; 10] = [
     "--size",
     "16MiB",
     "--duration",
-    "50ms",
+    "200ms",
     "--warm-up",
     "1ms",
     "--encryption",
@@ -40,8 +41,12 @@ fn run(words: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// Whether loop devices can be made here; said aloud when not.
-fn has_loops() -> bool {
+/// One lab at a time: others would take the time from it in which it is to measure something.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The right to run a lab, where loop devices can be made; said aloud where not.
+fn loops() -> Option<MutexGuard<'static, ()>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let probe = tempfile::NamedTempFile::new().expect("a file");
     probe.as_file().set_len(1 << 20).expect("a size");
     let path = probe.path().display().to_string();
@@ -53,7 +58,7 @@ fn has_loops() -> bool {
     } else {
         let _ = writeln!(std::io::stderr(), "skipped: loop devices need root and a kernel that has them");
     }
-    made.is_some()
+    made.map(|_| alone)
 }
 
 /// What is in a directory, and the loop devices over files in it.
@@ -102,9 +107,7 @@ fn what_is_no_block_device_is_refused_by_name() {
 
 #[test]
 fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let (place, journal) = (dir.path().display().to_string(), tempfile::tempdir().expect("a directory"));
     let file = journal.path().join("lab.jsonl").display().to_string();
@@ -128,9 +131,7 @@ fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
 
 #[test]
 fn a_lab_that_is_killed_is_undone() {
-    if !has_loops() {
-        return;
-    }
+    let Some(_alone) = loops() else { return };
     for delay in [20, 120, 300, 700, 1500] {
         let dir = tempfile::tempdir().expect("a directory");
         let (place, journal) = (dir.path().display().to_string(), tempfile::tempdir().expect("a directory"));
@@ -151,5 +152,198 @@ fn a_lab_that_is_killed_is_undone() {
             assert_eq!(code, Some(0), "after {delay} ms: {err}");
         }
         assert_eq!(left_in(dir.path()), Vec::<String>::new(), "after {delay} ms");
+    }
+}
+
+/// A lab of one device with a journal, and a place for what it is told to copy.
+struct Trial {
+    place: tempfile::TempDir,
+    beside: tempfile::TempDir,
+}
+
+impl Trial {
+    fn new() -> Self {
+        let directory = || tempfile::tempdir().expect("a directory");
+        Self { place: directory(), beside: directory() }
+    }
+
+    fn journal(&self) -> String {
+        self.beside.path().join("lab.jsonl").display().to_string()
+    }
+
+    /// The words for a lab of these file systems.
+    fn words(&self, file_systems: &str) -> Vec<String> {
+        let (place, journal) = (self.place.path().display().to_string(), self.journal());
+        let words = ["--scratch", &place, "--count", "1", "--file-size", "192MiB", "--layout", "single"];
+        let rest = ["--file-system", file_systems, "--journal", &journal, "--json"];
+        words.iter().chain(&rest).chain(&QUICK).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// Files to copy: a large one, some small ones, and a directory.
+    fn source(&self) -> String {
+        let top = self.beside.path().join("photos");
+        fs::create_dir_all(top.join("empty")).expect("is made");
+        let noise: Vec<u8> =
+            (0..3_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        fs::write(top.join("large"), noise).expect("is written");
+        for name in ["a", "b", "c"] {
+            fs::write(top.join(name), name).expect("is written");
+        }
+        top.display().to_string()
+    }
+
+    fn spawn(&self, words: &[String]) -> Child {
+        let mut command = lab(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs")
+    }
+
+    /// The journal once it holds a result: all of it until the end of that line.
+    fn with_result(&self) -> String {
+        let begin = Instant::now();
+        loop {
+            let text = fs::read_to_string(self.journal()).unwrap_or_default();
+            let found = text.find("{\"outcome\"").and_then(|at| Some(at + text[at..].find('\n')? + 1));
+            if let Some(end) = found {
+                return text[..end].to_owned();
+            }
+            assert!(begin.elapsed() < Duration::from_secs(120), "no result came: {text}");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn resume(&self) -> (Option<i32>, String, String) {
+        run(&["--resume", "--journal", &self.journal(), "--json"])
+    }
+
+    fn assert_clean(&self) {
+        assert_eq!(left_in(self.place.path()), Vec::<String>::new());
+        assert!(!Path::new(&self.journal()).exists(), "the journal is gone when nothing is left");
+    }
+}
+
+/// The first result in a journal.
+fn first_result(journal: &str) -> serde_json::Value {
+    let line = journal.lines().find(|line| line.starts_with("{\"outcome\"")).expect("a result");
+    let line: serde_json::Value = serde_json::from_str(line).expect("is JSON");
+    line["outcome"].clone()
+}
+
+/// The rate of its first test.
+fn first_rate(journal: &str) -> f64 {
+    first_result(journal)["measured"][0]["measurement"]["bytes_per_second"].as_f64().expect("a rate")
+}
+
+#[test]
+fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
+    let Some(_alone) = loops() else { return };
+    let trial = Trial::new();
+    let source = trial.source();
+    let mut child = trial.spawn(&[trial.words("none,ext4"), vec!["--copy".to_owned(), source]].concat());
+    let journal = trial.with_result();
+    child.kill().expect("is killed");
+    child.wait().expect("ends");
+    let (code, _, err) = run(&["--undo", "--journal", &trial.journal()]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("keeps 1 result:") && err.contains("--resume"), "{err}");
+    assert_eq!(left_in(trial.place.path()), Vec::<String>::new());
+    // What changed meanwhile is not what the first cells copied.
+    let photo = trial.beside.path().join("photos/new");
+    fs::write(&photo, "new").expect("is written");
+    let (code, _, err) = trial.resume();
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("is not what it was when this lab began"), "{err}");
+    assert_eq!(left_in(trial.place.path()), Vec::<String>::new());
+    fs::remove_file(&photo).expect("is removed");
+    // A line that was cut short by the end of the machine announces nothing.
+    let mut file = fs::OpenOptions::new().append(true).open(trial.journal()).expect("is kept");
+    file.write_all(b"{\"outcome\":{\"cell\":").expect("is written");
+    drop(file);
+    let (code, out, err) = trial.resume();
+    assert!(matches!(code, Some(0 | 1)), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).expect("is JSON");
+    let cells = report["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 2, "{out}");
+    assert!(cells.iter().all(|cell| cell["failed"].is_null()), "{out}");
+    assert_eq!(cells[0]["tests"][0]["measured"]["bytes_per_second"].as_f64(), Some(first_rate(&journal)));
+    assert!(
+        cells[0]["notes"].as_array().is_some_and(|notes| notes.contains(&"copy needs a file system".into()))
+    );
+    let copy = &cells[1]["copy"];
+    assert_eq!((copy["files"].as_u64(), copy["bytes"].as_u64()), (Some(4), Some((3 << 20) + 3)), "{out}");
+    assert_eq!((copy["faults"].as_u64(), copy["read_from"].as_str()), (Some(0), Some("memory")), "{out}");
+    let verified = copy["verified_files"].as_u64().zip(copy["verified_by_advice"].as_u64());
+    assert_eq!(verified.map(|(direct, advised)| direct + advised), Some(4), "{out}");
+    trial.assert_clean();
+    let (code, _, err) = trial.resume();
+    assert_eq!(code, Some(2), "a finished lab has no journal: {err}");
+    assert!(err.contains("cannot read the journal"), "{err}");
+}
+
+#[test]
+fn a_lab_that_was_ended_after_its_last_result_only_reports() {
+    let Some(_alone) = loops() else { return };
+    let trial = Trial::new();
+    let mut child = trial.spawn(&[trial.words("ext4"), vec!["--copy".to_owned(), trial.source()]].concat());
+    let journal = trial.with_result();
+    child.wait().expect("ends");
+    trial.assert_clean();
+    // As if it had been killed before it took its ground away; a line that makes no sense means that anything may be left.
+    fs::write(trial.journal(), format!("{journal}{{\"outcome\": 7}}\n")).expect("is written");
+    let (code, out, err) = trial.resume();
+    assert!(matches!(code, Some(0 | 1)), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).expect("is JSON");
+    assert_eq!(report["cells"].as_array().map(Vec::len), Some(1), "{out}");
+    let rate = report["cells"][0]["tests"][0]["measured"]["bytes_per_second"].as_f64();
+    assert_eq!(rate, Some(first_rate(&journal)));
+    let copied = &report["cells"][0]["copy"];
+    assert_eq!(
+        copied["elapsed_ns"],
+        first_result(&journal)["copy"]["copied"]["elapsed_ns"],
+        "not copied again"
+    );
+    assert!(copied["elapsed_ns"].as_u64().is_some_and(|time| time > 0), "{out}");
+    trial.assert_clean();
+}
+
+#[test]
+fn a_lab_whose_devices_are_gone_does_not_go_on_with_others() {
+    let Some(_alone) = loops() else { return };
+    let trial = Trial::new();
+    let head = |rest: &str| {
+        let device = "{\"name\":\"nosuch0\",\"number\":[8,250],\"bytes\":1048576,\"identity\":\"NO-SUCH-DRIVE\",\"volatile\":false}";
+        format!(
+            "{{\"format\":\"narrows-lab/1\",\"id\":\"10213243-5465-7687-0809-0a0b0c0d0eff\",\"boot\":\"b\",\"array\":\"md127\",\
+             \"scratch\":null,\"devices\":[{device}],\"typed\":[\"lab\",\"/dev/nosuch0\",\"--i-own\",\"NO-SUCH-DRIVE\"]}}\n{rest}"
+        )
+    };
+    for rest in ["", "{\"step\":{\"thing\":\"group\"}}\n"] {
+        let text = head(rest);
+        fs::write(trial.journal(), &text).expect("is written");
+        let (code, out, err) = trial.resume();
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains("NO-SUCH-DRIVE") && err.contains("is not there"), "{rest}: {err}");
+        assert_eq!(fs::read_to_string(trial.journal()).expect("is kept"), text, "{rest}");
+    }
+}
+
+#[test]
+fn what_cannot_be_copied_is_refused_before_anything_is_written() {
+    let Some(_alone) = loops() else { return };
+    let trial = Trial::new();
+    let (source, place) = (trial.source(), trial.place.path().display().to_string());
+    let huge = trial.beside.path().join("huge").display().to_string();
+    fs::write(&huge, vec![1; 200 << 20]).expect("is written");
+    for (file_systems, source, said) in [
+        ("none", source.as_str(), "--file-system ext4"),
+        ("ext4", &huge, "more than any of these layouts holds"),
+        ("ext4", &place, "the lab itself works in"),
+        ("ext4", "/dev/null", "a character device"),
+        ("ext4", "/nonexistent", "cannot use `/nonexistent`"),
+    ] {
+        let words = [trial.words(file_systems), vec!["--copy".to_owned(), source.to_owned()]].concat();
+        let (code, out, err) = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{source}: {err}");
+        assert!(err.contains(said), "{source}: {err}");
+        trial.assert_clean();
     }
 }

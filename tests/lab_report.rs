@@ -13,14 +13,15 @@ use std::path::Path;
 use clap::ValueEnum;
 use narrows::lab::aim::Aim;
 use narrows::lab::{
-    Basis, Cell, CipherRate, Encryption, FileSystem, Layout, Measured, Outcome, Written, predict,
+    Basis, Cell, CellCopy, CipherRate, Copied, Encryption, FileSystem, Layout, Measured, Outcome, ReadFrom,
+    Written, predict,
 };
 use narrows::load::measurement::{Measurement, Pattern};
 use narrows::load::preset::LoadSpec;
 use narrows::report::lab::{self, DeviceFacts, LabReport, build, html, render};
 use narrows::report::schema;
 use narrows::report::text::Style;
-use narrows::units::{Bytes, BytesPerSec, Iops};
+use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 const RYZEN: &str = include_str!("data/lab-ryzen-2600.csv");
 const DEVICES: [&str; 2] = ["nvme0n1", "nvme1n1"];
@@ -78,6 +79,7 @@ fn outcome(basis: &Basis, cell: Cell, rates: Option<[f64; 2]>) -> Outcome {
         written: DEVICES.map(|name| Written { device: name.to_owned(), bytes: gigabytes(12) }).to_vec(),
         notes: vec!["mdadm 4.2, chunk 512 KiB".to_owned()],
         failed: None,
+        copy: None,
     }
 }
 
@@ -135,6 +137,73 @@ fn without_aims_reads_and_writes_are_ranked() {
     let report = report("");
     assert_eq!(report.rankings.len(), 2);
     insta::assert_snapshot!("no_aims_plain", render(&report, &Style::PLAIN));
+}
+
+/// A copy of 400 GB in so many seconds.
+fn copied(seconds: u64, faults: u64) -> Copied {
+    let (bytes, elapsed) = (Bytes::new(400_000_000_000), Nanos::from_millis(seconds * 1000));
+    Copied {
+        source: "/srv/photos\u{1b}[31m".to_owned(),
+        files: 12_345 - faults,
+        directories: 321,
+        bytes,
+        elapsed_ns: elapsed,
+        bytes_per_second: bytes.per(elapsed.duration()),
+        limit: Some("destination".to_owned()),
+        limit_share: Some(0.61),
+        read_from: ReadFrom::Memory,
+        cached: Some(1.0),
+        verified_files: 12_345 - faults,
+        verified_by_advice: 0,
+        faults,
+        first_fault: (faults > 0).then(|| "/srv/photos/a: changed while it was copied".to_owned()),
+        trusted: faults == 0,
+    }
+}
+
+/// The published machine, on which files were copied to three layouts.
+fn with_copies(aims: &str) -> LabReport {
+    let basis = basis();
+    let mut all = outcomes(&basis);
+    let copies = [
+        CellCopy::Copied(Box::new(copied(200, 0))),
+        CellCopy::Copied(Box::new(copied(112, 0))),
+        CellCopy::Not(
+            "the copy does not fit: it takes 400 GB and 12666 names, and 300 GB are free".to_owned(),
+        ),
+        CellCopy::Copied(Box::new(copied(290, 2))),
+    ];
+    for (outcome, copy) in all.iter_mut().zip(copies) {
+        outcome.copy = Some(copy);
+    }
+    let aims = if aims.is_empty() { Vec::new() } else { Aim::parse_all(aims).expect("are aims") };
+    build(&basis, &all, &aims, &facts())
+}
+
+#[test]
+fn copies_stand_beside_the_tests_and_can_be_aimed_at() {
+    let report = with_copies("copy");
+    insta::assert_snapshot!("copies_at_100_columns", render(&report, &WIDE));
+    // 400 GB in 112 s are well beyond the tenth that a single run is unsure by.
+    assert!(report.rankings[0].sentence.contains("is best here for copying, 3.57 GB/s"));
+    assert!(report.rankings[0].unfit.iter().any(|unfit| unfit.reason.contains("does not fit")));
+    let doubtful = report.rankings[0].places.iter().find(|place| !place.trusted).expect("one lacks files");
+    assert_eq!(report.cells[doubtful.index].copy.as_ref().map(|copy| copy.copied.faults), Some(2));
+    assert_eq!(with_copies("").rankings.len(), 3, "reads, writes and copies");
+    let (page, json) = (html(&report), serde_json::to_value(&report).expect("serialises"));
+    well_formed(&page);
+    assert!(page.contains("<h2>Copy of /srv/photos") && !page.contains('\u{1b}'));
+    assert!(page.contains("files read back past the page cache"));
+    let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
+    let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(json["cells"][0]["copy"]["elapsed_ns"], 200_000_000_000_u64);
+    let back: LabReport = serde_json::from_value(json).expect("is a report");
+    assert_eq!(back.cells[1].copy, report.cells[1].copy);
+    for width in [60, 78, 140] {
+        let text = render(&report, &Style { width, ..WIDE });
+        assert!(width < 72 || text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
 }
 
 #[test]

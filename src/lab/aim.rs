@@ -100,6 +100,7 @@ pub fn words(aim: Aim) -> String {
         Aim::Iops => "random I/O".to_owned(),
         Aim::Encryption => "encryption".to_owned(),
         Aim::Endurance => "endurance".to_owned(),
+        Aim::Copy => "copying".to_owned(),
     }
 }
 
@@ -109,7 +110,7 @@ pub fn counts(aim: Aim, load: &LoadSpec) -> bool {
         Aim::Sequential(_) => load.pattern == Pattern::Sequential && !load.changes(),
         Aim::Writes(_) => load.pattern == Pattern::Sequential && load.write_percent >= 100,
         Aim::Iops => load.pattern == Pattern::Random && load.trim_percent == 0,
-        Aim::Capacity | Aim::Survive(_) | Aim::Encryption | Aim::Endurance => false,
+        Aim::Capacity | Aim::Survive(_) | Aim::Encryption | Aim::Endurance | Aim::Copy => false,
     }
 }
 
@@ -189,6 +190,9 @@ fn why_unfit(
             }
             aim if !has_score(aim) => continue,
             aim => match (score(outcome, devices, aim, tests), aim) {
+                (None, Aim::Copy) if outcome.not_copied().is_some() => {
+                    outcome.not_copied().unwrap_or_default().to_owned()
+                }
                 (None, _) => {
                     outcome.failed.clone().unwrap_or_else(|| format!("{} was not measured", words(aim)))
                 }
@@ -210,6 +214,9 @@ fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec
     if let Some(exact) = property(outcome.cell.layout, devices, aim) {
         return Some(Score::exact(exact));
     }
+    if aim == Aim::Copy {
+        return outcome.copied().map(|copied| unsure(copied.bytes_per_second.get()));
+    }
     let wanted: Vec<&str> =
         tests.iter().filter(|(_, load)| counts(aim, load)).map(|(name, _)| name.as_str()).collect();
     let rates = wanted.iter().map(|name| outcome.measured.iter().find(|one| one.test == *name));
@@ -220,11 +227,15 @@ fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec
 /// A rate with its interval.
 pub fn interval(measured: &Measured) -> Score {
     let value = measured.measurement.bytes_per_second.get();
-    let [low, high] = measured
-        .measurement
-        .ci95
-        .map_or([value * (1.0 - UNKNOWN), value * (1.0 + UNKNOWN)], |ends| ends.map(BytesPerSec::get));
-    Score { value, low: low.min(value), high: high.max(value) }
+    measured.measurement.ci95.map_or(unsure(value), |ends| {
+        let [low, high] = ends.map(BytesPerSec::get);
+        Score { value, low: low.min(value), high: high.max(value) }
+    })
+}
+
+/// A rate that was measured once.
+fn unsure(value: f64) -> Score {
+    Score { value, low: value * (1.0 - UNKNOWN), high: value * (1.0 + UNKNOWN) }
 }
 
 /// The geometric mean, and its interval when the rates are independent; a single rate keeps its own.
@@ -284,7 +295,8 @@ pub fn property(layout: Layout, devices: usize, aim: Aim) -> Option<f64> {
 
 fn is_trusted(outcome: &Outcome, aims: &[Aim]) -> bool {
     let counted = |measured: &&Measured| aims.iter().any(|aim| counts(*aim, &measured.load));
-    outcome.measured.iter().filter(counted).all(|measured| measured.trusted)
+    let copied = !aims.contains(&Aim::Copy) || outcome.copied().is_none_or(|copied| copied.trusted);
+    copied && outcome.measured.iter().filter(counted).all(|measured| measured.trusted)
 }
 
 /// What is least to build and to look after comes first.

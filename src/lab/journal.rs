@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::Cell;
 use super::names::{LabId, Names};
-use super::outcome::{Basis, Outcome};
+use super::outcome::{Basis, CopySource, Outcome};
 use super::recipe::leaves_cipher_text;
 use super::step::Step;
 
@@ -48,13 +48,16 @@ pub struct Head {
     pub devices: Vec<NamedDevice>,
     /// What was typed, for `--resume`.
     pub typed: Vec<String>,
+    /// What is copied to each file system, if anything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopySource>,
 }
 
 impl Head {
     /// The head of a lab that begins.
     pub fn new(id: LabId, boot: String, array: String) -> Self {
         let format = FORMAT.to_owned();
-        Self { format, id, boot, array, scratch: None, devices: Vec::new(), typed: Vec::new() }
+        Self { format, id, boot, array, scratch: None, devices: Vec::new(), typed: Vec::new(), copy: None }
     }
 
     /// The names of all that this lab may build, with the devices under these kernel names.
@@ -152,6 +155,18 @@ impl Journal {
             }
         }
         Ok(journal)
+    }
+
+    /// Gives results the names that devices have now, from pairs of the former and the present one.
+    pub fn rename(&mut self, pairs: &[(String, String)]) {
+        let rename = |name: &mut String| {
+            if let Some((_, now)) = pairs.iter().find(|(before, _)| before == name) {
+                now.clone_into(name);
+            }
+        };
+        self.basis.iter_mut().flat_map(|basis| &mut basis.devices).for_each(rename);
+        let written = self.outcomes.iter_mut().flat_map(|outcome| &mut outcome.written);
+        written.for_each(|written| rename(&mut written.device));
     }
 
     /// Whether bytes begin as a journal does, whatever follows.
@@ -280,6 +295,15 @@ mod tests {
         }
         let other = Head { format: "narrows-lab/2".to_owned(), ..head() };
         assert_eq!(Journal::parse(line(&other).unwrap().as_bytes()), Err(NoJournal::Other));
+    }
+
+    #[test]
+    fn drives_that_swapped_their_names_keep_their_results() {
+        let basis = Basis { devices: vec!["sdb".to_owned(), "sdc".to_owned()], ..Basis::default() };
+        let mut journal = Journal::parse(text(&[Line::Basis(Box::new(basis))]).as_bytes()).unwrap();
+        let pair = |before: &str, now: &str| (before.to_owned(), now.to_owned());
+        journal.rename(&[pair("sdb", "sdc"), pair("sdc", "sdb")]);
+        assert_eq!(journal.basis.map(|basis| basis.devices), Some(vec!["sdc".to_owned(), "sdb".to_owned()]));
     }
 
     #[test]

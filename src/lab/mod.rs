@@ -27,8 +27,10 @@ pub use build::{BuildError, Workshop};
 pub use journal_file::{DIRECTORY, JournalError, JournalFile, journals};
 pub use key::Key;
 pub use layout::{Cell, Encryption, FileSystem, Layout};
-pub use names::{LabId, Names};
-pub use outcome::{Basis, CipherRate, Mapping, Measured, Outcome, Predicted, Written};
+pub use names::{LabId, MOUNTS, Names};
+pub use outcome::{
+    Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Predicted, ReadFrom, Written,
+};
 pub use predict::predict;
 pub use recipe::{notes, recipe, top};
 pub use step::{Call, Level, On, Step};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What all names begin with.
 const PREFIX: &str = "narrows-lab";
 /// Where mount points are made.
-const MOUNTS: &str = "/run";
+pub const MOUNTS: &str = "/run";
 
 /// The number of a lab: 16 random bytes. It stands in every header that the lab writes, so that what it finds later can be
 /// told from what somebody else made.

@@ -98,6 +98,7 @@ mod tests {
             resyncing: false,
             written: Vec::new(),
             notes: Vec::new(),
+            copy: None,
             failed: None,
         }
     }

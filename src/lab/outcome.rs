@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{Cell, Encryption};
 use crate::load::measurement::Measurement;
 use crate::load::preset::LoadSpec;
-use crate::units::{Bytes, BytesPerSec};
+use crate::units::{Bytes, BytesPerSec, Nanos};
 
 /// One test on one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,75 @@ pub struct Written {
     pub bytes: Bytes,
 }
 
+/// Where a copy read its source from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadFrom {
+    /// The page cache: the source was read through right before each copy, so that its own drive limits none.
+    Memory,
+    /// Its own drive, past the page cache: it does not fit into memory, so that its drive may limit every copy alike.
+    Drive,
+}
+
+/// What `--copy` copies, as it was when the lab began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopySource {
+    /// Its real path.
+    pub path: std::path::PathBuf,
+    /// Files.
+    pub files: u64,
+    /// Their data.
+    pub bytes: Bytes,
+    /// Where each copy reads it from.
+    pub from: ReadFrom,
+}
+
+/// A copy of real files onto the file system of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Copied {
+    /// What was copied.
+    pub source: String,
+    /// Files that were copied.
+    pub files: u64,
+    /// Directories that were made.
+    pub directories: u64,
+    /// Data of the files, without holes.
+    pub bytes: Bytes,
+    /// From the first look at the source to the last sync, reading the copy back included, in nanoseconds.
+    pub elapsed_ns: Nanos,
+    /// Data for each second of that.
+    pub bytes_per_second: BytesPerSec,
+    /// What took the largest part of the copying threads' time: `source`, `destination`, `verification`, `metadata`,
+    /// `processor` or `contention`.
+    pub limit: Option<String>,
+    /// That part, 0 to 1.
+    pub limit_share: Option<f64>,
+    /// Where the source was read from.
+    pub read_from: ReadFrom,
+    /// The part of the source that lay in the page cache right before; `null` where the kernel does not tell.
+    pub cached: Option<f64>,
+    /// Files that were read back past the page cache and compared with what was read.
+    pub verified_files: u64,
+    /// Files that were compared, too, without direct I/O: the kernel was asked to drop them from its cache before.
+    pub verified_by_advice: u64,
+    /// Names that were not copied, or did not read back as they were written.
+    pub faults: u64,
+    /// The first of them, and why.
+    pub first_fault: Option<String>,
+    /// Whether it is to be believed: everything was copied and compared, and the source came from where it should.
+    pub trusted: bool,
+}
+
+/// What came of the copy in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CellCopy {
+    /// It was made.
+    Copied(Box<Copied>),
+    /// It was not, and why, as a phrase.
+    Not(String),
+}
+
 /// One cell that was built, measured and undone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
@@ -63,6 +132,27 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Why it was not built or measured to the end; `None` when it was.
     pub failed: Option<String>,
+    /// The copy of real files; `None` where none was asked for or it did not come to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CellCopy>,
+}
+
+impl Outcome {
+    /// The copy that was made.
+    pub fn copied(&self) -> Option<&Copied> {
+        match &self.copy {
+            Some(CellCopy::Copied(copied)) => Some(copied),
+            _ => None,
+        }
+    }
+
+    /// Why no copy was made that was asked for.
+    pub fn not_copied(&self) -> Option<&str> {
+        match &self.copy {
+            Some(CellCopy::Not(why)) => Some(why),
+            _ => None,
+        }
+    }
 }
 
 /// What one core does with one cipher.

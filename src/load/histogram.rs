@@ -29,7 +29,7 @@ impl Histogram {
     }
 
     /// Counts one value.
-    #[inline]
+    #[cfg(test)]
     pub(super) fn record(&mut self, value: u64) {
         self.record_many(value, 1);
     }

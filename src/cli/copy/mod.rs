@@ -48,7 +48,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
     };
     let control = CopyControl::with_stop(measure::stop_on_signals()?);
     let before = Sample::read(&root);
-    let result = watched(args, &options, &control)?.map_err(|error| failure(&error))?;
+    let result = watched(&args.src, &args.dst, &options, &control)?.map_err(|error| failure(&error))?;
     let activity = Activity::between(&before, &Sample::read(&root));
     let moved = moved(&root, &activity, args);
     let shown = report::build(&args.src.to_string_lossy(), &args.dst.to_string_lossy(), &result, moved);
@@ -72,13 +72,17 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
 }
 
 /// Copies in a thread of its own while this one shows progress.
-fn watched(
-    args: &CopyArgs,
+///
+/// # Errors
+/// The copying thread died.
+pub(super) fn watched(
+    source: &Path,
+    destination: &Path,
     options: &CopyOptions,
     control: &CopyControl,
 ) -> Result<Result<CopyResult, CopyError>, Failure> {
     thread::scope(|scope| {
-        let copying = scope.spawn(|| copy(&args.src, &args.dst, options, control));
+        let copying = scope.spawn(|| copy(source, destination, options, control));
         let begin = Instant::now();
         let mut progress = None;
         while !control.is_done() && !copying.is_finished() {
@@ -140,7 +144,8 @@ fn render(shown: &CopyReport, args: &CopyArgs) -> Result<String, Failure> {
     Ok(report::render(shown, &Style::detect(colour, args.plain)))
 }
 
-fn failure(error: &CopyError) -> Failure {
+/// Why nothing was copied, with what to do.
+pub(super) fn failure(error: &CopyError) -> Failure {
     // A path may hold escape sequences.
     Failure::new(crate::report::sanitize::inert(&error.to_string()))
         .maybe_hint(error.hint().map(|hint| crate::report::sanitize::inert(&hint)))

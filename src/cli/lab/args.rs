@@ -76,6 +76,10 @@ pub struct LabArgs {
     #[arg(long)]
     pub discard: bool,
 
+    /// Also copy this file or directory to each file system that is built, read it back, and say how long it took
+    #[arg(long, value_name = "SRC", conflicts_with_all = ["resume", "undo"])]
+    pub copy: Option<PathBuf>,
+
     /// Use files in this directory through loop devices in place of devices, to try the lab out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["devices", "i_own", "discard"])]
     pub scratch: Option<PathBuf>,
@@ -105,7 +109,8 @@ pub struct LabArgs {
     pub dry_run: bool,
 
     /// What the devices are for, what counts most first: sequential, writes, iops, capacity, endurance, survive:N,
-    /// encryption; the last two must hold [default: a ranking each for reads, writes and random I/O]
+    /// encryption, and with --copy also copy; survive and encryption must hold [default: a ranking each for reads, writes,
+    /// random I/O and copies]
     #[arg(long, value_name = "AIMS", value_parser = aims)]
     pub aim: Option<Aims>,
 

@@ -1,10 +1,11 @@
 //! `narrows lab --dry-run`: every command that would be run.
 
 use super::args::LabArgs;
-use super::{basis, ground, measure};
+use super::{basis, copying, ground, measure};
 use crate::cli::Failure;
-use crate::lab::{Call, LabId, Names, Step, recipe, sight};
+use crate::lab::{Call, FileSystem, LabId, Names, Step, recipe, sight};
 use crate::machine::root::Root;
+use crate::report::sanitize::inert;
 
 /// The commands, cell by cell.
 ///
@@ -21,14 +22,24 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
         let ground: Vec<Step> = std::iter::once(Step::Directory).chain(files).collect();
         section(&mut text, &ground, &names);
     }
+    let cells = args.cells(names.devices.len());
+    copying::refuse(args, &cells)?;
     for encryption in basis::encryptions(args) {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
         section(&mut text, &basis::over_nothing(encryption, measure::reach(&measure::tests(args))), &names);
     }
-    for cell in args.cells(names.devices.len()) {
+    for cell in cells {
         text.push_str(&format!("{cell}:\n"));
         match recipe(cell, names.devices.len()) {
-            Ok(steps) => section(&mut text, &with_discards(steps, args, names.devices.len()), &names),
+            Ok(steps) => {
+                section(&mut text, &with_discards(steps, args, names.devices.len()), &names);
+                if let Some(source) = args.copy.as_deref().filter(|_| cell.file_system != FileSystem::None) {
+                    let (source, point) = (inert(&source.to_string_lossy()), names.mount_point());
+                    text.push_str(&format!(
+                        "  # before that is undone, `{source}` is copied to {point}/copy\n"
+                    ));
+                }
+            }
             Err(why) => text.push_str(&format!("  not built: {why}\n")),
         }
     }

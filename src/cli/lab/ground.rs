@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::LabArgs;
 use crate::cli::{Failure, guard};
-use crate::lab::journal::{Head, NamedDevice};
+use crate::lab::journal::{Head, Journal, NamedDevice};
 use crate::lab::{BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
 use crate::machine::root::Root;
 use crate::machine::target::{self, Found};
@@ -67,6 +67,27 @@ pub(super) fn named(root: &Root, args: &LabArgs) -> Result<Vec<NamedDevice>, Fai
         return Err(Failure::new("two of the devices have the same serial number")
             .hint("they may be two paths to one drive; name one of them"));
     }
+    Ok(devices)
+}
+
+/// The devices of a lab that goes on, in its order: found by their serial numbers, whatever they are called today, and as
+/// empty as before. Results in `journal` get the names of today.
+///
+/// # Errors
+/// One is not there, or not empty.
+pub(super) fn again(root: &Root, args: &LabArgs, journal: &mut Journal) -> Result<Vec<NamedDevice>, Failure> {
+    let mut devices = Vec::new();
+    let mut renamed = Vec::new();
+    for (before, name) in journal.head.devices.iter().zip(sight::find_devices(root, &journal.head)) {
+        let now = name.and_then(|name| sight::named(root, &name)).ok_or_else(|| {
+            let message = format!("{} ({}) of this lab is not there", before.name, before.identity);
+            Failure::new(message).hint("connect it again, or begin a new lab")
+        })?;
+        guard::check(root, &now.name, own(args, &now))?;
+        renamed.push((before.name.clone(), now.name.clone()));
+        devices.push(now);
+    }
+    journal.rename(&renamed);
     Ok(devices)
 }
 

@@ -16,7 +16,7 @@ use crate::cli::ladder::runner::at_once;
 use crate::cli::{Failure, guard};
 use crate::lab::Measured;
 use crate::load::control::{Control, Phase};
-use crate::load::guard::WritableDevice;
+use crate::load::guard::{Budget, WritableDevice};
 use crate::load::measurement::Measurement;
 use crate::load::owned;
 use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
@@ -64,11 +64,16 @@ pub(super) struct Bench {
 pub(super) type Came = (Vec<Measured>, Option<Failure>);
 
 impl Bench {
-    /// The tests that were asked for, on `fills` targets in all.
+    /// The tests that were asked for, on `fills` targets in all, beside which `copies` is copied.
     ///
     /// # Errors
-    /// No test can be run on a device, or what is filled does not fit into what may be written.
-    pub(super) fn new(args: &LabArgs, fills: u64, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
+    /// No test can be run on a device, or what is filled and copied does not fit into what may be written.
+    pub(super) fn new(
+        args: &LabArgs,
+        fills: u64,
+        copies: Bytes,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
         let presets: Vec<Preset> = args.preset.iter().filter_map(|name| preset::by_name(name)).collect();
         let tests = tests(args);
         if tests.is_empty() {
@@ -82,6 +87,9 @@ impl Bench {
         let timing = timing.ok_or_else(|| Failure::new("there is no test"))?;
         let fill = Bytes::new(size.get().saturating_mul(fills));
         let writes = Writes::plan(args.max_writes, None, fill, &loads, None, &timing)?;
+        writes.budget().announce(fill + copies).map_err(|over| {
+            Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
+        })?;
         Ok(Self { tests, size, stop, writes })
     }
 
@@ -93,6 +101,11 @@ impl Bench {
     /// What is said before anything is written.
     pub(super) fn announcement(&self, targets: &str) -> String {
         self.writes.announcement(targets)
+    }
+
+    /// What all writes are taken from.
+    pub(super) fn budget(&self) -> &Budget {
+        self.writes.budget()
     }
 
     /// Whether a signal came, or no more may be written.

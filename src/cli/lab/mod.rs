@@ -5,6 +5,7 @@
 
 pub mod args;
 mod basis;
+mod copying;
 mod dry;
 mod ground;
 mod measure;

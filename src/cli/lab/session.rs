@@ -5,6 +5,7 @@ use std::path::Path;
 use nix::sched::{CloneFlags, unshare};
 
 use super::args::LabArgs;
+use super::copying::Copying;
 use super::measure::{Bench, Came};
 use super::{basis, dry, ground, predicted, shown};
 use crate::cli::bench::save;
@@ -27,7 +28,7 @@ use crate::units::{Bytes, human};
 pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Result<u8, Failure> {
     args.html.as_deref().map_or(Ok(()), save::refuse_existing)?;
     let stop = stop_on_signals()?;
-    let (known, open) = match kept {
+    let (mut known, open) = match kept {
         Some((file, journal)) => (Some(journal), Some(file)),
         None => (None, None),
     };
@@ -35,20 +36,29 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
     let count = if args.scratch.is_some() {
         usize::from(args.count)
     } else {
-        head.devices = ground::named(root, args)?;
+        head.devices = match &mut known {
+            Some(known) => ground::again(root, args, known)?,
+            None => ground::named(root, args)?,
+        };
         head.devices.len()
     };
     let cells = args.cells(count);
     let fills = (cells.len() + count) as u64;
-    let bench = Bench::new(args, fills, stop)?;
+    let copying = Copying::look(root, args, &head, &cells, stop.clone())?;
+    let copies = copying.as_ref().map_or(Bytes::new(0), Copying::writes);
+    let bench = Bench::new(args, fills, copies, stop)?;
     announce(args, &head, &cells, &bench);
+    if let Some(copying) = &copying {
+        output::note(&copying.announcement());
+        head.copy = Some(copying.about.clone());
+    }
     let file = match open {
         Some(file) => file,
         None => JournalFile::create(args.journal.as_deref(), &head).map_err(|error| {
             Failure::new(error.to_string()).hint("name a place for it with --journal FILE")
         })?,
     };
-    let mut session = Session { args, bench, workshop: ground::workshop(root, args, head, file)? };
+    let mut session = Session { args, bench, copying, workshop: ground::workshop(root, args, head, file)? };
     // Not before the loop devices are made: the path of a file whose mount is gone with its namespace says no more where it is.
     if cells.iter().any(|cell| cell.file_system != FileSystem::None)
         && let Err(failure) = leave_namespace(root)
@@ -94,6 +104,7 @@ fn leave_namespace(root: &Root) -> Result<(), Failure> {
 struct Session<'a> {
     args: &'a LabArgs,
     bench: Bench,
+    copying: Option<Copying>,
     workshop: Workshop<'a>,
 }
 
@@ -128,6 +139,7 @@ impl Session<'_> {
                 written: Vec::new(),
                 notes: lab::notes(*cell),
                 failed: None,
+                copy: None,
             };
             let trouble = self.cell(&mut outcome);
             report.outcomes.push(outcome);
@@ -189,7 +201,14 @@ impl Session<'_> {
         }
         let (measured, trouble) = self.measure(cell)?;
         outcome.measured = measured;
-        trouble.map_or(Ok(()), Err)
+        if let Some(trouble) = trouble {
+            return Err(trouble);
+        }
+        if let Some(copying) = &self.copying {
+            let point = self.workshop.names.mount_point();
+            outcome.copy = Some(copying.to(cell, Path::new(&point), self.bench.budget())?);
+        }
+        Ok(())
     }
 
     /// The devices must still be empty and unused: whoever came meanwhile is not overwritten.

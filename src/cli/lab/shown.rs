@@ -29,9 +29,11 @@ impl Lab {
 
     /// Whether a cell failed, or a result is not to be trusted.
     pub(super) fn has_doubts(&self) -> bool {
-        self.outcomes
-            .iter()
-            .any(|outcome| outcome.failed.is_some() || outcome.measured.iter().any(|one| !one.trusted))
+        self.outcomes.iter().any(|outcome| {
+            outcome.failed.is_some()
+                || outcome.measured.iter().any(|one| !one.trusted)
+                || outcome.copied().is_some_and(|copied| !copied.trusted)
+        })
     }
 
     /// Shows all of it.
@@ -72,7 +74,8 @@ fn facts(name: &str, scratch: bool) -> DeviceFacts {
         _ => None,
     });
     let Some(drive) = drive else { return unknown };
-    let (model, size) = (drive.model.value().cloned(), drive.size.value().copied());
+    let (model, size) =
+        (drive.model.value().cloned(), drive.size.value().copied().filter(|size| size.get() > 0));
     let rated = model.as_deref().zip(size).and_then(|(model, size)| writes::rated(model, size));
     DeviceFacts { model, size, rated, ..unknown }
 }

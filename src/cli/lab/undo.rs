@@ -42,11 +42,11 @@ fn one(root: &Root, path: &Path) -> Result<(), Failure> {
     if journal.outcomes.is_empty() {
         return file.remove().map_err(|error| Failure::new(error.to_string()));
     }
-    let results = journal.outcomes.len();
-    output::note(&format!(
-        "`{}` keeps {results} results: `narrows lab --resume` goes on with them; or remove it",
-        path.display()
-    ));
+    let results = match journal.outcomes.len() {
+        1 => "1 result: `narrows lab --resume` goes on with it".to_owned(),
+        many => format!("{many} results: `narrows lab --resume` goes on with them"),
+    };
+    output::note(&format!("`{}` keeps {results}; or remove it", path.display()));
     Ok(())
 }
 

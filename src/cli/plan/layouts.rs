@@ -23,6 +23,10 @@ pub(super) fn layouts(
     let Some(typed) = &args.aim else { return Ok(None) };
     let aims = Aim::parse_all(typed)
         .map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
+    if aims.contains(&Aim::Copy) {
+        return Err(Failure::new("no plan foresees what a copy of files will take")
+            .hint("`narrows lab --copy SRC --aim copy` measures it on empty drives"));
+    }
     let placed: Vec<_> = outcome
         .iter()
         .flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices))

@@ -29,7 +29,7 @@ pub(super) fn best(outcomes: &[Outcome], places: &[Place], scored: &[Aim]) -> Op
 
 /// Whether a single aim of rates is all that counts.
 fn is_rate(scored: &[Aim]) -> bool {
-    matches!(scored, [Aim::Sequential(_) | Aim::Writes(_) | Aim::Iops])
+    matches!(scored, [Aim::Sequential(_) | Aim::Writes(_) | Aim::Iops | Aim::Copy])
 }
 
 /// What is said of the places; `best` is what to build.

@@ -34,6 +34,7 @@ fn outcome(
         written: Vec::new(),
         notes: Vec::new(),
         failed: None,
+        copy: None,
     }
 }
 

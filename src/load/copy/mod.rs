@@ -19,6 +19,7 @@ mod result;
 mod scan;
 mod settle;
 mod setup;
+mod source;
 mod spent;
 mod tree;
 mod worker;
@@ -26,6 +27,7 @@ mod worker;
 pub use fault::{CopyError, Fault, Why};
 pub use job::CopyControl;
 pub use result::{CopyResult, LARGE, ReadBack, Side, Tally};
+pub use source::{Extent, Room, Source};
 pub use spent::Spent;
 
 use std::io;

@@ -135,7 +135,10 @@ fn manifest_path(target: &Place, name: &str) -> PathBuf {
 }
 
 /// The directory that holds `path` and the last name of it, which is not followed; `None` for `/`.
-fn place(path: &Path) -> io::Result<Option<Place>> {
+///
+/// # Errors
+/// The directory cannot be opened.
+pub(super) fn place(path: &Path) -> io::Result<Option<Place>> {
     let Some((base, name)) = base_and_name(path)? else { return Ok(None) };
     Place::new(&base, &name).map(Some)
 }

@@ -101,6 +101,11 @@ fn count(found: usize, source: String) -> Fact<u32> {
 
 /// Finds `MemTotal:  10315988 kB` in `/proc/meminfo`, or the same behind `Node 0 ` in a node's. The kernel's kB are
 /// KiB.
+/// The memory that programs and the page cache can still get without swapping (`MemAvailable`).
+pub fn available_memory(root: &Root) -> Fact<Bytes> {
+    root.parse("/proc/meminfo", |text| parse_memory(text, "MemAvailable"))
+}
+
 pub(in crate::machine) fn parse_memory(text: &str, name: &str) -> Option<Bytes> {
     let (_, rest) =
         text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.ends_with(name)))?;

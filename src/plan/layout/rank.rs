@@ -24,6 +24,8 @@ pub enum Aim {
     Encryption,
     /// Few bytes written on each drive.
     Endurance,
+    /// Fast copies of real files. Nothing foresees that: only the lab measures it.
+    Copy,
 }
 
 /// Why an aim is not understood.
@@ -33,7 +35,7 @@ pub struct AimError(String);
 
 impl AimError {
     /// What to do about it.
-    pub const HINT: &'static str = "aims are capacity, survive:N, sequential[:RATE], writes[:RATE], iops, encryption and endurance, with commas";
+    pub const HINT: &'static str = "aims are capacity, survive:N, sequential[:RATE], writes[:RATE], iops, encryption and endurance, with commas; `narrows lab --copy` also takes copy";
 }
 
 impl Aim {
@@ -62,6 +64,7 @@ impl Aim {
             ("iops", None) => Self::Iops,
             ("encryption", None) => Self::Encryption,
             ("endurance", None) => Self::Endurance,
+            ("copy", None) => Self::Copy,
             _ => return None,
         })
     }
@@ -76,7 +79,7 @@ impl Aim {
             Self::Encryption => layout.encryption != Encryption::None,
             Self::Sequential(wanted) => reaches(layout.read, wanted),
             Self::Writes(wanted) => reaches(layout.write, wanted),
-            Self::Capacity | Self::Iops | Self::Endurance => true,
+            Self::Capacity | Self::Iops | Self::Endurance | Self::Copy => true,
         }
     }
 
@@ -88,7 +91,7 @@ impl Aim {
             Self::Writes(_) => layout.write.map_or(0.0, BytesPerSec::get),
             Self::Iops => (layout.read_iops * layout.write_iops).sqrt(),
             Self::Endurance => 1.0 / layout.wear,
-            Self::Survive(_) | Self::Encryption => 1.0,
+            Self::Survive(_) | Self::Encryption | Self::Copy => 1.0,
         }
     }
 }

@@ -214,7 +214,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
             checksum_ns: time.checksum,
             queue_ns: time.queue,
         },
-        limit: result.limit().map(|(side, share)| LimitView { side: code(side), share }),
+        limit: result.limit().map(|(side, share)| LimitView { side: side_name(side), share }),
         user_ns: result.cpu.0,
         system_ns: result.cpu.1,
         engine: result.engine.clone(),
@@ -247,7 +247,8 @@ fn tally(tally: Tally) -> TallyView {
     }
 }
 
-const fn code(side: Side) -> &'static str {
+/// A stable word for what limits a copy.
+pub const fn side_name(side: Side) -> &'static str {
     match side {
         Side::Source => "source",
         Side::Destination => "destination",

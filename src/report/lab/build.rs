@@ -2,7 +2,7 @@
 
 use super::{
     AboveNothingView, AccuracyView, AloneView, BasisView, CellView, DeviceFacts, DeviceView, LabReport,
-    PlaceView, RankingView, RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView,
+    PlaceView, RankingView, RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView, copy,
 };
 use crate::lab::aim::{Aim, Place, Ranking, counts, rank, words};
 use crate::lab::order::{Pairs, is_bare, pairs};
@@ -15,13 +15,16 @@ use crate::units::{Bytes, BytesPerSec};
 /// The error up to which a prediction counts as met.
 const MET: f64 = 0.15;
 
-/// The report on `outcomes` for `aims`; without aims it ranks sequential reads, writes and random I/O, as far as these were
-/// measured.
+/// The report on `outcomes` for `aims`; without aims it ranks sequential reads, writes, random I/O and copies, as far as these
+/// were measured.
 pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[DeviceFacts]) -> LabReport {
-    let measured = |aim: &Aim| {
-        outcomes.iter().flat_map(|outcome| &outcome.measured).any(|measured| counts(*aim, &measured.load))
+    let measured = |aim: &Aim| match aim {
+        Aim::Copy => outcomes.iter().any(|outcome| outcome.copied().is_some()),
+        aim => {
+            outcomes.iter().flat_map(|outcome| &outcome.measured).any(|measured| counts(*aim, &measured.load))
+        }
     };
-    let usual = [Aim::Sequential(None), Aim::Writes(None), Aim::Iops];
+    let usual = [Aim::Sequential(None), Aim::Writes(None), Aim::Iops, Aim::Copy];
     let rankings: Vec<Vec<Aim>> = if aims.is_empty() {
         usual.into_iter().filter(measured).map(|aim| vec![aim]).collect()
     } else {
@@ -146,7 +149,7 @@ fn place(place: &Place, cell: String) -> PlaceView {
         why.push("value, interval: the aims have no measure");
     }
     if place.predicted.is_none() {
-        why.push("predicted, predicted_rank: not all of its tests can be predicted");
+        why.push("predicted, predicted_rank: not all that counts can be predicted");
     }
     PlaceView {
         rank: place.rank,
@@ -172,6 +175,7 @@ fn cell(outcome: &Outcome, scratch: bool) -> CellView {
         name: outcome.cell.to_string(),
         cell: outcome.cell,
         tests: names.into_iter().map(|name| test(outcome, name)).collect(),
+        copy: outcome.copied().map(copy::view),
         resyncing: outcome.resyncing,
         on_loop_files: scratch,
         written: outcome
@@ -179,7 +183,7 @@ fn cell(outcome: &Outcome, scratch: bool) -> CellView {
             .iter()
             .map(|one| WrittenView { device: inert(&one.device), bytes: one.bytes })
             .collect(),
-        notes: outcome.notes.iter().map(|note| inert(note)).collect(),
+        notes: outcome.notes.iter().map(String::as_str).chain(outcome.not_copied()).map(inert).collect(),
         failed: outcome.failed.as_deref().map(inert),
     }
 }

@@ -16,6 +16,7 @@
 //! Rates are bytes per second, sizes bytes. What is absent is `null`, and the same object then says why in `reason`.
 
 mod build;
+mod copy;
 mod html;
 mod text;
 
@@ -27,7 +28,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::Tool;
-use crate::lab::{Cell, CipherRate, Encryption};
+use crate::lab::{Cell, CipherRate, Copied, Encryption};
 use crate::load::preset::LoadSpec;
 use crate::units::{Bytes, BytesPerSec, Iops};
 
@@ -220,6 +221,9 @@ pub struct CellView {
     pub cell: Cell,
     /// What was measured and predicted.
     pub tests: Vec<TestView>,
+    /// The copy of real files; absent where none was made, and where one was asked for `notes` say why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<CopyView>,
     /// Whether an array was still resyncing meanwhile.
     pub resyncing: bool,
     /// Whether it lay on scratch files through loop devices; it may not be compared with cells on devices.
@@ -231,6 +235,19 @@ pub struct CellView {
     /// Why it was not built or measured to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+}
+
+/// A copy of real files to a cell's file system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyView {
+    /// What was copied, how fast, and what of it was verified.
+    #[serde(flatten)]
+    pub copied: Copied,
+    /// What was verified and where the source came from, in words.
+    pub how: String,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// One test on one cell.

@@ -1,5 +1,6 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
+use super::copy;
 use super::{CellView, DeviceView, LabReport, PlaceView, RankingView, TestView, Unit};
 use crate::report::text::{Line, Style, Tone, fit, paragraph};
 use crate::units::{BytesPerSec, human};
@@ -32,6 +33,7 @@ pub fn render(report: &LabReport, style: &Style) -> String {
         put_ranking(&mut out, style, report, ranking);
     }
     put_tests(&mut out, style, report);
+    put_copies(&mut out, style, report);
     put_failed(&mut out, style, report);
     put_marks(&mut out, style, report);
     put_devices(&mut out, style, report);
@@ -104,6 +106,7 @@ pub(super) fn marks(cell: &CellView, trusted: bool) -> String {
 pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
     let distrusted = |cell: &CellView| {
         cell.tests.iter().filter_map(|test| test.measured.as_ref()).any(|measured| !measured.trusted)
+            || cell.copy.as_ref().is_some_and(|copy| !copy.copied.trusted)
     };
     let all = [
         (report.cells.iter().any(|cell| cell.resyncing), 'R', "measured while an array resynced"),
@@ -246,6 +249,31 @@ fn put_tests(out: &mut String, style: &Style, report: &LabReport) {
             .put(out, style);
         }
     }
+}
+
+fn put_copies(out: &mut String, style: &Style, report: &LabReport) {
+    let all = copy::by_rate(report);
+    let Some((_, first)) = all.first() else { return };
+    heading(out, style, &copy::title(&first.copied));
+    let mut line = Line::new(style);
+    line.put(Tone::Faint, "  layout").put_right(Tone::Faint, "rate", COLUMNS[0]);
+    line.put_right(Tone::Faint, "time", COLUMNS[1]).pad_to(COLUMNS[1] + 5).put(Tone::Faint, "most time");
+    line.end(out);
+    for (cell, copy) in &all {
+        let copied = &copy.copied;
+        let mut line = Line::new(style);
+        line.put(Tone::Normal, &format!("  {}", fit(style, &cell.name, NAME + 4)));
+        line.put_right(Tone::Normal, &human::rate(copied.bytes_per_second), COLUMNS[0]);
+        line.put_right(Tone::Normal, &human::time(copied.elapsed_ns), COLUMNS[1]);
+        line.pad_to(COLUMNS[1] + 1).put(Tone::Warn, &marks(cell, copied.trusted));
+        line.pad_to(COLUMNS[1] + 5).put(Tone::Faint, &copy::limit(copied).unwrap_or_default());
+        line.end(out);
+    }
+    for (cell, how) in copy::details(report) {
+        let lead = cell.map_or_else(|| "  ".to_owned(), |cell| format!("  {cell}  "));
+        paragraph(out, style, (Tone::Normal, &lead), Tone::Faint, how);
+    }
+    paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, copy::meaning(&first.copied));
 }
 
 fn put_failed(out: &mut String, style: &Style, report: &LabReport) {

@@ -51,12 +51,14 @@ pub struct LadderReport {
 }
 
 impl LadderReport {
-    /// Whether a layer loses something, or there is a fault or limit.
+    /// Whether a layer loses something, a scheduler holds requests back, or there is a fault or limit.
     pub fn has_findings(&self) -> bool {
         use crate::verdict::Severity;
         let bad = |finding: &FindingView| finding.severity != Severity::Info;
         self.ladders.iter().any(|ladder| {
-            ladder.rungs.iter().any(|rung| rung.loss.is_some()) || ladder.findings.iter().any(bad)
+            ladder.rungs.iter().any(|rung| rung.loss.is_some())
+                || ladder.cause == Some(Cause::Scheduler)
+                || ladder.findings.iter().any(bad)
         })
     }
 

@@ -193,6 +193,12 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
         .find(|loss| limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop));
     let mut findings =
         top.and_then(|top| rungs.get(top)).map_or_else(Vec::new, |rung| findings(machine, rung));
+    if let Some(loss) = limiting.as_ref().filter(|loss| loss.cause == Cause::Scheduler) {
+        // The single run cannot see whether requests wait at the device or in its scheduler.
+        let is_blamed =
+            |found: &Finding| found.code == Code::DeviceLimited && found.hop.as_ref() == Some(&loss.hop);
+        findings.retain(|finding| !is_blamed(finding));
+    }
     findings.extend(numa.and_then(|numa| numa.finding(rungs.last()?)));
     findings.sort_by_key(|finding| finding.severity);
     let sentence = words::sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());

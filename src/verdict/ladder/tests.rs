@@ -302,7 +302,12 @@ fn requests_that_wait_in_a_scheduler_are_told_from_a_full_device() {
             Queue { scheduler: Fact::known(scheduler.to_owned(), "queue/scheduler"), ..Queue::default() };
         let mut machine = Machine::default();
         machine.block.insert("a".to_owned(), BlockDevice { queue, ..BlockDevice::default() });
-        named(&judge(&machine, &[rung], &[])).0
+        let verdict = judge(&machine, &[rung], &[]);
+        let blamed = verdict.findings.iter().any(|finding| finding.code == Code::DeviceLimited);
+        let cause = named(&verdict).0;
+        assert_eq!(blamed, cause == Cause::Medium, "{cause:?}: {:?}", verdict.findings);
+        assert_eq!(verdict.sentence.contains("wait in the scheduler"), cause == Cause::Scheduler);
+        cause
     };
     assert_eq!(judged(0.4, "bfq"), Cause::Scheduler);
     assert_eq!(judged(0.4, "none"), Cause::Medium);

@@ -25,7 +25,8 @@ pub(super) fn sentence(
         return format!("{verb} reach {rate}; what limits them cannot be seen.");
     };
     let any_loss = steps.iter().any(|step| step.loss.is_some());
-    let first = if any_loss {
+    // What a scheduler holds back is no property of the device that it belongs to.
+    let first = if any_loss || limiting.cause == Cause::Scheduler {
         format!("{verb} reach {rate}. {}", limiting.summary)
     } else {
         let lost = top.and_then(|top| steps.get(top)).and_then(|step| step.lost);

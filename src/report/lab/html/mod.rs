@@ -5,6 +5,7 @@ mod style;
 
 use std::fmt::Write;
 
+use super::copy;
 use super::text::{accuracy, agreement, by_rate, cost, error, half, marks, meanings, tests, value};
 use super::{CellView, DeviceView, LabReport, RankingView, TestView, Unit};
 use crate::report::sanitize::markup;
@@ -29,6 +30,7 @@ pub fn html(report: &LabReport) -> String {
         put_ranking(&mut out, report, ranking);
     }
     put_tests(&mut out, report);
+    put_copies(&mut out, report);
     put_failed(&mut out, report);
     put_basis(&mut out, report);
     put_cost(&mut out, report);
@@ -163,6 +165,34 @@ fn put_test(out: &mut String, cell: &CellView, test: &TestView) {
         markup(test.formula.as_deref().unwrap_or_default()),
         markup(test.bound.as_deref().or(test.reason.as_deref()).unwrap_or_default()),
     );
+}
+
+fn put_copies(out: &mut String, report: &LabReport) {
+    let all = copy::by_rate(report);
+    let Some((_, first)) = all.first() else { return };
+    let _ = writeln!(out, "<section>\n<h2>{}</h2>", markup(&copy::title(&first.copied)));
+    out.push_str(
+        "<div class=\"wide\"><table>\n<thead><tr><th>layout</th><th class=\"n\">rate</th><th class=\"n\">time</th>\
+         <th class=\"n\">files</th><th>most time</th><th>verified</th></tr></thead>\n<tbody>\n",
+    );
+    for (cell, copy) in &all {
+        let copied = &copy.copied;
+        let mark = marks(cell, copied.trusted);
+        let _ = writeln!(
+            out,
+            "<tr><td>{}{}</td><td class=\"n\"><b>{}</b></td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td>\
+             <td class=\"soft\">{}</td></tr>",
+            markup(&cell.name),
+            if mark.is_empty() { String::new() } else { format!(" <span class=\"mark\">{mark}</span>") },
+            human::rate(copied.bytes_per_second),
+            human::time(copied.elapsed_ns),
+            human::count(copied.files as f64),
+            markup(&copy::limit(copied).unwrap_or_default()),
+            markup(&copy.how),
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+    let _ = writeln!(out, "<p class=\"soft\">{}</p>\n</section>", markup(copy::meaning(&first.copied)));
 }
 
 fn put_failed(out: &mut String, report: &LabReport) {
