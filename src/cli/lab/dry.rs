@@ -3,7 +3,7 @@
 use super::args::LabArgs;
 use super::ground;
 use crate::cli::Failure;
-use crate::lab::{Call, LabId, Names, Step, recipe, sight};
+use crate::lab::{Call, LabId, Names, Step, Tools, recipe, sight};
 use crate::machine::root::Root;
 
 /// The commands, cell by cell.
@@ -21,9 +21,10 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
         let ground: Vec<Step> = std::iter::once(Step::Directory).chain(files).collect();
         section(&mut text, &ground, &names);
     }
+    let installed = Tools::new(root).installed(root);
     for cell in args.cells(names.devices.len()) {
         text.push_str(&format!("{cell}:\n"));
-        match recipe(cell, names.devices.len()) {
+        match recipe(cell, names.devices.len(), installed) {
             Ok(steps) => section(&mut text, &with_discards(steps, args, names.devices.len()), &names),
             Err(why) => text.push_str(&format!("  not built: {why}\n")),
         }
