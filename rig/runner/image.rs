@@ -42,6 +42,7 @@ const TOOLS: &[&str] = &[
     "sfdisk",
     "sgdisk",
     "tc",
+    "tcplay",
     "wipefs",
 ];
 

@@ -8,6 +8,7 @@ use super::journal::{Head, Line, NamedDevice};
 use super::journal_file::{JournalError, JournalFile};
 use super::key::Key;
 use super::names::{Names, node};
+use super::recipe::Installed;
 use super::sight;
 use super::step::{On, Step};
 use super::tool::{ToolError, Tools};
@@ -70,6 +71,11 @@ impl<'a> Workshop<'a> {
         Self { root, head, names, journal, tools, key, steps: Vec::new() }
     }
 
+    /// What is installed.
+    pub fn installed(&mut self) -> Installed {
+        self.tools.installed(self.root)
+    }
+
     /// Announces a step and takes it.
     ///
     /// # Errors
@@ -84,7 +90,7 @@ impl<'a> Workshop<'a> {
             Step::Array { .. } => self.wait_for(On::Array),
             Step::Volume { .. } => self.wait_for(On::Volume),
             Step::Zero { .. } => self.wait_for(On::Zero),
-            Step::Mapping { .. } => self.wait_for(On::Mapping),
+            Step::Mapping { .. } | Step::TrueCryptMapping { .. } => self.wait_for(On::Mapping),
             _ => Ok(()),
         }
     }

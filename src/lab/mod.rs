@@ -32,8 +32,8 @@ pub use outcome::{
     Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Predicted, ReadFrom, Written,
 };
 pub use predict::predict;
-pub use recipe::{notes, recipe, top};
-pub use step::{Call, Level, On, Step};
+pub use recipe::{Installed, notes, recipe, top};
+pub use step::{Call, Input, Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use undo::{UndoError, Undoer, Undone, undo};
 pub use usage::of as usage_of;

@@ -3,17 +3,24 @@
 use super::layout::{Cell, Encryption, FileSystem, Layout};
 use super::step::{Level, On, Step};
 
+/// What is installed, as far as it decides of which steps a cell is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Installed {
+    /// tcplay, which makes TrueCrypt volumes.
+    pub tcplay: bool,
+}
+
 /// The steps of a cell on `devices` devices in their order; or why it cannot be made, as a phrase.
 ///
 /// # Errors
 /// There are too few devices, or nothing here makes this.
-pub fn recipe(cell: Cell, devices: usize) -> Result<Vec<Step>, String> {
+pub fn recipe(cell: Cell, devices: usize, installed: Installed) -> Result<Vec<Step>, String> {
     let fewest = cell.layout.fewest();
     if devices < fewest {
         return Err(format!("{} takes {fewest} devices, and there are {devices}", cell.layout.name()));
     }
     let (mut steps, base) = ground(cell.layout, devices)?;
-    let top = encrypt(cell.encryption, base, &mut steps);
+    let top = encrypt(cell.encryption, base, installed, &mut steps);
     if cell.file_system != FileSystem::None {
         let kind = cell.file_system;
         steps.push(Step::FileSystem { on: top, kind });
@@ -33,11 +40,15 @@ pub fn top(cell: Cell) -> On {
     }
 }
 
-/// Whether data stand on the bare devices as a cipher makes them, so that any bytes may stand at their beginning.
+/// Whether data or a header without a mark stand on the bare devices as a cipher makes them, so that any random bytes may
+/// stand at both ends.
 pub(super) fn leaves_cipher_text(steps: &[Step]) -> bool {
-    steps
-        .iter()
-        .any(|step| matches!(step, Step::Mapping { on: On::Device(_), encryption: Encryption::VeraCrypt }))
+    steps.iter().any(|step| match step {
+        Step::Mapping { on, encryption: Encryption::VeraCrypt }
+        | Step::TrueCryptHeader { on }
+        | Step::TrueCryptMapping { on } => matches!(on, On::Device(_)),
+        _ => false,
+    })
 }
 
 fn ground(layout: Layout, devices: usize) -> Result<(Vec<Step>, On), String> {
@@ -59,10 +70,14 @@ fn ground(layout: Layout, devices: usize) -> Result<(Vec<Step>, On), String> {
     }
 }
 
-fn encrypt(encryption: Encryption, base: On, steps: &mut Vec<Step>) -> On {
+fn encrypt(encryption: Encryption, base: On, installed: Installed, steps: &mut Vec<Step>) -> On {
     match encryption {
         Encryption::Plain => return base,
         Encryption::Luks2 | Encryption::Luks2Tuned => steps.push(Step::Header { on: base, encryption }),
+        Encryption::VeraCrypt if installed.tcplay => {
+            steps.extend([Step::TrueCryptHeader { on: base }, Step::TrueCryptMapping { on: base }]);
+            return On::Mapping;
+        }
         Encryption::VeraCrypt => {}
     }
     steps.push(Step::Mapping { on: base, encryption });
@@ -70,7 +85,7 @@ fn encrypt(encryption: Encryption, base: On, steps: &mut Vec<Step>) -> On {
 }
 
 /// Words on how a cell is made.
-pub fn notes(cell: Cell) -> Vec<String> {
+pub fn notes(cell: Cell, installed: Installed) -> Vec<String> {
     let mut notes = Vec::new();
     match cell.encryption {
         Encryption::Plain => {}
@@ -79,9 +94,14 @@ pub fn notes(cell: Cell) -> Vec<String> {
              a volume is opened and none afterwards"
                 .to_owned(),
         ),
+        Encryption::VeraCrypt if installed.tcplay => notes.push(
+            "a TrueCrypt volume that tcplay made (AES-256-XTS, SHA-512) and cryptsetup opened; VeraCrypt's have the same \
+             data path: dm-crypt, aes-xts-plain64, sectors of 512 bytes; the passphrase is random and only in memory"
+                .to_owned(),
+        ),
         Encryption::VeraCrypt => notes.push(
             "VeraCrypt's data path is stood for by the same mapping: dm-crypt, aes-xts-plain64, sectors of 512 bytes, a \
-             random key; it has no header"
+             random key; it has no header, since tcplay, which makes such volumes, is not installed"
                 .to_owned(),
         ),
     }
@@ -95,13 +115,21 @@ pub fn notes(cell: Cell) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn cell(layout: Layout, encryption: Encryption, file_system: FileSystem) -> Cell {
-        Cell { layout, encryption, file_system }
+    const WITHOUT: Installed = Installed { tcplay: false };
+    const WITH: Installed = Installed { tcplay: true };
+
+    fn made(
+        layout: Layout,
+        encryption: Encryption,
+        file_system: FileSystem,
+        devices: usize,
+    ) -> Result<Vec<Step>, String> {
+        recipe(Cell { layout, encryption, file_system }, devices, WITHOUT)
     }
 
     #[test]
     fn each_thing_is_made_on_the_one_before() {
-        let steps = recipe(cell(Layout::LvmStriped, Encryption::Luks2, FileSystem::Xfs), 2).unwrap();
+        let steps = made(Layout::LvmStriped, Encryption::Luks2, FileSystem::Xfs, 2).unwrap();
         let (on, kind, encryption) = (On::Mapping, FileSystem::Xfs, Encryption::Luks2);
         assert_eq!(
             steps,
@@ -117,7 +145,7 @@ mod tests {
                 Step::Mount { on, kind },
             ]
         );
-        assert_eq!(recipe(cell(Layout::Single, Encryption::Plain, FileSystem::None), 1), Ok(Vec::new()));
+        assert_eq!(made(Layout::Single, Encryption::Plain, FileSystem::None, 1), Ok(Vec::new()));
     }
 
     #[test]
@@ -126,32 +154,55 @@ mod tests {
             for encryption in
                 [Encryption::Plain, Encryption::Luks2, Encryption::Luks2Tuned, Encryption::VeraCrypt]
             {
-                let cell = cell(layout, encryption, FileSystem::None);
-                let made = recipe(cell, 2).unwrap().last().map_or(On::Device(0), |step| match step {
-                    Step::Mapping { .. } => On::Mapping,
-                    Step::Array { .. } => On::Array,
-                    Step::Volume { .. } => On::Volume,
-                    other => panic!("{other:?}"),
-                });
-                assert_eq!(top(cell), made, "{cell}");
+                let cell = Cell { layout, encryption, file_system: FileSystem::None };
+                for installed in [WITHOUT, WITH] {
+                    let steps = recipe(cell, 2, installed).unwrap();
+                    let made = steps.last().map_or(On::Device(0), |step| match step {
+                        Step::Mapping { .. } | Step::TrueCryptMapping { .. } => On::Mapping,
+                        Step::Array { .. } => On::Array,
+                        Step::Volume { .. } => On::Volume,
+                        other => panic!("{other:?}"),
+                    });
+                    assert_eq!(top(cell), made, "{cell}");
+                }
             }
         }
     }
 
     #[test]
     fn too_few_devices_are_said() {
-        let refused = recipe(cell(Layout::Raid5, Encryption::Plain, FileSystem::None), 2).unwrap_err();
+        let refused = made(Layout::Raid5, Encryption::Plain, FileSystem::None, 2).unwrap_err();
         assert_eq!(refused, "RAID-5 takes 3 devices, and there are 2");
-        assert!(recipe(cell(Layout::ZfsMirror, Encryption::Plain, FileSystem::None), 2).is_err());
+        assert!(made(Layout::ZfsMirror, Encryption::Plain, FileSystem::None, 2).is_err());
     }
 
     #[test]
-    fn only_a_mapping_without_a_header_on_a_bare_device_leaves_any_bytes() {
-        let of = |layout, encryption| {
-            leaves_cipher_text(&recipe(cell(layout, encryption, FileSystem::None), 2).unwrap())
-        };
-        assert!(of(Layout::Single, Encryption::VeraCrypt));
-        assert!(!of(Layout::Raid0, Encryption::VeraCrypt));
-        assert!(!of(Layout::Single, Encryption::Luks2));
+    fn only_what_has_no_marked_header_on_a_bare_device_leaves_any_bytes() {
+        for installed in [WITHOUT, WITH] {
+            let steps = |layout, encryption| {
+                recipe(Cell { layout, encryption, file_system: FileSystem::None }, 2, installed).unwrap()
+            };
+            let of = |layout, encryption| leaves_cipher_text(&steps(layout, encryption));
+            assert!(of(Layout::Single, Encryption::VeraCrypt));
+            assert!(!of(Layout::Raid0, Encryption::VeraCrypt));
+            assert!(!of(Layout::Single, Encryption::Luks2));
+            let first = steps(Layout::Single, Encryption::VeraCrypt);
+            assert!(leaves_cipher_text(&first[..1]), "killed after the first step");
+        }
+    }
+
+    #[test]
+    fn a_veracrypt_volume_is_made_by_the_real_tool_where_it_is() {
+        let cell =
+            Cell { layout: Layout::Raid0, encryption: Encryption::VeraCrypt, file_system: FileSystem::None };
+        let on = On::Array;
+        assert_eq!(
+            recipe(cell, 2, WITH).unwrap()[1..],
+            [Step::TrueCryptHeader { on }, Step::TrueCryptMapping { on }]
+        );
+        let encryption = Encryption::VeraCrypt;
+        assert_eq!(recipe(cell, 2, WITHOUT).unwrap()[1..], [Step::Mapping { on, encryption }]);
+        assert!(notes(cell, WITH)[0].contains("tcplay made"), "{:?}", notes(cell, WITH));
+        assert!(notes(cell, WITHOUT)[0].contains("tcplay, which makes such volumes, is not installed"));
     }
 }

@@ -102,6 +102,16 @@ pub enum Step {
         /// How.
         encryption: Encryption,
     },
+    /// The header of a TrueCrypt volume, which tcplay writes at the beginning and, as a backup, near the end.
+    TrueCryptHeader {
+        /// Where.
+        on: On,
+    },
+    /// The mapping of a TrueCrypt volume, which encrypts.
+    TrueCryptMapping {
+        /// On what.
+        on: On,
+    },
     /// A file system.
     FileSystem {
         /// On what.
@@ -120,6 +130,19 @@ pub enum Step {
     },
 }
 
+/// What a program gets on its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    Nothing,
+    /// The key.
+    Key,
+    /// The passphrase.
+    Passphrase,
+    /// What tcplay asks for, each answer as one packet: the passphrase, the passphrase again, and whether to go on.
+    Answers,
+}
+
 /// One command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
@@ -127,14 +150,14 @@ pub struct Call {
     pub program: &'static str,
     /// What it is told.
     pub arguments: Vec<String>,
-    /// Whether it reads the key from its standard input.
-    pub takes_key: bool,
+    /// What it reads.
+    pub input: Input,
 }
 
 impl Call {
     /// A call with these words.
     pub fn new<T: Into<String>>(program: &'static str, words: impl IntoIterator<Item = T>) -> Self {
-        Self { program, arguments: words.into_iter().map(Into::into).collect(), takes_key: false }
+        Self { program, arguments: words.into_iter().map(Into::into).collect(), input: Input::Nothing }
     }
 
     fn and<T: Into<String>>(mut self, words: impl IntoIterator<Item = T>) -> Self {
@@ -142,9 +165,9 @@ impl Call {
         self
     }
 
-    /// The same call, which gets the key on its standard input.
-    fn with_key(self) -> Self {
-        Self { takes_key: true, ..self }
+    /// The same call, which gets this on its standard input.
+    fn with(self, input: Input) -> Self {
+        Self { input, ..self }
     }
 }
 
@@ -159,7 +182,12 @@ impl std::fmt::Display for Call {
                 write!(f, " '{}'", argument.replace('\'', "'\\''"))?;
             }
         }
-        if self.takes_key { f.write_str(" < 64 random bytes, from memory") } else { Ok(()) }
+        f.write_str(match self.input {
+            Input::Nothing => "",
+            Input::Key => " < 64 random bytes, from memory",
+            Input::Passphrase => " < a random passphrase, from memory",
+            Input::Answers => " < a random passphrase twice, from memory, and y",
+        })
     }
 }
 
@@ -204,6 +232,8 @@ impl Step {
             Self::Zero { sectors } => vec![zero(sectors, names)],
             Self::Header { on, encryption } => vec![header(on, encryption, names)],
             Self::Mapping { on, encryption } => vec![mapping(on, encryption, names)],
+            Self::TrueCryptHeader { on } => vec![true_crypt_header(on, names)],
+            Self::TrueCryptMapping { on } => vec![true_crypt_mapping(on, names)],
             Self::FileSystem { on, kind } => vec![file_system(on, kind, names)],
             Self::MountPoint => vec![Call::new("mkdir", ["-m", "700", "--", &names.mount_point()])],
             Self::Mount { on, kind } => {
@@ -227,7 +257,9 @@ impl Step {
             Self::Array { .. } => vec![stop_array(&names.array)],
             Self::Volume { .. } => vec![remove_mapping(&names.mapped_volume())],
             Self::Zero { .. } => vec![remove_mapping(&names.zero())],
-            Self::Mapping { .. } => vec![remove_mapping(&names.mapping())],
+            Self::Mapping { .. } | Self::TrueCryptMapping { .. } => {
+                vec![remove_mapping(&names.mapping())]
+            }
             Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
             Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
             Self::Discard { .. }
@@ -235,6 +267,7 @@ impl Step {
             | Self::Physical { .. }
             | Self::Group
             | Self::Header { .. }
+            | Self::TrueCryptHeader { .. }
             | Self::FileSystem { .. } => Vec::new(),
         }
     }
@@ -338,7 +371,7 @@ fn header(on: On, encryption: Encryption, names: &Names) -> Call {
         .and(["--uuid", &names.id.uuid(), "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"])
         .and(["--key-file=-", "--keyfile-size=64"]);
     let call = if encryption == Encryption::Luks2Tuned { call.and(["--sector-size", "4096"]) } else { call };
-    call.and(["--", &on.node(names)]).with_key()
+    call.and(["--", &on.node(names)]).with(Input::Key)
 }
 
 fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
@@ -357,7 +390,19 @@ fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
         Encryption::Plain | Encryption::Luks2 | Encryption::VeraCrypt => call,
     };
     let call = call.and(["--key-file=-", "--keyfile-size=64", "--batch-mode", "--", &on.node(names)]);
-    call.and([names.mapping()]).with_key()
+    call.and([names.mapping()]).with(Input::Key)
+}
+
+/// SHA-512 is in every cryptographic library that cryptsetup is built with. Random numbers come from `/dev/urandom`: on
+/// kernels before 5.6 the other source makes a tool wait.
+fn true_crypt_header(on: On, names: &Names) -> Call {
+    let words = ["--create", "--insecure-erase", "--weak-keys", "--cipher=AES-256-XTS", "--pbkdf-prf=SHA512"];
+    Call::new("tcplay", words).and([format!("--device={}", on.node(names))]).with(Input::Answers)
+}
+
+fn true_crypt_mapping(on: On, names: &Names) -> Call {
+    let call = Call::new("cryptsetup", ["open", "--type", "tcrypt", "--key-file=-", "--batch-mode", "--"]);
+    call.and([on.node(names), names.mapping()]).with(Input::Passphrase)
 }
 
 fn file_system(on: On, kind: FileSystem, names: &Names) -> Call {

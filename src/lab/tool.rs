@@ -3,13 +3,18 @@
 #![expect(clippy::disallowed_types, reason = "arrays, volumes and file systems are made by their own tools")]
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+
 use super::key::Key;
-use super::step::Call;
+use super::recipe::Installed;
+use super::step::{Call, Input};
 use crate::machine::root::{FileKind, Root};
 
 /// Where programs of the system are. What a user put into PATH is not run as root.
@@ -63,6 +68,7 @@ impl ToolError {
 fn package(program: &str) -> &'static str {
     match program {
         "mdadm" => "mdadm",
+        "tcplay" => "tcplay",
         "cryptsetup" => "cryptsetup-bin",
         "lvm" => "lvm2",
         "dmsetup" => "dmsetup",
@@ -82,6 +88,11 @@ impl Tools {
     /// Whether a program is installed.
     pub fn has(&mut self, root: &Root, program: &'static str) -> bool {
         self.find(root, program).is_some()
+    }
+
+    /// What decides of which steps cells are made.
+    pub fn installed(&mut self, root: &Root) -> Installed {
+        Installed { tcplay: self.has(root, "tcplay") && self.has(root, "cryptsetup") }
     }
 
     fn find(&mut self, root: &Root, program: &'static str) -> Option<PathBuf> {
@@ -109,14 +120,12 @@ impl Tools {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
             command.env("DM_DISABLE_UDEV", "1");
         }
-        command.stdin(if call.takes_key { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let start = |source| ToolError::Start { program, source };
-        let mut child = command.spawn().map_err(start)?;
-        if let Some(mut pipe) = child.stdin.take() {
-            // A tool that ends without having read it says why.
-            let _ = pipe.write_all(key.bytes());
-        }
+        command.stdin(stdin(call.input, key).map_err(start)?);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(start)?;
+        // Its end of the pipe must be nobody else's.
+        drop(command);
         let output = child.wait_with_output().map_err(start)?;
         if output.status.success() {
             return Ok(());
@@ -128,6 +137,31 @@ impl Tools {
             said: last_lines(&String::from_utf8_lossy(&said)),
         })
     }
+}
+
+/// The standard input of a tool, already filled: all that any gets fits into a pipe, so nothing waits.
+///
+/// tcplay takes whatever one read gives for one answer. So each answer is a packet of its own (pipe(2), `O_DIRECT`), which
+/// one read takes and no more, however slow or fast the tool is. Others may read a key in parts, which loses the rest of a
+/// packet.
+fn stdin(input: Input, key: &Key) -> io::Result<Stdio> {
+    if input == Input::Nothing {
+        return Ok(Stdio::null());
+    }
+    let packets = if input == Input::Answers { OFlag::O_DIRECT } else { OFlag::empty() };
+    let (theirs, ours) = pipe2(OFlag::O_CLOEXEC | packets)?;
+    let (mut ours, passphrase) = (File::from(ours), key.passphrase());
+    match input {
+        Input::Nothing => {}
+        Input::Key => ours.write_all(key.bytes())?,
+        Input::Passphrase => ours.write_all(passphrase.text())?,
+        Input::Answers => {
+            for answer in [passphrase.line(), passphrase.line(), b"y\n"] {
+                ours.write_all(answer)?;
+            }
+        }
+    }
+    Ok(theirs.into())
 }
 
 /// The last lines of a text, in one.
@@ -159,9 +193,21 @@ mod tests {
     fn the_key_comes_through_the_pipe_and_nowhere_else() {
         // Fails unless exactly 64 bytes come.
         let call = Call::new("sh", ["-c", "test \"$(wc -c)\" -eq 64"]);
-        assert!(run(&Call { takes_key: true, ..call.clone() }).is_ok());
+        assert!(run(&Call { input: Input::Key, ..call.clone() }).is_ok());
         assert!(run(&call).is_err());
         assert_eq!(format!("{:?}", Key::random().unwrap()), "Key");
+    }
+
+    #[test]
+    fn each_answer_is_read_alone_however_late() {
+        // What dd reads at once must be a line of 48 letters, the same again, and then y.
+        let script = "sleep 0.2; one=$(dd bs=4096 count=1 2>/dev/null); two=$(dd bs=4096 count=1 2>/dev/null); \
+                      test ${#one} = 48 && test \"$one\" = \"$two\" && test \"$(cat)\" = y";
+        let call = Call::new("sh", ["-c", script]);
+        assert!(run(&Call { input: Input::Answers, ..call.clone() }).is_ok());
+        assert!(run(&Call { input: Input::Passphrase, ..call }).is_err());
+        let text = Call::new("sh", ["-c", "test \"$(wc -c)\" -eq 48"]);
+        assert!(run(&Call { input: Input::Passphrase, ..text }).is_ok(), "no end of a line");
     }
 
     #[test]

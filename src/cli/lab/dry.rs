@@ -3,7 +3,7 @@
 use super::args::LabArgs;
 use super::{basis, copying, ground, measure};
 use crate::cli::Failure;
-use crate::lab::{Call, FileSystem, LabId, Names, Step, recipe, sight};
+use crate::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
 use crate::machine::root::Root;
 use crate::report::sanitize::inert;
 
@@ -28,9 +28,10 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
         section(&mut text, &basis::over_nothing(encryption, measure::reach(&measure::tests(args))), &names);
     }
+    let installed = Tools::new(root).installed(root);
     for cell in cells {
         text.push_str(&format!("{cell}:\n"));
-        match recipe(cell, names.devices.len()) {
+        match recipe(cell, names.devices.len(), installed) {
             Ok(steps) => {
                 section(&mut text, &with_discards(steps, args, names.devices.len()), &names);
                 if let Some(source) = args.copy.as_deref().filter(|_| cell.file_system != FileSystem::None) {
