@@ -75,15 +75,9 @@ impl<'a> At<'a> {
         evidence
     }
 
-    /// The busy part of all processors together.
-    fn processors(&self) -> f64 {
-        let cpus = self.case.run.map(|run| &run.activity.cpus);
-        cpus.map_or(0.0, |cpus| cpus.values().sum::<f64>() / cpus.len().max(1) as f64)
-    }
-
     /// Whether every processor is busy.
     pub(super) fn is_processor_full(&self) -> bool {
-        self.processors() >= FULL
+        processors(&self.case) >= FULL
     }
 
     /// The most that a thread uses that is not `named` so.
@@ -106,6 +100,12 @@ impl<'a> At<'a> {
             })
             .collect()
     }
+}
+
+/// The busy part of all processors together.
+fn processors(case: &Case<'_>) -> f64 {
+    let cpus = case.run.map(|run| &run.activity.cpus);
+    cpus.map_or(0.0, |cpus| cpus.values().sum::<f64>() / cpus.len().max(1) as f64)
 }
 
 /// The verdict on the rung at `index`.
@@ -201,8 +201,12 @@ fn by_attribution(at: &At<'_>, found: &super::Attribution) -> Option<Loss> {
     Some(loss)
 }
 
-/// A device whose driver is idle while requests wait in its scheduler, with what shows it.
+/// A device whose driver is idle while requests wait in its scheduler, with what shows it. Where every processor is busy, taking
+/// a sample keeps whoever hands requests to the driver from it, so that the driver is always seen idle.
 fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
+    if processors(case) >= FULL {
+        return None;
+    }
     case.hops().find_map(|(_, hop)| {
         let HopSpec::Device(device) = &hop.spec else { return None };
         let queue = &case.machine.block.get(&device.block)?.queue;
@@ -233,7 +237,7 @@ fn held_back(at: &At<'_>, hop: &Hop, evidence: Vec<Evidence>) -> Loss {
 
 /// Every processor is busy.
 fn processor(at: &At<'_>) -> Option<Loss> {
-    let mean = at.processors();
+    let mean = processors(&at.case);
     at.is_processor_full().then(|| {
         let count = at.case.run.map_or(0, |run| run.activity.cpus.len());
         let summary = format!("All {count} processors are busy: no more can be asked for or worked on.");

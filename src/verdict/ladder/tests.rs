@@ -295,8 +295,9 @@ fn a_loss_below_lies_behind_the_one_above_it() {
 
 #[test]
 fn requests_that_wait_in_a_scheduler_are_told_from_a_full_device() {
-    let judged = |at_driver: f64, scheduler: &str| {
+    let busy = |cpu: f64, at_driver: f64, scheduler: &str| {
         let mut rung = alone("a", 100.0);
+        rung.subject.runs[0].activity.cpus = [(0, cpu)].into();
         rung.subject.runs[0].activity.disks.get_mut("a").expect("just made").at_driver = Some(at_driver);
         let queue =
             Queue { scheduler: Fact::known(scheduler.to_owned(), "queue/scheduler"), ..Queue::default() };
@@ -309,7 +310,10 @@ fn requests_that_wait_in_a_scheduler_are_told_from_a_full_device() {
         assert_eq!(verdict.sentence.contains("wait in the scheduler"), cause == Cause::Scheduler);
         cause
     };
+    let judged = |at_driver, scheduler| busy(0.5, at_driver, scheduler);
     assert_eq!(judged(0.4, "bfq"), Cause::Scheduler);
+    // A sample that takes the only processor away from whoever submits always finds the driver idle.
+    assert_eq!(busy(0.99, 0.0, "bfq"), Cause::Medium);
     assert_eq!(judged(0.4, "none"), Cause::Medium);
     // A device that takes one request at a time, and a full native command queue, are no scheduler's fault.
     assert_eq!(judged(1.0, "mq-deadline"), Cause::Medium);
