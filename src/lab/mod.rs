@@ -29,7 +29,7 @@ pub use layout::{Cell, Encryption, FileSystem, Layout};
 pub use names::{LabId, Names};
 pub use outcome::{Basis, CipherRate, Mapping, Measured, Outcome, Predicted, Written};
 pub use predict::predict;
-pub use recipe::{Installed, notes, recipe, top};
+pub use recipe::{Means, notes, recipe, top};
 pub use step::{Call, Input, Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use undo::{UndoError, Undoer, Undone, undo};

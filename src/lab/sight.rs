@@ -6,8 +6,8 @@ use super::journal::{Head, NamedDevice};
 use super::names::Names;
 use super::step::On;
 use super::usage;
-use crate::machine::mount;
 use crate::machine::root::Root;
+use crate::machine::{mount, zfs};
 use crate::units::Bytes;
 
 /// Kernel names of whole devices.
@@ -83,6 +83,10 @@ pub fn kernel_name(root: &Root, on: On, names: &Names) -> Option<String> {
         On::Array => Some(names.array.clone()).filter(|name| root.exists(&format!("/sys/block/{name}"))),
         On::Volume => mapping(root, &names.mapped_volume()),
         On::Mapping => mapping(root, &names.mapping()),
+        On::Zvol => {
+            let is_it = |name: &String| zfs::volume(root, name).is_some_and(|set| set == names.zvol());
+            blocks(root).into_iter().filter(|name| name.starts_with("zd")).find(is_it)
+        }
     }
 }
 
@@ -97,8 +101,24 @@ pub enum Top {
     Foreign(String),
 }
 
-/// What is built on a device or on what is built on it, from the top.
+/// Whether the pool of this lab is imported.
+pub fn has_pool(root: &Root, names: &Names) -> bool {
+    zfs::is_imported(root, &names.pool())
+}
+
+/// Whether a pool that `zpool list -v -H -P` lists stands on nodes of this lab and on nothing else.
+pub fn is_pool_ours(listing: &str, names: &Names) -> bool {
+    let nodes = names.pool_nodes();
+    let below: Vec<&str> =
+        listing.split_whitespace().filter(|word| word.starts_with('/') || word.contains("/dev/")).collect();
+    !below.is_empty() && below.iter().all(|word| nodes.iter().any(|node| node == word))
+}
+
+/// What is built on a device or on what is built on it, from the top. What stands on the lab's ZFS volume counts, the volume
+/// itself does not: the kernel does not show what it is built on.
 pub fn tops(root: &Root, devices: &[String], names: &Names) -> Vec<Top> {
+    let devices: Vec<String> = devices.iter().cloned().chain(kernel_name(root, On::Zvol, names)).collect();
+    let devices = devices.as_slice();
     let mut found = BTreeSet::new();
     for device in devices {
         climb(root, device, &mut found);
@@ -268,6 +288,32 @@ mod tests {
         assert_eq!((word.as_str(), done), ("resync", Some(0.25)));
         tree.file("/sys/block/md0/md/sync_action", "idle\n");
         assert_eq!(resync(&Root::from_tree(tree), "md0"), None);
+    }
+
+    #[test]
+    fn a_mapping_on_the_labs_zfs_volume_is_the_labs() {
+        let mut tree = Tree::new();
+        tree.insert("/sys/class/block/zd16/holders/dm-0", Node::Dir);
+        tree.insert("/sys/class/block/dm-0/slaves/zd16", Node::Dir);
+        tree.insert("/sys/block/zd16", Node::Dir);
+        tree.file("/sys/block/dm-0/dm/name", &names().mapping());
+        let mapping = names().mapping();
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of a volume that is not ours");
+        tree.file("/narrows/probe/zvol/zd16", &names().zvol());
+        assert_eq!(seen(&Root::from_tree(tree)), [Top::Mapping(mapping)]);
+    }
+
+    #[test]
+    fn a_pool_is_ours_when_nothing_else_is_in_it() {
+        let (pool, directory) = (names().pool(), names().pool_directory());
+        let line = |device: &str| format!("\t{device}\t1G\t-\t-\tONLINE\n");
+        let ours = format!("{pool}\t1.9G\t-\tONLINE\t-\n\tmirror-0\t1G\n{}", line(&format!("{directory}/0")));
+        assert!(is_pool_ours(&(ours.clone() + &line(&format!("{directory}/1"))), &names()));
+        assert!(is_pool_ours(&ours, &names()), "the other one is missing");
+        for other in ["/dev/sdz", &format!("{directory}/7"), "/srv/file.img"] {
+            assert!(!is_pool_ours(&(ours.clone() + &line(other)), &names()), "{other}");
+        }
+        assert!(!is_pool_ours(&format!("{pool}\t1.9G\n"), &names()), "no device is named");
     }
 
     #[test]
