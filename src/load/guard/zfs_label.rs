@@ -95,17 +95,15 @@ pub(super) mod tests {
         assert_eq!(text(&label(&[("state", None)]), "name"), None, "the list ends");
     }
 
-    /// The beginning of a label that OpenZFS 2.1.11 wrote, as `od -t x1` shows it: version 5000, then the name.
+    /// The beginning of a label that zpool of OpenZFS 2.1.11 wrote for a lab, as `od` shows it.
     #[test]
     fn a_real_label_is_read() {
-        let real = [
-            "01010000", "00000000", "00000001", "00000024", "00000020", "00000007", "76657273", "696f6e00",
-            "00000008", "00000001", "00000000", "00001388", "00000024", "00000020", "00000004", "6e616d65",
-            "00000009", "00000001", "00000004", "74616e6b",
-        ];
-        let words = real.iter().map(|word| u32::from_str_radix(word, 16).unwrap().to_be_bytes());
+        let real = "01010000 00000000 00000001 00000024 00000020 00000007 76657273 696f6e00 00000008 00000001 \
+            00000000 00001388 00000030 00000030 00000004 6e616d65 00000009 00000001 00000014 6e617272 \
+            6f77732d 6c61622d 35663139 64373337 00000024 00000020 00000005 73746174";
+        let words = real.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap().to_be_bytes());
         let list: Vec<u8> = words.flatten().chain([0; 64]).collect();
-        assert_eq!(text(&list, "name").as_deref(), Some("tank"));
+        assert_eq!(text(&list, "name").as_deref(), Some("narrows-lab-5f19d737"));
     }
 
     proptest! {
