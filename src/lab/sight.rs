@@ -83,6 +83,8 @@ pub fn kernel_name(root: &Root, on: On, names: &Names) -> Option<String> {
         On::Array => Some(names.array.clone()).filter(|name| root.exists(&format!("/sys/block/{name}"))),
         On::Volume => mapping(root, &names.mapped_volume()),
         On::Mapping => mapping(root, &names.mapping()),
+        // Volumes of other pools are not even opened.
+        On::Zvol if !has_pool(root, names) => None,
         On::Zvol => {
             let is_it = |name: &String| zfs::volume(root, name).is_some_and(|set| set == names.zvol());
             blocks(root).into_iter().filter(|name| name.starts_with("zd")).find(is_it)
@@ -299,6 +301,8 @@ mod tests {
         tree.file("/sys/block/dm-0/dm/name", &names().mapping());
         let mapping = names().mapping();
         assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of a volume that is not ours");
+        tree.file(&format!("/proc/spl/kstat/zfs/{}/state", names().pool()), "ONLINE\n");
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of another volume of the pool");
         tree.file("/narrows/probe/zvol/zd16", &names().zvol());
         assert_eq!(seen(&Root::from_tree(tree)), [Top::Mapping(mapping)]);
     }

@@ -1,4 +1,4 @@
-//! What tells the lab's headers from those of others: the UUID that it gave each of them.
+//! What tells the lab's headers from those of others: the UUID that it gave each of them, or the name of its pool.
 
 use super::scan::{Medium, Signature};
 use super::signatures::Class;
