@@ -91,6 +91,14 @@ impl Kernel {
         })
     }
 
+    /// The first of the optional modules and programs of a scenario that is not there.
+    pub(crate) fn lacks<'a>(&self, scenario: &'a Scenario) -> Option<&'a str> {
+        let machine = &scenario.machine;
+        let module = machine.optional_modules.iter().find(|module| self.module_files(module).is_err());
+        let tool = machine.optional_tools.iter().find(|tool| locate(tool).is_err());
+        module.or(tool).map(String::as_str)
+    }
+
     /// The files of a module and of what it depends on; none when it is built in.
     fn module_files(&self, module: &str) -> Result<Vec<String>> {
         let modprobe = locate("modprobe")?;
@@ -125,6 +133,14 @@ impl Base {
         let mut programs = vec![locate("busybox")?];
         for tool in TOOLS {
             programs.push(locate(tool)?);
+        }
+        for scenario in scenarios.iter().filter(|scenario| kernel.lacks(scenario).is_none()) {
+            for module in &scenario.machine.optional_modules {
+                module_files.extend(kernel.module_files(module)?);
+            }
+            for tool in &scenario.machine.optional_tools {
+                programs.push(locate(tool)?);
+            }
         }
         let tools = cached(target, "tools", with_libraries(&programs)?, &module_files, Some(kernel))?;
         let binary = match binary {

@@ -57,7 +57,13 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool> {
         }
         return Ok(true);
     }
+    let (skipped, chosen): (Vec<&Scenario>, Vec<&Scenario>) =
+        chosen.into_iter().partition(|scenario| rig.kernel.lacks(scenario).is_some());
     let rows = rig.run_all(&chosen, options.jobs);
+    for scenario in skipped {
+        let what = rig.kernel.lacks(scenario).unwrap_or_default();
+        println!("skipped: {}: this machine has no {what} for the guest", scenario.name);
+    }
     table::finish(&rows, &rig.target)?;
     Ok(rows.iter().all(|row| row.pass))
 }

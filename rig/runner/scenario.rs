@@ -58,6 +58,11 @@ pub(crate) struct MachineSpec {
     /// Modules that the kernel loads by itself when it needs them: only put into the initramfs.
     #[serde(default)]
     pub(crate) modules_on_demand: Vec<String>,
+    /// Modules, and programs, that Debian's main archive does not have. Without them the scenario is skipped.
+    #[serde(default)]
+    pub(crate) optional_modules: Vec<String>,
+    #[serde(default)]
+    pub(crate) optional_tools: Vec<String>,
     /// PCIe switches.
     #[serde(default, rename = "switch")]
     pub(crate) switches: Vec<Switch>,

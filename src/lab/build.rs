@@ -8,14 +8,14 @@ use super::journal::{Head, Line, NamedDevice};
 use super::journal_file::{JournalError, JournalFile};
 use super::key::Key;
 use super::names::{Names, node};
-use super::recipe::Installed;
+use super::recipe::Means;
 use super::sight;
 use super::step::{On, Step};
 use super::tool::{ToolError, Tools};
 use super::undo::{UndoError, Undoer};
 use super::usage;
 use crate::load::LoadError;
-use crate::load::guard::{self, Device, Usage, WritableDevice, WriteError};
+use crate::load::guard::{self, Device, Usage, Use, UseKind, WritableDevice, WriteError};
 use crate::machine::root::Root;
 
 /// How long a device may take to come after the tool that made it has ended.
@@ -71,9 +71,10 @@ impl<'a> Workshop<'a> {
         Self { root, head, names, journal, tools, key, steps: Vec::new() }
     }
 
-    /// What is installed.
-    pub fn installed(&mut self) -> Installed {
-        self.tools.installed(self.root)
+    /// What there is to make cells of.
+    pub fn means(&mut self) -> Means {
+        let sizes: Vec<u64> = self.head.devices.iter().map(|device| device.bytes).collect();
+        self.tools.means(self.root, &sizes)
     }
 
     /// Announces a step and takes it.
@@ -90,9 +91,23 @@ impl<'a> Workshop<'a> {
             Step::Array { .. } => self.wait_for(On::Array),
             Step::Volume { .. } => self.wait_for(On::Volume),
             Step::Zero { .. } => self.wait_for(On::Zero),
+            Step::Zvol { .. } => self.wait_for_zvol(),
             Step::Mapping { .. } | Step::TrueCryptMapping { .. } => self.wait_for(On::Mapping),
             _ => Ok(()),
         }
+    }
+
+    /// ZFS chooses the name of a volume, and makes its device a moment later.
+    fn wait_for_zvol(&mut self) -> Result<(), BuildError> {
+        let begin = Instant::now();
+        while self.names.zvol.is_none() {
+            self.names.zvol = sight::kernel_name(self.root, On::Zvol, &self.names);
+            if begin.elapsed() > PATIENCE {
+                return Err(BuildError::Absent(self.names.zvol()));
+            }
+            thread::sleep(TICK);
+        }
+        self.wait_for(On::Zvol)
     }
 
     /// The tool has made it; the kernel and udev may take a moment.
@@ -177,13 +192,22 @@ impl<'a> Workshop<'a> {
         let begin = Instant::now();
         loop {
             let device = Device::open(node(&name).as_ref())?;
-            let usage = usage::of(self.root, &name);
+            let mut usage = usage::of(self.root, &name);
+            usage.uses.extend(self.below_zvol());
             match open(&device, &usage) {
                 // udev looks at what is new.
                 Err(_) if begin.elapsed() < PATIENCE => thread::sleep(2 * TICK),
                 opened => return Ok(opened?),
             }
         }
+    }
+
+    /// That our ZFS volume stands on the named devices, of which it was made: the kernel does not show what a pool is on.
+    fn below_zvol(&self) -> Vec<Use> {
+        let Some(zvol) = sight::kernel_name(self.root, On::Zvol, &self.names) else { return Vec::new() };
+        let below =
+            |device: &String| Use { device: zvol.clone(), kind: UseKind::Component, by: device.clone() };
+        self.names.devices.iter().map(below).collect()
     }
 
     /// Undoes all steps since the devices were clean, and writes down that they are.
@@ -198,6 +222,7 @@ impl<'a> Workshop<'a> {
         Undoer::new(self.root, &self.head, &mut self.tools)?.devices(cipher_text)?;
         self.journal.append(&Line::Clean)?;
         self.steps.retain(Step::is_ground);
+        self.names.zvol = None;
         Ok(())
     }
 

@@ -62,7 +62,7 @@ impl Head {
 
     /// The names of all that this lab may build, with the devices under these kernel names.
     pub fn names(&self, devices: Vec<String>) -> Names {
-        Names { id: self.id, devices, array: self.array.clone(), scratch: self.scratch.clone() }
+        Names { id: self.id, devices, array: self.array.clone(), scratch: self.scratch.clone(), zvol: None }
     }
 }
 

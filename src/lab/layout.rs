@@ -26,9 +26,9 @@ pub enum Layout {
     LvmLinear,
     /// One logical volume in stripes over all devices.
     LvmStriped,
-    /// A ZFS pool striped over all devices: predicted, not built.
+    /// A ZFS pool striped over all devices, where ZFS is installed.
     ZfsStripe,
-    /// A ZFS pool that mirrors all devices: predicted, not built.
+    /// A ZFS pool that mirrors all devices, where ZFS is installed.
     ZfsMirror,
 }
 

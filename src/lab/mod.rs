@@ -32,7 +32,7 @@ pub use outcome::{
     Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Predicted, ReadFrom, Written,
 };
 pub use predict::predict;
-pub use recipe::{Installed, notes, recipe, top};
+pub use recipe::{Means, notes, recipe, top};
 pub use step::{Call, Input, Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use undo::{UndoError, Undoer, Undone, undo};

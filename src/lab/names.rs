@@ -91,6 +91,8 @@ pub struct Names {
     pub array: String,
     /// The directory in which scratch files are made, if they are.
     pub scratch: Option<PathBuf>,
+    /// The kernel name of the ZFS volume, which ZFS chooses: `zd0`.
+    pub zvol: Option<String>,
 }
 
 impl Names {
@@ -131,6 +133,22 @@ impl Names {
     /// The pool.
     pub fn pool(&self) -> String {
         format!("{PREFIX}-{}", self.id.short())
+    }
+
+    /// The volume in it.
+    pub fn zvol(&self) -> String {
+        format!("{}/{PREFIX}", self.pool())
+    }
+
+    /// The directory of the nodes that the pool is made on. zpool(8) divides what it knows for a whole disk into
+    /// partitions, and does not where the node has another name than the disk.
+    pub fn pool_directory(&self) -> String {
+        format!("/dev/{PREFIX}-pool-{}", self.id.short())
+    }
+
+    /// The nodes in it.
+    pub fn pool_nodes(&self) -> Vec<String> {
+        (0..self.devices.len()).map(|index| format!("{}/{index}", self.pool_directory())).collect()
     }
 
     /// Where a file system is mounted.
@@ -181,6 +199,7 @@ pub(super) mod tests {
             devices: vec!["nvme0n1".to_owned(), "sdb".to_owned()],
             array: "md127".to_owned(),
             scratch: None,
+            zvol: None,
         }
     }
 

@@ -3,24 +3,30 @@
 use super::layout::{Cell, Encryption, FileSystem, Layout};
 use super::step::{Level, On, Step};
 
-/// What is installed, as far as it decides of which steps a cell is made.
+/// What there is to make cells of, as far as it decides of which steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Installed {
-    /// tcplay, which makes TrueCrypt volumes.
+pub struct Means {
+    /// Whether tcplay is installed, which makes TrueCrypt volumes.
     pub tcplay: bool,
+    /// Whether the programs of ZFS are.
+    pub zfs: bool,
+    /// The size of the smallest device in bytes.
+    pub smallest: u64,
+    /// The sizes of all devices together.
+    pub total: u64,
 }
 
 /// The steps of a cell on `devices` devices in their order; or why it cannot be made, as a phrase.
 ///
 /// # Errors
 /// There are too few devices, or nothing here makes this.
-pub fn recipe(cell: Cell, devices: usize, installed: Installed) -> Result<Vec<Step>, String> {
+pub fn recipe(cell: Cell, devices: usize, means: Means) -> Result<Vec<Step>, String> {
     let fewest = cell.layout.fewest();
     if devices < fewest {
         return Err(format!("{} takes {fewest} devices, and there are {devices}", cell.layout.name()));
     }
-    let (mut steps, base) = ground(cell.layout, devices)?;
-    let top = encrypt(cell.encryption, base, installed, &mut steps);
+    let (mut steps, base) = ground(cell.layout, devices, means)?;
+    let top = encrypt(cell.encryption, base, means, &mut steps);
     if cell.file_system != FileSystem::None {
         let kind = cell.file_system;
         steps.push(Step::FileSystem { on: top, kind });
@@ -34,6 +40,7 @@ pub fn recipe(cell: Cell, devices: usize, installed: Installed) -> Result<Vec<St
 pub fn top(cell: Cell) -> On {
     match (cell.encryption, cell.layout) {
         (Encryption::Plain, Layout::LvmLinear | Layout::LvmStriped) => On::Volume,
+        (Encryption::Plain, Layout::ZfsMirror | Layout::ZfsStripe) => On::Zvol,
         (Encryption::Plain, Layout::Single) => On::Device(0),
         (Encryption::Plain, _) => On::Array,
         _ => On::Mapping,
@@ -51,7 +58,7 @@ pub(super) fn leaves_cipher_text(steps: &[Step]) -> bool {
     })
 }
 
-fn ground(layout: Layout, devices: usize) -> Result<(Vec<Step>, On), String> {
+fn ground(layout: Layout, devices: usize, means: Means) -> Result<(Vec<Step>, On), String> {
     let array = |level| Ok((vec![Step::Array { level }], On::Array));
     let volume = |striped| {
         let mut steps: Vec<Step> = (0..devices).map(|index| Step::Physical { index }).collect();
@@ -66,15 +73,27 @@ fn ground(layout: Layout, devices: usize) -> Result<(Vec<Step>, On), String> {
         Layout::Raid5 => array(Level::Raid5),
         Layout::LvmLinear => volume(false),
         Layout::LvmStriped => volume(true),
-        Layout::ZfsStripe | Layout::ZfsMirror => Err("the lab does not build ZFS pools".to_owned()),
+        Layout::ZfsStripe | Layout::ZfsMirror if !means.zfs => {
+            Err("ZFS (zpool, zfs) is not installed".to_owned())
+        }
+        Layout::ZfsStripe => Ok(pool(false, means.total)),
+        Layout::ZfsMirror => Ok(pool(true, means.smallest)),
     }
 }
 
-fn encrypt(encryption: Encryption, base: On, installed: Installed, steps: &mut Vec<Step>) -> On {
+/// A pool that holds so many bytes. The volume takes seven eighths: ZFS keeps 1/32 and 128 MiB at least to itself (OpenZFS,
+/// `spa_slop_shift`), beside what describes the blocks.
+fn pool(mirror: bool, bytes: u64) -> (Vec<Step>, On) {
+    const RECORD: u64 = 128 << 10;
+    let bytes = bytes / 8 * 7 / RECORD * RECORD;
+    (vec![Step::PoolNodes, Step::Pool { mirror }, Step::Zvol { bytes }], On::Zvol)
+}
+
+fn encrypt(encryption: Encryption, base: On, means: Means, steps: &mut Vec<Step>) -> On {
     match encryption {
         Encryption::Plain => return base,
         Encryption::Luks2 | Encryption::Luks2Tuned => steps.push(Step::Header { on: base, encryption }),
-        Encryption::VeraCrypt if installed.tcplay => {
+        Encryption::VeraCrypt if means.tcplay => {
             steps.extend([Step::TrueCryptHeader { on: base }, Step::TrueCryptMapping { on: base }]);
             return On::Mapping;
         }
@@ -85,7 +104,7 @@ fn encrypt(encryption: Encryption, base: On, installed: Installed, steps: &mut V
 }
 
 /// Words on how a cell is made.
-pub fn notes(cell: Cell, installed: Installed) -> Vec<String> {
+pub fn notes(cell: Cell, means: Means) -> Vec<String> {
     let mut notes = Vec::new();
     match cell.encryption {
         Encryption::Plain => {}
@@ -94,7 +113,7 @@ pub fn notes(cell: Cell, installed: Installed) -> Vec<String> {
              a volume is opened and none afterwards"
                 .to_owned(),
         ),
-        Encryption::VeraCrypt if installed.tcplay => notes.push(
+        Encryption::VeraCrypt if means.tcplay => notes.push(
             "a TrueCrypt volume that tcplay made (AES-256-XTS, SHA-512) and cryptsetup opened; VeraCrypt's have the same \
              data path: dm-crypt, aes-xts-plain64, sectors of 512 bytes; the passphrase is random and only in memory"
                 .to_owned(),
@@ -104,6 +123,13 @@ pub fn notes(cell: Cell, installed: Installed) -> Vec<String> {
              random key; it has no header, since tcplay, which makes such volumes, is not installed"
                 .to_owned(),
         ),
+    }
+    if matches!(cell.layout, Layout::ZfsStripe | Layout::ZfsMirror) {
+        notes.push(
+            "all of it stands on a volume of the pool: volblocksize 128K, ashift 12, not compressed, sync=standard, \
+             primarycache=metadata, so that no cache answers for the drives"
+                .to_owned(),
+        );
     }
     if cell.file_system == FileSystem::Ext4 {
         notes.push("ext4's tables were written when it was made, not later".to_owned());
@@ -115,8 +141,8 @@ pub fn notes(cell: Cell, installed: Installed) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const WITHOUT: Installed = Installed { tcplay: false };
-    const WITH: Installed = Installed { tcplay: true };
+    const WITHOUT: Means = Means { tcplay: false, zfs: false, smallest: 1 << 30, total: 3 << 30 };
+    const WITH: Means = Means { tcplay: true, zfs: true, ..WITHOUT };
 
     fn made(
         layout: Layout,
@@ -155,8 +181,8 @@ mod tests {
                 [Encryption::Plain, Encryption::Luks2, Encryption::Luks2Tuned, Encryption::VeraCrypt]
             {
                 let cell = Cell { layout, encryption, file_system: FileSystem::None };
-                for installed in [WITHOUT, WITH] {
-                    let steps = recipe(cell, 2, installed).unwrap();
+                for means in [WITHOUT, WITH] {
+                    let steps = recipe(cell, 2, means).unwrap();
                     let made = steps.last().map_or(On::Device(0), |step| match step {
                         Step::Mapping { .. } | Step::TrueCryptMapping { .. } => On::Mapping,
                         Step::Array { .. } => On::Array,
@@ -178,9 +204,9 @@ mod tests {
 
     #[test]
     fn only_what_has_no_marked_header_on_a_bare_device_leaves_any_bytes() {
-        for installed in [WITHOUT, WITH] {
+        for means in [WITHOUT, WITH] {
             let steps = |layout, encryption| {
-                recipe(Cell { layout, encryption, file_system: FileSystem::None }, 2, installed).unwrap()
+                recipe(Cell { layout, encryption, file_system: FileSystem::None }, 2, means).unwrap()
             };
             let of = |layout, encryption| leaves_cipher_text(&steps(layout, encryption));
             assert!(of(Layout::Single, Encryption::VeraCrypt));
@@ -189,6 +215,23 @@ mod tests {
             let first = steps(Layout::Single, Encryption::VeraCrypt);
             assert!(leaves_cipher_text(&first[..1]), "killed after the first step");
         }
+    }
+
+    #[test]
+    fn a_pool_is_made_where_zfs_is_installed() {
+        let cell = |layout| Cell { layout, encryption: Encryption::Luks2, file_system: FileSystem::None };
+        let made = recipe(cell(Layout::ZfsMirror), 2, WITH).unwrap();
+        // 7/8 of 1 GiB.
+        let volume = Step::Zvol { bytes: 939_524_096 };
+        assert_eq!(made[..3], [Step::PoolNodes, Step::Pool { mirror: true }, volume]);
+        let (on, encryption) = (On::Zvol, Encryption::Luks2);
+        assert_eq!(made[3..], [Step::Header { on, encryption }, Step::Mapping { on, encryption }]);
+        let striped = recipe(cell(Layout::ZfsStripe), 2, WITH).unwrap();
+        assert_eq!(striped[1..3], [Step::Pool { mirror: false }, Step::Zvol { bytes: 3 * 939_524_096 }]);
+        let plain = Cell { encryption: Encryption::Plain, ..cell(Layout::ZfsStripe) };
+        assert_eq!(top(plain), On::Zvol);
+        assert!(notes(plain, WITH)[0].contains("volblocksize 128K"));
+        assert_eq!(recipe(plain, 2, WITHOUT).unwrap_err(), "ZFS (zpool, zfs) is not installed");
     }
 
     #[test]

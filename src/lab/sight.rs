@@ -7,8 +7,8 @@ use super::names::Names;
 use super::step::On;
 use super::usage;
 use crate::machine::block::{DmKind, DmTarget, dm_targets};
-use crate::machine::mount;
 use crate::machine::root::Root;
+use crate::machine::{mount, zfs};
 use crate::units::Bytes;
 
 /// Kernel names of whole devices.
@@ -85,6 +85,12 @@ pub fn kernel_name(root: &Root, on: On, names: &Names) -> Option<String> {
         On::Volume => mapping(root, &names.mapped_volume()),
         On::Mapping => mapping(root, &names.mapping()),
         On::Zero => mapping(root, &names.zero()),
+        // Volumes of other pools are not even opened.
+        On::Zvol if !has_pool(root, names) => None,
+        On::Zvol => {
+            let is_it = |name: &String| zfs::volume(root, name).is_some_and(|set| set == names.zvol());
+            blocks(root).into_iter().filter(|name| name.starts_with("zd")).find(is_it)
+        }
     }
 }
 
@@ -111,11 +117,26 @@ pub enum Top {
     Foreign(String),
 }
 
-/// What is built on a device, on the lab's zero target or on what is built on them, from the top.
+/// Whether the pool of this lab is imported.
+pub fn has_pool(root: &Root, names: &Names) -> bool {
+    zfs::is_imported(root, &names.pool())
+}
+
+/// Whether a pool that `zpool list -v -H -P` lists stands on nodes of this lab and on nothing else.
+pub fn is_pool_ours(listing: &str, names: &Names) -> bool {
+    let nodes = names.pool_nodes();
+    let below: Vec<&str> =
+        listing.split_whitespace().filter(|word| word.starts_with('/') || word.contains("/dev/")).collect();
+    !below.is_empty() && below.iter().all(|word| nodes.iter().any(|node| node == word))
+}
+
+/// What is built on a device, on the lab's zero target or on what is built on them, from the top. What stands on the lab's ZFS
+/// volume counts, the volume itself does not: the kernel does not show what it is built on.
 pub fn tops(root: &Root, devices: &[String], names: &Names) -> Vec<Top> {
     let mut found = BTreeSet::new();
+    let zvol = kernel_name(root, On::Zvol, names);
     let zero = mapping(root, &names.zero()).filter(|block| stands_on_nothing(root, block));
-    let devices: &Vec<String> = &devices.iter().cloned().chain(zero).collect();
+    let devices: &Vec<String> = &devices.iter().cloned().chain(zvol).chain(zero).collect();
     for device in devices {
         climb(root, device, &mut found);
     }
@@ -304,6 +325,34 @@ mod tests {
         assert_eq!((word.as_str(), done), ("resync", Some(0.25)));
         tree.file("/sys/block/md0/md/sync_action", "idle\n");
         assert_eq!(resync(&Root::from_tree(tree), "md0"), None);
+    }
+
+    #[test]
+    fn a_mapping_on_the_labs_zfs_volume_is_the_labs() {
+        let mut tree = Tree::new();
+        tree.insert("/sys/class/block/zd16/holders/dm-0", Node::Dir);
+        tree.insert("/sys/class/block/dm-0/slaves/zd16", Node::Dir);
+        tree.insert("/sys/block/zd16", Node::Dir);
+        tree.file("/sys/block/dm-0/dm/name", &names().mapping());
+        let mapping = names().mapping();
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of a volume that is not ours");
+        tree.file(&format!("/proc/spl/kstat/zfs/{}/state", names().pool()), "ONLINE\n");
+        assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of another volume of the pool");
+        tree.file("/narrows/probe/zvol/zd16", &names().zvol());
+        assert_eq!(seen(&Root::from_tree(tree)), [Top::Mapping(mapping)]);
+    }
+
+    #[test]
+    fn a_pool_is_ours_when_nothing_else_is_in_it() {
+        let (pool, directory) = (names().pool(), names().pool_directory());
+        let line = |device: &str| format!("\t{device}\t1G\t-\t-\tONLINE\n");
+        let ours = format!("{pool}\t1.9G\t-\tONLINE\t-\n\tmirror-0\t1G\n{}", line(&format!("{directory}/0")));
+        assert!(is_pool_ours(&(ours.clone() + &line(&format!("{directory}/1"))), &names()));
+        assert!(is_pool_ours(&ours, &names()), "the other one is missing");
+        for other in ["/dev/sdz", &format!("{directory}/7"), "/srv/file.img"] {
+            assert!(!is_pool_ours(&(ours.clone() + &line(other)), &names()), "{other}");
+        }
+        assert!(!is_pool_ours(&format!("{pool}\t1.9G\n"), &names()), "no device is named");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::layout::{Encryption, FileSystem};
-use super::names::{Names, argument};
+use super::names::{Names, argument, node};
 
 /// What another thing is made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub enum On {
     Mapping,
     /// The target that takes no time.
     Zero,
+    /// The ZFS volume.
+    Zvol,
 }
 
 /// How md puts devices together.
@@ -87,6 +89,18 @@ pub enum Step {
     Zero {
         /// Its size in sectors of 512 bytes.
         sectors: u64,
+    },
+    /// Nodes of the devices, for the pool.
+    PoolNodes,
+    /// The ZFS pool of all devices.
+    Pool {
+        /// Whether it mirrors; else it is striped.
+        mirror: bool,
+    },
+    /// The volume in the pool.
+    Zvol {
+        /// Its size in bytes.
+        bytes: u64,
     },
     /// The header of an encrypted container.
     Header {
@@ -200,6 +214,7 @@ impl On {
             Self::Volume => format!("/dev/mapper/{}", names.mapped_volume()),
             Self::Mapping => format!("/dev/mapper/{}", names.mapping()),
             Self::Zero => format!("/dev/mapper/{}", names.zero()),
+            Self::Zvol => node(names.zvol.as_deref().unwrap_or("zd0")),
         }
     }
 }
@@ -232,6 +247,9 @@ impl Step {
             Self::Zero { sectors } => vec![zero(sectors, names)],
             Self::Header { on, encryption } => vec![header(on, encryption, names)],
             Self::Mapping { on, encryption } => vec![mapping(on, encryption, names)],
+            Self::PoolNodes => pool_nodes(names),
+            Self::Pool { mirror } => vec![pool(mirror, names)],
+            Self::Zvol { bytes } => vec![zvol(bytes, names)],
             Self::TrueCryptHeader { on } => vec![true_crypt_header(on, names)],
             Self::TrueCryptMapping { on } => vec![true_crypt_mapping(on, names)],
             Self::FileSystem { on, kind } => vec![file_system(on, kind, names)],
@@ -260,6 +278,8 @@ impl Step {
             Self::Mapping { .. } | Self::TrueCryptMapping { .. } => {
                 vec![remove_mapping(&names.mapping())]
             }
+            Self::PoolNodes => remove_pool_nodes(names),
+            Self::Pool { .. } => vec![destroy_pool(names)],
             Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
             Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
             Self::Discard { .. }
@@ -268,6 +288,7 @@ impl Step {
             | Self::Group
             | Self::Header { .. }
             | Self::TrueCryptHeader { .. }
+            | Self::Zvol { .. }
             | Self::FileSystem { .. } => Vec::new(),
         }
     }
@@ -391,6 +412,43 @@ fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
     };
     let call = call.and(["--key-file=-", "--keyfile-size=64", "--batch-mode", "--", &on.node(names)]);
     call.and([names.mapping()]).with(Input::Key)
+}
+
+fn pool_nodes(names: &Names) -> Vec<Call> {
+    let directory = Call::new("mkdir", ["-m", "700", "--", &names.pool_directory()]);
+    let copies = names.all_devices().into_iter().zip(names.pool_nodes());
+    let copies = copies.map(|(device, node)| Call::new("cp", ["-a", "--", &device, &node]));
+    std::iter::once(directory).chain(copies).collect()
+}
+
+/// Removes the nodes of the pool and their directory.
+pub(super) fn remove_pool_nodes(names: &Names) -> Vec<Call> {
+    let nodes = Call::new("rm", ["-f", "--"]).and(names.pool_nodes());
+    vec![nodes, Call::new("rmdir", ["--", &names.pool_directory()])]
+}
+
+/// No cache answers reads of data, nothing is compressed, and no file of the machine names the pool, so that nothing imports
+/// it later. zpool is not forced: it refuses devices that are in use, and mirrors of different sizes.
+fn pool(mirror: bool, names: &Names) -> Call {
+    let call = Call::new("zpool", ["create", "-o", "ashift=12", "-o", "cachefile=none"]);
+    let call = call.and(["-O", "mountpoint=none", "-O", "compression=off", "-O", "primarycache=metadata"]);
+    let call = call.and(["-O", "sync=standard", &names.pool()]);
+    call.and(mirror.then_some("mirror")).and(names.pool_nodes())
+}
+
+/// Lists the devices of the pool by their full names.
+pub(super) fn list_pool(names: &Names) -> Call {
+    Call::new("zpool", ["list", "-v", "-H", "-P", &names.pool()])
+}
+
+/// Destroys the pool with the volume in it.
+pub(super) fn destroy_pool(names: &Names) -> Call {
+    Call::new("zpool", ["destroy", "-f", &names.pool()])
+}
+
+/// Without a reservation, as what a pool needs for itself is not known beforehand.
+fn zvol(bytes: u64, names: &Names) -> Call {
+    Call::new("zfs", ["create", "-s", "-V", &bytes.to_string(), "-b", "128K", &names.zvol()])
 }
 
 /// SHA-512 is in every cryptographic library that cryptsetup is built with. Random numbers come from `/dev/urandom`: on

@@ -23,6 +23,8 @@ fn command_lines() {
     steps.extend(encryptions.map(|encryption| Step::Mapping { on: On::Volume, encryption }));
     steps.push(Step::Zero { sectors: 69_632 });
     steps.extend(encryptions.map(|encryption| Step::Mapping { on: On::Zero, encryption }));
+    steps.extend([Step::PoolNodes, Step::Pool { mirror: true }, Step::Pool { mirror: false }]);
+    steps.push(Step::Zvol { bytes: 1 << 30 });
     steps.extend([Step::TrueCryptHeader { on: On::Array }, Step::TrueCryptMapping { on: On::Array }]);
     for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {
         steps.extend([Step::FileSystem { on: On::Mapping, kind }, Step::Mount { on: On::Device(0), kind }]);

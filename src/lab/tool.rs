@@ -13,7 +13,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
 use super::key::Key;
-use super::recipe::Installed;
+use super::recipe::Means;
 use super::step::{Call, Input};
 use crate::machine::root::{FileKind, Root};
 
@@ -69,6 +69,7 @@ fn package(program: &str) -> &'static str {
     match program {
         "mdadm" => "mdadm",
         "tcplay" => "tcplay",
+        "zpool" | "zfs" => "zfsutils-linux",
         "cryptsetup" => "cryptsetup-bin",
         "lvm" => "lvm2",
         "dmsetup" => "dmsetup",
@@ -90,9 +91,14 @@ impl Tools {
         self.find(root, program).is_some()
     }
 
-    /// What decides of which steps cells are made.
-    pub fn installed(&mut self, root: &Root) -> Installed {
-        Installed { tcplay: self.has(root, "tcplay") && self.has(root, "cryptsetup") }
+    /// What decides of which steps cells on devices of these sizes in bytes are made.
+    pub fn means(&mut self, root: &Root, sizes: &[u64]) -> Means {
+        Means {
+            tcplay: self.has(root, "tcplay") && self.has(root, "cryptsetup"),
+            zfs: self.has(root, "zpool") && self.has(root, "zfs"),
+            smallest: sizes.iter().copied().min().unwrap_or(0),
+            total: sizes.iter().sum(),
+        }
     }
 
     fn find(&mut self, root: &Root, program: &'static str) -> Option<PathBuf> {
@@ -111,6 +117,14 @@ impl Tools {
     /// # Errors
     /// [`ToolError`] with what it said.
     pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), ToolError> {
+        self.output(root, call, key).map(drop)
+    }
+
+    /// As [`run`](Self::run), with what it printed.
+    ///
+    /// # Errors
+    /// [`ToolError`] with what it said.
+    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
         let program = call.program;
         let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
         let mut command = Command::new(path);
@@ -128,7 +142,7 @@ impl Tools {
         drop(command);
         let output = child.wait_with_output().map_err(start)?;
         if output.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = [output.stdout, output.stderr].concat();
         Err(ToolError::Failed {

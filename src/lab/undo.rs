@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use super::journal::{Head, Journal, NamedDevice};
 use super::journal_file::JournalError;
 use super::key::Key;
-use super::names::{LabId, Names, node};
+use super::names::{Names, node};
 use super::sight::{self, Top};
-use super::step::{Call, Step, detach, remove_mapping, stop_array};
+use super::step::{
+    Call, Step, destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array,
+};
 use super::tool::{ToolError, Tools};
 use super::usage;
 use crate::load::LoadError;
@@ -149,7 +151,7 @@ impl<'a> Undoer<'a> {
     ) -> Result<(), UndoError> {
         self.take_down(names)?;
         for (device, name) in found {
-            let mark = mark(self.head.id, cipher_text);
+            let mark = mark(names, cipher_text);
             let opened = Device::open(node(name).as_ref())?;
             let usage = usage::of(self.root, name);
             let size = Bytes::new(device.bytes);
@@ -173,7 +175,26 @@ impl<'a> Undoer<'a> {
         if sight::has_empty_array(self.root, names) {
             self.call(&stop_array(&names.array))?;
         }
+        self.destroy_pool(names)?;
         self.unlink(names)
+    }
+
+    /// Destroys the pool of our name, if it is imported and stands on our nodes alone, and removes these.
+    fn destroy_pool(&mut self, names: &Names) -> Result<(), UndoError> {
+        if sight::has_pool(self.root, names) {
+            let listing = self.tools.output(self.root, &list_pool(names), &self.key)?;
+            if !sight::is_pool_ours(&listing, names) {
+                return Err(UndoError::Foreign(format!(
+                    "the pool {}, which is on other devices, too,",
+                    names.pool()
+                )));
+            }
+            self.call(&destroy_pool(names))?;
+        }
+        if self.root.exists(&names.pool_directory()) {
+            self.calls(&remove_pool_nodes(names))?;
+        }
+        Ok(())
     }
 
     /// Takes away the directory of links that LVM makes below `/dev` where there is no udev: it is LVM that would, but it
@@ -267,9 +288,10 @@ impl<'a> Undoer<'a> {
 }
 
 /// How this lab marks its headers.
-fn mark(id: LabId, cipher_text: bool) -> Mark {
+fn mark(names: &Names, cipher_text: bool) -> Mark {
+    let (id, pool) = (names.id, names.pool());
     let volume = id.volume(0).get(..30).unwrap_or_default().to_owned();
-    Mark { uuid: id.bytes(), text: id.uuid(), volume, cipher_text }
+    Mark { uuid: id.bytes(), text: id.uuid(), volume, pool, cipher_text }
 }
 
 /// Undoes everything that a journal says: what stands on the devices, and then the ground.

@@ -37,6 +37,16 @@ pub fn read(root: &Root) -> Vec<ZfsPool> {
         .collect()
 }
 
+/// Whether a pool of this name is imported.
+pub fn is_imported(root: &Root, name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && root.exists(&format!("{POOLS}/{name}/state"))
+}
+
+/// The data set (`tank/disk`) that the volume with this kernel name (`zd0`) is.
+pub fn volume(root: &Root, kernel_name: &str) -> Option<String> {
+    root.probe(&format!("zvol/{kernel_name}"), || super::ioctl::zvol::name(kernel_name)).get()
+}
+
 /// The pool that a file system is in: `tank` of `tank/home`.
 pub fn pool_of(set: &str) -> &str {
     set.split('/').next().unwrap_or(set)

@@ -22,7 +22,7 @@ pub struct LabArgs {
     #[arg(long, value_name = "SERIAL", value_delimiter = ',')]
     pub i_own: Vec<String>,
 
-    /// Layouts to build [default: all that so many devices allow]
+    /// Layouts to build [default: all but those of ZFS that so many devices allow]
     #[arg(long, value_name = "LAYOUT", value_enum, value_delimiter = ',')]
     pub layout: Vec<Layout>,
 

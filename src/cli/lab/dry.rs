@@ -28,10 +28,10 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
         section(&mut text, &basis::over_nothing(encryption, measure::reach(&measure::tests(args))), &names);
     }
-    let installed = Tools::new(root).installed(root);
+    let means = Tools::new(root).means(root, &sizes(root, args, &names));
     for cell in cells {
         text.push_str(&format!("{cell}:\n"));
-        match recipe(cell, names.devices.len(), installed) {
+        match recipe(cell, names.devices.len(), means) {
             Ok(steps) => {
                 section(&mut text, &with_discards(steps, args, names.devices.len()), &names);
                 if let Some(source) = args.copy.as_deref().filter(|_| cell.file_system != FileSystem::None) {
@@ -61,6 +61,15 @@ fn section(text: &mut String, steps: &[Step], names: &Names) {
     line(&Call::new("# then headers on the devices are cleared, and the devices examined", [""; 0]));
 }
 
+/// The sizes of the devices in bytes.
+fn sizes(root: &Root, args: &LabArgs, names: &Names) -> Vec<u64> {
+    let size = |name: &String| match &args.scratch {
+        Some(_) => args.file_size.get(),
+        None => sight::size(root, name).map_or(0, |size| size.get()),
+    };
+    names.devices.iter().map(size).collect()
+}
+
 fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
     let devices = match &args.scratch {
         Some(_) => (0..args.count).map(|index| format!("loop{index}")).collect(),
@@ -70,5 +79,5 @@ fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
     };
     let scratch = args.scratch.as_deref().map(ground::absolute).transpose()?;
     let array = sight::free_array(root).unwrap_or_else(|| "md127".to_owned());
-    Ok(Names { id: LabId::new([0; 16]), devices, array, scratch })
+    Ok(Names { id: LabId::new([0; 16]), devices, array, scratch, zvol: None })
 }

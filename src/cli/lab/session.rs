@@ -137,7 +137,7 @@ impl Session<'_> {
                 measured: Vec::new(),
                 resyncing: false,
                 written: Vec::new(),
-                notes: lab::notes(*cell, self.workshop.installed()),
+                notes: lab::notes(*cell, self.workshop.means()),
                 failed: None,
                 copy: None,
             };
@@ -187,7 +187,7 @@ impl Session<'_> {
         let cell = outcome.cell;
         let failed = |error: BuildError| ground::build_failure(&error);
         let devices = self.workshop.head.devices.len();
-        let steps = lab::recipe(cell, devices, self.workshop.installed()).map_err(Failure::new)?;
+        let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Failure::new)?;
         self.check_devices(cell, devices)?;
         self.workshop.journal.append(&Line::Cell(cell)).map_err(|error| Failure::new(error.to_string()))?;
         for step in dry::with_discards(steps, self.args, devices) {

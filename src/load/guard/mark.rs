@@ -1,7 +1,8 @@
-//! What tells the lab's headers from those of others: the UUID that it gave each of them.
+//! What tells the lab's headers from those of others: the UUID that it gave each of them, or the name of its pool.
 
 use super::scan::{Medium, Signature};
 use super::signatures::Class;
+use super::zfs_label;
 
 /// How the lab marks the headers that it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Mark {
     pub text: String,
     /// What LVM keeps of a physical volume: the first 30 of 32 characters.
     pub volume: String,
+    /// The name of its ZFS pool.
+    pub pool: String,
     /// Whether a cipher wrote at the ends. Any magic number may stand there by chance, in a sector of random bytes.
     pub cipher_text: bool,
 }
@@ -27,6 +30,8 @@ enum Place {
     Text(i64),
     /// The identifier of a physical volume.
     Volume(i64),
+    /// The name of the pool, in the ZFS label that the magic number is in.
+    Pool,
 }
 
 fn place(name: &str) -> Option<Place> {
@@ -43,6 +48,7 @@ fn place(name: &str) -> Option<Place> {
         "LUKS" | "secondary header of LUKS2" => Place::Text(168),
         // `struct pv_header` follows the 32 bytes of `struct label_header`.
         "LVM2 physical volume" => Place::Volume(32),
+        "ZFS label" | "ZFS uberblock" => Place::Pool,
         _ => return None,
     })
 }
@@ -68,6 +74,7 @@ impl Mark {
             Place::Uuid(distance) => (*distance, &self.uuid[..]),
             Place::Text(distance) => (*distance, self.text.as_bytes()),
             Place::Volume(distance) => (*distance, self.volume.as_bytes()),
+            Place::Pool => return zfs_label::pool(magic, medium).is_some_and(|pool| pool == self.pool),
         };
         let found = magic.checked_add_signed(distance).and_then(|at| bytes(medium, at, wanted.len()));
         found.is_some_and(|found| found == wanted)
@@ -82,7 +89,7 @@ fn is_random(magic: u64, medium: &dyn Medium) -> bool {
 }
 
 /// `length` bytes from `at`, which no block of 64 KiB divides in any of the formats above.
-fn bytes(medium: &dyn Medium, at: u64, length: usize) -> Option<Vec<u8>> {
+pub(super) fn bytes(medium: &dyn Medium, at: u64, length: usize) -> Option<Vec<u8>> {
     const BLOCK: u64 = 64 << 10;
     let start = at - at % BLOCK;
     let mut block = vec![0; usize::try_from(medium.size().get().checked_sub(start)?.min(BLOCK)).ok()?];
@@ -117,6 +124,7 @@ mod tests {
             uuid: [0xab; 16],
             text: "abababab-abab-abab-abab-abababababab".to_owned(),
             volume: "a".repeat(30),
+            pool: "narrows-lab-abababab".to_owned(),
             cipher_text: false,
         }
     }
@@ -152,6 +160,33 @@ mod tests {
             let foreign = is_ours(&medium(&parts[..1]), &mark());
             assert!(foreign.contains(&(name, false)), "{name}: {foreign:?}");
         }
+    }
+
+    #[test]
+    fn a_zfs_label_is_ours_when_it_names_our_pool() {
+        let ours = zfs_label::tests::label(&[("version", None), ("name", Some("narrows-lab-abababab"))]);
+        let other = zfs_label::tests::label(&[("name", Some("narrows-lab-abababac"))]);
+        let label = |at: usize| at * (256 << 10);
+        // The last of four is at the end of 4 MiB.
+        let magic = b"\x11\x7a\x0c\xb1\x7a\xda\x10\x02";
+        let end = (128 << 10) - 40;
+        let uberblock = (128 << 10, b"\x0c\xb1\xba\0\0\0\0\0".as_slice());
+        for at in [0, 1, 14, 15].map(label) {
+            let parts = |list: &[u8], uberblock: (usize, &[u8])| {
+                medium(&[(at + (16 << 10), list), (at + end, magic), (at + uberblock.0, uberblock.1)])
+            };
+            let found = is_ours(&parts(&ours, uberblock), &mark());
+            assert!(
+                found.contains(&("ZFS label", true)) && found.contains(&("ZFS uberblock", true)),
+                "{found:?}"
+            );
+            let found = is_ours(&parts(&other, uberblock), &mark());
+            assert!(found.contains(&("ZFS label", false)) && found.contains(&("ZFS uberblock", false)));
+            let torn = medium(&[(at + uberblock.0, uberblock.1)]);
+            assert!(is_ours(&torn, &mark()).contains(&("ZFS uberblock", false)), "no name, so in doubt");
+        }
+        let mixed = medium(&[(16 << 10, &ours), (end, magic), ((256 << 10) + end, magic)]);
+        assert!(is_ours(&mixed, &mark()).contains(&("ZFS label", false)), "one of two has another's name");
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod restore;
 mod scan;
 mod signatures;
 mod usage;
+mod zfs_label;
 
 pub use budget::{Budget, OverBudget};
 pub use built::{ZeroTarget, open_built, open_over_zero};

@@ -2,6 +2,7 @@
 
 pub(super) mod device_mapper;
 pub(super) mod nvme;
+pub(super) mod zvol;
 
 use nix::errno::Errno;
 
