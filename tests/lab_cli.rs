@@ -81,8 +81,15 @@ fn a_dry_run_shows_every_command_and_does_nothing() {
     let words = ["--scratch", &place, "--layout", "raid0,raid5", "--encryption", "luks2", "--dry-run"];
     let (code, out, err) = run(&words);
     assert_eq!(code, Some(0), "{err}");
-    for part in ["fallocate -l 1073741824", "mdadm --create", "luksFormat", "mdadm --stop", "takes 3 devices"]
-    {
+    for part in [
+        "fallocate -l 1073741824",
+        "dmsetup create narrows-lab-zero-00000000",
+        "dmsetup remove --retry -- narrows-lab-zero-00000000",
+        "mdadm --create",
+        "luksFormat",
+        "mdadm --stop",
+        "takes 3 devices",
+    ] {
         assert!(out.contains(part), "{part}: {out}");
     }
     assert_eq!(left_in(dir.path()), Vec::<String>::new());

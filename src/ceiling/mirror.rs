@@ -45,8 +45,8 @@ pub fn passes(each: &[BytesPerSec], blocks: f64, depth: f64) -> BytesPerSec {
     let sum: BytesPerSec = each.iter().copied().sum();
     let times: f64 = each.iter().map(|rate| 1.0 / rate.get()).sum();
     let mean = each.len() as f64 / times;
-    let alone = blocks - depth;
-    if alone <= 0.0 { sum } else { sum.min(BytesPerSec::new(mean * blocks / alone)) }
+    let alone = 1.0 - depth / blocks;
+    if alone <= 0.0 { sum } else { sum.min(BytesPerSec::new(mean / alone)) }
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     fn passes_over_a_mirror_take_turns_and_overlap_by_the_depth() {
         let each = [600.0, 300.0].map(BytesPerSec::from_mb);
         let mb = |blocks, depth| passes(&each, blocks, depth).get() / 1e6;
-        assert!((mb(1e9, 8.0) - 400.0).abs() < 1e-3);
+        assert!((mb(1e9, 8.0) - 400.0).abs() < 1e-3 && (mb(f64::INFINITY, 8.0) - 400.0).abs() < 1e-6);
         assert!((mb(64.0, 8.0) - 400.0 * 64.0 / 56.0).abs() < 1e-6);
         assert!((mb(8.0, 8.0) - 900.0).abs() < 1e-6 && (mb(9.0, 8.0) - 900.0).abs() < 1e-6);
     }

@@ -348,7 +348,7 @@ fn lvm_config(names: &Names) -> String {
     let accepted: String = names.all_devices().iter().map(|node| format!("\"a|^{node}$|\",")).collect();
     let filter = format!("[{accepted}\"r|.*|\"]");
     format!(
-        "devices {{ filter={filter} global_filter={filter} use_devicesfile=0 scan_lvs=0 }} \
+        "devices {{ filter={filter} global_filter={filter} use_devicesfile=0 scan_lvs=0 types=[\"nullb\",16] }} \
          backup {{ backup=0 archive=0 }} activation {{ monitoring=0 }} global {{ use_lvmlockd=0 }}"
     )
 }
@@ -407,6 +407,9 @@ fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
             .and(["--sector-size", sector])
     };
     let call = match encryption {
+        // Above a drive a read ends in an interrupt, where dm-crypt takes a work queue whatever it was told (Linux 6.8 and
+        // 6.1.78, "dm-crypt, dm-verity: disable tasklets"); nothing interrupts here, so it has to be made to.
+        Encryption::Luks2Tuned if on == On::Zero => call.and(["--perf-no_write_workqueue"]),
         Encryption::Luks2Tuned => call.and(["--perf-no_read_workqueue", "--perf-no_write_workqueue"]),
         Encryption::Plain | Encryption::Luks2 | Encryption::VeraCrypt => call,
     };

@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn the_matrix_is_what_the_devices_allow_unless_it_was_asked_for() {
         let two = lab(&["/dev/x", "/dev/y"]).unwrap();
-        assert_eq!(two.cells(2).len(), 5 * 4);
+        assert_eq!(two.cells(2).len(), 6 * 4);
         assert_eq!(two.cells(4).len(), 7 * 4);
         assert_eq!(two.cells(1).len(), 4);
         let asked = lab(&["/dev/x", "--layout", "raid5,raid5", "--encryption", "plain,luks2-tuned"]).unwrap();

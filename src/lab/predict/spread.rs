@@ -275,10 +275,13 @@ impl<'b> Drives<'b> {
         if self.each.len() > 2 {
             return Ok(self.stripe(self.count(), 1, MD_CHUNK));
         }
-        if self.depth() <= 1.0 {
+        // Beyond a chunk the kernel divides a request, and each part goes to the drive with less to do.
+        let parts = self.pieces(self.count(), MD_CHUNK);
+        if self.depth() <= 1.0 && parts < 2.0 {
             return self.alone("one request at a time, which is always for the first drive");
         }
-        Ok(self.close(self.shared(), 1.0, self.seconds(self.size(), 1)))
+        let part = if self.depth() <= 1.0 { self.size() / parts } else { self.size() };
+        Ok(self.close(self.shared(), 1.0, self.seconds(part, 1)))
     }
 
     fn parity_reads(&self) -> Carried {

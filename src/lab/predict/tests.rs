@@ -160,9 +160,8 @@ fn one_sequence_after_the_other_is_read_from_the_members_of_a_mirror() {
     assert!((mb(&short, Layout::Raid1, Encryption::Plain, &stream) - 600.0).abs() < 1e-6);
     // RAID-10 of two asks that which has less to do.
     assert!((of(Layout::Raid10, &stream) - 900.0).abs() < 1e-6);
-    for layout in [Layout::Raid1, Layout::Raid10] {
-        assert!((of(layout, &alone) - 500.0).abs() < 1e-6, "the first, {layout:?}");
-    }
+    assert!((of(Layout::Raid1, &alone) - 500.0).abs() < 1e-6, "the first");
+    assert!(of(Layout::Raid10, &alone) > 500.0, "halves of it go to both");
 }
 
 /// Half of a processor for the generator alone at 100 MB/s: 5 ns for a byte; a drive at 50 MB/s with 0.75 of it: 15 ns.
