@@ -11,7 +11,7 @@ pub(super) struct Drive {
     /// What it moves with this load, alone.
     pub(super) rate: BytesPerSec,
     /// The most that it was seen to move in this direction.
-    most: BytesPerSec,
+    pub(super) most: BytesPerSec,
     /// What one request takes beside its transfer at that rate, by a test with one request at a time; nothing where there
     /// was none, since with several the wait for each other is not told from the wait for the drive.
     pub(super) wait: Nanos,

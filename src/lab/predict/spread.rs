@@ -265,6 +265,16 @@ impl<'b> Drives<'b> {
         if region > 0.0 { (region / self.size()).floor() } else { f64::INFINITY }
     }
 
+    /// What one request takes whose parts each go to the drive with less to do: all end at about the same time.
+    fn seconds_of_parts(&self) -> f64 {
+        if self.work_ahead() {
+            return 0.0;
+        }
+        let most: f64 = self.each.iter().map(|drive| drive.most.get()).sum();
+        let wait = self.each.iter().map(|drive| drive.wait.as_secs_f64()).fold(0.0, f64::max);
+        if most > 0.0 { wait + self.size() / most } else { f64::INFINITY }
+    }
+
     fn shared(&self) -> Narrow {
         let sum = self.sum();
         Narrow::new(sum, "the drives", format!("{} drives that share the requests = {sum}", self.each.len()))
@@ -280,8 +290,9 @@ impl<'b> Drives<'b> {
         if self.depth() <= 1.0 && parts < 2.0 {
             return self.alone("one request at a time, which is always for the first drive");
         }
-        let part = if self.depth() <= 1.0 { self.size() / parts } else { self.size() };
-        Ok(self.close(self.shared(), 1.0, self.seconds(part, 1)))
+        let seconds =
+            if self.depth() <= 1.0 { self.seconds_of_parts() } else { self.seconds(self.size(), 1) };
+        Ok(self.close(self.shared(), 1.0, seconds))
     }
 
     fn parity_reads(&self) -> Carried {
