@@ -25,10 +25,10 @@ build: toolchain ## build the release binary
 toolchain:
 	@scripts/toolchain.sh
 
-test: toolchain ## install what the tests need and run all of them, the kernel VM rig included
+test: toolchain ## install what the tests need and run all of them, the kernel VM rig included (but for its long scenarios)
 	@scripts/test-tools.sh
 	$(CARGO) test --locked
-	$(MAKE) --no-print-directory rig RIG_FLAGS="--attempts 2"
+	$(MAKE) --no-print-directory rig RIG_FLAGS="--short --attempts 2"
 
 unit: toolchain ## only the tests that need no other program
 	$(CARGO) test --locked

@@ -10,9 +10,9 @@ fn parse(line: &str) -> Result<Options> {
 
 #[test]
 fn names_pick_scenarios() {
-    let options = parse("healthy --jobs 2 --attempts 3 eio").expect("is right");
+    let options = parse("healthy --jobs 2 --attempts 3 --short eio").expect("is right");
     assert_eq!(options.names, ["healthy", "eio"]);
-    assert_eq!(options.attempts, 3);
+    assert_eq!((options.attempts, options.short), (3, true));
     assert_eq!(options.jobs, 2);
 }
 

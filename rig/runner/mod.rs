@@ -81,7 +81,10 @@ fn choose<'a>(all: &'a [Scenario], options: &Options) -> Result<Vec<&'a Scenario
             )));
         }
     }
-    let named = |scenario: &&Scenario| options.names.is_empty() || options.names.contains(&scenario.name);
+    let named = |scenario: &&Scenario| match options.names.is_empty() {
+        true => !(options.short && scenario.long),
+        false => options.names.contains(&scenario.name),
+    };
     let provable = |scenario: &&Scenario| {
         options.mode != Mode::Prove || scenario.checks.iter().any(|check| check.reference.is_some())
     };

@@ -17,6 +17,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --jobs N       machines at a time: 1 (default) or 2; rates need a processor for each
   --attempts N   give a scenario that fails up to N attempts (default 1): other load on this machine takes the
                  time that an emulated processor needs; what did not hold is shown all the same
+  --short        leave out the scenarios that take many minutes (`long = true`), unless they are named
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/release/narrows)
   --help         this text
@@ -35,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) jobs: usize,
     /// How often a scenario that fails is run.
     pub(crate) attempts: u32,
+    /// Whether long scenarios are left out.
+    pub(crate) short: bool,
     /// Which other rates drives have; `None`: those of the files.
     pub(crate) seed: Option<u64>,
     /// The narrows to test.
@@ -52,6 +55,7 @@ impl Options {
             mode: Mode::Check,
             jobs: 1,
             attempts: 1,
+            short: false,
             seed: None,
             binary: None,
             names: Vec::new(),
@@ -69,6 +73,7 @@ impl Options {
                     options.names.push(value()?);
                 }
                 "--jobs" => options.jobs = jobs(&value()?)?,
+                "--short" => options.short = true,
                 "--attempts" => options.attempts = attempts(&value()?)?,
                 "--seed" => options.seed = Some(seed(&value()?)?),
                 "--binary" => options.binary = Some(value()?.into()),

@@ -28,6 +28,9 @@ pub(crate) struct Scenario {
     /// Whether it may run beside another although it looks at more than findings: nothing of that depends on a rate.
     #[serde(default)]
     pub(crate) shares_host: bool,
+    /// Whether it takes many minutes, so that `--short` leaves it out.
+    #[serde(default)]
+    pub(crate) long: bool,
     /// The virtual machine.
     pub(crate) machine: MachineSpec,
     /// Shell commands that make the storage path in the guest.
