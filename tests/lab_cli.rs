@@ -353,4 +353,9 @@ fn what_cannot_be_copied_is_refused_before_anything_is_written() {
         assert!(err.contains(said), "{source}: {err}");
         trial.assert_clean();
     }
+    let place = trial.place.path().display().to_string();
+    let missing = ["--scratch", &place, "--file-system", "ext4", "--copy", "/nonexistent", "--dry-run"];
+    let (code, out, err) = run(&missing);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("cannot use `/nonexistent`"), "{err}");
 }

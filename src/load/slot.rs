@@ -156,6 +156,20 @@ mod tests {
     }
 
     #[test]
+    fn an_io_that_waits_for_its_stamp_gets_it_although_another_ends_first() {
+        let mut slots = Slots::new(3);
+        let early = slots.take(at(0)).unwrap();
+        slots.stamp(5);
+        let (late, due) = (slots.take(at(512)).unwrap(), slots.take(at(1024)).unwrap());
+        slots.set_due(due, 6);
+        assert_eq!(slots.finish(early).map(|flight| flight.start), Some(5));
+        slots.stamp(9);
+        assert_eq!(slots.finish(late).map(|flight| flight.start), Some(9));
+        assert_eq!(slots.finish(due).map(|flight| flight.start), Some(6), "its own start stays");
+        assert_eq!(slots.in_flight(), 0);
+    }
+
+    #[test]
     fn only_a_whole_io_is_finished_as_one() {
         let mut slots = Slots::new(1);
         let slot = slots.take(at(0)).unwrap();

@@ -52,6 +52,16 @@ pub(super) fn refuse(args: &LabArgs, cells: &[Cell]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Looks at what is to be copied and keeps nothing: for a lab that builds nothing.
+///
+/// # Errors
+/// It is not there, or nothing that is copied.
+pub(super) fn look_only(args: &LabArgs) -> Result<(), Failure> {
+    let Some(path) = &args.copy else { return Ok(()) };
+    let looked = Source::look(&ground::absolute(path)?, &AtomicBool::new(false));
+    looked.map(drop).map_err(|error| cli_copy::failure(&error))
+}
+
 impl Copying {
     /// Looks at what is to be copied; `None` without `--copy`. A lab that goes on has `known`, and the source must be as it was.
     ///

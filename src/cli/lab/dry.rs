@@ -10,7 +10,7 @@ use crate::report::sanitize::inert;
 /// The commands, cell by cell.
 ///
 /// # Errors
-/// A device is not there.
+/// A device is not there, or what is to be copied.
 pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
     let names = names(root, args)?;
     let mut text = String::new();
@@ -24,6 +24,7 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
     }
     let cells = args.cells(names.devices.len());
     copying::refuse(args, &cells)?;
+    copying::look_only(args)?;
     for encryption in basis::encryptions(args) {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
         section(&mut text, &basis::over_nothing(encryption, measure::reach(&measure::tests(args))), &names);
