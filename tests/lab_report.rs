@@ -65,6 +65,7 @@ fn basis() -> Basis {
         }],
         cores: 12,
         mappings: Vec::new(),
+        paused: Vec::new(),
     }
 }
 

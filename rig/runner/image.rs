@@ -8,6 +8,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{Flock, FlockArg};
+
 use super::command::{locate, output, shell};
 use super::error::{Result, RigError};
 use super::scenario::Scenario;
@@ -124,6 +126,8 @@ impl Base {
         scenarios: &[Scenario],
         binary: Option<&Path>,
     ) -> Result<Self> {
+        // Another run may be building the same ones.
+        let _lock = lock(&target.join("lock"))?;
         let wanted = scenarios.iter().flat_map(|scenario| scenario.machine.module_names());
         let modules: BTreeSet<&str> = wanted.chain(MODULES.iter().copied()).collect();
         let mut module_files = BTreeSet::new();
@@ -181,6 +185,12 @@ impl Base {
         }
         Ok(image)
     }
+}
+
+fn lock(path: &Path) -> Result<Flock<fs::File>> {
+    let file = fs::File::create(path).map_err(RigError::file(path))?;
+    let locked = Flock::lock(file, FlockArg::LockExclusive);
+    locked.map_err(|(_, error)| RigError::File { path: path.to_owned(), source: error.into() })
 }
 
 /// Programs and the shared libraries that `ldd` names for them.
@@ -271,7 +281,8 @@ fn pack(tree: &Path, archive: &Path, compress: &str) -> Result<()> {
     shell(&line, &[&tree, &archive]).map(drop)
 }
 
+/// Those of today may belong to another run that is under way.
 fn remove_older(target: &Path, name: &str) -> Result<()> {
-    let pattern = target.join(name).display().to_string();
-    shell("rm -f \"$1\"-*.cpio.zst", &[&pattern]).map(drop)
+    let (directory, pattern) = (target.display().to_string(), format!("{name}-*.cpio.zst"));
+    shell("find \"$1\" -maxdepth 1 -name \"$2\" -mtime +0 -delete", &[&directory, &pattern]).map(drop)
 }

@@ -186,6 +186,10 @@ pub struct Basis {
     pub devices: Vec<String>,
     /// For each device the tests on it alone.
     pub alone: Vec<Vec<Measured>>,
+    /// For each device and each sequence that was read or written one request at a time the same, with a pause before each
+    /// request as long as it takes in a row: what a drive does by itself meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused: Vec<Vec<Measured>>,
     /// The same tests on all devices at the same time, their sum.
     pub together: Vec<Measured>,
     /// The ciphers that the encryptions use.

@@ -29,8 +29,8 @@ pub(super) struct Slots {
     order: Box<[u32]>,
     /// How many there are to give out.
     free: usize,
-    /// Where those end that were given out since the last stamp.
-    fresh_end: usize,
+    /// How many were given out since the last stamp.
+    fresh: usize,
 }
 
 impl Slots {
@@ -42,7 +42,7 @@ impl Slots {
             slots: vec![empty; depth as usize].into_boxed_slice(),
             order: (0..depth).rev().collect(),
             free: depth as usize,
-            fresh_end: depth as usize,
+            fresh: 0,
         }
     }
 
@@ -50,6 +50,12 @@ impl Slots {
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         (self.slots.len() - self.free) as u32
+    }
+
+    /// How many further I/Os fit.
+    #[inline]
+    pub(super) fn free_count(&self) -> u32 {
+        self.free as u32
     }
 
     /// Whether no further I/O fits.
@@ -67,19 +73,19 @@ impl Slots {
         let entry = self.slots.get_mut(slot as usize)?;
         *entry = Slot { flight: Flight { start: 0, request }, busy: true };
         self.free = index;
+        self.fresh += 1;
         Some(slot)
     }
 
     /// Makes a slot free. One that is freed between two stamps takes the place of one that waits for its stamp.
     #[inline]
     fn free(&mut self, slot: u32) {
-        if self.fresh_end > self.free {
+        if self.fresh > 0 {
             let displaced = self.order.get(self.free).copied();
-            if let (Some(waiting), Some(place)) = (displaced, self.order.get_mut(self.fresh_end)) {
+            if let (Some(waiting), Some(place)) = (displaced, self.order.get_mut(self.free + self.fresh)) {
                 *place = waiting;
             }
         }
-        self.fresh_end += 1;
         if let Some(place) = self.order.get_mut(self.free) {
             *place = slot;
             self.free += 1;
@@ -97,12 +103,12 @@ impl Slots {
     /// Stamps all slots that were given out since the last stamp.
     #[inline]
     pub(super) fn stamp(&mut self, now: u64) {
-        for slot in self.order.get(self.free..self.fresh_end).unwrap_or_default() {
+        for slot in self.order.get(self.free..self.free + self.fresh).unwrap_or_default() {
             if let Some(entry) = self.slots.get_mut(*slot as usize).filter(|entry| entry.flight.start == 0) {
                 entry.flight.start = now;
             }
         }
-        self.fresh_end = self.free;
+        self.fresh = 0;
     }
 
     /// The I/O that a slot has in flight.

@@ -147,6 +147,15 @@ impl Source {
         ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
     }
 
+    /// The offsets of a load that does nothing but read one stream in blocks of one size, and that size in bytes.
+    #[inline(always)]
+    pub(super) fn only_reads(&mut self) -> Option<(&mut Offsets, u32)> {
+        match (self.alike, self.streams.as_mut_slice()) {
+            (Some(Op::Read), [stream]) => Some((stream, self.unit)),
+            _ => None,
+        }
+    }
+
     /// The next I/O; `None` when there is no stream, or nothing left to trim.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Request> {

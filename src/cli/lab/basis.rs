@@ -19,7 +19,7 @@ use crate::units::Bytes;
 /// A device cannot be opened, or a test on it failed.
 pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench) -> Result<Basis, Failure> {
     let devices = workshop.head.devices.clone();
-    let mut alone = Vec::new();
+    let (mut alone, mut paused) = (Vec::new(), Vec::new());
     let mut targets: Vec<Target> = Vec::new();
     let mut last = None;
     for (index, device) in devices.iter().enumerate() {
@@ -27,10 +27,11 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
         workshop.take(Step::Load { index }).map_err(|error| ground::build_failure(&error))?;
         let scene = bench.scene(&workshop.names.device(index))?;
         let target = bench.named(workshop.root, &device.name, own, &scene)?;
-        let (measured, failed) = bench.all(&scene, &target);
+        let (measured, failed) = bench.alone(&scene, &target);
         if let Some(failed) = failed {
             return Err(failed);
         }
+        paused.push(bench.after_pauses(&scene, &target, &measured)?);
         alone.push(measured);
         targets.push(target);
         last = Some(scene);
@@ -50,6 +51,7 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
     Ok(Basis {
         devices: names,
         alone,
+        paused,
         together,
         ciphers: ciphers(workshop.root, args),
         cores,

@@ -1,7 +1,7 @@
 //! `narrows lab --dry-run`: every command that would be run.
 
 use super::args::LabArgs;
-use super::{basis, copying, ground, measure};
+use super::{basis, copying, ground, timed};
 use crate::cli::Failure;
 use crate::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
 use crate::machine::root::Root;
@@ -27,7 +27,7 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
     copying::look_only(args)?;
     for encryption in basis::encryptions(args) {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
-        section(&mut text, &basis::over_nothing(encryption, measure::reach(&measure::tests(args))), &names);
+        section(&mut text, &basis::over_nothing(encryption, timed::reach(&timed::tests(args))), &names);
     }
     let means = Tools::new(root).means(root, &sizes(root, args, &names));
     for cell in cells {

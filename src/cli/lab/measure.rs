@@ -8,6 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
+use super::basis;
+use super::timed::{LEAST, Timed, probes, reach, tests};
 use crate::cli::bench::runner::{Runner, failure, seed};
 use crate::cli::bench::scene::Scene;
 use crate::cli::bench::timing::Timing;
@@ -17,9 +19,9 @@ use crate::cli::{Failure, guard};
 use crate::lab::Measured;
 use crate::load::control::{Control, Phase};
 use crate::load::guard::{Budget, WritableDevice};
-use crate::load::measurement::Measurement;
+use crate::load::measurement::{Measurement, Pattern, Workload};
 use crate::load::owned;
-use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
+use crate::load::preset::{self, LoadSpec, Preset};
 use crate::load::run;
 use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::target::Target;
@@ -31,28 +33,17 @@ use crate::verdict::{self, Subject};
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
 const RESERVE: Bytes = Bytes::from_mib(64);
-/// The least that is worth measuring on.
-const LEAST: Bytes = Bytes::from_mib(16);
 /// How long the devices run together, where no time was asked for.
 const TOGETHER: Duration = Duration::from_secs(5);
 /// The part of that in which processors are watched: some devices begin a little later than others.
 const MOST: f64 = 0.8;
 
-/// One test with its name, and how long it runs.
-#[derive(Debug, Clone)]
-pub(super) struct Timed {
-    /// `PRESET/TEST`.
-    pub(super) name: String,
-    /// What is done.
-    pub(super) load: LoadSpec,
-    timing: Timing,
-    least: Bytes,
-}
-
 /// Everything that stays the same from target to target.
 pub(super) struct Bench {
     /// The tests.
     pub(super) tests: Vec<Timed>,
+    /// What predictions need beside them.
+    probes: Vec<Timed>,
     /// How much of each target is filled.
     pub(super) size: Bytes,
     /// Raised by the first signal.
@@ -82,7 +73,8 @@ impl Bench {
         }
         let largest = presets.iter().map(|preset| preset.size).max().unwrap_or(LEAST);
         let size = args.size.unwrap_or(largest).max(LEAST);
-        let loads: Vec<&LoadSpec> = tests.iter().map(|test| &test.load).collect();
+        let probes = if basis::encryptions(args).is_empty() { Vec::new() } else { probes(&tests) };
+        let loads: Vec<&LoadSpec> = tests.iter().chain(&probes).map(|test| &test.load).collect();
         let timing = tests.first().map(|test| test.timing);
         let timing = timing.ok_or_else(|| Failure::new("there is no test"))?;
         let fill = Bytes::new(size.get().saturating_mul(fills));
@@ -90,7 +82,7 @@ impl Bench {
         writes.budget().announce(fill + copies).map_err(|over| {
             Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
         })?;
-        Ok(Self { tests, size, stop, writes })
+        Ok(Self { tests, probes, size, stop, writes })
     }
 
     /// The part that the largest test reaches at once: enough where nothing is kept.
@@ -166,10 +158,18 @@ impl Bench {
 
     /// Runs all tests on a target.
     pub(super) fn all(&self, scene: &Scene, target: &Target) -> Came {
+        self.each(scene, target, self.tests.iter())
+    }
+
+    /// Runs all tests on a device alone, and what predictions need beside them.
+    pub(super) fn alone(&self, scene: &Scene, target: &Target) -> Came {
+        self.each(scene, target, self.tests.iter().chain(&self.probes))
+    }
+
+    fn each<'t>(&self, scene: &Scene, target: &Target, tests: impl Iterator<Item = &'t Timed>) -> Came {
         let runner = self.runner(scene);
         let mut measured = Vec::new();
-        let fitting: Vec<&Timed> =
-            self.tests.iter().filter(|test| test.least <= target.region().length).collect();
+        let fitting: Vec<&Timed> = tests.filter(|test| test.least <= target.region().length).collect();
         for (index, test) in fitting.iter().enumerate() {
             if self.is_stopped() {
                 return (measured, Some(Failure::new("interrupted")));
@@ -195,6 +195,41 @@ impl Bench {
         (measured, None)
     }
 
+    /// Sequences that were read or written one request at a time on a device, at half of the rate that they had then, so
+    /// that it rests before each request as long as one takes.
+    ///
+    /// # Errors
+    /// The device failed, a signal came, or no more may be written.
+    pub(super) fn after_pauses(
+        &self,
+        scene: &Scene,
+        target: &Target,
+        alone: &[Measured],
+    ) -> Result<Vec<Measured>, Failure> {
+        let runner = self.runner(scene);
+        let is_single =
+            |test: &&Measured| test.load.pattern == Pattern::Sequential && test.load.total_depth() == 1;
+        let mut paused = Vec::new();
+        for test in alone.iter().filter(is_single) {
+            let timing = self.tests.iter().find(|timed| timed.load == test.load).map(|timed| timed.timing);
+            let half = (test.measurement.iops.get() / 2.0) as u64;
+            let Some(timing) = timing.filter(|_| half > 0) else { continue };
+            let time = timing.fixed.unwrap_or(timing.longest().min(TOGETHER));
+            let timing = Timing { fixed: Some(time), ..timing };
+            let (workload, options) = runner.plan(&test.load, &timing);
+            let workload = Workload { paced_iops: Some(half), ..workload };
+            runner.progress.phase(&format!("{}, after pauses", test.test), time);
+            let control = Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone());
+            let measurement =
+                run::run(target, &workload, &options, &control).map_err(|error| failure(&error))?;
+            if let Some(why) = &measurement.cut_short {
+                return Err(Failure::new(format!("{}: {why}", test.test)));
+            }
+            paused.push(Measured { measurement, processors: None, ..test.clone() });
+        }
+        Ok(paused)
+    }
+
     /// Runs all tests on something that keeps nothing, beside the path of `scene`: nothing of them wears a device, and no hop
     /// of a path says whether to believe them.
     pub(super) fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Came {
@@ -206,11 +241,12 @@ impl Bench {
             Err(error) => return (Vec::new(), Some(failure(&error))),
         };
         let mut measured = Vec::new();
-        for (index, test) in self.tests.iter().enumerate() {
+        let tests: Vec<&Timed> = self.tests.iter().chain(&self.probes).collect();
+        for (index, test) in tests.iter().enumerate() {
             if self.is_stopped() {
                 return (measured, Some(Failure::new("interrupted")));
             }
-            runner.progress.test(index, self.tests.len(), &test.name);
+            runner.progress.test(index, tests.len(), &test.name);
             let outcome = match runner.load(&test.name, &test.load, &target, &test.timing) {
                 Ok(outcome) => outcome,
                 Err(error) => return (measured, Some(failure(&error))),
@@ -292,35 +328,4 @@ impl Bench {
         crate::report::progress::Progress::on_stderr(false).name(what);
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
-
-/// The tests that were asked for and can be run on a block device.
-pub(super) fn tests(args: &LabArgs) -> Vec<Timed> {
-    let presets = args.preset.iter().filter_map(|name| preset::by_name(name));
-    presets.flat_map(|preset| timed(&preset, args)).collect()
-}
-
-/// The part of a target that the largest of these tests reaches at once.
-pub(super) fn reach(tests: &[Timed]) -> Bytes {
-    tests.iter().map(|test| test.least).fold(LEAST, Bytes::max)
-}
-
-fn timed(preset: &Preset, args: &LabArgs) -> Vec<Timed> {
-    let timing = Timing {
-        stop: preset.stop,
-        precision: args.precision,
-        max_time: args.max_time,
-        fixed: args.duration,
-        warm_up: args.warm_up,
-    };
-    let one = |test: &Test| match &test.work {
-        Work::Load(load) if load.trim_percent == 0 && !load.buffered => Some(Timed {
-            name: format!("{}/{}", preset.name, test.name),
-            load: load.clone(),
-            timing,
-            least: test.least_size(),
-        }),
-        _ => None,
-    };
-    preset.tests.iter().filter_map(one).collect()
 }

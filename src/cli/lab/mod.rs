@@ -12,6 +12,7 @@ mod measure;
 mod predicted;
 mod session;
 mod shown;
+mod timed;
 mod undo;
 
 use std::path::Path;

@@ -15,16 +15,16 @@ pub(super) struct Drive {
     /// What one request takes beside its transfer at that rate, by a test with one request at a time; nothing where there
     /// was none, since with several the wait for each other is not told from the wait for the drive.
     pub(super) wait: Nanos,
-    /// Whether it goes on with a sequence between two requests, by read-ahead or a cache of writes: one request at a time
-    /// then gets as much as many do.
+    /// Whether it goes on with a sequence between two requests, by read-ahead or a cache of writes: a request that comes after
+    /// a pause takes much less time then than one that follows another.
     pub(super) works_ahead: bool,
     /// What one thread of the generator could ask for: its rate over the part of a core that it used.
     pub(super) thread: Option<BytesPerSec>,
 }
 
 impl Drive {
-    /// What `tests` tell of a drive under `load`; `None` when none of them is the test.
-    pub(super) fn of(tests: &[Measured], test: &str, load: &LoadSpec) -> Option<Self> {
+    /// What `tests`, and requests after pauses, tell of a drive under `load`; `None` when none of them is the test.
+    pub(super) fn of(tests: &[Measured], paused: &[Measured], test: &str, load: &LoadSpec) -> Option<Self> {
         let own = find(tests, test, load)?;
         let rate = own.measurement.bytes_per_second;
         let alike = |other: &&Measured| {
@@ -42,7 +42,7 @@ impl Drive {
             let size = other.load.block_size.as_f64();
             size / other.measurement.bytes_per_second.get() - size / most.get()
         });
-        let works_ahead = load.pattern == Pattern::Sequential && sees_ahead(tests, load, most);
+        let works_ahead = load.pattern == Pattern::Sequential && sees_ahead(paused, load, most);
         let generator = &own.measurement.generator;
         let thread = (generator.cpu > 0.0).then(|| rate / generator.cpu.min(1.0));
         let wait = Nanos::new((wait.max(0.0) * 1e9) as u64);
@@ -70,21 +70,17 @@ impl Drive {
     }
 }
 
-/// A request at a time that gets this part of the most leaves the drive no time to wait for the next.
-const AHEAD: f64 = 0.97;
+/// A request after a pause that takes less than this part of its transfer was worked on in the pause.
+const AHEAD: f64 = 0.5;
 
-/// Whether a sequence of blocks no larger than those of `load`, one at a time, got the most, and others were deeper.
-fn sees_ahead(tests: &[Measured], load: &LoadSpec, most: BytesPerSec) -> bool {
-    let alike = |other: &&Measured| {
-        other.load.pattern == Pattern::Sequential && other.load.write_percent == load.write_percent
-    };
-    let deeper = tests.iter().filter(alike).any(|other| other.load.total_depth() > 1);
-    let full = |other: &Measured| {
-        other.load.total_depth() == 1
-            && other.load.block_size <= load.block_size
-            && other.measurement.bytes_per_second.fraction_of(most) >= AHEAD
-    };
-    deeper && tests.iter().filter(alike).any(full)
+/// Whether a sequence in blocks of a size like that of `load` goes on while nobody asks. `most` is the rate of a transfer.
+fn sees_ahead(paused: &[Measured], load: &LoadSpec, most: BytesPerSec) -> bool {
+    let alike = paused.iter().filter(|other| other.load.write_percent == load.write_percent);
+    let nearest = alike.min_by_key(|other| other.load.block_size.get().abs_diff(load.block_size.get()));
+    nearest.is_some_and(|other| {
+        let transfer = other.load.block_size.as_f64() / most.get();
+        most.get() > 0.0 && other.measurement.latency.mean.as_secs_f64() < AHEAD * transfer
+    })
 }
 
 /// The test of that name, or else one of the same load.

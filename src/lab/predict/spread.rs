@@ -22,7 +22,7 @@
 use super::drive::{Drive, find};
 use super::{Carried, Narrow};
 use crate::ceiling::{mirror, parity, queueing, zfs};
-use crate::lab::{Basis, Layout};
+use crate::lab::{Basis, Layout, Measured};
 use crate::load::measurement::Pattern;
 use crate::load::preset::LoadSpec;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos, human};
@@ -51,10 +51,16 @@ pub(super) struct Drives<'b> {
     region: Bytes,
 }
 
+/// The tests of each drive, and its requests after pauses.
+fn alone(basis: &Basis) -> impl Iterator<Item = (&[Measured], &[Measured])> {
+    let paused = basis.paused.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
+    basis.alone.iter().map(Vec::as_slice).zip(paused)
+}
+
 impl<'b> Drives<'b> {
     /// What is known of them; `Err` says what is not.
     pub(super) fn of(basis: &'b Basis, test: &str, load: &'b LoadSpec) -> Result<Self, String> {
-        let each = basis.alone.iter().map(|tests| Drive::of(tests, test, load));
+        let each = alone(basis).map(|(tests, paused)| Drive::of(tests, paused, test, load));
         let each: Option<Vec<Drive>> = each.collect();
         let each = each.filter(|each| !each.is_empty() && each.len() == basis.devices.len());
         let each = each.ok_or("the test was not measured on each device alone")?;
@@ -332,7 +338,7 @@ impl<'b> Drives<'b> {
     /// Old data and parity are read, new are written.
     fn small_writes(&self, members: u32) -> Carried {
         let reading = LoadSpec { write_percent: 0, ..self.load.clone() };
-        let reads = self.basis.alone.iter().map(|tests| Drive::of(tests, "", &reading));
+        let reads = alone(self.basis).map(|(tests, paused)| Drive::of(tests, paused, "", &reading));
         let reads: Option<Vec<Drive>> = reads.collect();
         let read = reads.as_ref().and_then(|all| all.iter().map(|drive| drive.rate).reduce(BytesPerSec::min));
         let written = self.slowest();

@@ -4,6 +4,7 @@ use super::*;
 use crate::lab::{CipherRate, Encryption, Layout, Mapping, Measured};
 use crate::load::measurement::{GeneratorUse, Measurement, Pattern};
 use crate::load::preset::Parallel;
+use crate::units::Nanos;
 use proptest::prelude::*;
 
 const LAYOUTS: [Layout; 9] = [
@@ -50,6 +51,7 @@ fn basis(devices: usize, tests: &[(LoadSpec, f64)], cipher: Option<f64>) -> Basi
         ciphers: cipher.map(rate).into_iter().collect(),
         cores: 6,
         mappings: Vec::new(),
+        paused: Vec::new(),
     }
 }
 
@@ -196,6 +198,30 @@ fn the_processor_has_time_for_all_that_a_byte_crosses_and_no_more() {
     assert!((of(&basis, Layout::Raid1, Encryption::Plain) - 50.0).abs() < 1e-6);
 }
 
+/// A fifth of a processor at 8 MB/s with one request at a time is 25 ns for a byte in generator and drive, half of one at
+/// 50 MB/s 10 ns in the generator.
+#[test]
+fn what_a_thread_of_the_kernel_passes_on_ends_one_by_one() {
+    let deep = load(Pattern::Random, 4, 32, 100);
+    let one = deep.one_at_a_time();
+    let at_work = |load, mb, processors| Measured { processors: Some(processors), ..measured(load, mb, 0.0) };
+    let mut basis = basis(2, &[(deep.clone(), 50.0)], None);
+    basis.cores = 1;
+    basis.alone = vec![vec![at_work(&deep, 50.0, 0.75), at_work(&one, 8.0, 0.2)]; 2];
+    let nothing = vec![at_work(&deep, 100.0, 0.5), at_work(&one, 50.0, 0.5)];
+    let luks = vec![at_work(&deep, 25.0, 1.0)];
+    let over = |encryption, tests| Mapping { encryption, tests };
+    basis.mappings = vec![over(Encryption::Plain, nothing), over(Encryption::Luks2, luks)];
+    let of = |layout, encryption| mb(&basis, layout, encryption, &deep);
+    // 10 in the generator, 15 in a drive and 40 − 10 in the cipher.
+    assert!((of(Layout::Single, Encryption::Luks2) - 1e3 / 55.0).abs() < 1e-6);
+    assert!((of(Layout::Raid1, Encryption::Luks2) - 1e3 / 70.0).abs() < 1e-6);
+    assert!((of(Layout::Raid1, Encryption::Plain) - 1e3 / 40.0).abs() < 1e-6, "md passes writes on");
+    assert_eq!(of(Layout::Single, Encryption::Plain), 50.0, "nobody passes it on: 5 + 10 allow more");
+    let said = said(&basis, Layout::Single, Encryption::Luks2, &deep);
+    assert!(said.formula.contains("one by one"), "{}", said.formula);
+}
+
 #[test]
 fn drives_at_once_say_nothing_when_the_processors_had_no_time_to_ask() {
     let deep = load(Pattern::Random, 4, 32, 0);
@@ -251,14 +277,25 @@ fn one_request_at_a_time_waits_for_drive_cipher_and_hand_over() {
 
 #[test]
 fn drives_that_work_ahead_do_so_while_the_cipher_works() {
-    // One request at a time already gets all, as of a disk or of a throttled drive: the cipher alone bounds, not the sum of
+    // A request after a pause is there at once, as of a disk or of a throttled drive: the cipher alone bounds, not the sum of
     // both times.
     let one = load(Pattern::Sequential, 1024, 1, 0);
     let many = load(Pattern::Sequential, 1024, 8, 0);
-    let basis = basis(2, &[(one.clone(), 80.0), (many, 80.0)], Some(34.0));
-    let said = said(&basis, Layout::Single, Encryption::Luks2Tuned, &one);
-    let rate = said.bytes_per_second.expect("can be said").get() / 1e6;
-    assert!((rate / 34.0 - 1.0).abs() < 0.01, "{said:?}");
+    let mut basis = basis(2, &[(one.clone(), 80.0), (many, 80.0)], Some(34.0));
+    let paused = |ms| {
+        let mut paused = measured(&one, 40.0, 0.0);
+        paused.measurement.latency.mean = Nanos::from_millis(ms);
+        vec![vec![paused]; 2]
+    };
+    // 13.1 ms in a row.
+    basis.paused = paused(3);
+    let luks = mb(&basis, Layout::Single, Encryption::Luks2Tuned, &one);
+    assert!((luks / 34.0 - 1.0).abs() < 0.01, "{luks}");
+    assert_eq!(mb(&basis, Layout::Raid0, Encryption::Plain, &one), 160.0);
+    // As long after a pause as in a row: both times pass one after the other, and half of a request is on each drive.
+    basis.paused = paused(12);
+    let luks = mb(&basis, Layout::Single, Encryption::Luks2Tuned, &one);
+    assert!((luks - 1.0 / (1.0 / 80.0 + 1.0 / 34.0)).abs() < 0.5, "{luks}");
     assert_eq!(mb(&basis, Layout::Raid0, Encryption::Plain, &one), 160.0);
 }
 

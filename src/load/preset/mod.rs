@@ -175,6 +175,12 @@ impl LoadSpec {
         u64::from(self.queue_depth) * u64::from(self.parallel.count())
     }
 
+    /// The same with one I/O in flight.
+    #[must_use]
+    pub fn one_at_a_time(&self) -> Self {
+        Self { queue_depth: 1, parallel: Parallel::Threads(1), ..self.clone() }
+    }
+
     /// `read`, `write`, `trim`, `70:30` (reads and writes) or `60:30:10` (reads, writes and trims).
     pub fn direction(&self) -> String {
         let reads = 100_u8.saturating_sub(self.write_percent).saturating_sub(self.trim_percent);

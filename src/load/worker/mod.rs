@@ -223,6 +223,9 @@ impl<'a, E: Engine> Worker<'a, E> {
         };
         let mut left = batch;
         let mut wait = None;
+        if self.pace.is_none() {
+            left -= self.fill_with_reads(batch)?;
+        }
         while left > 0 && !self.slots.is_full() {
             let due = self.pace.as_ref().map(|pace| pace.schedule.due());
             if let Some(due) = due.filter(|due| *due > self.now) {
@@ -269,6 +272,21 @@ impl<'a, E: Engine> Worker<'a, E> {
             self.tally.flight_ticks += before + after;
         }
         self.count(self.now)
+    }
+
+    /// Prepares up to so many I/Os of a load that does nothing but read, and says how many: all that fit, or none of another
+    /// load. What other loads ask for at each I/O is not asked here.
+    #[inline(always)]
+    fn fill_with_reads(&mut self, most: u32) -> io::Result<u32> {
+        let Some((offsets, length)) = self.source.only_reads() else { return Ok(0) };
+        let count = most.min(self.slots.free_count());
+        for _ in 0..count {
+            let request = Request { op: Op::Read, offset: offsets.next(1), length };
+            if let Some(slot) = self.slots.take(request) {
+                self.engine.prepare(slot, request)?;
+            }
+        }
+        Ok(count)
     }
 
     /// How to wait for an I/O that is due in so many ticks: for how many completions, and how long.
@@ -319,10 +337,10 @@ impl<'a, E: Engine> Worker<'a, E> {
         let mut group: Option<Alike> = None;
         let mut broken = Ok(());
         let mut done = std::mem::take(&mut self.done);
-        for completion in done.drain(..) {
+        for completion in &done {
             let flight = match self.slots.finish_whole(completion.slot, completion.result) {
                 Some(flight) => flight,
-                None => match self.not_whole(completion, now) {
+                None => match self.not_whole(*completion, now) {
                     Ok(Some(flight)) => flight,
                     Ok(None) => continue,
                     Err(error) => {
@@ -344,6 +362,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             let alike = group.get_or_insert_with(|| self.tally.alike(flight, now));
             self.tally.join(alike, flight);
         }
+        done.clear();
         self.done = done;
         self.tally.good += good;
         if let Some(alike) = group {

@@ -86,6 +86,12 @@ fn basis_view(basis: &Basis) -> BasisView {
     let view = |test: &str| AloneView {
         test: inert(test),
         alone: basis.alone.iter().filter_map(|measured| of(measured, test)).collect(),
+        after_pause_ns: basis
+            .paused
+            .iter()
+            .filter_map(|paused| paused.iter().find(|one| one.test == test))
+            .map(|paused| paused.measurement.latency.mean)
+            .collect(),
         together: of(&basis.together, test),
         above_nothing: basis
             .mappings

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use super::view::Tool;
 use crate::lab::{Cell, CipherRate, Copied, Encryption};
 use crate::load::preset::LoadSpec;
-use crate::units::{Bytes, BytesPerSec, Iops};
+use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// The name and version of the schema, in [`LabReport::schema`].
 pub const SCHEMA: &str = "narrows/lab/1";
@@ -111,6 +111,10 @@ pub struct AloneView {
     pub test: String,
     /// What each device gave, in the order of `devices`.
     pub alone: Vec<RateView>,
+    /// What a request took on each device that came after a pause as long as one takes in a row, of a sequence with one at
+    /// a time, in nanoseconds: a drive that reads ahead or caches writes worked in the pause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_pause_ns: Vec<Nanos>,
     /// What all gave at once.
     pub together: Option<RateView>,
     /// What encryptions gave above a target that takes no time, where that was measured; plain is that target itself.

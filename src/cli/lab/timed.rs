@@ -1,0 +1,97 @@
+//! The tests of a lab: those that were asked for, and what predictions need beside them.
+
+use super::args::LabArgs;
+use crate::cli::bench::timing::Timing;
+use crate::load::measurement::Pattern;
+use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
+use crate::units::Bytes;
+
+/// The least that is worth measuring on.
+pub(super) const LEAST: Bytes = Bytes::from_mib(16);
+
+/// One test with its name, and how long it runs.
+#[derive(Debug, Clone)]
+pub(super) struct Timed {
+    /// `PRESET/TEST`.
+    pub(super) name: String,
+    /// What is done.
+    pub(super) load: LoadSpec,
+    /// When to stop.
+    pub(super) timing: Timing,
+    /// The part of a target that it reaches at once.
+    pub(super) least: Bytes,
+}
+
+/// The tests that were asked for and can be run on a block device.
+pub(super) fn tests(args: &LabArgs) -> Vec<Timed> {
+    let presets = args.preset.iter().filter_map(|name| preset::by_name(name));
+    presets.flat_map(|preset| timed(&preset, args)).collect()
+}
+
+/// For each test at random with several requests under way the same with one, where that is not among them: what a request
+/// costs that comes and goes alone.
+pub(super) fn probes(tests: &[Timed]) -> Vec<Timed> {
+    let mut probes: Vec<Timed> = Vec::new();
+    let deep =
+        tests.iter().filter(|test| test.load.pattern == Pattern::Random && test.load.total_depth() > 1);
+    for test in deep {
+        let load = test.load.one_at_a_time();
+        if !tests.iter().chain(&probes).any(|other| other.load == load) {
+            probes.push(Timed { name: format!("{}, one at a time", test.name), load, ..test.clone() });
+        }
+    }
+    probes
+}
+
+/// The part of a target that the largest of these tests reaches at once.
+pub(super) fn reach(tests: &[Timed]) -> Bytes {
+    tests.iter().map(|test| test.least).fold(LEAST, Bytes::max)
+}
+
+fn timed(preset: &Preset, args: &LabArgs) -> Vec<Timed> {
+    let timing = Timing {
+        stop: preset.stop,
+        precision: args.precision,
+        max_time: args.max_time,
+        fixed: args.duration,
+        warm_up: args.warm_up,
+    };
+    let one = |test: &Test| match &test.work {
+        Work::Load(load) if load.trim_percent == 0 && !load.buffered => Some(Timed {
+            name: format!("{}/{}", preset.name, test.name),
+            load: load.clone(),
+            timing,
+            least: test.least_size(),
+        }),
+        _ => None,
+    };
+    preset.tests.iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Cli, Command};
+    use clap::Parser;
+
+    fn asked(presets: &str) -> Vec<Timed> {
+        let words = ["narrows", "lab", "--scratch", "/srv", "--preset", presets];
+        match Cli::try_parse_from(words).map(Cli::into_command) {
+            Ok(Command::Lab(args)) => super::tests(&args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn loads_at_random_are_probed_one_at_a_time_where_no_test_does() {
+        let peak = asked("peak");
+        let names: Vec<String> = probes(&peak).iter().map(|probe| probe.name.clone()).collect();
+        assert_eq!(
+            names,
+            ["peak/RND4K Q32T16 read, one at a time", "peak/RND4K Q32T16 write, one at a time"]
+        );
+        assert!(probes(&peak).iter().all(|probe| probe.load.total_depth() == 1));
+        assert!(probes(&asked("kdiskmark")).is_empty(), "RND4K Q1T1 is among them");
+        assert!(probes(&asked("kdiskmark,peak")).is_empty());
+    }
+}
