@@ -92,7 +92,7 @@ fn rate(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Result<Carri
     let one_way = |writes: bool| {
         let carried = drives.carried(cell.layout, writes)?;
         let carried = crypt::below(cell.encryption, carried, basis, (test, load), writes)?;
-        Ok(processors::within(carried, cell.encryption, basis, (test, load)))
+        Ok(processors::within(carried, cell, basis, (test, load)))
     };
     match load.write_percent {
         0 => one_way(false),

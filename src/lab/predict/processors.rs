@@ -23,19 +23,19 @@
 
 use super::drive::find;
 use super::{Carried, Narrow};
-use crate::lab::{Basis, Encryption, Measured};
+use crate::lab::{Basis, Cell, Encryption, Layout, Measured};
 use crate::load::preset::LoadSpec;
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 
 /// The same within what the processors of `basis` have time for. Unchanged where it is not known what they did.
 pub(super) fn within(
     carried: Carried,
-    encryption: Encryption,
+    cell: &Cell,
     basis: &Basis,
     (test, load): (&str, &LoadSpec),
 ) -> Carried {
-    let handed_over = encryption != Encryption::Plain || carried.crossings > 1.0;
-    let Some(parts) = Parts::of(encryption, basis, (test, load), handed_over) else { return carried };
+    let handed_over = cell.encryption != Encryption::Plain || carried.crossings > 1.0;
+    let Some(parts) = Parts::of(cell, basis, (test, load), handed_over) else { return carried };
     let each = parts.generator + carried.crossings * parts.drive + parts.cipher;
     if each <= 0.0 {
         return carried;
@@ -76,28 +76,28 @@ struct Parts {
 
 impl Parts {
     /// Those of a test; `handed_over` where a thread of the kernel stands between generator and drives.
-    fn of(
-        encryption: Encryption,
-        basis: &Basis,
-        (test, load): (&str, &LoadSpec),
-        handed_over: bool,
-    ) -> Option<Self> {
-        let alone = load.one_at_a_time();
-        let singly = ("", &alone);
-        let (generator, drive) = Self::below(basis, if handed_over { singly } else { (test, load) })
-            .or_else(|| Self::below(basis, (test, load)))?;
-        let cipher = match encryption {
+    fn of(cell: &Cell, basis: &Basis, (test, load): (&str, &LoadSpec), handed_over: bool) -> Option<Self> {
+        let one = load.one_at_a_time();
+        let alone = match cell.layout {
+            // Data lies on the first drive alone.
+            Layout::Single | Layout::LvmLinear => basis.alone.get(..1)?,
+            _ => basis.alone.as_slice(),
+        };
+        let below = |test| Self::below(basis, alone, test);
+        let singly = if handed_over { below(("", &one)) } else { None };
+        let (generator, drive) = singly.or_else(|| below((test, load)))?;
+        let cipher = match cell.encryption {
             Encryption::Plain => 0.0,
             encryption => (above(basis, encryption, (test, load))? - generator).max(0.0),
         };
         Some(Self { generator, drive, cipher })
     }
 
-    /// The generator and a drive.
-    fn below(basis: &Basis, test: (&str, &LoadSpec)) -> Option<(f64, f64)> {
+    /// The generator, and one of these drives.
+    fn below(basis: &Basis, alone: &[Vec<Measured>], test: (&str, &LoadSpec)) -> Option<(f64, f64)> {
         let generator = above(basis, Encryption::Plain, test)?;
         let alone: Option<Vec<f64>> =
-            basis.alone.iter().map(|tests| find(tests, test.0, test.1).and_then(each)).collect();
+            alone.iter().map(|tests| find(tests, test.0, test.1).and_then(each)).collect();
         let alone = alone.filter(|alone| !alone.is_empty())?;
         let mean = alone.iter().sum::<f64>() / alone.len() as f64;
         Some((generator, (mean - generator).max(0.0)))

@@ -192,6 +192,15 @@ fn the_processor_has_time_for_all_that_a_byte_crosses_and_no_more() {
     let said = said(&watched, Layout::Raid1, Encryption::Luks2, &deep);
     assert_eq!(said.bound, "the processor");
     assert!(said.formula.contains("2.00 ×"), "{}", said.formula);
+    // What lies on the first drive has nothing of the second.
+    let mut uneven = watched.clone();
+    uneven.alone[1] = vec![at_work(50.0, 1.75)];
+    assert_eq!(
+        of(&uneven, Layout::Single, Encryption::Luks2),
+        of(&watched, Layout::Single, Encryption::Luks2)
+    );
+    // 5 ns, and 10 and 30 ns for drives.
+    assert!((of(&uneven, Layout::Raid1, Encryption::Plain) - 1e3 / 45.0).abs() < 1e-6);
     // Many processors are no bound, and what was not watched is none.
     let many = Basis { cores: 16, ..watched.clone() };
     assert!((of(&many, Layout::Raid1, Encryption::Plain) - 50.0).abs() < 1e-6);
