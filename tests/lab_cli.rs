@@ -75,6 +75,14 @@ fn left_in(directory: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_device_that_is_not_there_is_named_with_what_to_do_next() {
+    let (code, _, said) = run(&["--dry-run", "/dev/no-such-device"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("`/dev/no-such-device` does not exist"), "{said}");
+    assert!(said.contains("hint: `narrows` without a target shows every storage path"), "{said}");
+}
+
+#[test]
 fn a_dry_run_shows_every_command_and_does_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let place = dir.path().display().to_string();

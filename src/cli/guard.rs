@@ -6,14 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::GuardArgs;
-use super::{FINDINGS, Failure, NOTHING_FOUND, output};
+use super::{FINDINGS, Failure, NOTHING_FOUND, output, target};
 use crate::lab;
 use crate::load::LoadError;
 use crate::load::guard::{
     self, Device, Examined, Medium, Permit, Reason, Refusal, Usage, UseKind, WritableDevice, WriteError,
 };
 use crate::machine::root::Root;
-use crate::machine::target::{self, Found};
 use crate::machine::usage;
 use crate::report;
 use crate::report::sanitize::inert;
@@ -28,7 +27,8 @@ const GLANCE: Duration = Duration::from_secs(1);
 /// [`Failure`] when there is no such device, or it cannot be opened.
 pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
     let root = Root::live();
-    let name = block_device(&root, &args.device)?;
+    let instead = "name a block device such as /dev/nvme1n1; scratch files need no permission";
+    let name = target::block_device(&root, &args.device, instead)?;
     let Decision { size, examined, permit } = decide(&root, &name, args.i_own.as_deref())?;
     let reasons = permit.map_or_else(|refusal| refusal.reasons, |_| Vec::new());
     let shown = report::guard::build(&name, size, examined, &reasons);
@@ -113,16 +113,6 @@ fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Fail
     let json = serde_json::to_string_pretty(shown)
         .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
     Ok(json + "\n")
-}
-
-/// The kernel name of what was typed.
-fn block_device(root: &Root, typed: &str) -> Result<String, Failure> {
-    match target::find(root, typed) {
-        Ok(Found::Block(name)) => Ok(name),
-        Ok(_) => Err(Failure::new(format!("`{typed}` is not a block device"))
-            .hint("name a block device such as /dev/nvme1n1; scratch files need no permission")),
-        Err(error) => Err(Failure::new(error.to_string()).maybe_hint(error.hint())),
-    }
 }
 
 /// Opens a device by its kernel name, in which `!` stands for a slash.

@@ -37,6 +37,21 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
     }
 }
 
+/// The kernel name of the block device that was typed. `instead` says what to name when it is something else.
+///
+/// # Errors
+/// [`Failure`] when nothing is there, or no block device.
+pub(super) fn block_device(root: &Root, typed: &str, instead: &'static str) -> Result<String, Failure> {
+    match target::find(root, typed) {
+        Ok(Found::Block(name)) => Ok(name),
+        Ok(_) => Err(Failure::new(format!("`{typed}` is not a block device")).hint(instead)),
+        Err(error) => {
+            let hint = error.hint().unwrap_or_else(|| SEE_ALL.to_owned());
+            Err(Failure::new(error.to_string()).hint(hint))
+        }
+    }
+}
+
 const SEE_ALL: &str = "`narrows` without a target shows every storage path of the machine";
 
 fn what_to_type(root: &Root, typed: &str) -> &'static str {

@@ -156,6 +156,11 @@ impl LabArgs {
         self.aim.as_ref().map_or_else(Vec::new, |aims| aims.0.clone())
     }
 
+    /// Whether anything is to be encrypted.
+    pub(super) fn encrypts(&self) -> bool {
+        self.encryption.iter().any(|encryption| *encryption != Encryption::Plain)
+    }
+
     /// The cells, in the order in which they are built, for so many devices.
     pub fn cells(&self, devices: usize) -> Vec<Cell> {
         let fitting = || LAYOUTS.into_iter().filter(|layout| layout.fewest() <= devices).collect();

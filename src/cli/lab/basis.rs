@@ -61,13 +61,16 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
 
 /// The encryptions that were asked for above a target that takes no time, and that target itself.
 pub(super) fn encryptions(args: &LabArgs) -> Vec<Encryption> {
+    if !args.encrypts() {
+        return Vec::new();
+    }
     let mut all = vec![Encryption::Plain];
     for encryption in &args.encryption {
         if !all.contains(encryption) {
             all.push(*encryption);
         }
     }
-    if all.len() > 1 { all } else { Vec::new() }
+    all
 }
 
 /// The steps by which an encryption comes to stand above a target that takes no time, on which `reach` can be used.
@@ -124,7 +127,7 @@ fn over(
 
 /// The rates of the ciphers that were asked for: one, AES-XTS with two keys of 256 bits, for all of them.
 fn ciphers(root: &Root, args: &LabArgs) -> Vec<CipherRate> {
-    if args.encryption.iter().all(|encryption| *encryption == Encryption::Plain) {
+    if !args.encrypts() {
         return Vec::new();
     }
     let table = CryptTable {

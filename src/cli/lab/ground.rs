@@ -5,23 +5,17 @@
 use std::path::{Path, PathBuf};
 
 use super::args::LabArgs;
-use crate::cli::{Failure, guard};
+use crate::cli::{Failure, guard, target};
 use crate::lab::journal::{Head, Journal, NamedDevice};
 use crate::lab::{BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
 use crate::machine::root::Root;
-use crate::machine::target::{self, Found};
 
 /// The kernel name of what was typed.
 ///
 /// # Errors
 /// It is no block device.
 pub(super) fn block_device(root: &Root, typed: &str) -> Result<String, Failure> {
-    match target::find(root, typed) {
-        Ok(Found::Block(name)) => Ok(name),
-        Ok(_) => Err(Failure::new(format!("`{typed}` is not a block device"))
-            .hint("name whole disks such as /dev/nvme1n1, or use --scratch DIR")),
-        Err(error) => Err(Failure::new(error.to_string()).maybe_hint(error.hint())),
-    }
+    target::block_device(root, typed, "name whole disks such as /dev/nvme1n1, or use --scratch DIR")
 }
 
 /// A directory by its real path, as the kernel shows the file behind a loop device.

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
-use super::basis;
 use super::timed::{LEAST, Timed, probes, reach, tests};
 use crate::cli::bench::runner::{Runner, failure, seed};
 use crate::cli::bench::scene::Scene;
@@ -33,8 +32,8 @@ use crate::verdict::{self, Subject};
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
 const RESERVE: Bytes = Bytes::from_mib(64);
-/// How long the devices run together, where no time was asked for.
-const TOGETHER: Duration = Duration::from_secs(5);
+/// How long a run takes whose length is fixed, at most, where no time was asked for.
+const FIXED: Duration = Duration::from_secs(5);
 /// The part of that in which processors are watched: some devices begin a little later than others.
 const MOST: f64 = 0.8;
 
@@ -73,7 +72,7 @@ impl Bench {
         }
         let largest = presets.iter().map(|preset| preset.size).max().unwrap_or(LEAST);
         let size = args.size.unwrap_or(largest).max(LEAST);
-        let probes = if basis::encryptions(args).is_empty() { Vec::new() } else { probes(&tests) };
+        let probes = if args.encrypts() { probes(&tests) } else { Vec::new() };
         let loads: Vec<&LoadSpec> = tests.iter().chain(&probes).map(|test| &test.load).collect();
         let timing = tests.first().map(|test| test.timing);
         let timing = timing.ok_or_else(|| Failure::new("there is no test"))?;
@@ -113,6 +112,11 @@ impl Bench {
     /// The path to a target, named as a user would.
     pub(super) fn scene(&self, typed: &str) -> Result<Scene, Failure> {
         Scene::read(typed, None)
+    }
+
+    /// A control that a signal stops, and that keeps to what may be written.
+    fn control(&self) -> Control {
+        Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone())
     }
 
     fn runner<'a>(&self, scene: &'a Scene) -> Runner<'a> {
@@ -206,22 +210,23 @@ impl Bench {
         target: &Target,
         alone: &[Measured],
     ) -> Result<Vec<Measured>, Failure> {
-        let runner = self.runner(scene);
         let is_single =
             |test: &&Measured| test.load.pattern == Pattern::Sequential && test.load.total_depth() == 1;
         let mut paused = Vec::new();
+        if !alone.iter().any(|test| is_single(&test)) {
+            return Ok(paused);
+        }
+        let runner = self.runner(scene);
         for test in alone.iter().filter(is_single) {
             let timing = self.tests.iter().find(|timed| timed.load == test.load).map(|timed| timed.timing);
             let half = (test.measurement.iops.get() / 2.0) as u64;
             let Some(timing) = timing.filter(|_| half > 0) else { continue };
-            let time = timing.fixed.unwrap_or(timing.longest().min(TOGETHER));
-            let timing = Timing { fixed: Some(time), ..timing };
+            let (time, timing) = fixed(timing);
             let (workload, options) = runner.plan(&test.load, &timing);
             let workload = Workload { paced_iops: Some(half), ..workload };
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
-            let control = Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone());
-            let measurement =
-                run::run(target, &workload, &options, &control).map_err(|error| failure(&error))?;
+            let measurement = run::run(target, &workload, &options, &self.control());
+            let measurement = measurement.map_err(|error| failure(&error))?;
             if let Some(why) = &measurement.cut_short {
                 return Err(Failure::new(format!("{}: {why}", test.test)));
             }
@@ -294,12 +299,10 @@ impl Bench {
         test: &Timed,
         targets: &[Target],
     ) -> Result<(Measurement, f64), Failure> {
-        let time = test.timing.fixed.unwrap_or(test.timing.longest().min(TOGETHER));
-        let timing = Timing { fixed: Some(time), ..test.timing };
+        let (time, timing) = fixed(test.timing);
         let (workload, options) = runner.plan(&test.load, &timing);
         runner.progress.phase(&format!("all at once: {}", test.name), time);
-        let control = || Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone());
-        let controls: Vec<Control> = targets.iter().map(|_| control()).collect();
+        let controls: Vec<Control> = targets.iter().map(|_| self.control()).collect();
         let (all, working) = thread::scope(|scope| {
             let (workload, options) = (&workload, &options);
             let runs: Vec<_> = targets
@@ -328,4 +331,10 @@ impl Bench {
         crate::report::progress::Progress::on_stderr(false).name(what);
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+}
+
+/// The same for a time that is known beforehand, and that time.
+fn fixed(timing: Timing) -> (Duration, Timing) {
+    let time = timing.fixed.unwrap_or(timing.longest().min(FIXED));
+    (time, Timing { fixed: Some(time), ..timing })
 }

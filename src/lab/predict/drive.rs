@@ -70,7 +70,9 @@ impl Drive {
     }
 }
 
-/// A request after a pause that takes less than this part of its transfer was worked on in the pause.
+/// A request after a pause that takes less than this part of its transfer was worked on in the pause. Our choice, between what
+/// was measured of drives that rest (0.69 and 0.82 of null_blk held to a rate, in the rig) and of those that do not, whose
+/// buffer answers at the rate of the link.
 const AHEAD: f64 = 0.5;
 
 /// Whether a sequence in blocks of a size like that of `load` goes on while nobody asks. `most` is the rate of a transfer.

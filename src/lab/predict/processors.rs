@@ -18,8 +18,8 @@
 //!
 //! On one processor the bound is near what is reached; on many it is far above, since not all of them find work. Expected
 //! error, from 4 KiB at depths of 32 and 512 on one emulated processor: 3 % too slow to 11 % too fast through dm-crypt, but
-//! up to 17 % too slow for reads with long sectors where batches come through after all; 10 to 14 % too slow for writes to a plain
-//! mirror. What md and the device mapper take to pass a request on is not in it: 8 to 18 % too fast for plain layouts.
+//! up to 21 % too slow for reads with long sectors where batches come through after all; 10 to 14 % too slow for writes to a plain
+//! mirror. What md and the device mapper take to pass a request on is not in it: 8 to 18 % too fast for reads of plain layouts.
 
 use super::drive::find;
 use super::{Carried, Narrow};
