@@ -319,7 +319,7 @@ impl Bench<'_> {
         let begin = Instant::now();
         let before = Sample::read(self.root);
         let mut under_load = None;
-        let mut tcp = BTreeMap::new();
+        let mut tcp: BTreeMap<String, Vec<TcpState>> = BTreeMap::new();
         let mut looks = LOOKS.iter();
         let mut next_look = looks.next();
         while control.phase() < Phase::Done {
@@ -331,7 +331,9 @@ impl Bench<'_> {
             }
             if next_look.is_some_and(|part| elapsed > duration.mul_f64(*part)) {
                 next_look = looks.next();
-                keep_most_queued(&mut tcp, activity::connections(self.root));
+                for (server, state) in activity::connections(self.root) {
+                    tcp.entry(server).or_default().push(state);
+                }
             }
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
@@ -340,17 +342,11 @@ impl Bench<'_> {
             activity.resyncs = sample.resyncs;
         }
         if !tcp.is_empty() {
-            activity.tcp = tcp;
+            let seen = |looks: Vec<TcpState>| TcpState::of_looks(&looks);
+            activity.tcp =
+                tcp.into_iter().filter_map(|(server, looks)| Some((server, seen(looks)?))).collect();
         }
         activity
-    }
-}
-
-/// Adds what connections say now to what they said before.
-fn keep_most_queued(known: &mut BTreeMap<String, TcpState>, now: BTreeMap<String, TcpState>) {
-    for (server, state) in now {
-        let kept = known.get(&server).map_or(state, |before| before.more_queued(state));
-        known.insert(server, kept);
     }
 }
 

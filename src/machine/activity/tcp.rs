@@ -2,7 +2,8 @@
 //! `include/uapi/linux/{netlink,sock_diag,inet_diag,tcp}.h`).
 //!
 //! A smoothed round-trip time under load far above the least one seen proves that a queue of the network is full, when
-//! nearly every segment took so long: [`TcpState::round_trip_of_most`].
+//! nearly every segment took so long: [`TcpState::round_trip_of_most`]. Where data is read it has to queue on its way to
+//! us, which [`TcpState::data_round_trip`] tells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -26,6 +27,10 @@ pub struct TcpState {
     pub deviation: Nanos,
     /// The least round-trip time seen, `tcpi_min_rtt`.
     pub least_round_trip: Nanos,
+    /// From an acknowledgement of ours to data that was sent after it, `tcpi_rcv_rtt`: data that queues on its way is late,
+    /// however late the far end acknowledges. Not below 1 ms in many kernels, which stamp in milliseconds; unknown before
+    /// data came, and without timestamps (RFC 7323), where the kernel takes the time of a whole window for it.
+    pub data_round_trip: Option<Nanos>,
     /// Segments sent again so far, `tcpi_total_retrans`.
     pub retransmitted: u64,
     /// Bytes received, `tcpi_bytes_received`.
@@ -41,6 +46,8 @@ const IPPROTO_TCP: u8 = 6;
 const TCP_ESTABLISHED: u32 = 1;
 /// The attribute that holds `struct tcp_info`.
 const INET_DIAG_INFO: u16 = 2;
+/// `TCPI_OPT_TIMESTAMPS` of `tcpi_options`.
+const TIMESTAMPS: u8 = 1;
 
 /// The length of `struct nlmsghdr`, of `struct inet_diag_msg` and of `struct rtattr`.
 const HEADER: usize = 16;
@@ -181,6 +188,15 @@ impl TcpState {
         if queued(&other) > queued(&self) { other } else { self }
     }
 
+    /// One connection looked at several times: the look that shows most of a queue, with the median of the data's round
+    /// trips, as one burst of data that follows a pause is late without any queue.
+    pub fn of_looks(looks: &[Self]) -> Option<Self> {
+        let most_queued = looks.iter().copied().reduce(Self::more_queued)?;
+        let mut data: Vec<Nanos> = looks.iter().filter_map(|look| look.data_round_trip).collect();
+        data.sort_unstable();
+        Some(Self { data_round_trip: data.get(data.len() / 2).copied(), ..most_queued })
+    }
+
     /// Two connections to one server as one.
     fn with(self, other: Self) -> Self {
         let queued = self.more_queued(other);
@@ -188,6 +204,7 @@ impl TcpState {
             round_trip: queued.round_trip,
             deviation: queued.deviation,
             least_round_trip: self.least_round_trip.min(other.least_round_trip),
+            data_round_trip: queued.data_round_trip,
             retransmitted: self.retransmitted.saturating_add(other.retransmitted),
             received: self.received + other.received,
         }
@@ -214,10 +231,12 @@ fn state(info: &[u8]) -> Option<TcpState> {
     let micros = |at: usize| Some(Nanos::new(u64::from(long(info, at)?).saturating_mul(1000)));
     let round_trip = micros(68)?;
     let least = micros(148).filter(|_| long(info, 148) != Some(u32::MAX));
+    let is_stamped = info.get(5)? & TIMESTAMPS != 0;
     Some(TcpState {
         round_trip,
         deviation: micros(72)?,
         least_round_trip: least.unwrap_or(round_trip),
+        data_round_trip: micros(92).filter(|time| is_stamped && time.get() > 0),
         retransmitted: u64::from(long(info, 100)?),
         received: Bytes::new(u64::from_ne_bytes(*info.get(128..)?.first_chunk()?)),
     })
@@ -282,11 +301,13 @@ mod tests {
             round_trip: Nanos::new(round_trip),
             deviation: Nanos::new(100),
             least_round_trip: Nanos::new(least),
+            data_round_trip: Some(Nanos::new(least)),
             retransmitted,
             received: Bytes::new(10),
         };
         let both = state(900, 90, 1).with(state(500, 50, 2));
-        assert_eq!(both, TcpState { received: Bytes::new(20), ..state(900, 50, 3) });
+        let data_round_trip = Some(Nanos::new(90));
+        assert_eq!(both, TcpState { received: Bytes::new(20), data_round_trip, ..state(900, 50, 3) });
     }
 
     #[test]
@@ -301,6 +322,32 @@ mod tests {
         assert_eq!(queued.round_trip_of_most(), Nanos::from_millis(5));
         assert_eq!(late.more_queued(queued), queued);
         assert_eq!(queued.more_queued(late), queued);
+    }
+
+    #[test]
+    fn looks_at_one_connection_keep_the_most_of_a_queue_and_the_middle_of_the_data() {
+        let look = |round_trip, data: Option<u64>| TcpState {
+            round_trip: Nanos::from_millis(round_trip),
+            data_round_trip: data.map(Nanos::from_millis),
+            ..TcpState::default()
+        };
+        let looks = [look(4, Some(1)), look(9, Some(50)), look(5, Some(1)), look(2, None)];
+        assert_eq!(TcpState::of_looks(&looks), Some(look(9, Some(1))));
+        assert_eq!(TcpState::of_looks(&[look(4, None)]), Some(look(4, None)));
+        assert_eq!(TcpState::of_looks(&[]), None);
+    }
+
+    #[test]
+    fn the_round_trip_of_data_is_known_where_segments_are_stamped() {
+        let data = |options: u8, micros: u32| {
+            let mut info = vec![0; 160];
+            info[5] = options;
+            info[92..96].copy_from_slice(&micros.to_ne_bytes());
+            state(&info).expect("is long enough").data_round_trip
+        };
+        assert_eq!(data(TIMESTAMPS | 2, 3000), Some(Nanos::from_millis(3)));
+        assert_eq!(data(TIMESTAMPS, 0), None, "no data came yet");
+        assert_eq!(data(2, 3000), None, "the time of a whole window");
     }
 
     #[test]

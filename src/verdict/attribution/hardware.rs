@@ -1,6 +1,6 @@
 //! Hardware: a ceiling that was reached, one slow member, the network, the medium.
 
-use crate::ceiling::Basis;
+use crate::ceiling::{Basis, Direction};
 use crate::machine::activity::{DiskActivity, TcpState};
 use crate::path::{Hop, HopKind, HopSpec, RaidLevel, VolumeLayout};
 use crate::units::{BytesPerSec, Nanos, human};
@@ -18,7 +18,8 @@ const REACHED: f64 = 0.85;
 const SLOW_QUEUE: f64 = 2.0;
 /// … or takes this many times as long, which is the same where all serve the same rate.
 const SLOW_LATENCY: f64 = 1.5;
-/// A path queues when the round trip of most segments is this many times the least one, and at least [`QUEUEING`] longer.
+/// A path queues when the round trip of most segments, and that of the data where we read, is this many times the least
+/// one, and at least [`QUEUEING`] longer.
 const QUEUEING_FACTOR: f64 = 3.0;
 /// See [`QUEUEING_FACTOR`].
 const QUEUEING: Nanos = Nanos::from_millis(1);
@@ -153,15 +154,20 @@ fn round_trip_grew(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let idle = run.idle.tcp.get(key).map(|idle| idle.round_trip);
     let least =
         [Some(state.least_round_trip), idle].into_iter().flatten().filter(|time| time.get() > 0).min()?;
-    let of_most = state.round_trip_of_most();
-    let grown = of_most.get().saturating_sub(least.get());
-    let grew = of_most.get() as f64 >= QUEUEING_FACTOR * least.get() as f64;
-    (grew && grown >= QUEUEING.get()).then(|| {
+    let grew = |time: Nanos| {
+        time.get() as f64 >= QUEUEING_FACTOR * least.get() as f64
+            && time.get().saturating_sub(least.get()) >= QUEUEING.get()
+    };
+    let data = state.data_round_trip.filter(|_| run.direction == Direction::Read);
+    (grew(state.round_trip_of_most()) && data.is_none_or(grew)).then(|| {
         let mut evidence = vec![
             Evidence::new("round-trip time under load", state.round_trip, "TCP_INFO of the connection"),
             Evidence::new("its mean deviation", state.deviation, "TCP_INFO of the connection"),
             Evidence::new("least round-trip time", least, "TCP_INFO of the connection"),
         ];
+        evidence.extend(
+            data.map(|time| Evidence::new("round trip of the data read", time, "TCP_INFO of the connection")),
+        );
         if state.retransmitted > 0 {
             let sent_again = state.retransmitted;
             evidence.push(Evidence::new("segments sent again", sent_again, "TCP_INFO of the connection"));

@@ -275,6 +275,10 @@ fn a_busy_thread_of_the_file_system_limits_when_the_device_has_room() {
 }
 
 fn remote(round_trip: u64, deviation: u64, received: f64) -> Sketch {
+    remote_data(round_trip, deviation, received, None)
+}
+
+fn remote_data(round_trip: u64, deviation: u64, received: f64, data: Option<u64>) -> Sketch {
     let network = NetworkHop { interface: "eth0".to_owned(), ..NetworkHop::default() };
     let server = Remote {
         address: Fact::known("10.0.0.2".to_owned(), ""),
@@ -286,6 +290,7 @@ fn remote(round_trip: u64, deviation: u64, received: f64) -> Sketch {
         round_trip: Nanos::new(round_trip),
         deviation: Nanos::new(deviation),
         least_round_trip: Nanos::new(200_000),
+        data_round_trip: data.map(Nanos::new),
         ..TcpState::default()
     };
     load.activity.tcp.insert("10.0.0.2:4420".to_owned(), state);
@@ -320,6 +325,16 @@ fn acknowledgements_that_a_slow_far_end_delays_are_no_queue_of_the_wire() {
     let path = remote(16_800_000, 14_300_000, 12.2);
     assert_eq!(path.limiting(), "remote:10.0.0.2");
     assert_eq!(path.finding(Code::NetworkLimited), None);
+}
+
+#[test]
+fn data_that_comes_at_once_did_not_queue_however_late_all_acknowledgements_are() {
+    let path = remote_data(40_000_000, 4_000_000, 12.2, Some(1_000_000));
+    assert_eq!(path.limiting(), "remote:10.0.0.2");
+    assert_eq!(path.finding(Code::NetworkLimited), None);
+
+    let path = remote_data(9_400_000, 1_800_000, 12.2, Some(3_000_000));
+    assert_eq!(path.limiting(), "network:eth0");
 }
 
 #[test]
