@@ -98,6 +98,23 @@ impl Offsets {
             }
         }
     }
+
+    /// The offsets of the next I/Os, each of one block.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, offsets: &mut [u64]) {
+        if let Self::Random { blocks, random, spread: Spread::Uniform } = self {
+            // A copy, for the state to stay in registers.
+            let mut copy = random.clone();
+            for offset in offsets {
+                *offset = blocks.offset(copy.below(blocks.count));
+            }
+            *random = copy;
+        } else {
+            for offset in offsets {
+                *offset = self.next(1);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +168,20 @@ mod tests {
         assert_eq!(got, [0, 1, 5, 0, 2, 0]);
         let mut random = Offsets::new(Pattern::Random, Blocks::inside(0, 10 * 512, 512), 0);
         assert!((0..1000).all(|_| random.next(8) <= 2 * 512));
+    }
+
+    #[test]
+    fn offsets_that_are_drawn_at_once_are_those_that_follow() {
+        let blocks = Blocks::inside(0, 100 * 4096, 4096);
+        let uniform = Offsets::new(Pattern::Random, blocks, 3);
+        let preferred = Offsets::random(Distribution::Zipf { theta: 0.9 }, blocks, 3);
+        for mut offsets in [Offsets::new(Pattern::Sequential, blocks, 3), uniform, preferred] {
+            let mut alone = offsets.clone();
+            let mut drawn = [0; 40];
+            offsets.fill(&mut drawn);
+            assert_eq!(drawn, [(); 40].map(|()| alone.next(1)));
+            assert_eq!(offsets.next(1), alone.next(1));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::io;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use nix::libc;
 
 use super::engine::Completion;
 use super::memory::Memory;
+
+/// Completions that are taken from the ring at once.
+const TAKEN: usize = 32;
 
 /// What the kernel granted of what makes a ring fast. All of it is optional; none of it changes what is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -251,10 +254,13 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         self.submissions.sync();
         self.completions.sync();
         let before = done.len();
-        done.extend((&mut self.completions).map(|entry| {
-            let entry: cqueue::Entry = entry.into();
-            Completion { slot: entry.user_data() as u32, result: entry.result() }
-        }));
+        let mut taken = [const { MaybeUninit::uninit() }; TAKEN];
+        while !self.completions.is_empty() {
+            done.extend(self.completions.fill(&mut taken).iter().map(|entry| {
+                let entry: cqueue::Entry = entry.clone().into();
+                Completion { slot: entry.user_data() as u32, result: entry.result() }
+            }));
+        }
         self.completions.sync();
         self.in_flight = self.in_flight.saturating_sub((done.len() - before) as u64);
         Ok(())

@@ -3,7 +3,7 @@
 //! A start stamp lives in the slot of its I/O and is written only when the slot is given out, so no later I/O can
 //! overwrite it and a slow I/O keeps its true start. (A ring of a few shared stamps loses exactly the tail.)
 
-use super::engine::{Op, Request};
+use super::engine::{Completion, Op, Request};
 
 /// An I/O in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,23 @@ impl Slots {
         Some(slot)
     }
 
+    /// Gives out slots for reads of `length` bytes at these offsets, one for each; fewer when not so many are free. Their
+    /// start is the next [`stamp`](Self::stamp).
+    #[inline(always)]
+    pub(super) fn take_reads(&mut self, offsets: &[u64], length: u32) -> &[u32] {
+        let left = self.free.saturating_sub(offsets.len());
+        let taken = self.order.get(left..self.free).unwrap_or_default();
+        for (slot, offset) in taken.iter().zip(offsets) {
+            if let Some(entry) = self.slots.get_mut(*slot as usize) {
+                let request = Request { op: Op::Read, offset: *offset, length };
+                *entry = Slot { flight: Flight { start: 0, request }, busy: true };
+            }
+        }
+        self.free = left;
+        self.fresh += taken.len();
+        taken
+    }
+
     /// Makes a slot free. One that is freed between two stamps takes the place of one that waits for its stamp.
     #[inline]
     fn free(&mut self, slot: u32) {
@@ -128,6 +145,28 @@ impl Slots {
         let flight = entry.flight;
         self.free(slot);
         Some(flight)
+    }
+
+    /// Ends I/Os from the beginning of `done` on, as long as they are whole and like `first`: do the same, equally long,
+    /// since the same tick. Frees their slots and says how many they are; none while an I/O waits for its stamp.
+    #[inline(always)]
+    pub(super) fn finish_alike(&mut self, done: &[Completion], first: Flight) -> usize {
+        let Flight { start, request: Request { op, length, .. } } = first;
+        let free = self.order.get_mut(self.free..).filter(|_| self.fresh == 0).unwrap_or_default();
+        let mut count = 0;
+        for (completion, place) in done.iter().zip(free) {
+            let Some(entry) = self.slots.get_mut(completion.slot as usize) else { break };
+            let Flight { start: since, request } = entry.flight;
+            let is_alike = entry.busy && since == start && request.op == op && request.length == length;
+            if !is_alike || i64::from(completion.result) != i64::from(length) {
+                break;
+            }
+            entry.busy = false;
+            *place = completion.slot;
+            count += 1;
+        }
+        self.free += count;
+        count
     }
 
     /// Ends an I/O and frees its slot; `None` when the slot was not in flight, so that no completion can be counted
@@ -186,6 +225,31 @@ mod tests {
     }
 
     #[test]
+    fn reads_that_are_alike_end_together_up_to_the_first_that_is_not() {
+        let mut slots = Slots::new(8);
+        let early = slots.take(at(0)).unwrap();
+        slots.stamp(5);
+        let taken = slots.take_reads(&[0, 4096, 8192, 12288, 16384], 4096).to_vec();
+        let whole = |slot: &u32| Completion { slot: *slot, result: 4096 };
+        let done: Vec<_> = taken.iter().map(whole).collect();
+        let first = Flight { start: 9, request: at(0) };
+        assert_eq!(slots.finish_alike(&done, first), 0, "they wait for their stamp");
+        slots.stamp(9);
+        assert_eq!(slots.finish_whole(taken[0], 4096), Some(first));
+        let mut rest = done[1..].to_vec();
+        rest[2].result = 512;
+        assert_eq!(slots.finish_alike(&rest, first), 2, "the third is short");
+        assert_eq!(slots.finish_alike(&[whole(&early)], first), 0, "since another tick");
+        assert_eq!(slots.finish_alike(&rest[..1], first), 0, "it has ended");
+        assert_eq!(slots.finish_alike(&[whole(&99)], first), 0, "there is no such slot");
+        let other = Request { op: Op::Write, ..at(0) };
+        assert_eq!(slots.finish_alike(&done[4..], Flight { start: 9, request: other }), 0);
+        assert_eq!(slots.finish(taken[4]).map(|flight| flight.request.offset), Some(16384));
+        assert_eq!(slots.in_flight(), 2);
+        assert_eq!(slots.take_reads(&[0; 9], 4096).len(), 6, "as many as are free");
+    }
+
+    #[test]
     fn a_completion_that_nobody_waits_for_is_refused() {
         let mut slots = Slots::new(2);
         assert_eq!(slots.finish(0), None);
@@ -207,7 +271,13 @@ mod tests {
             let (mut begun, mut ended, mut now) = (0u64, 0u64, 1000);
             for (batch, pick) in steps {
                 let mut fresh = Vec::new();
-                for _ in 0..batch {
+                if pick % 2 == 0 {
+                    let offsets: Vec<u64> = (begun..begun + batch as u64).map(|i| i * 4096).collect();
+                    let taken = slots.take_reads(&offsets, 4096).iter().zip(&offsets);
+                    fresh.extend(taken.map(|(slot, offset)| (*slot, Flight { start: now, request: at(*offset) })));
+                    begun += fresh.len() as u64;
+                }
+                for _ in fresh.len()..batch {
                     let offset = begun * 4096;
                     let Some(slot) = slots.take(at(offset)) else { break };
                     prop_assert!(flying.iter().chain(&fresh).all(|(other, _)| *other != slot));
@@ -217,6 +287,14 @@ mod tests {
                 slots.stamp(now);
                 flying.append(&mut fresh);
                 now += 17;
+                if pick % 3 == 0 && let Some((_, first)) = flying.last().copied() {
+                    let done: Vec<_> =
+                        flying.iter().rev().map(|(slot, _)| Completion { slot: *slot, result: 4096 }).collect();
+                    let alike = flying.iter().rev().take_while(|(_, flight)| flight.start == first.start).count();
+                    prop_assert_eq!(slots.finish_alike(&done, first), alike);
+                    flying.truncate(flying.len() - alike);
+                    ended += alike as u64;
+                }
                 for _ in 0..(pick % 7) {
                     if flying.is_empty() { break }
                     let (slot, want) = flying.swap_remove((pick % flying.len() as u64) as usize);

@@ -95,6 +95,19 @@ pub(super) struct Alike {
 }
 
 impl Alike {
+    /// Whether they may be among the slowest.
+    #[inline]
+    pub(super) fn is_slow(&self) -> bool {
+        self.ticks > self.bar
+    }
+
+    /// Adds so many that move so many bytes together, none of them [slow](Self::is_slow).
+    #[inline]
+    pub(super) fn add(&mut self, count: u64, bytes: u64) {
+        self.count += count;
+        self.bytes += bytes;
+    }
+
     /// Whether an I/O that ended with them is one of them.
     #[inline]
     pub(super) fn has(&self, flight: Flight) -> bool {
@@ -198,7 +211,7 @@ impl Tally {
     pub(super) fn join(&mut self, alike: &mut Alike, flight: Flight) {
         alike.count += 1;
         alike.bytes += u64::from(flight.request.length);
-        if alike.ticks > alike.bar {
+        if alike.is_slow() {
             let slow = Slow { ticks: alike.ticks, offset: flight.request.offset, end: alike.now };
             let slowest = &mut self.kind(alike.op).slowest;
             slowest.offer(slow);

@@ -25,6 +25,8 @@ use super::tally::{Alike, Effort, Tally, Window};
 use crate::units::{Bytes, Nanos};
 use teller::Teller;
 
+/// Offsets of reads that are drawn at once.
+const DRAWN: usize = 32;
 /// So many writes to places that are being written are passed over before the worker waits.
 const MOST_COLLISIONS: u32 = 64;
 /// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
@@ -280,11 +282,15 @@ impl<'a, E: Engine> Worker<'a, E> {
     fn fill_with_reads(&mut self, most: u32) -> io::Result<u32> {
         let Some((offsets, length)) = self.source.only_reads() else { return Ok(0) };
         let count = most.min(self.slots.free_count());
-        for _ in 0..count {
-            let request = Request { op: Op::Read, offset: offsets.next(1), length };
-            if let Some(slot) = self.slots.take(request) {
-                self.engine.prepare(slot, request)?;
+        let mut drawn = [0; DRAWN];
+        let mut left = count as usize;
+        while left > 0 {
+            let drawn = drawn.get_mut(..left.min(DRAWN)).unwrap_or_default();
+            offsets.fill(drawn);
+            for (slot, offset) in self.slots.take_reads(drawn, length).iter().zip(drawn.iter()) {
+                self.engine.prepare(*slot, Request { op: Op::Read, offset: *offset, length })?;
             }
+            left -= drawn.len();
         }
         Ok(count)
     }
@@ -337,7 +343,9 @@ impl<'a, E: Engine> Worker<'a, E> {
         let mut group: Option<Alike> = None;
         let mut broken = Ok(());
         let mut done = std::mem::take(&mut self.done);
-        for completion in &done {
+        let mut rest = done.as_slice();
+        while let Some((completion, others)) = rest.split_first() {
+            rest = others;
             let flight = match self.slots.finish_whole(completion.slot, completion.result) {
                 Some(flight) => flight,
                 None => match self.not_whole(*completion, now) {
@@ -361,6 +369,15 @@ impl<'a, E: Engine> Worker<'a, E> {
             }
             let alike = group.get_or_insert_with(|| self.tally.alike(flight, now));
             self.tally.join(alike, flight);
+            // Reads that were sent together mostly end together.
+            if flight.request.op == Op::Read && !alike.is_slow() {
+                let count = self.slots.finish_alike(rest, flight);
+                rest = rest.get(count..).unwrap_or_default();
+                let bytes = u64::from(flight.request.length) * count as u64;
+                alike.add(count as u64, bytes);
+                good += count as u64;
+                moved += bytes;
+            }
         }
         done.clear();
         self.done = done;
