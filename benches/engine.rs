@@ -4,7 +4,7 @@
 //! 2. Random reads of a cached file in blocks of 4 KiB and of 512 bytes at depth 128 in batches of 32, on one CPU: ours
 //!    with every latency recorded, and fio's io_uring engine at its best (registered file and buffers, the same batches,
 //!    no random map) with its usual latency recording. When `NARROWS_T_IO_URING` names a build of fio's `t/io_uring`, it
-//!    runs as well, without latency recording.
+//!    runs as well, without latency recording: in turns, and at the same time on the same CPU (`engine/uring.rs`).
 //! 3. The same reads of a block device in memory, past the page cache: `NARROWS_BENCH_MEMORY_DEVICE=/dev/ram0`, or one that
 //!    is made (`engine/memory.rs`); else that says `skipped: …`.
 //! 4. `narrows copy` beside `cp -a` on the same tree (`engine/copying.rs`).
@@ -25,6 +25,8 @@
 mod copying;
 #[path = "engine/memory.rs"]
 mod memory;
+#[path = "engine/uring.rs"]
+mod uring;
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -257,12 +259,14 @@ fn compare(subject: &Subject<'_>, size: u64) -> Outcome<Value> {
     let place = subject.for_fio(size);
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
     let uring = std::env::var_os("NARROWS_T_IO_URING").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let (mut fios, mut urings) = (Pairs::default(), Pairs::default());
+    let (mut fios, mut urings, mut at_once) = (Pairs::default(), Pairs::default(), Pairs::default());
     for _ in 0..ROUNDS {
         let fixed = ["--ioengine=io_uring", "--fixedbufs", "--registerfiles"];
         fios.push(narrows_iops(subject, size)?, fio(&[&fixed[..], &place, &batches()].concat()));
         if let Some(program) = &uring {
-            urings.push(narrows_iops(subject, size)?, t_io_uring(program, subject, size));
+            urings.push(narrows_iops(subject, size)?, uring::iops(program, subject, size));
+            let (ours, theirs) = uring::at_once(program, subject, size)?;
+            at_once.push(ours, Ok(theirs));
         }
     }
     println!(
@@ -272,24 +276,33 @@ fn compare(subject: &Subject<'_>, size: u64) -> Outcome<Value> {
     fios.print("narrows, every latency recorded", "fio io_uring, fixed buffers and file");
     if uring.is_some() {
         urings.print("narrows, every latency recorded", "t/io_uring, no latency recorded");
+        println!("  both at once on this CPU, for each second of its time");
+        at_once.print("narrows, every latency recorded", "t/io_uring, no latency recorded");
     }
-    Ok(json!({ "fio_io_uring": fios.json("iops"), "t_io_uring": uring.map(|_| urings.json("iops")) }))
+    Ok(json!({
+        "fio_io_uring": fios.json("iops"),
+        "t_io_uring": uring.as_ref().map(|_| urings.json("iops")),
+        "t_io_uring_at_once": uring.map(|_| at_once.json("iops_per_cpu_second")),
+    }))
 }
 
 fn narrows_iops(subject: &Subject<'_>, size: u64) -> Outcome<f64> {
+    Ok(narrows_reads(subject, size, Nanos::from_millis(200), Nanos::from_millis(SECONDS * 1000))?.iops.get())
+}
+
+fn narrows_reads(subject: &Subject<'_>, size: u64, warm_up: Nanos, duration: Nanos) -> Outcome<Measurement> {
     let target = (subject.open)()?;
-    let duration = Nanos::from_millis(SECONDS * 1000);
     let workload = Workload::read(Pattern::Random, Bytes::new(size), DEPTH, duration);
     let options = RunOptions {
         cpus: vec![CPU],
         engine: EngineChoice::IoUring,
         reap: Reap::Batch(BATCH),
-        warm_up: Nanos::from_millis(200),
+        warm_up,
         ..RunOptions::default()
     };
     let measurement = run(&target, &workload, &options, &Control::default())?;
     assert_eq!(measurement.checks.recorded, measurement.checks.completed, "every read is recorded");
-    Ok(measurement.iops.get())
+    Ok(measurement)
 }
 
 /// The IOPS of fio for random reads at the same depth, with no map of what was read.
@@ -304,35 +317,6 @@ fn fio(special: &[&str]) -> Outcome<f64> {
     let start = text.find('{').ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
     let result: Value = serde_json::from_str(&text[start..])?;
     result["jobs"][0]["read"]["iops"].as_f64().ok_or_else(|| "no IOPS in fio's output".into())
-}
-
-/// The IOPS of fio's `t/io_uring`: the mean of what it prints for each second (`IOPS=1.20M, BW=…`), as ours is a mean.
-fn t_io_uring(program: &Path, subject: &Subject<'_>, size: u64) -> Outcome<f64> {
-    let output = Command::new("taskset")
-        .args(["-c", &CPU.to_string()])
-        .arg(program)
-        .args([format!("-b{size}"), format!("-d{DEPTH}"), format!("-s{BATCH}"), format!("-c{BATCH}")])
-        .args(["-p0", "-B1", "-F1", "-n1"])
-        .arg(format!("-O{}", u8::from(subject.direct)))
-        .arg(format!("-r{}", SECONDS + 1))
-        .arg(subject.path)
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let figures = text.lines().filter_map(|line| line.strip_prefix("IOPS=")?.split(',').next());
-    let seconds: Vec<f64> = figures.filter_map(scaled).collect();
-    if seconds.is_empty() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(seconds.iter().sum::<f64>() / seconds.len() as f64)
-}
-
-/// A number with K or M behind it.
-fn scaled(figure: &str) -> Option<f64> {
-    let (number, scale) = match figure.strip_suffix('M') {
-        Some(number) => (number, 1e6),
-        None => figure.strip_suffix('K').map_or((figure, 1.0), |number| (number, 1e3)),
-    };
-    Some(number.parse::<f64>().ok()? * scale)
 }
 
 /// What to read for the comparison with the disk's counters, and the disk's number.
