@@ -50,6 +50,16 @@ fn a_figure_beyond_its_tolerance_is_complained_of() {
 }
 
 #[test]
+fn a_figure_may_have_to_be_so_many_times_that_of_a_peer() {
+    let times = |times: f64| readings(&format!("{TAIL}at_least_times_peers = {times}\n"));
+    assert_eq!(times(0.95)[0].complaints, [""; 0]);
+    assert_eq!(times(1.5)[0].complaints, ["p99.9: expected at least 1.5 × 170 ms (fio), got 162 ms"]);
+    let unknown = TAIL.replace("99.900000", "99.990000");
+    let unknown = readings(&format!("{unknown}at_least_times_peers = 1.5\n"));
+    assert_eq!(unknown[0].complaints, ["p99.9: there is no number of fio"]);
+}
+
+#[test]
 fn what_a_run_costs_is_a_figure_with_a_limit() {
     let time =
         |most: f64| readings(&format!("name = 'time'\nunit = 's'\nnarrows = 'seconds'\nat_most = {most}"));

@@ -102,6 +102,19 @@ fn complaints(figure: &Figure, reading: &Reading) -> Vec<String> {
             compare(name, *theirs, tolerance);
         }
     }
+    for (name, theirs) in reading.peers.iter().filter(|_| figure.at_least_times_peers.is_some()) {
+        let times = figure.at_least_times_peers.unwrap_or_default();
+        match theirs {
+            None => found.push(format!("{}: there is no number of {name}", figure.name)),
+            Some(theirs) if *ours >= times * theirs => {}
+            Some(theirs) => found.push(format!(
+                "{}: expected at least {times} × {} ({name}), got {}",
+                figure.name,
+                unit.show(*theirs),
+                unit.show(*ours)
+            )),
+        }
+    }
     if let Some(least) = figure.at_least.filter(|least| ours < least) {
         found.push(format!(
             "{}: expected at least {}, got {}",
@@ -133,7 +146,7 @@ impl Unit {
             Self::Seconds => format!("{number:.1} s"),
             Self::BytesPerSecond => BytesPerSec::new(number).to_string(),
             Self::Bytes => Bytes::new(number.max(0.0) as u64).to_string(),
-            Self::Number => format!("{number:.3}"),
+            Self::Iops => format!("{} IOPS", human::count(number)),
         }
     }
 }

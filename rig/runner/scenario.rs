@@ -213,6 +213,8 @@ pub(crate) struct Figure {
     pub(crate) peers: BTreeMap<String, String>,
     /// How far it may be from each of them, as a fraction; absent: they are only shown.
     pub(crate) within_of_peers: Option<f64>,
+    /// The least that it may be, in units of what each of them says.
+    pub(crate) at_least_times_peers: Option<f64>,
 }
 
 /// The unit of a figure.
@@ -230,9 +232,9 @@ pub(crate) enum Unit {
     /// Bytes.
     #[serde(rename = "B")]
     Bytes,
-    /// No unit.
-    #[serde(rename = "1")]
-    Number,
+    /// I/Os per second.
+    #[serde(rename = "IOPS")]
+    Iops,
 }
 
 /// Something that happens while narrows runs.

@@ -68,4 +68,9 @@ pub(super) trait Engine {
 
     /// Kernel entries so far.
     fn enters(&self) -> u64;
+
+    /// Whether the kernel may hand its I/Os to worker threads of its own (io-wq).
+    fn has_io_workers(&self) -> bool {
+        false
+    }
 }

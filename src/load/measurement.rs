@@ -119,6 +119,10 @@ pub struct SlowIo {
 pub struct GeneratorUse {
     /// Processor time of the busiest worker thread over run time: 1 is a whole core.
     pub cpu: f64,
+    /// Processor time of the kernel's worker threads for our rings (io-wq) over run time, all together: 1 is a whole core.
+    /// They take the I/Os that a device or a layer above it cannot take without waiting.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub io_workers: f64,
     /// The time over run time that a worker thread stood in the queue of a processor because others had it, or because
     /// its control group may use no more: the longest. Not written down; findings show it.
     #[serde(skip)]
@@ -145,6 +149,10 @@ pub struct GeneratorUse {
     /// How trims were carried out, where there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trims_by: Option<TrimMethod>,
+}
+
+fn is_zero(part: &f64) -> bool {
+    *part == 0.0
 }
 
 /// Whether the counts of a run agree with each other.

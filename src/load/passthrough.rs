@@ -298,6 +298,10 @@ impl Engine for CommandEngine<'_, '_> {
     fn enters(&self) -> u64 {
         self.queue.enters()
     }
+
+    fn has_io_workers(&self) -> bool {
+        true
+    }
 }
 
 /// What a command's result means: zero is success, a positive number the drive's own status, a negative one an errno.

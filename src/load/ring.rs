@@ -159,6 +159,10 @@ impl Engine for RingEngine<'_, '_> {
     fn enters(&self) -> u64 {
         self.queue.enters()
     }
+
+    fn has_io_workers(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

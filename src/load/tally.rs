@@ -40,6 +40,8 @@ pub(super) struct Effort {
     pub(super) user_seconds: f64,
     /// System time in seconds.
     pub(super) system_seconds: f64,
+    /// Processor time of the kernel's io-wq workers for the ring in seconds.
+    pub(super) io_worker_seconds: f64,
     /// Seconds in the queue of a processor.
     pub(super) queued_seconds: f64,
     /// Involuntary context switches.
@@ -333,6 +335,7 @@ impl Tally {
         self.stopped = self.stopped.max(other.stopped);
         self.effort.user_seconds += other.effort.user_seconds;
         self.effort.system_seconds += other.effort.system_seconds;
+        self.effort.io_worker_seconds += other.effort.io_worker_seconds;
         self.effort.queued_seconds += other.effort.queued_seconds;
         self.completed += other.completed;
         self.flight_ticks += other.flight_ticks;
@@ -466,11 +469,13 @@ mod tests {
         b.busiest_cpu_seconds = 0.5;
         b.longest_queued_seconds = 0.25;
         b.effort.enters = 3;
+        b.effort.io_worker_seconds = 0.5;
         a.merge(b);
         assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
         assert_eq!(a.first_error().as_deref(), Some("b failed"));
         assert_eq!(a.full_buckets(), [2 * 4096 + 2048, 2048, 0]);
         assert_eq!(a.longest_queued_seconds, 0.25);
+        assert_eq!(a.effort.io_worker_seconds, 0.5);
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
     }
 }

@@ -1,6 +1,7 @@
 //! One worker: keeps its slots in flight until the measured time is over, and counts what ends.
 
 mod effort;
+mod io_workers;
 mod teller;
 #[cfg(test)]
 mod tests;
@@ -436,6 +437,6 @@ impl<'a, E: Engine> Worker<'a, E> {
 
     /// What this thread and its engine have used so far.
     fn effort(&self) -> Effort {
-        effort::of_thread(self.engine.enters())
+        effort::of_thread(self.engine.enters(), self.engine.has_io_workers())
     }
 }

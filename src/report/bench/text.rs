@@ -8,6 +8,8 @@ use crate::units::{Nanos, human};
 
 /// The margin of what is said of a test.
 const DETAIL: &str = "    ";
+/// From this part of a core on the kernel's workers for our rings are worth a word.
+const SHOWN_IO_WORKERS: f64 = 0.01;
 /// Columns of `read` and `write` behind the name.
 const DIRECTION: usize = 6;
 /// The columns of the table after the name: title and width.
@@ -283,6 +285,10 @@ fn in_words(checks: &Checks) -> String {
         parts.push(format!("device moved {} of it", human::percent(part)));
     }
     parts.push(format!("generator {} of a core", human::percent(checks.generator.cpu)));
+    let io_workers = checks.generator.io_workers;
+    if io_workers >= SHOWN_IO_WORKERS {
+        parts.push(format!("the kernel's workers for it (io-wq) {} of a core", human::percent(io_workers)));
+    }
     parts.extend(
         checks
             .nop_ns_per_io
@@ -388,5 +394,37 @@ fn commands(out: &mut String, style: &Style, report: &BenchReport) {
     for result in &report.results {
         out.push_str(&result.fio_command);
         out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::measurement::GeneratorUse;
+
+    #[test]
+    fn the_kernels_workers_are_named_where_they_did_something() {
+        let words = |io_workers: f64| {
+            let generator = GeneratorUse {
+                cpu: 0.14,
+                io_workers,
+                engine: "io_uring (no extras)".to_owned(),
+                ..Default::default()
+            };
+            in_words(&Checks {
+                in_flight_of_asked: None,
+                recorded_of_completed: None,
+                device_of_asked: None,
+                nop_ns_per_io: None,
+                condition: None,
+                generator,
+                reason: None,
+            })
+        };
+        assert_eq!(
+            words(0.86),
+            "generator 14 % of a core · the kernel's workers for it (io-wq) 86 % of a core · 0 entries per 100 I/Os · io_uring"
+        );
+        assert_eq!(words(0.001), "generator 14 % of a core · 0 entries per 100 I/Os · io_uring");
     }
 }
