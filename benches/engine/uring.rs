@@ -89,7 +89,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// What all threads of a process have run so far, the kernel's workers for its rings among them (`/proc/PID/task/TID/schedstat`, the first field in nanoseconds).
+/// What all threads of a process have run so far, the kernel's workers for its rings among them: the first field of
+/// `/proc/PID/task/TID/schedstat`, in nanoseconds.
 fn processor_time(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let nanos = threads.filter_map(|thread| {

@@ -102,17 +102,18 @@ fn complaints(figure: &Figure, reading: &Reading) -> Vec<String> {
             compare(name, *theirs, tolerance);
         }
     }
-    for (name, theirs) in reading.peers.iter().filter(|_| figure.at_least_times_peers.is_some()) {
-        let times = figure.at_least_times_peers.unwrap_or_default();
-        match theirs {
-            None => found.push(format!("{}: there is no number of {name}", figure.name)),
-            Some(theirs) if *ours >= times * theirs => {}
-            Some(theirs) => found.push(format!(
-                "{}: expected at least {times} × {} ({name}), got {}",
-                figure.name,
-                unit.show(*theirs),
-                unit.show(*ours)
-            )),
+    if let Some(times) = figure.at_least_times_peers {
+        for (name, theirs) in &reading.peers {
+            match theirs {
+                None => found.push(format!("{}: there is no number of {name}", figure.name)),
+                Some(theirs) if *ours >= times * theirs => {}
+                Some(theirs) => found.push(format!(
+                    "{}: expected at least {times} × {} ({name}), got {}",
+                    figure.name,
+                    unit.show(*theirs),
+                    unit.show(*ours)
+                )),
+            }
         }
     }
     if let Some(least) = figure.at_least.filter(|least| ours < least) {
