@@ -216,6 +216,7 @@ impl Rig {
                     Mode::Check | Mode::Shell => figure::read(check, &outcome, &names),
                 };
                 let command = check.run.lines().find(|line| line.contains("narrows")).unwrap_or(&check.run);
+                let command = table::beginning(command, 80);
                 let prefix = |complaint| format!("`{command}`: {complaint}");
                 let wrong = figures.iter().flat_map(|figure| figure.complaints.iter().cloned());
                 row.complaints.extend(judgement.complaints.into_iter().chain(wrong).map(prefix));

@@ -109,5 +109,15 @@ pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<()> {
     let again = rows.iter().filter(|row| row.pass && row.attempt > 1).count();
     let note = if again > 0 { format!(" ({again} not at the first attempt)") } else { String::new() };
     println!("\n{passed} passed{note}, {} failed", rows.len() - passed);
+    // Once more, and last: of a long run often only the end is kept.
+    for row in rows.iter().filter(|row| !row.pass) {
+        println!("failed: {}: {}", row.scenario, beginning(&row.complaints.join("; "), 400));
+    }
     Ok(())
+}
+
+/// A text on one line, of at most so many characters.
+pub(crate) fn beginning(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= most { line } else { line.chars().take(most).chain(['…']).collect() }
 }
