@@ -14,8 +14,11 @@ use narrows::units::Nanos;
 
 use super::{BATCH, CPU, DEPTH, Outcome, SECONDS, Subject, narrows_reads};
 
-/// How long both run at once, ours after a warm-up of a second.
-const TOGETHER: u64 = 4;
+/// For how many seconds both are counted, beginning one second after their start, and over the same ones: the machine's
+/// speed changes by more from one second to the next than the programs differ.
+const COUNTED: u64 = 4;
+/// Samples of a measurement's series in a second.
+const SAMPLES: usize = 10;
 
 /// Its IOPS: the mean of what it prints for each second, as ours is a mean.
 ///
@@ -31,30 +34,31 @@ pub(super) fn iops(program: &Path, subject: &Subject<'_>, size: u64) -> Outcome<
 /// # Errors
 /// One of them did not run.
 pub(super) fn at_once(program: &Path, subject: &Subject<'_>, size: u64) -> Outcome<(f64, f64)> {
-    let child = command(program, subject, size, TOGETHER + 2)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let child =
+        command(program, subject, size, COUNTED + 3).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let processes = [std::process::id(), child.id()];
     let (ours, shares) = thread::scope(|scope| {
         let shares = scope.spawn(move || {
-            thread::sleep(Duration::from_millis(1500));
+            thread::sleep(Duration::from_secs(1));
             let (begin, before) = (Instant::now(), processes.map(processor_time));
-            thread::sleep(Duration::from_secs(TOGETHER - 1));
+            thread::sleep(Duration::from_secs(COUNTED));
+            let elapsed = begin.elapsed().as_secs_f64();
             let used = |index: usize| processor_time(processes[index]).saturating_sub(before[index]);
-            [0, 1].map(|index| used(index).as_secs_f64() / begin.elapsed().as_secs_f64())
+            [0, 1].map(|index| used(index).as_secs_f64() / elapsed)
         });
-        let ours =
-            narrows_reads(subject, size, Nanos::from_millis(1000), Nanos::from_millis(TOGETHER * 1000));
-        (ours, shares.join())
+        // A second longer than what is counted, for its threads to be there when their time is read.
+        let (warm_up, duration) = (Nanos::from_millis(1000), Nanos::from_millis((COUNTED + 1) * 1000));
+        (narrows_reads(subject, size, warm_up, duration), shares.join())
     });
     let output = child.wait_with_output()?;
     let [our_share, their_share] = shares.map_err(|_| "the watching thread panicked")?;
-    // Its first second is without ours in part, its last without ours as a whole.
+    let counted = ..COUNTED as usize * SAMPLES;
+    let rates: Vec<f64> = ours?.series.iter().map(|rate| rate.get()).collect();
+    let ours = mean(rates.get(counted).unwrap_or_default()).ok_or("the run ended early")? / size as f64;
     let all = seconds(&output.stdout);
-    let while_both = all.get(1..TOGETHER as usize).unwrap_or_default();
-    let theirs = mean(while_both).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
-    Ok((ours?.iops.get() / our_share, theirs / their_share))
+    let theirs = mean(all.get(1..=COUNTED as usize).unwrap_or_default())
+        .ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    Ok((ours / our_share, theirs / their_share))
 }
 
 fn command(program: &Path, subject: &Subject<'_>, size: u64, seconds: u64) -> Command {
