@@ -17,7 +17,7 @@ use super::{BATCH, CPU, DEPTH, Outcome, SECONDS, Subject, narrows_reads};
 /// For how many seconds both are counted, beginning one second after their start, and over the same ones: the machine's
 /// speed changes by more from one second to the next than the programs differ.
 const COUNTED: u64 = 4;
-/// Samples of a measurement's series in a second.
+/// Samples of a measurement's series in a second: one for each 100 ms (`Measurement::series`).
 const SAMPLES: usize = 10;
 
 /// Its IOPS: the mean of what it prints for each second, as ours is a mean.
