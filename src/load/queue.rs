@@ -15,7 +15,7 @@ use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue, squeue};
 use nix::libc;
 
-use super::engine::Completion;
+use super::engine::{Batch, Completion, PATIENCE};
 use super::memory::Memory;
 
 /// Completions that are taken from the ring at once.
@@ -144,6 +144,13 @@ impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> AnyRing<S, C> {
     }
 }
 
+/// What an entry of the completion queue says.
+#[inline(always)]
+fn completion<C: cqueue::EntryMarker>(entry: &C) -> Completion {
+    let entry: cqueue::Entry = entry.clone().into();
+    Completion { slot: entry.user_data() as u32, result: entry.result() }
+}
+
 /// The queues of a ring at work.
 ///
 /// They own the memory that the kernel reads and writes, and live no longer than the ring (`'r`).
@@ -157,6 +164,9 @@ pub(super) struct Queue<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> {
     /// Pushed and not yet completed.
     in_flight: u64,
     enters: u64,
+    /// Whether an entry was ever in flight still when the kernel returned from its submission. If not, none has to be
+    /// asked for.
+    are_late: bool,
 }
 
 impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
@@ -166,7 +176,17 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         let (mut submitter, submissions, completions) = ring.ring.split();
         granted.ring_descriptor = submitter.register_ring_fd().is_ok();
         let memory = ManuallyDrop::new(memory);
-        Self { submitter, submissions, completions, memory, granted, in_flight: 0, enters: 0 }
+        Self {
+            submitter,
+            submissions,
+            completions,
+            memory,
+            granted,
+            in_flight: 0,
+            enters: 0,
+            // A ring that is polled completes nothing unless it is asked.
+            are_late: granted.polled,
+        }
     }
 
     /// Registers the memory. A refusal (locked memory is limited on kernels before 5.12) only costs speed.
@@ -219,11 +239,12 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
             let patience = Timespec::from(patience);
             return self.submitter.submit_with_args(want as usize, &SubmitArgs::new().timespec(&patience));
         }
-        // `submit` would not set GETEVENTS, without which a deferred completion never arrives.
         let queued = self.submissions.len() as u32;
+        // Without GETEVENTS a deferred completion never arrives; where none is deferred it is asked for in vain.
+        let flags = if self.are_late { EnterFlags::GETEVENTS } else { EnterFlags::empty() };
         // SAFETY: no argument is passed, and the count is that of entries pushed, each of which `push`'s caller vouches
         // for.
-        unsafe { self.submitter.enter::<libc::sigset_t>(queued, 0, EnterFlags::GETEVENTS.bits(), None) }
+        unsafe { self.submitter.enter::<libc::sigset_t>(queued, 0, flags.bits(), None) }
     }
 
     /// Submits what was pushed, waits for `want` entries to end or `patience` to be over, and appends all that ended, with
@@ -238,6 +259,43 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         patience: Duration,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
+        self.submit(want, patience)?;
+        let mut taken = [const { MaybeUninit::uninit() }; TAKEN];
+        while !self.completions.is_empty() {
+            done.extend(self.completions.fill(&mut taken).iter().map(completion));
+        }
+        self.took();
+        Ok(())
+    }
+
+    /// The same for a batch, see [`Engine::submit_and_reap_batch`](super::engine::Engine::submit_and_reap_batch).
+    ///
+    /// # Errors
+    /// As for [`submit_and_reap`](Self::submit_and_reap).
+    #[inline]
+    pub(super) fn submit_and_reap_batch(
+        &mut self,
+        want: u32,
+        batch: Batch<'_>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<bool> {
+        self.submit(want, PATIENCE)?;
+        let mut taken = [const { MaybeUninit::uninit() }; TAKEN];
+        let first = self.completions.fill(&mut taken);
+        let is_whole = self.completions.is_empty() && batch.is_whole(first.iter().map(completion));
+        if !is_whole {
+            done.extend(first.iter().map(completion));
+            while !self.completions.is_empty() {
+                done.extend(self.completions.fill(&mut taken).iter().map(completion));
+            }
+        }
+        self.took();
+        Ok(is_whole)
+    }
+
+    /// Enters the kernel, and learns what ended.
+    #[inline(always)]
+    fn submit(&mut self, want: u32, patience: Duration) -> io::Result<()> {
         if self.granted.polled && self.in_flight == 0 && want > 0 {
             // There is nothing to poll for, and the kernel returns at once.
             std::thread::sleep(patience);
@@ -253,17 +311,15 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         }
         self.submissions.sync();
         self.completions.sync();
-        let before = done.len();
-        let mut taken = [const { MaybeUninit::uninit() }; TAKEN];
-        while !self.completions.is_empty() {
-            done.extend(self.completions.fill(&mut taken).iter().map(|entry| {
-                let entry: cqueue::Entry = entry.clone().into();
-                Completion { slot: entry.user_data() as u32, result: entry.result() }
-            }));
-        }
-        self.completions.sync();
-        self.in_flight = self.in_flight.saturating_sub((done.len() - before) as u64);
+        self.in_flight = self.in_flight.saturating_sub(self.completions.len() as u64);
+        self.are_late |= self.in_flight > 0;
         Ok(())
+    }
+
+    /// Tells the kernel that all completions it was [asked for](Self::submit) were taken.
+    #[inline(always)]
+    fn took(&mut self) {
+        self.completions.sync();
     }
 
     /// Kernel entries so far.

@@ -11,7 +11,7 @@ use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{cqueue, opcode, squeue};
 use nix::libc;
 
-use super::engine::{Completion, Engine, Op, Request};
+use super::engine::{Batch, Completion, Engine, Op, Request};
 use super::memory::Memory;
 use super::queue::{AnyRing, Granted, Queue};
 
@@ -152,6 +152,16 @@ impl Engine for RingEngine<'_, '_> {
         self.queue.submit_and_reap(want, patience, done)
     }
 
+    #[inline]
+    fn submit_and_reap_batch(
+        &mut self,
+        want: u32,
+        batch: Batch<'_>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<bool> {
+        self.queue.submit_and_reap_batch(want, batch, done)
+    }
+
     fn memory(&mut self) -> Option<&mut Memory> {
         Some(self.queue.memory_mut())
     }
@@ -215,6 +225,28 @@ mod tests {
         let firsts =
             [0, 1, 2, 3].map(|slot| engine.queue.memory_mut().bytes(slot, read(0, 4096)).unwrap()[0]);
         assert_eq!(firsts, [4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn a_batch_that_ends_whole_is_told_of_as_one_and_any_other_read_by_read() {
+        let Some(mut ring) = ring(4) else { return };
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[7; 3 * 512], 0).unwrap();
+        let mut engine = RingEngine::on(&mut ring, &file, memory(512, 4));
+        // The last of the second batch begins at the end of the file.
+        for (offsets, is_whole) in [([0, 512, 1024], true), ([0, 512, 1536], false), ([1024, 0, 512], true)] {
+            let slots = [2, 0, 3];
+            for (slot, offset) in slots.into_iter().zip(offsets) {
+                engine.prepare(slot, read(offset, 512)).unwrap();
+            }
+            let mut done = Vec::new();
+            let batch = Batch { slots: &slots, length: 512 };
+            assert_eq!(engine.submit_and_reap_batch(3, batch, &mut done).unwrap(), is_whole, "{offsets:?}");
+            done.sort_by_key(|completion| completion.slot);
+            let told: Vec<_> = done.iter().map(|completion| (completion.slot, completion.result)).collect();
+            assert_eq!(told, if is_whole { vec![] } else { vec![(0, 512), (2, 512), (3, 0)] });
+            assert_eq!(engine.queue.in_flight(), 0);
+        }
     }
 
     #[test]

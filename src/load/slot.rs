@@ -77,6 +77,12 @@ impl Slots {
         Some(slot)
     }
 
+    /// The slots that are given out next, up to so many; [`take_reads`](Self::take_reads) gives them out.
+    #[inline(always)]
+    pub(super) fn upcoming(&self, most: u32) -> &[u32] {
+        self.order.get(self.free.saturating_sub(most as usize)..self.free).unwrap_or_default()
+    }
+
     /// Gives out slots for reads of `length` bytes at these offsets, one for each; fewer when not so many are free. Their
     /// start is the next [`stamp`](Self::stamp).
     #[inline(always)]
@@ -247,6 +253,19 @@ mod tests {
         assert_eq!(slots.finish(taken[4]).map(|flight| flight.request.offset), Some(16384));
         assert_eq!(slots.in_flight(), 2);
         assert_eq!(slots.take_reads(&[0; 9], 4096).len(), 6, "as many as are free");
+    }
+
+    #[test]
+    fn the_upcoming_slots_are_those_that_reads_take() {
+        let mut slots = Slots::new(5);
+        slots.take(at(0));
+        for most in [0, 3, 4, 9] {
+            let mut fresh = Slots::new(5);
+            fresh.take(at(0));
+            let offsets = vec![0; most];
+            assert_eq!(slots.upcoming(most as u32), fresh.take_reads(&offsets, 4096), "{most}");
+        }
+        assert_eq!((slots.in_flight(), slots.upcoming(9).len()), (1, 4), "none is given out");
     }
 
     #[test]

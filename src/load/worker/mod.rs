@@ -1,5 +1,6 @@
 //! One worker: keeps its slots in flight until the measured time is over, and counts what ends.
 
+mod batch;
 mod effort;
 mod io_workers;
 mod teller;
@@ -219,6 +220,12 @@ impl<'a, E: Engine> Worker<'a, E> {
     /// Fills the free slots, enters the kernel once and counts what ended.
     #[inline]
     fn turn(&mut self) -> io::Result<()> {
+        if let Reap::Batch(size) = self.shared.reap
+            && self.slots.in_flight() == 0
+            && self.read_batch(size)?
+        {
+            return Ok(());
+        }
         let (began, in_flight) = (self.now, self.slots.in_flight());
         let batch = match self.shared.reap {
             Reap::AsTheyArrive => u32::MAX,

@@ -279,3 +279,127 @@ fn trims_alone_end_when_everything_was_trimmed_once() {
     assert_eq!(tally.discards.bytes, 100 * u64::from(BLOCK));
     assert_eq!((tally.cut_short, tally.failure), (None, None));
 }
+
+/// An engine that ends reads in the order in which they were sent, every so many of them badly, a few at a time if it is
+/// `late`.
+struct InOrder<'c> {
+    control: &'c Control,
+    prepared: VecDeque<(u32, u64)>,
+    /// Reads at multiples of so many blocks fail; none at 0.
+    fail_every: u64,
+    late: bool,
+    /// The read that takes long, and with it all that are taken together with it.
+    stall_at: Option<u64>,
+    ended: u64,
+    failed: u64,
+}
+
+/// So many reads end before an [`InOrder`] run does.
+const MANY: u64 = 10_000;
+
+impl<'c> InOrder<'c> {
+    fn new(control: &'c Control) -> Self {
+        Self {
+            control,
+            prepared: VecDeque::new(),
+            fail_every: 0,
+            late: false,
+            stall_at: None,
+            ended: 0,
+            failed: 0,
+        }
+    }
+}
+
+impl Engine for InOrder<'_> {
+    fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()> {
+        assert!(self.prepared.iter().all(|(other, _)| *other != slot), "slot {slot} is in flight already");
+        self.prepared.push_back((slot, request.offset));
+        Ok(())
+    }
+
+    fn submit_and_reap(&mut self, want: u32, _: Duration, done: &mut Vec<Completion>) -> io::Result<()> {
+        let most = if self.late { want.max(3) as usize } else { self.prepared.len() };
+        let ended: Vec<_> = self.prepared.drain(..most.min(self.prepared.len())).collect();
+        if ended.iter().any(|(_, offset)| self.stall_at.take_if(|at| at == offset).is_some()) {
+            std::thread::sleep(STALL);
+        }
+        for (slot, offset) in ended {
+            let block = offset / u64::from(BLOCK);
+            let fails = self.fail_every > 0 && block.is_multiple_of(self.fail_every);
+            self.failed += u64::from(fails);
+            done.push(Completion { slot, result: if fails { -libc::EIO } else { BLOCK as i32 } });
+            self.ended += 1;
+        }
+        if self.ended >= MANY {
+            self.control.stop();
+        }
+        Ok(())
+    }
+
+    fn enters(&self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_batch_that_ends_in_its_order_is_counted_like_any_other() {
+    // 100 are more than are drawn at once.
+    for (size, depth) in [(32, 128), (32, 32), (32, 7), (1, 1), (5, 32), (100, 128)] {
+        for (fail_every, late) in [(0, false), (5, false), (0, true), (5, true)] {
+            let case = format!("batches of {size} at {depth}, failing {fail_every}, late {late}");
+            let (control, abort) = (Control::default(), AtomicBool::new(false));
+            let clock = Clock::start();
+            let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::Batch(size) };
+            let mut engine = InOrder { fail_every, late, ..InOrder::new(&control) };
+            let tally = Worker::new(shared, &mut engine, sequential(0, 0), depth, ALWAYS).run();
+            // What was in flight at the end is not counted.
+            let counted = tally.good + tally.errors;
+            assert!((MANY..=engine.ended).contains(&counted), "{case}: {counted} of {}", engine.ended);
+            assert_eq!(tally.errors > 0, fail_every > 0, "{case}");
+            assert!(tally.errors <= engine.failed, "{case}");
+            assert_eq!((tally.completed, tally.reads.latencies.count()), (tally.good, tally.good), "{case}");
+            assert_eq!(tally.reads.bytes, tally.good * u64::from(BLOCK), "{case}");
+            assert_eq!(control.bytes_done().get(), tally.reads.bytes, "{case}");
+        }
+    }
+}
+
+#[test]
+fn the_slowest_of_a_batch_are_kept_with_their_offsets() {
+    let (control, abort) = (Control::default(), AtomicBool::new(false));
+    let clock = Clock::start();
+    let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::Batch(4) };
+    // The second of the last batch of the region, which is read from its start to its end.
+    let stall_at = Some((1 << 20) - 3 * u64::from(BLOCK));
+    let mut engine = InOrder { stall_at, ..InOrder::new(&control) };
+    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 8, ALWAYS).run();
+    let long = clock.ticks_in(Nanos::from(STALL));
+    let kept = tally.reads.slowest.kept();
+    let mut offsets: Vec<u64> =
+        kept.iter().filter(|slow| slow.ticks >= long).map(|slow| slow.offset / u64::from(BLOCK)).collect();
+    offsets.sort_unstable();
+    for block in 252..256 {
+        assert!(offsets.contains(&block), "{block} of {offsets:?}");
+    }
+}
+
+#[test]
+fn a_batch_outside_the_window_is_not_counted() {
+    let (control, abort) = (Control::default(), AtomicBool::new(false));
+    let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::Batch(32) };
+    let never = Window { start: u64::MAX - 1, end: u64::MAX, bucket: 1 };
+    let mut engine = InOrder::new(&control);
+    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 64, never).run();
+    assert_eq!((tally.good, tally.completed, tally.flight_ticks), (engine.ended, 0, 0));
+}
+
+#[test]
+fn an_engine_that_breaks_down_in_a_batch_leaves_what_was_counted() {
+    let (control, abort) = (Control::default(), AtomicBool::new(false));
+    let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::Batch(4) };
+    let mut engine = Broken { prepared: Vec::new(), calls_left: 5 };
+    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 8, ALWAYS).run();
+    assert_eq!((tally.completed, tally.good), (20, 20));
+    assert_eq!(tally.failure.map(|failure| failure.cause), Some(Cause::Engine));
+}
