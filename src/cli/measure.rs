@@ -318,6 +318,7 @@ impl Bench<'_> {
         control.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let before = Sample::read(self.root);
+        let missed = control.bytes_done();
         let mut under_load = None;
         let mut tcp: BTreeMap<String, Vec<TcpState>> = BTreeMap::new();
         let mut looks = LOOKS.iter();
@@ -337,6 +338,7 @@ impl Bench<'_> {
             }
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
+        activity.missed = missed;
         if let Some(sample) = under_load {
             activity.links = sample.links;
             activity.resyncs = sample.resyncs;

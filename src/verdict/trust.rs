@@ -62,9 +62,10 @@ impl Audit {
 fn cached(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let (seen, evidence) = bytes_below(case)?;
     let measurement = case.measurement()?;
-    let asked = measurement.bytes.as_f64();
+    let activity = &case.run?.activity;
+    let asked = measurement.bytes.as_f64() - activity.missed.as_f64();
     let by_bytes = if asked > 0.0 { seen / asked } else { 1.0 };
-    let elapsed = case.run?.activity.elapsed.as_secs_f64();
+    let elapsed = activity.elapsed.as_secs_f64();
     let by_rate = if elapsed > 0.0 && measurement.bytes_per_second.get() > 0.0 {
         seen / elapsed / measurement.bytes_per_second.get()
     } else {

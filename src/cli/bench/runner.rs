@@ -313,6 +313,7 @@ impl<'a> Runner<'a> {
         control.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let before = Sample::read(self.root);
+        let missed = control.bytes_done();
         let from = Sample::of_processors(self.root);
         let mut to = None;
         let mut under_load = None;
@@ -340,6 +341,7 @@ impl<'a> Runner<'a> {
             }
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
+        activity.missed = missed;
         if let Some(to) = to {
             activity.working = Activity::between(&from, &to).working;
         }

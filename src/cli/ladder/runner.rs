@@ -151,12 +151,13 @@ impl<'a> Runner<'a> {
         first.wait_for(Phase::Measuring);
         let begin = Instant::now();
         let mut samples = vec![Sample::read(self.root)];
+        let done = || controls.iter().map(|control| control.bytes_done().get()).sum::<u64>();
+        let missed = Bytes::new(done());
         let (mut under_load, mut last, mut last_full) = (None, begin, begin);
         while controls.iter().any(|control| control.phase() < Phase::Done) {
             thread::sleep(TICK);
             let elapsed = begin.elapsed();
-            let done: u64 = controls.iter().map(|control| control.bytes_done().get()).sum();
-            self.progress.update(self.warm_up + elapsed, Some(Bytes::new(done).per(elapsed)));
+            self.progress.update(self.warm_up + elapsed, Some(Bytes::new(done()).per(elapsed)));
             let is_late = elapsed > self.time.mul_f64(0.7);
             let left = self.time.saturating_sub(elapsed);
             if (is_late && under_load.is_none())
@@ -173,6 +174,7 @@ impl<'a> Runner<'a> {
         }
         samples.push(Sample::read(self.root));
         let mut activity = Activity::over(&samples).unwrap_or_default();
+        activity.missed = missed;
         if let Some(sample) = under_load {
             activity.links = sample.links;
             activity.tcp = sample.tcp;

@@ -20,6 +20,9 @@ pub(super) const LEAST_CORES: f64 = 0.01;
 pub struct Activity {
     /// The time between them.
     pub elapsed: Nanos,
+    /// What a load had moved when the earlier one had been taken, where it was watched: as much of it as that is in no
+    /// counter. Little, unless the look itself had to wait for a processor.
+    pub missed: Bytes,
     /// Disks, by kernel name.
     pub disks: BTreeMap<String, DiskActivity>,
     /// The busy fraction of each CPU (user, system, interrupt), 0 to 1.
@@ -97,6 +100,7 @@ impl Activity {
         let elapsed = Nanos::new(after.at.get().saturating_sub(before.at.get()));
         Self {
             elapsed,
+            missed: Bytes::default(),
             disks: pairs(&before.disks, &after.disks, |before, after| disk(before, after, elapsed)),
             cpus: pairs(&before.cpus, &after.cpus, |before, after| {
                 let spent = Spent::between(before, after);

@@ -35,6 +35,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 mod tests {
     use super::*;
     use crate::path::{DeviceHop, HopSpec};
+    use crate::units::Bytes;
     use crate::verdict::testing::{Sketch, run};
 
     fn path(seen: f64) -> Sketch {
@@ -51,6 +52,19 @@ mod tests {
     #[test]
     fn a_run_that_the_disk_saw_did_not() {
         assert_eq!(path(870.0).finding(Code::CacheMeasured), None);
+    }
+
+    #[test]
+    fn what_moved_before_the_counters_were_read_is_not_missing_from_them() {
+        let late = |seen: f64, missed: f64| {
+            let mut run = run(900.0).disk("sda", seen, 1.0);
+            run.activity.missed = Bytes::new((run.measurement.bytes.as_f64() * missed) as u64);
+            Sketch::of("/home").device("sda", None).memory().run(run).finding(Code::CacheMeasured)
+        };
+        assert_eq!(late(600.0, 0.34), None);
+        assert!(late(600.0, 0.1).is_some(), "a fifth is missing");
+        assert!(late(0.0, 0.9).is_some(), "nothing came from the disk");
+        assert_eq!(late(600.0, 1.1), None, "nothing is known");
     }
 
     #[test]
