@@ -264,7 +264,8 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         while !self.completions.is_empty() {
             done.extend(self.completions.fill(&mut taken).iter().map(completion));
         }
-        self.took();
+        // The kernel learns that all were taken.
+        self.completions.sync();
         Ok(())
     }
 
@@ -289,7 +290,7 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
                 done.extend(self.completions.fill(&mut taken).iter().map(completion));
             }
         }
-        self.took();
+        self.completions.sync();
         Ok(is_whole)
     }
 
@@ -314,12 +315,6 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         self.in_flight = self.in_flight.saturating_sub(self.completions.len() as u64);
         self.are_late |= self.in_flight > 0;
         Ok(())
-    }
-
-    /// Tells the kernel that all completions it was [asked for](Self::submit) were taken.
-    #[inline(always)]
-    fn took(&mut self) {
-        self.completions.sync();
     }
 
     /// Kernel entries so far.

@@ -22,7 +22,9 @@ impl<E: Engine> Worker<'_, E> {
         let Some((offsets, length)) = self.source.only_reads() else { return Ok(false) };
         let slots = self.slots.upcoming(size);
         let mut drawn = [0; DRAWN];
-        let Some(drawn) = drawn.get_mut(..slots.len()) else { return Ok(false) };
+        let Some(drawn) = drawn.get_mut(..slots.len()).filter(|drawn| !drawn.is_empty()) else {
+            return Ok(false);
+        };
         offsets.fill(drawn);
         let began = self.now;
         let prepared = slots.iter().zip(&*drawn).try_for_each(|(slot, offset)| {

@@ -345,7 +345,7 @@ impl Engine for InOrder<'_> {
 #[test]
 fn a_batch_that_ends_in_its_order_is_counted_like_any_other() {
     // 100 are more than are drawn at once.
-    for (size, depth) in [(32, 128), (32, 32), (32, 7), (1, 1), (5, 32), (100, 128)] {
+    for (size, depth) in [(32, 128), (32, 32), (32, 7), (0, 8), (1, 1), (5, 32), (100, 128)] {
         for (fail_every, late) in [(0, false), (5, false), (0, true), (5, true)] {
             let case = format!("batches of {size} at {depth}, failing {fail_every}, late {late}");
             let (control, abort) = (Control::default(), AtomicBool::new(false));
