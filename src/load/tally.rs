@@ -230,6 +230,23 @@ impl Tally {
         self.completed += alike.count;
     }
 
+    /// Counts reads whose latencies are recorded in [`reads`](Self::reads), except for the series.
+    pub(super) fn add_reads(&mut self, count: u64, bytes: u64) {
+        self.reads.bytes += bytes;
+        self.completed += count;
+        self.good += count;
+    }
+
+    /// Until when what ends after `now` belongs to the same sample of the series as what was last added to it; in the
+    /// past where there is no such time.
+    pub(super) fn same_until(&self, now: u64) -> u64 {
+        if !self.window.contains(now) {
+            return 0;
+        }
+        let samples = self.window.bucket.saturating_mul(self.bucket + 1);
+        self.window.start.saturating_add(samples).min(self.window.end)
+    }
+
     #[inline]
     fn kind(&mut self, op: Op) -> &mut OpTally {
         match op {
@@ -390,6 +407,16 @@ mod tests {
         }
         tally.stopped = stopped;
         tally
+    }
+
+    #[test]
+    fn what_ends_before_the_sample_does_belongs_to_it() {
+        assert_eq!(at(&[], 1000).same_until(999), 0, "the window has not begun");
+        assert_eq!(at(&[], 1000).same_until(1000), 1100);
+        assert_eq!(at(&[1050], 1060).same_until(1060), 1100);
+        assert_eq!(at(&[1050], 1060).same_until(1160), 1100, "another sample: not any more");
+        assert_eq!(at(&[1050, 1349], 1349).same_until(1349), 1350, "the last ends with the window");
+        assert_eq!(at(&[1050, 1349], 1349).same_until(1350), 0, "the window is over");
     }
 
     #[test]

@@ -222,7 +222,7 @@ impl<'a, E: Engine> Worker<'a, E> {
     fn turn(&mut self) -> io::Result<()> {
         if let Reap::Batch(size) = self.shared.reap
             && self.slots.in_flight() == 0
-            && self.read_batch(size)?
+            && self.read_batches(size)?
         {
             return Ok(());
         }

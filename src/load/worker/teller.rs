@@ -47,6 +47,11 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// When it is time to tell again.
+    pub(super) fn next(&self) -> u64 {
+        self.at
+    }
+
     /// Tells the watcher of what moved since the last time.
     pub(super) fn tell(&mut self) {
         self.control.add_bytes(std::mem::take(&mut self.untold), self.sample);
