@@ -218,12 +218,14 @@ pub fn scan(
 
 /// Notes how a read of `length` bytes ended.
 fn note(streak: &mut Streak, offset: u64, length: u64, ended: io::Result<()>) {
+    // One follows the other, so none is on its way when another fails, and any tick will do.
+    let at = 0;
     match ended {
-        Ok(()) => streak.end(),
+        Ok(()) => streak.end(at),
         Err(error) => {
             let length = u32::try_from(length).unwrap_or(u32::MAX);
             let result = error.raw_os_error().map_or(0, i32::saturating_neg);
-            streak.add(RunFailure::of_io(result, Request { op: Op::Read, offset, length }));
+            streak.add(RunFailure::of_io(result, Request { op: Op::Read, offset, length }), at);
         }
     }
 }

@@ -83,7 +83,7 @@ impl<E: Engine> Worker<'_, E> {
             return;
         }
         let bytes = sum.reads * u64::from(length);
-        self.streak.end();
+        self.streak.end(sum.last);
         self.tally.add_reads(sum.reads, bytes);
         self.tally.flight_ticks += u128::from(sum.flight_ticks);
         if bytes > 0 {

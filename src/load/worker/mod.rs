@@ -366,7 +366,7 @@ impl<'a, E: Engine> Worker<'a, E> {
                 },
             };
             self.end_write(flight.request, true);
-            self.streak.end();
+            self.streak.end(flight.start);
             good += 1;
             moved += u64::from(flight.request.length);
             if !inside {
@@ -415,7 +415,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             self.end_write(request, false);
             let failure = RunFailure::of_io(completion.result, request);
             self.tally.fail(now, || failure.detail.clone());
-            self.streak.add(failure);
+            self.streak.add(failure, now);
         }
         Ok(None)
     }
