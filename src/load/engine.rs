@@ -40,31 +40,55 @@ pub(super) struct Completion {
     pub(super) result: i32,
 }
 
-/// Reads that are sent together.
+/// Reads that end next, if they end in the order in which they were sent: their slots follow one another, and after the
+/// last comes the first.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Batch<'a> {
-    /// Their slots, in the order in which they were prepared.
-    pub(super) slots: &'a [u32],
+pub(super) struct Expected {
+    /// The slot of the oldest.
+    pub(super) first: u32,
+    /// How many slots there are.
+    pub(super) slots: u32,
+    /// How many reads are in flight.
+    pub(super) in_flight: u32,
     /// The bytes that each of them moves.
     pub(super) length: u32,
 }
 
-impl Batch<'_> {
-    /// Whether these completions are those of the batch, all of them, in its order, and each is whole.
+impl Expected {
+    /// Whether these are the completions of the next reads behind `skipped` ones, each of them whole. Any `T` says what
+    /// it completes.
     #[inline(always)]
-    pub(super) fn is_whole(self, ended: impl ExactSizeIterator<Item = Completion>) -> bool {
-        // No early end: the batch is mostly whole, and a loop without exits is a short one.
-        ended.len() == self.slots.len()
-            && ended.zip(self.slots).fold(true, |whole, (completion, slot)| {
-                whole & (completion.slot == *slot) & (i64::from(completion.result) == i64::from(self.length))
+    pub(super) fn are_next<T>(
+        self,
+        skipped: u32,
+        ended: &[T],
+        completion: impl Fn(&T) -> Completion,
+    ) -> bool {
+        // A length beyond this is that of no I/O: the kernel moves at most 2 GiB at once (read(2)).
+        let whole = i32::try_from(self.length).unwrap_or(i32::MAX);
+        let are_those_from = |first: u32, ended: &[T]| {
+            ended.iter().zip(first..).all(|(ended, slot)| {
+                let completion = completion(ended);
+                completion.slot == slot && completion.result == whole
             })
+        };
+        let first = self.slot_after(skipped);
+        let (before_the_last, behind) = ended.split_at(ended.len().min((self.slots - first) as usize));
+        ended.len() <= self.in_flight.saturating_sub(skipped) as usize
+            && are_those_from(first, before_the_last)
+            && are_those_from(0, behind)
     }
 
-    /// The completions of a batch that is [whole](Self::is_whole).
-    pub(super) fn completions(self) -> impl Iterator<Item = Completion> {
-        // A length beyond this is that of no I/O: the kernel moves at most 2 GiB at once (read(2)).
+    /// The completions of the first so many reads, each of them whole.
+    pub(super) fn completions(self, count: u32) -> impl Iterator<Item = Completion> {
         let result = i32::try_from(self.length).unwrap_or(i32::MAX);
-        self.slots.iter().map(move |slot| Completion { slot: *slot, result })
+        (0..count).map(move |skipped| Completion { slot: self.slot_after(skipped), result })
+    }
+
+    #[inline(always)]
+    fn slot_after(self, skipped: u32) -> u32 {
+        let slot = self.first + skipped;
+        if slot >= self.slots { slot - self.slots } else { slot }
     }
 }
 
@@ -88,23 +112,24 @@ pub(super) trait Engine {
         done: &mut Vec<Completion>,
     ) -> io::Result<()>;
 
-    /// The same for a batch that was prepared while nothing was in flight. `true` if exactly the batch ended,
-    /// [whole](Batch::is_whole); then nothing is appended to `done`, which was empty.
+    /// The same for reads that have so far ended in their order. Says how many ended if they did so again, and each whole;
+    /// then nothing is appended to `done`, which was empty.
     ///
     /// # Errors
     /// As for [`submit_and_reap`](Self::submit_and_reap).
-    fn submit_and_reap_batch(
+    fn submit_and_reap_in_order(
         &mut self,
         want: u32,
-        batch: Batch<'_>,
+        expected: Expected,
         done: &mut Vec<Completion>,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Option<u32>> {
         self.submit_and_reap(want, PATIENCE, done)?;
-        let is_whole = batch.is_whole(done.iter().copied());
-        if is_whole {
+        let are_next = expected.are_next(0, done, |completion| *completion);
+        let count = done.len() as u32;
+        if are_next {
             done.clear();
         }
-        Ok(is_whole)
+        Ok(are_next.then_some(count))
     }
 
     /// The memory that writes come from, to stamp a write before it is prepared; `None` for an engine that writes
@@ -127,21 +152,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_is_whole_when_all_of_it_ended_in_its_order_at_full_length() {
-        let batch = Batch { slots: &[3, 1, 2], length: 512 };
-        let whole: Vec<Completion> = batch.completions().collect();
-        assert_eq!(
-            whole.iter().map(|completion| (completion.slot, completion.result)).collect::<Vec<_>>(),
-            [(3, 512), (1, 512), (2, 512)]
+    fn only_the_oldest_reads_in_their_order_and_whole_are_as_expected() {
+        let expected = Expected { first: 3, slots: 5, in_flight: 4, length: 512 };
+        let all: Vec<Completion> = expected.completions(4).collect();
+        let told: Vec<_> = all.iter().map(|completion| (completion.slot, completion.result)).collect();
+        assert_eq!(told, [(3, 512), (4, 512), (0, 512), (1, 512)], "after the last slot comes the first");
+        let are_next = |skipped: u32, ended: &[Completion]| expected.are_next(skipped, ended, |ended| *ended);
+        for count in 0..=4 {
+            assert!(are_next(0, &all[..count]), "{count} of them");
+            assert!(are_next(count as u32, &all[count..]), "those behind {count}");
+        }
+        assert!(!are_next(0, &all[1..]), "the oldest is missing");
+        assert!(!are_next(1, &all), "the oldest again");
+        assert!(
+            !are_next(0, &[&all[..], &[Completion { slot: 2, result: 512 }]].concat()),
+            "one not in flight"
         );
-        let is_whole = |ended: &[Completion]| batch.is_whole(ended.iter().copied());
-        assert!(is_whole(&whole));
-        assert!(!is_whole(&whole[..2]), "one is missing");
-        assert!(!is_whole(&[&whole[..], &whole[..1]].concat()), "one of something else");
-        assert!(!is_whole(&[whole[1], whole[0], whole[2]]), "another order");
+        assert!(!are_next(0, &[all[0], all[2], all[1]]), "another order");
         for result in [511, 0, -5, 513] {
-            let short = Completion { result, ..whole[2] };
-            assert!(!is_whole(&[whole[0], whole[1], short]), "{result}");
+            assert!(!are_next(0, &[all[0], all[1], Completion { result, ..all[2] }]), "{result}");
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod failure;
 pub mod fill;
 pub mod guard;
 mod histogram;
+mod in_order;
 mod ledger;
 mod leftover;
 pub mod measurement;

@@ -15,7 +15,7 @@ use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{Builder, CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, cqueue, squeue};
 use nix::libc;
 
-use super::engine::{Batch, Completion, PATIENCE};
+use super::engine::{Completion, Expected, PATIENCE};
 use super::memory::Memory;
 
 /// Completions that are taken from the ring at once.
@@ -164,9 +164,6 @@ pub(super) struct Queue<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> {
     /// Pushed and not yet completed.
     in_flight: u64,
     enters: u64,
-    /// Whether an entry was ever in flight still when the kernel returned from its submission. If not, none has to be
-    /// asked for.
-    are_late: bool,
 }
 
 impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
@@ -176,17 +173,7 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         let (mut submitter, submissions, completions) = ring.ring.split();
         granted.ring_descriptor = submitter.register_ring_fd().is_ok();
         let memory = ManuallyDrop::new(memory);
-        Self {
-            submitter,
-            submissions,
-            completions,
-            memory,
-            granted,
-            in_flight: 0,
-            enters: 0,
-            // A ring that is polled completes nothing unless it is asked.
-            are_late: granted.polled,
-        }
+        Self { submitter, submissions, completions, memory, granted, in_flight: 0, enters: 0 }
     }
 
     /// Registers the memory. A refusal (locked memory is limited on kernels before 5.12) only costs speed.
@@ -231,17 +218,17 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         Ok(())
     }
 
-    /// One `io_uring_enter`. Submits all that is queued.
+    /// One `io_uring_enter`. Submits all that is queued, waits for `want` completions, and without any to wait for looks for
+    /// deferred ones if it `looks`: else they never arrive.
     #[inline]
-    fn enter(&mut self, want: u32, patience: Duration) -> io::Result<usize> {
+    fn enter(&mut self, want: u32, patience: Duration, looks: bool) -> io::Result<usize> {
         self.enters += 1;
         if want > 0 {
             let patience = Timespec::from(patience);
             return self.submitter.submit_with_args(want as usize, &SubmitArgs::new().timespec(&patience));
         }
         let queued = self.submissions.len() as u32;
-        // Without GETEVENTS a deferred completion never arrives; where none is deferred it is asked for in vain.
-        let flags = if self.are_late { EnterFlags::GETEVENTS } else { EnterFlags::empty() };
+        let flags = if looks { EnterFlags::GETEVENTS } else { EnterFlags::empty() };
         // SAFETY: no argument is passed, and the count is that of entries pushed, each of which `push`'s caller vouches
         // for.
         unsafe { self.submitter.enter::<libc::sigset_t>(queued, 0, flags.bits(), None) }
@@ -259,7 +246,7 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         patience: Duration,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
-        self.submit(want, patience)?;
+        self.submit(want, patience, true)?;
         let mut taken = [const { MaybeUninit::uninit() }; TAKEN];
         while !self.completions.is_empty() {
             done.extend(self.completions.fill(&mut taken).iter().map(completion));
@@ -269,41 +256,48 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         Ok(())
     }
 
-    /// The same for a batch, see [`Engine::submit_and_reap_batch`](super::engine::Engine::submit_and_reap_batch).
+    /// The same for reads that end in their order, see
+    /// [`Engine::submit_and_reap_in_order`](super::engine::Engine::submit_and_reap_in_order).
     ///
     /// # Errors
     /// As for [`submit_and_reap`](Self::submit_and_reap).
     #[inline]
-    pub(super) fn submit_and_reap_batch(
+    pub(super) fn submit_and_reap_in_order(
         &mut self,
         want: u32,
-        batch: Batch<'_>,
+        expected: Expected,
         done: &mut Vec<Completion>,
-    ) -> io::Result<bool> {
-        self.submit(want, PATIENCE)?;
+    ) -> io::Result<Option<u32>> {
+        // What is deferred would come in parts. It is in order as a whole, and can wait until some are wanted.
+        self.submit(want, PATIENCE, false)?;
         let mut taken = [const { MaybeUninit::uninit() }; TAKEN];
-        let first = self.completions.fill(&mut taken);
-        let is_whole = self.completions.is_empty() && batch.is_whole(first.iter().map(completion));
-        if !is_whole {
-            done.extend(first.iter().map(completion));
-            while !self.completions.is_empty() {
-                done.extend(self.completions.fill(&mut taken).iter().map(completion));
+        let (mut count, mut are_next) = (0, true);
+        while !self.completions.is_empty() {
+            let ended = self.completions.fill(&mut taken);
+            if are_next && expected.are_next(count, ended, completion) {
+                count += ended.len() as u32;
+                continue;
             }
+            if are_next {
+                are_next = false;
+                done.extend(expected.completions(count));
+            }
+            done.extend(ended.iter().map(completion));
         }
         self.completions.sync();
-        Ok(is_whole)
+        Ok(are_next.then_some(count))
     }
 
     /// Enters the kernel, and learns what ended.
     #[inline(always)]
-    fn submit(&mut self, want: u32, patience: Duration) -> io::Result<()> {
+    fn submit(&mut self, want: u32, patience: Duration, looks: bool) -> io::Result<()> {
         if self.granted.polled && self.in_flight == 0 && want > 0 {
             // There is nothing to poll for, and the kernel returns at once.
             std::thread::sleep(patience);
             return Ok(());
         }
         self.submissions.sync();
-        if let Err(error) = self.enter(want, patience) {
+        if let Err(error) = self.enter(want, patience, looks) {
             match error.raw_os_error() {
                 // Nothing ended in time, a signal came, or completions must be taken first: look and come back.
                 Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
@@ -313,7 +307,6 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
         self.submissions.sync();
         self.completions.sync();
         self.in_flight = self.in_flight.saturating_sub(self.completions.len() as u64);
-        self.are_late |= self.in_flight > 0;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{cqueue, opcode, squeue};
 use nix::libc;
 
-use super::engine::{Batch, Completion, Engine, Op, Request};
+use super::engine::{Completion, Engine, Expected, Op, Request};
 use super::memory::Memory;
 use super::queue::{AnyRing, Granted, Queue};
 
@@ -153,13 +153,13 @@ impl Engine for RingEngine<'_, '_> {
     }
 
     #[inline]
-    fn submit_and_reap_batch(
+    fn submit_and_reap_in_order(
         &mut self,
         want: u32,
-        batch: Batch<'_>,
+        expected: Expected,
         done: &mut Vec<Completion>,
-    ) -> io::Result<bool> {
-        self.queue.submit_and_reap_batch(want, batch, done)
+    ) -> io::Result<Option<u32>> {
+        self.queue.submit_and_reap_in_order(want, expected, done)
     }
 
     fn memory(&mut self) -> Option<&mut Memory> {
@@ -228,23 +228,23 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_ends_whole_is_told_of_as_one_and_any_other_read_by_read() {
+    fn reads_that_end_in_their_order_are_told_of_as_one_and_others_one_by_one() {
         let Some(mut ring) = ring(4) else { return };
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&[7; 3 * 512], 0).unwrap();
         let mut engine = RingEngine::on(&mut ring, &file, memory(512, 4));
-        // The last of the second batch begins at the end of the file.
-        for (offsets, is_whole) in [([0, 512, 1024], true), ([0, 512, 1536], false), ([1024, 0, 512], true)] {
-            let slots = [2, 0, 3];
+        // The last of the second three begins at the end of the file.
+        for (offsets, told) in [([0, 512, 1024], Some(3)), ([0, 512, 1536], None), ([1024, 0, 512], Some(3))]
+        {
+            let slots = [3, 0, 1];
             for (slot, offset) in slots.into_iter().zip(offsets) {
                 engine.prepare(slot, read(offset, 512)).unwrap();
             }
             let mut done = Vec::new();
-            let batch = Batch { slots: &slots, length: 512 };
-            assert_eq!(engine.submit_and_reap_batch(3, batch, &mut done).unwrap(), is_whole, "{offsets:?}");
-            done.sort_by_key(|completion| completion.slot);
-            let told: Vec<_> = done.iter().map(|completion| (completion.slot, completion.result)).collect();
-            assert_eq!(told, if is_whole { vec![] } else { vec![(0, 512), (2, 512), (3, 0)] });
+            let expected = Expected { first: 3, slots: 4, in_flight: 3, length: 512 };
+            assert_eq!(engine.submit_and_reap_in_order(3, expected, &mut done).unwrap(), told, "{offsets:?}");
+            let apart: Vec<_> = done.iter().map(|completion| (completion.slot, completion.result)).collect();
+            assert_eq!(apart, if told.is_some() { vec![] } else { vec![(3, 512), (0, 512), (1, 0)] });
             assert_eq!(engine.queue.in_flight(), 0);
         }
     }

@@ -77,12 +77,6 @@ impl Slots {
         Some(slot)
     }
 
-    /// The slots that are given out next, up to so many; [`take_reads`](Self::take_reads) gives them out.
-    #[inline(always)]
-    pub(super) fn upcoming(&self, most: u32) -> &[u32] {
-        self.order.get(self.free.saturating_sub(most as usize)..self.free).unwrap_or_default()
-    }
-
     /// Gives out slots for reads of `length` bytes at these offsets, one for each; fewer when not so many are free. Their
     /// start is the next [`stamp`](Self::stamp).
     #[inline(always)]
@@ -98,6 +92,22 @@ impl Slots {
         self.free = left;
         self.fresh += taken.len();
         taken
+    }
+
+    /// Takes over I/Os that are in flight, each in its slot and none in two. None was before.
+    pub(super) fn hold(&mut self, flights: impl Iterator<Item = (u32, Flight)>) {
+        for (slot, flight) in flights {
+            if let Some(entry) = self.slots.get_mut(slot as usize) {
+                *entry = Slot { flight, busy: true };
+            }
+        }
+        let free = (0..self.slots.len() as u32).zip(&self.slots).rev().filter(|(_, slot)| !slot.busy);
+        self.free = 0;
+        for ((slot, _), place) in free.zip(&mut self.order) {
+            *place = slot;
+            self.free += 1;
+        }
+        self.fresh = 0;
     }
 
     /// Makes a slot free. One that is freed between two stamps takes the place of one that waits for its stamp.
@@ -256,16 +266,17 @@ mod tests {
     }
 
     #[test]
-    fn the_upcoming_slots_are_those_that_reads_take() {
+    fn ios_that_are_taken_over_end_in_their_slots_and_no_other_is_given_them() {
         let mut slots = Slots::new(5);
-        slots.take(at(0));
-        for most in [0, 3, 4, 9] {
-            let mut fresh = Slots::new(5);
-            fresh.take(at(0));
-            let offsets = vec![0; most];
-            assert_eq!(slots.upcoming(most as u32), fresh.take_reads(&offsets, 4096), "{most}");
-        }
-        assert_eq!((slots.in_flight(), slots.upcoming(9).len()), (1, 4), "none is given out");
+        let flight = |start| Flight { start, request: at(start * 4096) };
+        slots.hold([(3, flight(7)), (4, flight(7)), (0, flight(8))].into_iter());
+        assert_eq!(slots.in_flight(), 3);
+        assert_eq!([slots.take(at(0)), slots.take(at(0)), slots.take(at(0))], [Some(1), Some(2), None]);
+        assert_eq!([slots.finish(0), slots.finish(3)], [Some(flight(8)), Some(flight(7))]);
+        slots.stamp(9);
+        assert_eq!(slots.finish(4), Some(flight(7)), "its own start");
+        assert_eq!(slots.finish(1).map(|flight| flight.start), Some(9));
+        assert_eq!(slots.in_flight(), 1);
     }
 
     #[test]

@@ -1,27 +1,73 @@
-//! A batch of reads that ends whole and in its order before the kernel returns, as most do that read from memory.
+//! Batches of reads that end whole and in their order, as they do that read from memory: before the kernel returns, or
+//! when it is asked for them.
 //!
-//! Its slots need no look one by one, neither before nor after. They are given out only when the batch turns out to be
-//! another one.
+//! They need no look one by one, neither before nor after. Slots are given out only when one ends otherwise; from then on
+//! I/Os are counted one by one, until nothing is in flight.
 
 use std::io;
 
-use super::{DRAWN, Worker};
-use crate::load::engine::{Batch, Engine, Op, Request};
+use super::Worker;
+use crate::load::engine::{Engine, Op, Request};
+use crate::load::in_order::InOrder;
+use crate::load::slowest::Slow;
+use crate::load::tally::OpTally;
 
-/// Batches that are counted together.
+/// So many latencies are recorded at once. One by one each would wait for its bucket to come into the cache, from where
+/// the kernel has pushed it; together they wait once.
+const TOGETHER: usize = 8;
+
+/// Reads that ended and are yet to be counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
+    /// Latencies that are yet to be recorded, each with the number of reads that took so long: the first so many.
+    latencies: [(u64, u64); TOGETHER],
+    unrecorded: usize,
     reads: u64,
-    /// What their times in flight come to.
+    /// When the last of them was sent.
+    sent: u64,
+    /// When it was seen to have ended.
+    ended: u64,
+    /// The I/Os in flight, summed over the ticks in which these were waited for.
     flight_ticks: u64,
-    /// When the last of them ended.
-    last: u64,
+}
+
+impl Sum {
+    /// Ends so many reads, the oldest ones, that were seen to have ended at `now`.
+    #[inline(always)]
+    fn end(&mut self, mut ended: u32, now: u64, in_order: &mut InOrder, tally: &mut OpTally) {
+        while let Some(sent) = in_order.end(&mut ended) {
+            let ticks = now.saturating_sub(sent.at);
+            if ticks > tally.slowest.bar() {
+                for offset in in_order.offsets(sent) {
+                    tally.slowest.offer(Slow { ticks, offset: *offset, end: now });
+                }
+            }
+            if let Some(latency) = self.latencies.get_mut(self.unrecorded) {
+                *latency = (ticks, sent.count.into());
+                self.unrecorded += 1;
+            }
+            if self.unrecorded == TOGETHER {
+                self.record(tally);
+            }
+            self.reads += u64::from(sent.count);
+            (self.sent, self.ended) = (sent.at, now);
+        }
+    }
+
+    /// Records the latencies that are yet to be recorded.
+    #[inline(never)]
+    fn record(&mut self, tally: &mut OpTally) {
+        for (ticks, times) in self.latencies.iter().take(self.unrecorded) {
+            tally.latencies.record_many(*ticks, *times);
+        }
+        self.unrecorded = 0;
+    }
 }
 
 impl<E: Engine> Worker<'_, E> {
-    /// With nothing in flight, sends batches of a load that does nothing but read, and counts what ended, until a batch
-    /// is to be counted otherwise or the worker has to look up: after some milliseconds. `false`, with nothing done, for
-    /// another load, and for batches of more than are drawn at once.
+    /// With nothing in flight but what it sent before, sends batches of a load that does nothing but read, and counts
+    /// what ended, until an I/O ends otherwise or the worker has to look up: after some milliseconds. `false`, with
+    /// nothing done, for another load.
     ///
     /// A function of its own, for its code and what it looks at to lie together: the kernel has pushed it all out of
     /// the nearest cache in the meantime, and where an I/O takes less than a microsecond, that shows.
@@ -31,64 +77,83 @@ impl<E: Engine> Worker<'_, E> {
             return Ok(false);
         }
         let Some((offsets, length)) = self.source.only_reads() else { return Ok(false) };
-        let slots = self.slots.upcoming(size);
-        let mut drawn = [0; DRAWN];
-        let Some(drawn) = drawn.get_mut(..slots.len()).filter(|drawn| !drawn.is_empty()) else {
-            return Ok(false);
-        };
-        let count = slots.len() as u32;
-        let want = if count == self.slots.free_count() { count } else { 0 };
+        let size = size.max(1);
         let until = self.tally.same_until(self.now).min(self.teller.next());
-        let bar = self.tally.reads.slowest.bar();
         let mut sum = Sum::default();
-        let (began, sent, reaped) = loop {
-            let began = self.now;
-            offsets.fill(drawn);
-            let prepared = slots.iter().zip(&*drawn).try_for_each(|(slot, offset)| {
-                self.engine.prepare(*slot, Request { op: Op::Read, offset: *offset, length })
+        let (began, flight_ticks, reaped) = loop {
+            let (began, before) = (self.now, self.in_order.in_flight());
+            let (first, fresh) = self.in_order.upcoming(size);
+            offsets.fill(fresh);
+            let count = fresh.len() as u32;
+            let prepared = (first..).zip(&*fresh).try_for_each(|(slot, offset)| {
+                self.engine.prepare(slot, Request { op: Op::Read, offset: *offset, length })
             });
-            let batch = Batch { slots, length };
             let sent = self.shared.clock.ticks();
+            self.in_order.send(count, sent);
+            let in_flight = before + count;
+            let want = if self.in_order.is_full() { size.min(in_flight) } else { 0 };
+            let expected = self.in_order.expected();
             let reaped =
-                prepared.and_then(|()| self.engine.submit_and_reap_batch(want, batch, &mut self.done));
+                prepared.and_then(|()| self.engine.submit_and_reap_in_order(want, expected, &mut self.done));
             self.now = self.shared.clock.ticks();
-            let ticks = self.now.saturating_sub(sent);
-            let goes_on = self.now < until && !self.shared.control.is_stopped();
-            if !matches!(reaped, Ok(true)) || ticks > bar || !goes_on {
-                break (began, sent, reaped);
+            let flight_ticks = sent.saturating_sub(began) * u64::from(before)
+                + self.now.saturating_sub(sent) * u64::from(in_flight);
+            match reaped {
+                Ok(Some(ended)) if self.now < until && !self.shared.control.is_stopped() => {
+                    sum.end(ended, self.now, &mut self.in_order, &mut self.tally.reads);
+                    sum.flight_ticks += flight_ticks;
+                }
+                _ => break (began, flight_ticks, reaped),
             }
-            self.tally.reads.latencies.record_many(ticks, count.into());
-            sum.reads += u64::from(count);
-            sum.flight_ticks += ticks * u64::from(count);
-            sum.last = self.now;
         };
-        self.add(sum, length);
+        self.add(&mut sum);
         if self.window.contains(began) && self.window.contains(self.now) {
-            self.tally.flight_ticks += u128::from(self.now.saturating_sub(sent)) * u128::from(count);
+            self.tally.flight_ticks += u128::from(flight_ticks);
         }
-        if matches!(reaped, Ok(true)) {
-            // Each by itself: it may be among the slowest, or in another sample of the series, or not in the window.
-            let batch = Batch { slots: self.slots.upcoming(size), length };
-            self.done.extend(batch.completions());
+        match reaped {
+            Ok(Some(ended)) => self.end_reads(ended),
+            Ok(None) => {
+                self.give_out_slots();
+                self.count(self.now)?;
+            }
+            Err(error) => return Err(error),
         }
-        self.slots.take_reads(drawn, length);
-        self.slots.stamp(sent);
-        reaped?;
-        self.count(self.now).map(|()| true)
+        Ok(true)
     }
 
-    /// Counts batches whose latencies are recorded.
-    fn add(&mut self, sum: Sum, length: u32) {
+    /// Ends so many reads, which may belong to another sample of the series than those before, or not to the window.
+    fn end_reads(&mut self, mut ended: u32) {
+        if self.window.contains(self.now) {
+            let mut sum = Sum::default();
+            sum.end(ended, self.now, &mut self.in_order, &mut self.tally.reads);
+            return self.add(&mut sum);
+        }
+        self.tally.good += u64::from(ended);
+        while let Some(sent) = self.in_order.end(&mut ended) {
+            self.streak.end(sent.at);
+        }
+    }
+
+    /// Counts reads whose latencies are recorded.
+    fn add(&mut self, sum: &mut Sum) {
+        sum.record(&mut self.tally.reads);
+        self.tally.flight_ticks += u128::from(sum.flight_ticks);
         if sum.reads == 0 {
             return;
         }
-        let bytes = sum.reads * u64::from(length);
-        self.streak.end(sum.last);
+        let bytes = sum.reads * u64::from(self.in_order.length());
+        self.streak.end(sum.sent);
         self.tally.add_reads(sum.reads, bytes);
-        self.tally.flight_ticks += u128::from(sum.flight_ticks);
         if bytes > 0 {
-            let shares = self.tally.add_to_series(bytes, sum.last);
-            self.teller.add(bytes, shares, sum.last);
+            let shares = self.tally.add_to_series(bytes, sum.ended);
+            self.teller.add(bytes, shares, sum.ended);
+        }
+    }
+
+    /// Gives a slot to each read that is in flight without one.
+    pub(super) fn give_out_slots(&mut self) {
+        if self.in_order.in_flight() > 0 {
+            self.slots.hold(self.in_order.take().into_iter());
         }
     }
 }

@@ -18,6 +18,7 @@ use super::control::Control;
 use super::engine::{Completion, Engine, Op, PATIENCE, Request};
 use super::failure::RunFailure;
 use super::guard::{Budget, OverBudget};
+use super::in_order::InOrder;
 use super::ledger::Ledger;
 use super::pace::Schedule;
 use super::slot::{Flight, Slots};
@@ -89,6 +90,8 @@ pub(super) struct Worker<'a, E> {
     engine: &'a mut E,
     source: Source,
     slots: Slots,
+    /// What is in flight without slots; nothing is while one is given out.
+    in_order: InOrder,
     window: Window,
     tally: Tally,
     pace: Option<Pace>,
@@ -110,15 +113,17 @@ impl<'a, E: Engine> Worker<'a, E> {
     pub(super) fn new(
         shared: Shared<'a>,
         engine: &'a mut E,
-        source: Source,
+        mut source: Source,
         depth: u32,
         window: Window,
     ) -> Self {
+        let in_order = InOrder::new(depth, source.only_reads().map_or(0, |(_, length)| length));
         Self {
             shared,
             engine,
             source,
             slots: Slots::new(depth),
+            in_order,
             window,
             tally: Tally::new(window),
             pace: None,
@@ -157,6 +162,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             self.tally.unsent = pace.schedule.overdue(end) as u64;
         }
         self.tally.cut_short = self.why(end);
+        self.give_out_slots();
         self.drain();
         self.tally.ledgers.extend(self.ledger.take());
         self.teller.tell();
