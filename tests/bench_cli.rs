@@ -278,6 +278,60 @@ fn what_is_there_is_never_overwritten() {
 }
 
 #[test]
+fn batches_are_named_in_what_is_shown_kept_and_told_to_fio() {
+    let (dir, results) = (directory(), directory());
+    let (saved, job) = (results.path().join("run.json"), results.path().join("job.fio"));
+    let bench = ["bench", text(dir.path()), "--preset", "kdiskmark", "--batch", "16", "--plain"];
+    let output = run(&quick(&[&bench[..], &["--save", text(&saved), "--emit-fio", text(&job)]].concat()));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("in batches of up to 16 I/Os (B)"), "{shown}");
+    for name in ["SEQ1M Q8T1 B8 read", "RND4K Q32T1 B16 write", "RND4K Q1T1 read"] {
+        assert!(shown.contains(name), "{name}: {shown}");
+    }
+    assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
+    let job = fs::read_to_string(&job).expect("was written");
+    for (batch, tests) in [(16, 2), (8, 2)] {
+        let line = format!("iodepth_batch_complete_min={batch}\n");
+        assert_eq!(job.matches(&line).count(), tests, "{job}");
+    }
+    let mut half = kept(&saved).expect("is there");
+    for result in &half.results {
+        let batch = result.load.as_ref().and_then(|load| load.batch);
+        assert_eq!(batch.is_some(), result.name.contains(" B"), "{}", result.name);
+    }
+    half.results.truncate(1);
+    half.complete = false;
+    fs::write(&saved, serde_json::to_string(&half).expect("is JSON")).expect("can be written");
+    run(&["bench", "--resume", text(&saved)]);
+    let after = kept(&saved).expect("is there");
+    assert_eq!((after.results.len(), after.settings.batch), (8, Some(16)));
+    assert!(after.results.iter().any(|result| result.name == "RND4K Q32T1 B16 read"));
+}
+
+#[test]
+fn batches_of_a_sweep_are_no_deeper_than_its_queue() {
+    let dir = directory();
+    let sweep =
+        ["sweep", text(dir.path()), "--block-sizes", "4KiB", "--depths", "1,4,64", "--batch", "32", "--json"];
+    let output = run(&quick(&sweep));
+    let report: SweepReport = serde_json::from_slice(&output.stdout).expect("is a report");
+    let batches: Vec<Option<u32>> = report.points.iter().map(|point| point.load.batch).collect();
+    assert_eq!(batches, [None, Some(4), Some(32)]);
+    for wrong in [
+        ["--batch", "1", "--depths", "4"],
+        ["--batch", "many", "--depths", "4"],
+        ["--batch", "8", "--depths", "1"],
+    ] {
+        let output = run(&quick(&[&sweep[..4], &wrong].concat()));
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+    let output = run(&quick(&["bench", text(dir.path()), "--preset", "disks", "--batch", "8"]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("more than one I/O in flight") && said.contains("--list"), "{said}");
+}
+
+#[test]
 fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
     let (dir, results) = (directory(), directory());
     let saved = results.path().join("sweep.json");

@@ -70,7 +70,7 @@ pub struct SweepArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the sweep that FILE keeps
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration", "compressible", "poll"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration", "compressible", "poll", "batch"])]
     pub resume: Option<PathBuf>,
 }
 
@@ -132,6 +132,10 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(SIZE), |kept| kept.target.size_bytes);
     let loads = kept.as_ref().map_or_else(|| loads(args), |kept| kept.asked.clone());
+    if args.common.batch.is_some() && loads.iter().all(|load| load.batch.is_none()) {
+        return Err(Failure::new("none of these loads has more than one I/O in flight")
+            .hint("leave out --batch, or sweep deeper queues"));
+    }
     let timing = timing(args, kept.as_ref());
     check_trims(&scene, &place, &loads)?;
     let writes = match place.filled() {
@@ -271,9 +275,16 @@ fn loads(args: &SweepArgs) -> Vec<LoadSpec> {
                 compressible_percent,
                 ..LoadSpec::reading(pattern, *block, depth).writing(mix.writes).trimming(mix.trims)
             };
+            let batched = |load: LoadSpec| match args.common.batch {
+                Some(most) => load.in_batches(most),
+                None => load,
+            };
             match args.threads {
-                Some(most) => loads.extend(doubling(most).map(|count| load(1).on(Parallel::Streams(count)))),
-                None => loads.extend(args.depths.iter().map(|depth| load(*depth))),
+                Some(most) => {
+                    let streams = doubling(most).map(|count| load(1).on(Parallel::Streams(count)));
+                    loads.extend(streams.map(batched));
+                }
+                None => loads.extend(args.depths.iter().map(|depth| batched(load(*depth)))),
             }
         }
     }

@@ -40,6 +40,10 @@ pub struct Common {
     #[arg(long)]
     pub poll: bool,
 
+    /// Send and take I/Os in batches of N, for the highest rate; each latency then includes the wait for its batch
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
+    pub batch: Option<u32>,
+
     /// Options of writing.
     #[command(flatten)]
     pub writing: Writing,
@@ -108,7 +112,7 @@ pub struct BenchArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the run that FILE keeps: same target, preset and settings
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration", "poll", "engine"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration", "poll", "batch", "engine"])]
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio

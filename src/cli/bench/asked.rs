@@ -87,6 +87,14 @@ pub(super) fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Pre
         return Err(Failure::new(format!("the preset {name} takes no samples"))
             .hint("--samples and --sample-size belong to --preset disks"));
     }
+    let batch = kept.map_or(args.common.batch, |kept| kept.settings.batch);
+    if let Some(batch) = batch {
+        preset.tests = preset.tests.into_iter().map(|test| test.in_batches(batch)).collect();
+    }
+    if batch.is_some() && preset.loads().all(|load| load.batch.is_none()) {
+        return Err(Failure::new(format!("the preset {name} has no test with more than one I/O in flight"))
+            .hint("leave out --batch, or choose another preset (--list shows them)"));
+    }
     Ok(preset)
 }
 

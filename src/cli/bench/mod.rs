@@ -66,6 +66,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let place = Place::of(&scene.subject.path, &args.common, read_only)?;
     let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
+    let batch = kept.as_ref().map_or(args.common.batch, |kept| kept.settings.batch);
     asked::check_place(engine, &place, kept.as_ref())?;
     let loads: Vec<_> = preset.loads().collect();
     let discards = Discards::of(&scene, &place, &loads)?;
@@ -98,6 +99,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         args,
         engine,
         poll,
+        batch,
         preset: &preset,
         scene: &scene,
         runner: &runner,
@@ -134,6 +136,7 @@ struct Bench<'a> {
     args: &'a BenchArgs,
     engine: Engine,
     poll: bool,
+    batch: Option<u32>,
     preset: &'a Preset,
     scene: &'a Scene,
     runner: &'a Runner<'a>,
@@ -273,6 +276,7 @@ impl Bench<'_> {
             scan: self.preset.scan(),
             cpu_node: self.node,
             poll: self.poll,
+            batch: self.batch,
             engine: self.engine,
             reason: self.timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
         };

@@ -15,7 +15,6 @@ use super::timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
 use super::writes::Writes;
 use crate::cli::Failure;
 use crate::cli::measure::{condition, drives, reader_cpus, stop_on_signals};
-use crate::load::Namespace;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::fill::refill;
@@ -25,6 +24,7 @@ use crate::load::run::{self, EngineChoice, RunOptions};
 use crate::load::scan::{self, Scan, ScanPlan};
 use crate::load::stats::{Decision, Outlook};
 use crate::load::target::Target as Opened;
+use crate::load::{Namespace, Reap};
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
 use crate::report::progress::{Live, Progress};
@@ -301,7 +301,7 @@ impl<'a> Runner<'a> {
             measure_nop: self.nop.get().is_none(),
             poll: self.poll && !load.buffered,
             passthrough: self.passthrough.clone().filter(|_| !load.buffered),
-            ..RunOptions::default()
+            reap: load.batch.map_or(Reap::AsTheyArrive, |batch| Reap::Batch(batch.min(depth))),
         };
         (workload, options)
     }

@@ -175,6 +175,10 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
         ("time_based", None),
         ("runtime", set(milliseconds(time.run))),
     ];
+    if let Some(batch) = load.batch.map(|batch| batch.min(load.queue_depth)).filter(|batch| *batch > 1) {
+        let all = ["iodepth_batch_submit", "iodepth_batch_complete_min", "iodepth_batch_complete_max"];
+        options.extend(all.map(|option| (option, set(batch.to_string()))));
+    }
     if !time.warm_up.is_zero() {
         options.push(("ramp_time", set(milliseconds(time.warm_up))));
     }
@@ -318,6 +322,24 @@ mod tests {
             text.contains("; This overwrites a part of the device") && !text.contains("Nothing here writes")
         );
         assert_eq!(text.matches("\noffset=1048576\n").count(), preset.tests.len(), "{text}");
+    }
+
+    #[test]
+    fn batches_are_those_of_fio_and_no_larger_than_its_queue() {
+        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 32);
+        let all = |batch: u32| {
+            format!(
+                "--iodepth_batch_submit={batch} --iodepth_batch_complete_min={batch} --iodepth_batch_complete_max={batch}"
+            )
+        };
+        let text = |load: LoadSpec| command(&Test::of(load), &target(false), TIME);
+        assert!(text(load.clone().in_batches(8)).contains(&all(8)));
+        assert!(text(load.clone().in_batches(100)).contains(&all(32)));
+        assert!(!text(load.clone()).contains("batch"));
+        // A job of fio is one stream, and has no more than one of its I/Os in flight.
+        let streams =
+            LoadSpec::reading(Pattern::Sequential, Bytes::from_kib(128), 1).on(Parallel::Streams(64));
+        assert!(!text(streams.in_batches(16)).contains("batch"));
     }
 
     #[test]

@@ -130,6 +130,9 @@ pub struct Settings {
     /// Whether completions were to be polled for.
     #[serde(default)]
     pub poll: bool,
+    /// The most I/Os that were to be sent and taken together, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
     /// What ran the tests.
     #[serde(default)]
     pub engine: Engine,

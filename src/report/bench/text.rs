@@ -134,6 +134,7 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
         }
     };
     paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &format!("{what}; {stop}"));
+    in_batches(out, style, report.settings.batch);
     paragraph(
         out,
         style,
@@ -151,6 +152,16 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
     ceiling(out, style, "read", report.ceilings.read.as_ref());
     ceiling(out, style, "write", report.ceilings.write.as_ref());
     out.push('\n');
+}
+
+/// What batches do to latencies, where there are any.
+pub(super) fn in_batches(out: &mut String, style: &Style, most: Option<u32>) {
+    if let Some(most) = most {
+        let text = format!(
+            "in batches of up to {most} I/Os (B), for the highest rate: each latency includes the wait for its batch"
+        );
+        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &text);
+    }
 }
 
 fn ceiling(out: &mut String, style: &Style, direction: &str, ceiling: Option<&PathCeiling>) {

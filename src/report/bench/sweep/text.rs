@@ -3,6 +3,7 @@
 use super::curve::x;
 use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
 use crate::load::preset::{LoadSpec, Parallel};
+use crate::report::bench::text::in_batches;
 use crate::report::text::{Line, Style, Tone, paragraph};
 use crate::report::view::{ConditionView, DriveView};
 use crate::units::{BytesPerSec, human};
@@ -23,6 +24,7 @@ pub fn render(report: &SweepReport, style: &Style) -> String {
         human::time(report.max_time_ns)
     );
     paragraph(&mut out, style, (Tone::Strong, "sweep of "), Tone::Normal, &until);
+    in_batches(&mut out, style, report.asked.iter().filter_map(|load| load.batch).max());
     let most = report.points.iter().map(|point| point.bytes_per_second.get()).fold(0.0, f64::max);
     let (streams, depths): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         report.points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
