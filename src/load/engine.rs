@@ -113,7 +113,7 @@ pub(super) trait Engine {
     ) -> io::Result<()>;
 
     /// The same for reads that have so far ended in their order. Says how many ended if they did so again, and each whole;
-    /// then nothing is appended to `done`, which was empty.
+    /// then nothing is appended to `done`, which was empty. With none wanted, what ended may be told of later.
     ///
     /// # Errors
     /// As for [`submit_and_reap`](Self::submit_and_reap).

@@ -8,6 +8,10 @@ use std::collections::VecDeque;
 use super::engine::{Expected, Op, Request};
 use super::slot::Flight;
 
+/// So many reads are given slots before anybody asks whether order pays; and then one of so many at most.
+const TRIED: u64 = 4096;
+const OF_ENDED: u64 = 16;
+
 /// Reads that were sent together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
@@ -31,13 +35,23 @@ pub(super) struct InOrder {
     in_flight: u32,
     /// The bytes that each read moves.
     length: u32,
+    /// Reads that ended in their order.
+    ended: u64,
+    /// Reads that had to be [taken](Self::take), since one before them ended out of order.
+    taken: u64,
 }
 
 impl InOrder {
     /// Nothing in flight, and room for `depth` reads of `length` bytes each.
     pub(super) fn new(depth: u32, length: u32) -> Self {
         let offsets = vec![0; depth as usize].into_boxed_slice();
-        Self { offsets, batches: VecDeque::new(), first: 0, in_flight: 0, length }
+        Self { offsets, batches: VecDeque::new(), first: 0, in_flight: 0, length, ended: 0, taken: 0 }
+    }
+
+    /// Whether reads mostly end in their order, so that it pays to count on it. Drives with several queues inside, and
+    /// kernels that hand over what they deferred the other way round, have another one.
+    pub(super) fn pays(&self) -> bool {
+        self.taken <= TRIED + self.ended / OF_ENDED
     }
 
     /// How many reads are in flight.
@@ -95,6 +109,7 @@ impl InOrder {
             self.batches.pop_front();
         }
         self.in_flight -= ended.count;
+        self.ended += u64::from(ended.count);
         // What was used last is given out first while nothing is in flight: its memory is still in the cache.
         self.first = if self.in_flight == 0 { 0 } else { self.slot_after(ended.count) };
         Some(ended)
@@ -109,6 +124,7 @@ impl InOrder {
     /// All that is in flight, each with its slot. Then nothing is.
     pub(super) fn take(&mut self) -> Vec<(u32, Flight)> {
         let batches = std::mem::take(&mut self.batches);
+        self.taken += u64::from(self.in_flight);
         (self.first, self.in_flight) = (0, 0);
         let flight = |offset, start| {
             let request = Request { op: Op::Read, offset, length: self.length };
@@ -158,6 +174,23 @@ mod tests {
             assert_eq!(reads.end(&mut most), Some(Sent { at, first: 0, count: 3 }));
             assert_eq!((most, reads.in_flight(), reads.end(&mut most)), (6, 0, None));
         }
+    }
+
+    #[test]
+    fn order_is_no_longer_counted_on_where_too_few_reads_keep_it() {
+        let (mut reads, mut next) = (InOrder::new(64, LENGTH), 0);
+        let mut rounds = 0;
+        while reads.pays() {
+            send(&mut reads, 64, 1, &mut next);
+            reads.take();
+            rounds += 1;
+        }
+        assert_eq!(rounds, TRIED / 64 + 1);
+        for _ in 0..OF_ENDED {
+            send(&mut reads, 64, 1, &mut next);
+            reads.end(&mut 64);
+        }
+        assert!(reads.pays());
     }
 
     #[test]

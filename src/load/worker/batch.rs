@@ -67,13 +67,13 @@ impl Sum {
 impl<E: Engine> Worker<'_, E> {
     /// With nothing in flight but what it sent before, sends batches of a load that does nothing but read, and counts
     /// what ended, until an I/O ends otherwise or the worker has to look up: after some milliseconds. `false`, with
-    /// nothing done, for another load.
+    /// nothing done, for another load, and where reads seldom end in their order.
     ///
     /// A function of its own, for its code and what it looks at to lie together: the kernel has pushed it all out of
     /// the nearest cache in the meantime, and where an I/O takes less than a microsecond, that shows.
     #[inline(never)]
     pub(super) fn read_batches(&mut self, size: u32) -> io::Result<bool> {
-        if self.pace.is_some() {
+        if self.pace.is_some() || (self.in_order.in_flight() == 0 && !self.in_order.pays()) {
             return Ok(false);
         }
         let Some((offsets, length)) = self.source.only_reads() else { return Ok(false) };
