@@ -298,6 +298,7 @@ fn batches_are_named_in_what_is_shown_kept_and_told_to_fio() {
     for result in &half.results {
         let batch = result.load.as_ref().and_then(|load| load.batch);
         assert_eq!(batch.is_some(), result.name.contains(" B"), "{}", result.name);
+        assert_eq!(batch.is_some(), result.peer.is_none(), "KDiskMark takes no batches: {}", result.name);
     }
     half.results.truncate(1);
     half.complete = false;

@@ -160,7 +160,8 @@ pub fn of_load(
     TestResult {
         name: test.name.clone(),
         load: Some(load.clone()),
-        peer: context.peer(rate(&read), rate(&write)),
+        // The other tools take no batches.
+        peer: context.peer(rate(&read), rate(&write)).filter(|_| load.batch.is_none()),
         read,
         write,
         trim,
