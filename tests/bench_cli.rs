@@ -333,6 +333,21 @@ fn batches_of_a_sweep_are_no_deeper_than_its_queue() {
 }
 
 #[test]
+fn a_file_that_keeps_no_run_is_refused_with_what_to_do() {
+    let dir = directory();
+    let file = dir.path().join("kept");
+    for bytes in [&b"\xff\xfe\x00"[..], b"", b"{\"a\":"] {
+        fs::write(&file, bytes).expect("can be written");
+        for command in ["bench", "sweep"] {
+            let output = run(&[command, "--resume", text(&file)]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains("kept") && said.contains("hint: name a file that --save wrote"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
     let (dir, results) = (directory(), directory());
     let saved = results.path().join("sweep.json");

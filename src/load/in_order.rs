@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use super::engine::{Expected, Op, Request};
 use super::slot::Flight;
 
-/// So many reads are given slots before anybody asks whether order pays; and then one of so many at most.
+/// So many reads may have to be given slots before order must pay: 32 times all of a queue of 128. A choice.
 const TRIED: u64 = 4096;
+/// Beyond that, one may for so many that ended in their order. A choice.
 const OF_ENDED: u64 = 16;
 
 /// Reads that were sent together.

@@ -37,11 +37,11 @@ impl SaveFile {
     /// # Errors
     /// It cannot be read, or is no report of this kind.
     pub(in crate::cli) fn load<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), Failure> {
+        const HINT: &str = "name a file that --save wrote";
         let text = fs::read_to_string(path)
-            .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
+            .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(HINT))?;
         let report = serde_json::from_str(&text).map_err(|error| {
-            Failure::new(format!("`{}` is no saved run of this command: {error}", path.display()))
-                .hint("name a file that --save wrote")
+            Failure::new(format!("`{}` is no saved run of this command: {error}", path.display())).hint(HINT)
         })?;
         Ok((Self { path: path.to_owned() }, report))
     }
