@@ -7,6 +7,8 @@
 mod confusion;
 #[path = "parts/figure.rs"]
 mod figure;
+#[path = "parts/image.rs"]
+mod image;
 #[path = "parts/judge.rs"]
 mod judge;
 #[path = "parts/options.rs"]

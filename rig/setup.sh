@@ -1,10 +1,21 @@
 #!/bin/sh
-# Installs what the rig needs and unpacks a Debian kernel into target/rig/kernel (which is not installed).
+# Installs what the rig needs and unpacks a Debian kernel into target/rig/kernel (which is not installed). With the name
+# of a kernel's package, such as linux-image-6.12.9+deb12-amd64, unpacks that one into target/rig/NAME, for --kernel NAME.
 # Idempotent: does nothing, and needs no network, when all is there.
 set -eu
 
+image=${1:-}
+case $image in
+'' | linux-image-[!/]*) ;;
+*)
+    echo "usage: rig/setup.sh [linux-image-…]" >&2
+    exit 2
+    ;;
+esac
+
 here=$(cd "$(dirname "$0")" && pwd)
 target=${CARGO_TARGET_DIR:-$here/../target}/rig
+place=$target/${image:-kernel}
 
 if [ "$(uname -m)" != x86_64 ]; then
     echo "rig/setup.sh: the rig boots an x86-64 kernel and takes its tools from this machine, which is $(uname -m)" >&2
@@ -39,13 +50,16 @@ if [ -n "$missing" ]; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
 fi
 
-if [ -e "$target/kernel/vmlinuz" ]; then
+if [ -e "$place/vmlinuz" ]; then
     exit 0
+fi
+if [ -n "$image" ] && ! apt-cache show "$image" >/dev/null 2>&1; then
+    as_root apt-get update -q
 fi
 # Debian names the current kernel by a meta package; Ubuntu has its own, in two packages.
 for meta in linux-image-amd64 linux-image-generic; do
-    image=$(apt-cache depends "$meta" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
     [ -z "$image" ] || break
+    image=$(apt-cache depends "$meta" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
 done
 if [ -z "$image" ]; then
     as_root apt-get update -q
@@ -62,7 +76,7 @@ for name in "$modules" "$extra"; do
     if apt-cache show "$name" >/dev/null 2>&1; then packages="$packages $name"; fi
 done
 
-work=$target/kernel.new
+work=$place.new
 rm -rf "$work"
 mkdir -p "$work/packages" "$work/root"
 (
@@ -77,6 +91,6 @@ release=${image#linux-image-}
 mv "$work/root/boot/vmlinuz-$release" "$work/vmlinuz"
 depmod -b "$work/root" "$release"
 printf '%s\n' "$release" >"$work/release"
-rm -rf "$work/packages" "$target/kernel"
-mv "$work" "$target/kernel"
-echo "rig/setup.sh: kernel $release is in $target/kernel"
+rm -rf "$work/packages" "$place"
+mv "$work" "$place"
+echo "rig/setup.sh: kernel $release is in $place"

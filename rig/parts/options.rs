@@ -23,6 +23,13 @@ fn a_seed_is_a_number_and_none_by_default() {
 }
 
 #[test]
+fn a_kernel_is_named_by_its_package() {
+    let name = "linux-image-6.12.9+deb12-amd64";
+    assert_eq!(parse(&format!("--kernel {name} healthy")).expect("is right").kernel.as_deref(), Some(name));
+    assert_eq!(parse("healthy").expect("is right").kernel, None);
+}
+
+#[test]
 fn a_shell_is_for_one_scenario() {
     let options = parse("--shell healthy").expect("is right");
     assert_eq!((options.mode, options.names), (Mode::Shell, vec!["healthy".to_owned()]));
@@ -33,6 +40,7 @@ fn wrong_options_are_named() {
     for line in [
         "--jobs 9",
         "--jobs",
+        "--kernel",
         "--attempts 0",
         "--attempts 10",
         "--attempts x",

@@ -79,12 +79,12 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Finds it below `target/rig`.
-    pub(crate) fn find(target: &Path) -> Result<Self> {
-        let directory = target.join("kernel");
+    /// Finds it below `target/rig`: that of a package, or the usual one.
+    pub(crate) fn find(target: &Path, package: Option<&str>) -> Result<Self> {
+        let directory = target.join(package.unwrap_or("kernel"));
         let release = fs::read_to_string(directory.join("release")).map_err(|_| RigError::Missing {
             what: format!("a kernel in {}", directory.display()),
-            hint: "`rig/setup.sh` fetches one; that needs apt and a network",
+            hint: "`rig/setup.sh [PACKAGE]` fetches it; that needs apt and a network",
         })?;
         Ok(Self {
             image: directory.join("vmlinuz"),
@@ -93,12 +93,17 @@ impl Kernel {
         })
     }
 
-    /// The first of the optional modules and programs of a scenario that is not there.
-    pub(crate) fn lacks<'a>(&self, scenario: &'a Scenario) -> Option<&'a str> {
+    /// The first of what is optional for a scenario that is not there: a release of Linux, a module, a program.
+    pub(crate) fn lacks(&self, scenario: &Scenario) -> Option<String> {
         let machine = &scenario.machine;
+        if let Some((major, minor)) = machine.optional_kernel
+            && version(&self.release) < (major, minor)
+        {
+            return Some(format!("Linux {major}.{minor}"));
+        }
         let module = machine.optional_modules.iter().find(|module| self.module_files(module).is_err());
         let tool = machine.optional_tools.iter().find(|tool| locate(tool).is_err());
-        module.or(tool).map(String::as_str)
+        module.or(tool).cloned()
     }
 
     /// The files of a module and of what it depends on; none when it is built in.
@@ -109,6 +114,12 @@ impl Kernel {
         let inserted = listing.lines().filter_map(|line| line.strip_prefix("insmod "));
         Ok(inserted.filter_map(|rest| rest.split_whitespace().next()).map(str::to_owned).collect())
     }
+}
+
+/// The first two numbers of a release of Linux: 6 and 1 of `6.1.0-9-amd64`.
+pub(crate) fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 /// The archives that all scenarios share.

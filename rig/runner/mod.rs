@@ -14,7 +14,7 @@ mod command;
 pub(crate) mod confusion;
 pub(crate) mod error;
 pub(crate) mod figure;
-mod image;
+pub(crate) mod image;
 pub(crate) mod judge;
 pub(crate) mod options;
 pub(crate) mod pointer;
@@ -109,7 +109,7 @@ impl Rig {
         let build = std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
         let target = std::path::absolute(build.join("rig")).map_err(RigError::file(&build))?;
-        let kernel = Kernel::find(&target)?;
+        let kernel = Kernel::find(&target, options.kernel.as_deref())?;
         command::locate(qemu::PROGRAM)?;
         let binary = options.binary.clone().unwrap_or_else(|| build.join("release/narrows"));
         let found = binary.is_file();

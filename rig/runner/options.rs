@@ -20,6 +20,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --short        leave out the scenarios that take many minutes (`long = true`), unless they are named
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/release/narrows)
+  --kernel NAME  boot the kernel that `rig/setup.sh NAME` unpacked, not the one that it unpacks by itself
   --help         this text
 ";
 
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) seed: Option<u64>,
     /// The narrows to test.
     pub(crate) binary: Option<PathBuf>,
+    /// The package of the kernel to boot; `None`: the usual one.
+    pub(crate) kernel: Option<String>,
     /// The scenarios to run; none: all.
     pub(crate) names: Vec<String>,
 }
@@ -58,6 +61,7 @@ impl Options {
             short: false,
             seed: None,
             binary: None,
+            kernel: None,
             names: Vec::new(),
         };
         while let Some(argument) = arguments.next() {
@@ -77,6 +81,7 @@ impl Options {
                 "--attempts" => options.attempts = attempts(&value()?)?,
                 "--seed" => options.seed = Some(seed(&value()?)?),
                 "--binary" => options.binary = Some(value()?.into()),
+                "--kernel" => options.kernel = Some(value()?),
                 // `cargo test` hands its own options to every test program.
                 "--quiet" | "-q" | "--nocapture" => {}
                 other if other.starts_with('-') => {

@@ -66,6 +66,8 @@ pub(crate) struct MachineSpec {
     pub(crate) optional_modules: Vec<String>,
     #[serde(default)]
     pub(crate) optional_tools: Vec<String>,
+    /// The oldest Linux that shows what the scenario is about, major and minor. With an older one it is skipped.
+    pub(crate) optional_kernel: Option<(u32, u32)>,
     /// PCIe switches.
     #[serde(default, rename = "switch")]
     pub(crate) switches: Vec<Switch>,
