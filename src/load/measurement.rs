@@ -123,6 +123,9 @@ pub struct GeneratorUse {
     /// They take the I/Os that a device or a layer above it cannot take without waiting.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub io_workers: f64,
+    /// That of the busiest of them. Not written down; findings show it.
+    #[serde(skip)]
+    pub busiest_io_worker: f64,
     /// The time over run time that a worker thread stood in the queue of a processor because others had it, or because
     /// its control group may use no more: the longest. Not written down; findings show it.
     #[serde(skip)]

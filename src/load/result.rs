@@ -168,6 +168,7 @@ fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
     GeneratorUse {
         cpu: ratio(tally.busiest_cpu_seconds, seconds),
         io_workers: ratio(tally.effort.io_worker_seconds, seconds),
+        busiest_io_worker: ratio(tally.effort.busiest_io_worker_seconds, seconds),
         queued: ratio(tally.longest_queued_seconds, seconds),
         enters_per_io: ratio(tally.effort.enters as f64, both.count() as f64),
         involuntary_switches: tally.effort.involuntary_switches,

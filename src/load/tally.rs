@@ -42,6 +42,8 @@ pub(super) struct Effort {
     pub(super) system_seconds: f64,
     /// Processor time of the kernel's io-wq workers for the ring in seconds.
     pub(super) io_worker_seconds: f64,
+    /// The part of the busiest of them.
+    pub(super) busiest_io_worker_seconds: f64,
     /// Seconds in the queue of a processor.
     pub(super) queued_seconds: f64,
     /// Involuntary context switches.
@@ -353,6 +355,8 @@ impl Tally {
         self.effort.user_seconds += other.effort.user_seconds;
         self.effort.system_seconds += other.effort.system_seconds;
         self.effort.io_worker_seconds += other.effort.io_worker_seconds;
+        self.effort.busiest_io_worker_seconds =
+            self.effort.busiest_io_worker_seconds.max(other.effort.busiest_io_worker_seconds);
         self.effort.queued_seconds += other.effort.queued_seconds;
         self.completed += other.completed;
         self.flight_ticks += other.flight_ticks;
@@ -497,12 +501,14 @@ mod tests {
         b.longest_queued_seconds = 0.25;
         b.effort.enters = 3;
         b.effort.io_worker_seconds = 0.5;
+        a.effort.busiest_io_worker_seconds = 0.125;
+        b.effort.busiest_io_worker_seconds = 0.375;
         a.merge(b);
         assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
         assert_eq!(a.first_error().as_deref(), Some("b failed"));
         assert_eq!(a.full_buckets(), [2 * 4096 + 2048, 2048, 0]);
         assert_eq!(a.longest_queued_seconds, 0.25);
-        assert_eq!(a.effort.io_worker_seconds, 0.5);
+        assert_eq!((a.effort.io_worker_seconds, a.effort.busiest_io_worker_seconds), (0.5, 0.375));
         assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
     }
 }

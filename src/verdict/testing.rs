@@ -376,6 +376,15 @@ impl Run {
         self
     }
 
+    /// The generator's one worker was pinned to the first CPU, which was so busy, and the kernel's workers for its ring
+    /// used this much of a core.
+    pub(super) fn io_workers(mut self, cores: f64, busy: f64) -> Self {
+        let generator = &mut self.measurement.generator;
+        (generator.io_workers, generator.threads, generator.pinned_to) = (cores, 1, vec![0]);
+        self.activity.cpus = [(0, busy), (1, 0.1)].into();
+        self
+    }
+
     /// The generator's worker stood in the queue of a processor for this part of the time.
     pub(super) fn queued(mut self, part: f64) -> Self {
         self.measurement.generator.queued = part;

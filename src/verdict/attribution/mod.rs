@@ -9,7 +9,8 @@
 //! 3. [`software::resync`]: an array moved bytes of its own; its members cannot be blamed.
 //! 4. [`software::cipher`], [`software::md_thread`], [`software::filesystem`]: kernel threads used up a core while the
 //!    media had room. Software comes before hardware, because hardware below it only saw what software let through.
-//! 5. [`own::denied`]: our own worker did not get the processor, which is then no work of the path.
+//! 5. [`own::io_workers`], [`own::denied`]: the kernel's workers for our ring used up a processor; or our own worker did
+//!    not get one, which is then no work of the path.
 //! 6. [`hardware::explained`]: a hop whose known ceiling is the rate that was measured, with the requests waiting
 //!    below it.
 //! 7. [`hardware::slow_member`]: one member of an array holds the queue while its siblings wait.
@@ -35,7 +36,7 @@ use super::finding::{Confidence, Evidence, Severity};
 use super::trust::Audit;
 
 pub(super) use hardware::unequal_members;
-pub(super) use own::was_denied;
+pub(super) use own::{are_io_workers_full, was_denied};
 pub(super) use ranking::{are_one_part, peers, rank, unknown_hops};
 pub(super) use software::is_syncing;
 
@@ -124,6 +125,7 @@ const DECIDERS: &[Decider] = &[
     software::cipher,
     software::md_thread,
     software::filesystem,
+    own::io_workers,
     own::denied,
     hardware::explained,
     hardware::slow_member,

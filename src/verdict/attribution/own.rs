@@ -1,5 +1,7 @@
 //! Suspect yourself first: caches and the load generator.
 
+use std::collections::BTreeSet;
+
 use crate::load::measurement::Measurement;
 use crate::path::HopKind;
 use crate::units::human;
@@ -50,6 +52,44 @@ pub(super) fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         return None;
     }
     at_the_worker(case)
+}
+
+/// Whether the kernel's workers for our rings (io-wq) used up a processor: one of them all that it may run on, or all of
+/// them, with our own workers, those that they share. These are the processors that our workers were pinned to, or the
+/// only one there is. Since Linux 6.2 the kernel's workers stay there (`__set_cpus_allowed_ptr_locked` in
+/// `kernel/sched/core.c`); before, they may run elsewhere, and then that of our worker is not busy.
+pub(in crate::verdict) fn are_io_workers_full(case: &Case<'_>) -> bool {
+    let Some(run) = case.run else { return false };
+    let (generator, busy) = (&run.measurement.generator, &run.activity.cpus);
+    if generator.busiest_io_worker >= FULL_CORE {
+        return true;
+    }
+    let processors: BTreeSet<u32> = if generator.pinned_to.is_empty() && busy.len() == 1 {
+        busy.keys().copied().collect()
+    } else {
+        generator.pinned_to.iter().copied().collect()
+    };
+    let share = generator.io_workers / f64::from(generator.threads.max(1));
+    generator.cpu < FULL_CORE
+        && generator.cpu + share >= FULL_CORE
+        && processors.len() == generator.threads as usize
+        && processors.iter().all(|cpu| busy.get(cpu).is_some_and(|busy| *busy >= FULL_CORE))
+}
+
+/// The kernel's workers for our rings used up a processor, and the requests did not wait below. They take what the storage
+/// cannot take without waiting. Other kernel threads are asked about before.
+pub(super) fn io_workers(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    if !are_io_workers_full(case) {
+        return None;
+    }
+    let mut decision = at_the_worker(case)?;
+    let used = Evidence::new(
+        "processor time of the kernel's workers for its rings (io-wq)",
+        format!("{} of a core", human::percent(case.measurement()?.generator.io_workers)),
+        "/proc/self/task/*/schedstat",
+    );
+    decision.evidence.insert(1, used);
+    Some(decision)
 }
 
 fn at_the_worker(case: &Case<'_>) -> Option<Decision> {

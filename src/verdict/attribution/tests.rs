@@ -204,6 +204,29 @@ fn a_worker_at_its_end_is_the_narrows_only_if_requests_do_not_wait_below() {
 }
 
 #[test]
+fn a_processor_that_the_kernels_workers_for_the_ring_use_up_is_the_narrows() {
+    let path = |io_workers: f64, busy: f64, held: f64| {
+        let load = run(900.0).disk("nvme0n1", 900.0, held).generator(0.3).io_workers(io_workers, busy);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    };
+    let full = path(0.67, 0.98, 1.0);
+    assert_eq!(full.limiting(), "application:application");
+    let finding = full.finding(Code::GeneratorCpu).expect("the processor is used up");
+    assert!(finding.summary.contains("io-wq"), "{}", finding.summary);
+    assert!(finding.evidence.iter().any(|one| one.value == "67 % of a core"), "{:?}", finding.evidence);
+    // They run elsewhere, or have time left, or the drive holds the requests.
+    for (io_workers, busy, held) in [(0.67, 0.4, 1.0), (0.3, 0.98, 1.0), (0.67, 0.98, 31.0)] {
+        let other = path(io_workers, busy, held);
+        assert_eq!((other.limiting(), other.finding(Code::GeneratorCpu)), ("device:nvme0n1".into(), None));
+    }
+    // One of them has a processor to itself.
+    let mut load = run(900.0).disk("nvme0n1", 900.0, 1.0).generator(0.1);
+    load.measurement.generator.busiest_io_worker = 0.96;
+    let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load);
+    assert_eq!(path.limiting(), "application:application");
+}
+
+#[test]
 fn bytes_that_the_drive_did_not_move_came_from_memory() {
     let path = Sketch::drive(link((3, 4), (3, 4), (3, 4)));
     let path = path.run(run(9000.0).disk("nvme0n1", 10.0, 0.1).generator(0.99));

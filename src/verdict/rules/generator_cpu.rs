@@ -1,12 +1,16 @@
 //! `generator_cpu`: the load generator is the narrows, so the result is a floor and not the path's limit.
 
-use super::super::attribution::{Cause, was_denied};
+use super::super::attribution::{Cause, are_io_workers_full, was_denied};
 use super::super::finding::{Advice, Code, Finding, Severity};
 use super::{Context, Judged};
 
 /// What happened, and what to do.
 const USED_UP: (&str, &str) =
     ("narrows itself used up a processor core", "Measure with larger blocks, or on a quieter machine.");
+const IO_WORKERS: (&str, &str) = (
+    "The kernel's workers for narrows' ring (io-wq) used up a processor: they carry out what this storage cannot take without waiting",
+    "`narrows sweep --threads` shows what more processors give.",
+);
 const DENIED: (&str, &str) = (
     "narrows did not get the processor time that it asked for: other programs had it, or a limit of its control group",
     "End what else keeps the processors busy, or lift the limit (`cpu.max`), and measure again.",
@@ -18,8 +22,12 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .filter_map(|(direction, limit)| {
             let hop = judged.hop(limit.hop)?;
             let rate = limit.rate.map(|rate| format!(" At least {rate} get through.")).unwrap_or_default();
-            let denied = judged.case(direction).measurement().is_some_and(was_denied);
-            let (what, action) = if denied { DENIED } else { USED_UP };
+            let case = judged.case(direction);
+            let (what, action) = match case.measurement() {
+                Some(_) if are_io_workers_full(&case) => IO_WORKERS,
+                Some(measurement) if was_denied(measurement) => DENIED,
+                _ => USED_UP,
+            };
             let summary = format!("{what}; the path can do more.{rate}");
             let mut finding = Finding::about(Code::GeneratorCpu, Severity::Limit, hop, summary)
                 .with_confidence(limit.confidence)
