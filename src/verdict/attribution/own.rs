@@ -54,9 +54,9 @@ pub(super) fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     at_the_worker(case)
 }
 
-/// Whether the kernel's workers for our rings (io-wq) used up a processor: one of them all that it may run on, or all of
-/// them, with our own workers, those that they share. These are the processors that our workers were pinned to, or the
-/// only one there is. Since Linux 6.2 the kernel's workers stay there (`__set_cpus_allowed_ptr_locked` in
+/// Whether the kernel's workers for our rings (io-wq) used up a processor: one of them a whole core, or all of them,
+/// together with our own workers, the processors that they share: those that our workers were pinned to, or the only one
+/// of the machine. Since Linux 6.2 the kernel's workers stay there (`__set_cpus_allowed_ptr_locked` in
 /// `kernel/sched/core.c`); before, they may run elsewhere, and then that of our worker is not busy.
 pub(in crate::verdict) fn are_io_workers_full(case: &Case<'_>) -> bool {
     let Some(run) = case.run else { return false };
