@@ -1,7 +1,7 @@
 //! narrows finds the narrowest point of a storage path, proves it by measurement, and plans past it.
 //!
 //! The source is laid out along the data flow; each folder answers one question and may import only the folders
-//! that its row in `ARCHITECTURE.md` allows (`tests/layers.rs` enforces it):
+//! that its row in `ARCHITECTURE.md` allows (`tests/library/layers.rs` enforces it):
 //!
 //! ```text
 //! machine ──► path ──► ceiling ──┐

@@ -10,9 +10,30 @@
 )]
 
 mod bad_places;
+mod bench_cli;
+mod bench_failures;
+mod bench_kill;
+mod capture;
+mod compare;
+mod copy;
+mod fio_formats;
+mod fleet;
+mod guard_device;
+mod hwloc;
+mod import;
+mod lab_cli;
+mod ladder_cli;
+mod machines;
 mod measure;
 mod output;
+mod plan;
+mod predict;
+mod snapshot_check;
+mod systems;
 mod targets;
+
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::io::Write;
 use std::process::{Command, Output};

@@ -1,0 +1,434 @@
+//! `narrows bench` and `narrows sweep` as a person runs them: real files, tiny times, no assertion on a speed.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    reason = "a test runs the program, looks at what it leaves behind, and may panic"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use narrows::load::preset::Test;
+use narrows::report::bench::sweep::SweepReport;
+use narrows::report::bench::{self, BenchReport};
+use narrows::report::schema;
+use serde_json::Value;
+
+const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "50ms", "--warm-up", "1ms"];
+
+fn narrows(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    narrows(arguments).output().expect("narrows runs")
+}
+
+fn quick<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [arguments, &QUICK].concat()
+}
+
+fn report(output: &Output) -> BenchReport {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|error| {
+        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+    })
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("is readable")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory can be made")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("is UTF-8")
+}
+
+fn assert_follows(schema: &Value, value: &Value) {
+    let validator = jsonschema::validator_for(schema).expect("is a schema");
+    let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
+    let dir = directory();
+    let output = run(&quick(&["bench", text(dir.path()), "--json"]));
+    let report = report(&output);
+    assert!(report.complete, "{report:?}");
+    assert_eq!(report.results.len(), 8);
+    let mut moved = 0;
+    for result in &report.results {
+        let writes = result.name.ends_with("write");
+        let (there, absent) =
+            if writes { (&result.write, &result.read) } else { (&result.read, &result.write) };
+        let side = there.as_ref().expect("has the direction of its name");
+        // A busy disk may end nothing in 50 ms.
+        moved += side.latency_ns.count;
+        assert!(absent.is_none(), "{}", result.name);
+        let checks = result.checks.as_ref().expect("checks itself");
+        assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
+        let has_ring = checks.generator.engine.starts_with("io_uring");
+        assert_eq!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0), has_ring, "{checks:?}");
+        // 50 ms say nothing, and the verdict knows.
+        assert_eq!(result.trusted, Some(false), "{}", result.name);
+        assert!(result.peer.as_ref().is_some_and(|peer| peer.tool == "KDiskMark"));
+    }
+    assert!(moved > 0);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_follows(&schema::bench(), &json);
+}
+
+#[test]
+fn every_preset_runs_on_a_file() {
+    let dir = directory();
+    let file = dir.path().join("file");
+    fs::write(&file, vec![1; 64 << 20]).expect("can be written");
+    for preset in narrows::load::preset::all() {
+        let mut arguments = vec!["bench", text(&file), "--preset", preset.name, "--read-only", "--json"];
+        arguments.extend(["--duration", "30ms", "--warm-up", "1ms"]);
+        if preset.name == "disks" {
+            arguments.extend(["--samples", "4", "--sample-size", "1MiB"]);
+        }
+        let output = run(&arguments);
+        let report = report(&output);
+        assert_eq!(report.preset.name, preset.name);
+        let fits = |test: &&Test| !test.writes() && test.least_size().get() <= 64 << 20;
+        let reading = preset.tests.iter().filter(fits).count();
+        assert_eq!((report.results.len(), report.complete), (reading, true), "{}", preset.name);
+        assert_eq!(report.left_out.len(), preset.tests.len() - reading, "{}", preset.name);
+    }
+    assert_eq!(fs::read(&file).expect("is there"), vec![1; 64 << 20]);
+    assert_eq!(names(dir.path()), ["file"]);
+}
+
+#[test]
+fn samples_are_drawn_by_position() {
+    let dir = directory();
+    let mut arguments = vec!["bench", text(dir.path()), "--preset", "disks", "--size", "64MiB"];
+    arguments.extend(["--samples", "20", "--sample-size", "1MiB", "--plain"]);
+    let output = run(&arguments);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("position  0") && shown.contains("20 samples"), "{shown}");
+    assert!(shown.contains("GNOME Disks would show"), "{shown}");
+    assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
+}
+
+#[test]
+fn the_job_file_is_one_that_fio_accepts() {
+    let dir = directory();
+    for preset in narrows::load::preset::all() {
+        let job = dir.path().join(format!("{}.fio", preset.name));
+        let mut arguments =
+            vec!["bench", text(dir.path()), "--preset", preset.name, "--emit-fio", text(&job)];
+        arguments.extend(["--size", "128MiB", "--duration", "1ms", "--warm-up", "1ms", "--json"]);
+        run(&arguments);
+        let written = fs::read_to_string(&job).expect("was written");
+        assert!(written.contains("[global]") && written.contains("stonewall"), "{written}");
+        if let Ok(parsed) = Command::new("fio").arg("--parse-only").arg(&job).output() {
+            let said = String::from_utf8_lossy(&parsed.stderr);
+            assert!(parsed.status.success(), "{}: {said}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn the_log_of_histograms_holds_every_latency_of_every_test() {
+    let (dir, results) = (directory(), directory());
+    let log = results.path().join("run.hlog");
+    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--hlog", text(&log), "--json"];
+    arguments.extend(["--size", "64MiB", "--duration", "1100ms", "--warm-up", "1ms"]);
+    let report = report(&run(&arguments));
+    let written = fs::read_to_string(&log).expect("was written");
+    let mut counts: BTreeMap<String, (u64, u32)> = BTreeMap::new();
+    for entry in IntervalLogIterator::new(written.as_bytes()) {
+        let LogEntry::Interval(line) = entry.expect("is a line of the format") else { continue };
+        let bytes = STANDARD.decode(line.encoded_histogram()).expect("is base64");
+        let histogram: Histogram<u64> =
+            Deserializer::new().deserialize(&mut bytes.as_slice()).expect("is a histogram");
+        let tag = line.tag().expect("has a tag").as_str().to_owned();
+        let count = counts.entry(tag).or_default();
+        *count = (count.0 + histogram.len(), count.1 + 1);
+    }
+    for result in &report.results {
+        let side = result.read.as_ref().or(result.write.as_ref()).expect("has a direction");
+        let tag = result.name.replace(' ', "-");
+        assert_eq!(counts.get(&tag), Some(&(side.latency_ns.count, 10)), "{tag}: {:?}", counts.keys());
+        assert_eq!(side.latency_ns.tenths.get("p50").map(Vec::len), Some(10), "{}", result.name);
+    }
+    let before = fs::metadata(&log).expect("is there").len();
+    let again = run(&arguments);
+    assert_eq!(again.status.code(), Some(2));
+    assert_eq!(fs::metadata(&log).expect("is there").len(), before, "nothing is overwritten");
+}
+
+#[test]
+fn fio_runs_the_same_tests_beside_ours() {
+    if Command::new("fio").arg("--version").output().is_err() {
+        return;
+    }
+    let dir = directory();
+    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--engine", "fio", "--json"];
+    arguments.extend(["--size", "64MiB", "--duration", "100ms", "--warm-up", "1ms"]);
+    let report = report(&run(&arguments));
+    for result in &report.results {
+        let fio = result.fio.as_ref().expect("fio was asked for");
+        assert_eq!(fio.reason, None, "{}", result.name);
+        assert!(fio.version.as_ref().is_some_and(|version| version.starts_with("fio")));
+        assert_eq!(
+            (fio.read.is_some(), fio.write.is_some()),
+            (result.read.is_some(), result.write.is_some())
+        );
+    }
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+/// Starts a run that keeps its results in `saved`, and waits until it has kept one.
+fn begin(dir: &Path, saved: &Path) -> std::process::Child {
+    let mut arguments = vec!["bench", text(dir), "--save", text(saved), "--json"];
+    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms", "--poll"]);
+    let child = narrows(&arguments).stdout(Stdio::piped()).spawn().expect("narrows starts");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while kept(saved).is_none_or(|report| report.results.is_empty()) {
+        assert!(Instant::now() < patience, "nothing was kept");
+        thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+fn kept(saved: &Path) -> Option<BenchReport> {
+    serde_json::from_str(&fs::read_to_string(saved).ok()?).ok()
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_where_it_was() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("run.json");
+    let mut child = begin(dir.path(), &saved);
+    child.kill().expect("can be killed");
+    child.wait().expect("ends");
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+    let before = kept(&saved).expect("was kept");
+    assert!(!before.complete && before.results.len() < 8, "{} results", before.results.len());
+
+    let output = run(&["bench", "--resume", text(&saved), "--json"]);
+    let after = report(&output);
+    assert!(after.complete && after.settings.poll);
+    assert_eq!(after.results.len(), 8);
+    assert_eq!(after.results[..before.results.len()], before.results[..]);
+    assert_eq!(kept(&saved), Some(after));
+    assert_eq!(names(results.path()), ["run.json"]);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_was_interrupted_shows_what_it_has() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("run.json");
+    let child = begin(dir.path(), &saved);
+    let pid = i32::try_from(child.id()).expect("a process id");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGINT)
+        .expect("is there");
+    let output = child.wait_with_output().expect("ends");
+    let shown = report(&output);
+    assert!(!shown.complete && !shown.results.is_empty());
+    assert!(shown.reason.as_ref().is_some_and(|reason| reason.contains("--resume")), "{:?}", shown.reason);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(kept(&saved), Some(shown));
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let dir = directory();
+    let mine = dir.path().join("mine");
+    fs::write(&mine, "mine").expect("can be written");
+    for option in ["--save", "--emit-fio", "--resume"] {
+        let output = run(&quick(&["bench", text(dir.path()), option, text(&mine)])
+            .into_iter()
+            .filter(|word| option != "--resume" || !["--size", "64MiB", "--duration", "50ms"].contains(word))
+            .collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"), "{option}");
+    }
+    assert_eq!(fs::read_to_string(&mine).expect("is there"), "mine");
+}
+
+#[test]
+fn batches_are_named_in_what_is_shown_kept_and_told_to_fio() {
+    let (dir, results) = (directory(), directory());
+    let (saved, job) = (results.path().join("run.json"), results.path().join("job.fio"));
+    let bench = ["bench", text(dir.path()), "--preset", "kdiskmark", "--batch", "16", "--plain"];
+    let output = run(&quick(&[&bench[..], &["--save", text(&saved), "--emit-fio", text(&job)]].concat()));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("in batches of up to 16 I/Os (B)"), "{shown}");
+    for name in ["SEQ1M Q8T1 B8 read", "RND4K Q32T1 B16 write", "RND4K Q1T1 read"] {
+        assert!(shown.contains(name), "{name}: {shown}");
+    }
+    assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
+    let job = fs::read_to_string(&job).expect("was written");
+    for (batch, tests) in [(16, 2), (8, 2)] {
+        let line = format!("iodepth_batch_complete_min={batch}\n");
+        assert_eq!(job.matches(&line).count(), tests, "{job}");
+    }
+    let mut half = kept(&saved).expect("is there");
+    for result in &half.results {
+        let batch = result.load.as_ref().and_then(|load| load.batch);
+        assert_eq!(batch.is_some(), result.name.contains(" B"), "{}", result.name);
+        assert_eq!(batch.is_some(), result.peer.is_none(), "KDiskMark takes no batches: {}", result.name);
+    }
+    half.results.truncate(1);
+    half.complete = false;
+    fs::write(&saved, serde_json::to_string(&half).expect("is JSON")).expect("can be written");
+    run(&["bench", "--resume", text(&saved)]);
+    let after = kept(&saved).expect("is there");
+    assert_eq!((after.results.len(), after.settings.batch), (8, Some(16)));
+    assert!(after.results.iter().any(|result| result.name == "RND4K Q32T1 B16 read"));
+}
+
+#[test]
+fn batches_of_a_sweep_are_no_deeper_than_its_queue() {
+    let dir = directory();
+    let sweep =
+        ["sweep", text(dir.path()), "--block-sizes", "4KiB", "--depths", "1,4,64", "--batch", "32", "--json"];
+    let output = run(&quick(&sweep));
+    let report: SweepReport = serde_json::from_slice(&output.stdout).expect("is a report");
+    let batches: Vec<Option<u32>> = report.points.iter().map(|point| point.load.batch).collect();
+    assert_eq!(batches, [None, Some(4), Some(32)]);
+    for wrong in [
+        ["--batch", "1", "--depths", "4"],
+        ["--batch", "many", "--depths", "4"],
+        ["--batch", "8", "--depths", "1"],
+    ] {
+        let output = run(&quick(&[&sweep[..4], &wrong].concat()));
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+    let output = run(&quick(&["bench", text(dir.path()), "--preset", "disks", "--batch", "8"]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("more than one I/O in flight") && said.contains("--list"), "{said}");
+}
+
+#[test]
+fn a_file_that_keeps_no_run_is_refused_with_what_to_do() {
+    let dir = directory();
+    let file = dir.path().join("kept");
+    for bytes in [&b"\xff\xfe\x00"[..], b"", b"{\"a\":"] {
+        fs::write(&file, bytes).expect("can be written");
+        for command in ["bench", "sweep"] {
+            let output = run(&[command, "--resume", text(&file)]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            assert!(said.contains("kept") && said.contains("hint: name a file that --save wrote"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
+    let (dir, results) = (directory(), directory());
+    let saved = results.path().join("sweep.json");
+    let grid =
+        ["sweep", text(dir.path()), "--block-sizes", "4K,64K", "--depths", "1,4,16", "--mix", "100,50"];
+    let output = run(&quick(&[&grid[..], &["--json", "--save", text(&saved)]].concat()));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_follows(&schema::sweep(), &json);
+    let whole: SweepReport = serde_json::from_value(json).expect("is a report");
+    assert!(whole.complete);
+    assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
+    assert!(whole.points.iter().all(|point| point.errors == 0 && point.checks.is_some()));
+    assert!(whole.points.iter().any(|point| point.bytes_per_second.get() > 0.0));
+
+    let part = SweepReport { points: whole.points[..5].to_vec(), complete: false, ..whole.clone() };
+    fs::write(&saved, serde_json::to_string(&part).expect("serialises")).expect("can be written");
+    let output = run(&["sweep", "--resume", text(&saved), "--plain"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("4 KiB") && shown.contains("50:50"), "{shown}");
+    let after: SweepReport =
+        serde_json::from_str(&fs::read_to_string(&saved).expect("is there")).expect("is a report");
+    assert!(after.complete);
+    assert_eq!(after.points[..5], whole.points[..5]);
+    assert_eq!((after.duration_ns, after.warm_up_ns), (whole.duration_ns, whole.warm_up_ns));
+    let mine = after.points[5..].iter().all(|point| point.ended == "ran for 50 ms");
+    assert!(mine, "a resumed sweep runs each load as long as it was begun with: {:?}", after.points);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn streams_are_swept_by_doubling() {
+    let dir = directory();
+    let output = run(&quick(&["sweep", text(dir.path()), "--threads=16", "--plain"]));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for count in ["1", "2", "4", "8", "16"] {
+        assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
+    }
+}
+
+#[test]
+fn polling_is_granted_or_the_result_says_why_not() {
+    let dir = directory();
+    let report = report(&run(&quick(&["bench", text(dir.path()), "--poll", "--json"])));
+    for result in &report.results {
+        let engine = &result.checks.as_ref().expect("checks itself").generator.engine;
+        let is_told = ["iopoll", "not polled: ", "psync"].iter().any(|word| engine.contains(word));
+        assert!(is_told, "{engine}");
+    }
+}
+
+#[test]
+fn passthrough_reads_nothing_but_whole_nvme_drives() {
+    let dir = directory();
+    let output = run(&quick(&["bench", text(dir.path()), "--engine", "passthrough"]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("NVMe drives only") && said.contains("hint: name a whole drive"), "{said}");
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn the_list_names_every_preset() {
+    let shown = String::from_utf8_lossy(&run(&["bench", "--list"]).stdout).into_owned();
+    for preset in narrows::load::preset::all() {
+        assert!(shown.contains(preset.name), "{}", preset.name);
+    }
+}
+
+#[test]
+fn the_schemas_in_the_repository_are_those_of_the_types() {
+    for (name, now) in [("bench-1.json", schema::bench()), ("sweep-1.json", schema::sweep())] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
+        let now = serde_json::to_string_pretty(&now).expect("serialises") + "\n";
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            fs::write(&path, &now).expect("schema/ is writable");
+        }
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            there == now,
+            "schema/{name} is out of date; run: UPDATE_SCHEMA=1 cargo test --test cli bench_cli"
+        );
+    }
+    assert_eq!(bench::SCHEMA, "narrows/bench/1");
+}

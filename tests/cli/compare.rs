@@ -1,0 +1,382 @@
+//! `narrows compare`: what is told apart and what is not, what is refused, and what it prints.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "tests write files, run the program, update the schema and may panic"
+)]
+
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+use narrows::compare::{Comparison, Input, Verdict, compare};
+use narrows::report::schema;
+use narrows::report::text::{Style, compare::render};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// 40 samples around `mb` MB/s that wobble by `share`, seeded by `turn`.
+fn series(mb: f64, share: f64, turn: u64) -> Vec<f64> {
+    let noise =
+        |i: u64| ((i + turn).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64 / (1u64 << 23) as f64 - 1.0;
+    (0..40).map(|i| mb * 1e6 * (1.0 + share * noise(i))).collect()
+}
+
+fn run(pattern: &str, depth: u32, series: &[f64]) -> Value {
+    json!({
+        "direction": "read",
+        "trusted": true,
+        "measurement": {
+            "workload": { "pattern": pattern, "block_size": 1_048_576, "queue_depth": depth, "duration_ns": 4_000_000_000u64 },
+            "access": "direct",
+            "bytes_per_second": series.iter().sum::<f64>() / series.len().max(1) as f64,
+            "series": series,
+            "latency_ns": {
+                "p50": 80_000, "p99": 200_000, "p999": 900_000, "p9999": null,
+                "tenths": { "p50": [80_000, 80_500, 79_500, 80_000, 80_200, 79_800, 80_000, 80_100, 79_900, 80_000] }
+            },
+            "errors": 0,
+            "generator": { "engine": "io_uring (…)", "queue_depth": depth },
+            "region_bytes": 536_870_912
+        }
+    })
+}
+
+fn result(kernel: &str, width: &str, runs: &[Value]) -> Value {
+    json!({
+        "schema": "narrows/check/1",
+        "machine": { "kernel": kernel, "cores": 6, "reason": "board: not there" },
+        "paths": [{
+            "target": "/dev/nvme0n1",
+            "hops": [{
+                "id": "link:0000:02:00.0", "kind": "link", "name": format!("PCIe 2.0 {width}"),
+                "ceiling": { "read": { "bytes_per_second": 390e6, "facts": [{ "fact": "width", "value": width, "source": "" }] } }
+            }],
+            "runs": runs
+        }]
+    })
+}
+
+fn parse(name: &str, value: &Value) -> Input {
+    Input::parse(name, &value.to_string()).expect("is a result")
+}
+
+fn compared(a: &Value, b: &Value) -> Comparison {
+    compare(&parse("a.json", a), &parse("b.json", b), 0.01)
+}
+
+fn one(run: Value) -> Value {
+    result("6.1.0", "x1", &[run])
+}
+
+#[test]
+fn a_faster_slot_is_faster_and_the_inventory_says_why() {
+    // The slot of the X99 board: 374 MB/s with one lane, 1243 MB/s with four.
+    let a = result("6.1.0", "x1", &[run("sequential", 8, &series(374.0, 0.02, 1))]);
+    let b = result("6.1.0", "x4", &[run("sequential", 8, &series(1243.0, 0.02, 2))]);
+    let found = compared(&a, &b);
+    assert_eq!(found.verdict, Verdict::Faster);
+    let difference = found.workloads[0].difference.expect("they can be compared");
+    assert!((difference.relative - (1243.0 / 374.0 - 1.0)).abs() < 0.05, "{difference:?}");
+    assert!(
+        difference.interval[0] < difference.bytes_per_second
+            && difference.bytes_per_second < difference.interval[1]
+    );
+    let changes: Vec<&str> = found.inventory.iter().map(|change| change.what.as_str()).collect();
+    assert_eq!(changes, ["link:0000:02:00.0: name", "link:0000:02:00.0: width"]);
+    assert_eq!(compared(&b, &a).verdict, Verdict::Slower);
+}
+
+#[test]
+fn noise_and_small_differences_are_not_told_apart() {
+    let a = one(run("sequential", 8, &series(500.0, 0.2, 1)));
+    let noisy = one(run("sequential", 8, &series(505.0, 0.2, 99)));
+    assert_eq!(compared(&a, &noisy).verdict, Verdict::NotDistinguishable);
+    assert_eq!(compared(&a, &a).verdict, Verdict::NotDistinguishable);
+    // 0.5 % that is sure but below the threshold of 1 %.
+    let (x, y) = (one(run("sequential", 8, &[500e6; 40])), one(run("sequential", 8, &[502.5e6; 40])));
+    assert_eq!(compared(&x, &y).verdict, Verdict::NotDistinguishable);
+    assert_eq!(compare(&parse("x", &x), &parse("y", &y), 0.0).verdict, Verdict::Faster);
+}
+
+#[test]
+fn faster_here_and_slower_there_is_mixed() {
+    let of = |sequential: f64, random: f64| {
+        let runs =
+            [run("sequential", 8, &series(sequential, 0.02, 3)), run("random", 32, &series(random, 0.02, 4))];
+        result("6.1.0", "x1", &runs)
+    };
+    assert_eq!(compared(&of(400.0, 200.0), &of(800.0, 100.0)).verdict, Verdict::Mixed);
+    assert_eq!(compared(&of(400.0, 200.0), &of(800.0, 200.0)).verdict, Verdict::Faster);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_fields_that_differ() {
+    let a = one(run("sequential", 8, &series(500.0, 0.02, 1)));
+    let other_depth = compared(&a, &one(run("sequential", 32, &series(500.0, 0.02, 1))));
+    assert_eq!((other_depth.verdict, other_depth.workloads.len()), (Verdict::NotComparable, 0));
+    assert!(other_depth.unmatched[0].reason.contains("queue_depth (8, 32)"), "{:?}", other_depth.unmatched);
+
+    let mut buffered = run("sequential", 8, &series(500.0, 0.02, 1));
+    buffered["measurement"]["access"] = json!("buffered");
+    let refused = compared(&a, &one(buffered));
+    assert_eq!(refused.verdict, Verdict::NotComparable);
+    assert_eq!(refused.workloads[0].reason.as_deref(), Some("access differs: direct, buffered"));
+    assert_eq!(refused.workloads[0].difference, None);
+
+    let short = compared(&a, &one(run("sequential", 8, &series(900.0, 0.02, 1)[..10])));
+    assert_eq!(short.verdict, Verdict::NotComparable);
+    assert!(
+        short.workloads[0].reason.as_deref().is_some_and(|why| why.contains("the run of B is too short"))
+    );
+}
+
+#[test]
+fn a_result_without_a_series_is_compared_by_its_interval() {
+    let bare = |rate: f64, half: f64| {
+        let mut run = run("sequential", 8, &[]);
+        run["measurement"]["bytes_per_second"] = json!(rate);
+        run["measurement"]["ci95"] = json!([rate - half, rate + half]);
+        json!({ "runs": [run] })
+    };
+    assert_eq!(compared(&bare(100e6, 2e6), &bare(110e6, 2e6)).verdict, Verdict::Faster);
+    assert_eq!(compared(&bare(100e6, 20e6), &bare(110e6, 20e6)).verdict, Verdict::NotDistinguishable);
+}
+
+#[test]
+fn doubts_about_a_run_are_passed_on() {
+    let mut doubtful = run("sequential", 8, &series(500.0, 0.02, 1));
+    doubtful["trusted"] = json!(false);
+    doubtful["measurement"]["cut_short"] = json!("interrupted");
+    doubtful["measurement"]["errors"] = json!(3);
+    let found = compared(&one(run("sequential", 8, &series(500.0, 0.02, 1))), &one(doubtful));
+    assert_eq!(
+        found.workloads[0].cautions,
+        ["B: the run is not trusted", "B: the run was cut short: interrupted", "B: 3 I/Os failed"]
+    );
+}
+
+/// A run whose 99.9th percentile in each tenth of its time is this many µs.
+fn with_tail(tenths: [u64; 10]) -> Value {
+    let mut run = run("random", 1, &series(100.0, 0.02, 3));
+    let tenths: Vec<u64> = tenths.iter().map(|us| us * 1000).collect();
+    run["measurement"]["latency_ns"]["p999"] = json!(tenths.iter().sum::<u64>() / 10);
+    run["measurement"]["latency_ns"]["tenths"]["p999"] = json!(tenths);
+    one(run)
+}
+
+#[test]
+fn a_longer_tail_is_found_at_its_percentile_although_the_rate_is_the_same() {
+    let short = with_tail([900, 910, 890, 900, 905, 895, 900, 900, 910, 890]);
+    let long = with_tail([1900, 1910, 1890, 1900, 1905, 1895, 1900, 1900, 1910, 1890]);
+    let found = compared(&short, &long);
+    assert_eq!((found.verdict, found.latency_verdict), (Verdict::NotDistinguishable, Verdict::Slower));
+    let verdict = |percentile: &str| {
+        found.workloads[0].latency.iter().find(|pair| pair.percentile == percentile).map(|pair| pair.verdict)
+    };
+    assert_eq!(verdict("p50"), Some(Verdict::NotDistinguishable));
+    assert_eq!(verdict("p99"), Some(Verdict::NotComparable));
+    assert_eq!(verdict("p99.9"), Some(Verdict::Slower));
+    assert_eq!(verdict("p99.99"), None);
+    assert_eq!(compared(&long, &short).latency_verdict, Verdict::Faster);
+    // One stall in one tenth is no longer tail.
+    let once = with_tail([900, 910, 890, 900, 9005, 895, 900, 900, 910, 890]);
+    assert_eq!(compared(&short, &once).latency_verdict, Verdict::NotDistinguishable);
+    let (_dir, paths) = files(&short, &long);
+    narrows(&paths, &[]).code(1);
+}
+
+#[test]
+fn latencies_of_runs_that_differ_in_depth_are_not_compared() {
+    let mut deeper = run("random", 1, &series(100.0, 0.02, 3));
+    deeper["measurement"]["generator"]["queue_depth"] = json!(16);
+    let found = compared(&one(run("random", 1, &series(100.0, 0.02, 3))), &one(deeper));
+    assert_eq!((found.verdict, found.latency_verdict), (Verdict::NotComparable, Verdict::NotComparable));
+    assert!(found.workloads[0].latency.is_empty());
+}
+
+/// What `narrows bench --json` says of a test, and of a mixed one.
+fn bench(rate: f64, depth: u32) -> Value {
+    let side = |rate: f64| {
+        json!({ "bytes_per_second": rate, "ci95": [rate * 0.99, rate * 1.01], "iops": 1.0,
+                "latency_ns": { "p50": 80_000 } })
+    };
+    let load = |percent: u8| {
+        json!({ "pattern": "random", "block_size": 4096, "queue_depth": depth, "parallel": { "threads": 1 },
+                "write_percent": percent, "buffered": false })
+    };
+    json!({
+        "schema": "narrows/bench/1",
+        "target": { "name": "/srv", "kind": "scratch", "size_bytes": 1 << 30 },
+        "results": [
+            { "name": "RND4K Q32T1 read", "load": load(0), "read": side(rate), "write": null, "trusted": true,
+              "errors": 0, "series": vec![rate; 40], "checks": { "generator": { "queue_depth": depth } } },
+            { "name": "RND4K Q32T1 70:30", "load": load(30), "read": side(rate), "write": side(rate / 2.0),
+              "trusted": true, "errors": 0, "series": vec![rate; 40] },
+            { "name": "samples", "load": null, "read": side(1.0), "write": null, "series": [] }
+        ]
+    })
+}
+
+#[test]
+fn results_of_a_bench_are_compared_test_by_test() {
+    let found = compared(&bench(100e6, 32), &bench(120e6, 32));
+    let names: Vec<&str> = found.workloads.iter().map(|workload| workload.workload.as_str()).collect();
+    assert_eq!(names, ["RND4K Q32T1 read", "RND4K Q32T1 70:30, read", "RND4K Q32T1 70:30, write"]);
+    assert!(found.workloads.iter().all(|workload| workload.verdict == Verdict::Faster), "{found:?}");
+    assert_eq!(found.workloads[2].a_bytes_per_second.get(), 50e6);
+    assert_eq!(compared(&bench(100e6, 32), &bench(100e6, 4)).unmatched.len(), 6);
+}
+
+#[test]
+fn points_of_a_sweep_are_compared() {
+    let sweep = |rate: f64| {
+        json!({ "schema": "narrows/sweep/1", "points": [{
+            "load": { "pattern": "random", "block_size": 4096, "queue_depth": 4 },
+            "bytes_per_second": rate, "ci95": [rate * 0.99, rate * 1.01], "latency_ns": { "p50": 1 }, "errors": 0
+        }] })
+    };
+    let found = compared(&sweep(100e6), &sweep(90e6));
+    assert_eq!((found.verdict, found.workloads[0].workload.as_str()), (Verdict::Slower, "random 4 KiB × 4"));
+}
+
+#[test]
+fn plain_text_names_no_server_no_serial_and_no_directory() {
+    let of = |server: &str, serial: &str| {
+        json!({
+            "machine": { "kernel": "6.1" },
+            "paths": [{ "hops": [
+                { "id": format!("remote:{server}:/export/alice"), "kind": "remote", "name": format!("NFS server {server}"),
+                  "ceiling": { "read": { "facts": [{ "fact": "address", "value": "10.1.2.3" }] } } },
+                { "id": "device:sda", "kind": "device", "name": "disk",
+                  "ceiling": { "read": { "facts": [{ "fact": "serial number", "value": serial },
+                                                   { "fact": "wwid", "value": format!("naa.5002538{serial}") }] } } }
+            ] }],
+            "runs": [run("random", 1, &series(100.0, 0.02, 3))]
+        })
+    };
+    let (a, b) = (of("vault.example.org", "S5GXNX0"), of("cellar.example.org", "WD-WX123"));
+    let found = compare(&parse("/home/alice/before.json", &a), &parse("/home/alice/after.json", &b), 0.01);
+    let plain = render(&found, &Style::PLAIN);
+    for secret in ["alice/", "vault", "cellar", "S5GXNX0", "WD-WX123", "naa.5002538S"] {
+        assert!(!plain.contains(secret), "{secret}: {plain}");
+    }
+    assert!(plain.contains("before.json") && plain.contains("serial number: one -> another"), "{plain}");
+    assert!(plain.contains("server-1") && plain.contains("server-2"), "{plain}");
+    let shown = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
+    assert!(shown.contains("S5GXNX0") && shown.contains("vault.example.org"), "{shown}");
+}
+
+fn several() -> Vec<Comparison> {
+    let a = one(run("sequential", 8, &series(374.0, 0.02, 1)));
+    let b = result(
+        "6.12.0",
+        "x4",
+        &[run("sequential", 8, &series(1243.0, 0.02, 2)), run("random", 1, &series(9.0, 0.1, 2))],
+    );
+    let hostile = result("6.1\u{1b}[2J", "x1\u{202e}", &[run("sequential", 8, &series(374.0, 0.02, 1))]);
+    vec![compared(&a, &b), compared(&b, &a), compared(&a, &a), compared(&a, &hostile)]
+}
+
+#[test]
+fn the_text_of_a_comparison() {
+    insta::assert_snapshot!(render(
+        &several()[0],
+        &Style { colour: false, width: 100, unicode: true, plain: false }
+    ));
+}
+
+#[test]
+fn text_stays_within_its_width_and_obeys_nothing() {
+    for comparison in several() {
+        let plain = render(&comparison, &Style::PLAIN);
+        assert!(plain.bytes().all(|b| b == b'\n' || (b' '..=b'~').contains(&b)), "{plain}");
+        assert!(plain.lines().all(|line| line.len() <= 78), "{plain}");
+    }
+}
+
+#[test]
+fn the_schema_in_the_repository_is_that_of_the_types() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/compare-1.json");
+    let now = serde_json::to_string_pretty(&schema::compare()).expect("serialises") + "\n";
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(path, &now).expect("schema/ is writable");
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        kept == now,
+        "schema/compare-1.json is out of date; run: UPDATE_SCHEMA=1 cargo test --test cli compare"
+    );
+}
+
+#[test]
+fn every_comparison_follows_the_schema_and_survives_json() {
+    let validator = jsonschema::validator_for(&schema::compare()).expect("is a schema");
+    for comparison in several() {
+        let json = serde_json::to_value(&comparison).expect("serialises");
+        let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        let text = serde_json::to_string(&comparison).expect("serialises");
+        let back: Comparison = serde_json::from_str(&text).expect("deserialises");
+        assert_eq!(back.workloads.len(), comparison.workloads.len());
+    }
+    assert!(!validator.is_valid(&json!({ "schema": "narrows/compare/1" })));
+}
+
+fn files(a: &Value, b: &Value) -> (tempfile::TempDir, [PathBuf; 2]) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let paths = [dir.path().join("a.json"), dir.path().join("b.json")];
+    for (path, value) in paths.iter().zip([a, b]) {
+        std::fs::write(path, value.to_string()).expect("is written");
+    }
+    (dir, paths)
+}
+
+fn narrows(paths: &[PathBuf; 2], more: &[&str]) -> assert_cmd::assert::Assert {
+    Command::cargo_bin("narrows").expect("is built").arg("compare").args(paths).args(more).assert()
+}
+
+#[test]
+fn the_exit_status_is_the_verdict() {
+    let slow = one(run("sequential", 8, &series(374.0, 0.02, 1)));
+    let fast = one(run("sequential", 8, &series(1243.0, 0.02, 1)));
+    let other = one(run("random", 8, &series(374.0, 0.02, 1)));
+    let (_dir, paths) = files(&slow, &fast);
+    let json = narrows(&paths, &["--json"]).code(1).get_output().stdout.clone();
+    let json: Value = serde_json::from_slice(&json).expect("is JSON");
+    assert_eq!((&json["schema"], &json["verdict"]), (&json!("narrows/compare/1"), &json!("faster")));
+    narrows(&paths, &["--threshold", "100%"]).code(1);
+    let (_dir, paths) = files(&slow, &slow);
+    narrows(&paths, &[]).code(0);
+    let (_dir, paths) = files(&slow, &other);
+    narrows(&paths, &[]).code(2);
+    let (_dir, paths) = files(&slow, &json!({ "schema": "narrows/check/1", "paths": [] }));
+    let said = narrows(&paths, &[]).code(2).get_output().stderr.clone();
+    assert!(String::from_utf8_lossy(&said).contains("holds no measurement"), "{said:?}");
+    std::fs::remove_file(&paths[1]).expect("is removed");
+    narrows(&paths, &[]).code(2);
+}
+
+proptest! {
+    #[test]
+    fn foreign_json_never_panics(text in "[\\[\\]{}:,\"a-z0-9.eE-]{0,80}", rate in any::<f64>(), depth in any::<i64>()) {
+        let _ = Input::parse("x", &text);
+        let odd = json!({ "runs": [{ "measurement": {
+            "workload": { "queue_depth": depth, "block_size": text, "pattern": null },
+            "bytes_per_second": rate, "series": [rate, 1, "x"], "ci95": [rate, 0] } }] });
+        if let Ok(input) = Input::parse("x", &odd.to_string()) {
+            let _ = render(&compare(&input, &input, 0.01), &Style::PLAIN);
+        }
+    }
+}
+
+#[test]
+fn two_runs_of_one_source_are_told_apart_once_in_twenty_times() {
+    let told_apart = |turn: u64| {
+        let a = one(run("random", 1, &series(100.0, 0.2, turn * 1000)));
+        let b = one(run("random", 1, &series(100.0, 0.2, turn * 1000 + 500)));
+        compare(&parse("a", &a), &parse("b", &b), 0.0).verdict != Verdict::NotDistinguishable
+    };
+    let count = (0..400).filter(|turn| told_apart(*turn)).count();
+    assert!(count <= 36, "{count} of 400, where 20 are expected");
+}

@@ -1,0 +1,16 @@
+//! What the library makes of fixtures, and what holds of the repository itself.
+
+mod capture_stack;
+mod findings_doc;
+mod guard_source;
+mod lab_report;
+mod layers;
+mod paths;
+mod pci;
+mod report_golden;
+mod report_samples;
+mod snapshot;
+mod verdict_slot_option;
+
+#[path = "../support/mod.rs"]
+mod support;
