@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz
+.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,9 +26,7 @@ toolchain:
 	@scripts/toolchain.sh
 
 test: toolchain ## install what the tests need and run all of them, the kernel VM rig included (but for its long scenarios)
-	@scripts/test-tools.sh
-	$(CARGO) test --locked
-	$(MAKE) --no-print-directory rig RIG_FLAGS="--short --attempts 2"
+	@MAKE="$(MAKE)" scripts/test.sh
 
 unit: toolchain ## only the tests that need no other program
 	$(CARGO) test --locked
@@ -42,7 +40,11 @@ result-cases: toolchain ## score the audit of other tools' results: CASES=dir (t
 accuracy: toolchain ## compare predictions with published measurements: CSV=file (tests/measurements.csv); writes target/accuracy/summary.json
 	@$(CARGO) test --locked --quiet --test accuracy -- $(CSV)
 
+fresh: ## type both commands of the README in a new Debian, made in a chroot: RELEASE=name (trixie), TOOLCHAIN=dir
+	@scripts/fresh.sh "$(or $(RELEASE),trixie)" "$(TOOLCHAIN)"
+
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
+	@scripts/peers.sh fio=fio || true
 	$(CARGO) bench --locked --bench engine
 
 perf: build ## time and memory of check beside lstopo, in one run

@@ -49,6 +49,7 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
+/// Of each comparison: few enough for all parts to take less than 4 minutes.
 const ROUNDS: usize = 7;
 const SECONDS: u64 = 1;
 /// Where all of them run.
@@ -95,9 +96,10 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The median; `None` of nothing.
+fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    values.get(values.len() / 2).copied()
 }
 
 fn nop() -> Outcome<Value> {
@@ -109,7 +111,8 @@ fn nop() -> Outcome<Value> {
         costs.push(result.ns_per_io);
         engine = result.engine;
     }
-    let (best, median) = (costs.iter().copied().fold(f64::MAX, f64::min), median(costs));
+    let best = costs.iter().copied().fold(f64::MAX, f64::min);
+    let median = median(costs).ok_or("no round ran")?;
     println!("engine: {engine}");
     println!("NOP through the ring, every latency recorded: {median:.1} ns per I/O (best {best:.1})");
     Ok(json!({ "engine": engine, "ns_per_io": median, "ns_per_io_best": best, "rounds": ROUNDS }))
@@ -142,6 +145,8 @@ struct Pairs {
     theirs: Vec<f64>,
     /// The ratio of each round, in which the machine was in the same mood for both.
     ratios: Vec<f64>,
+    /// Why the other one did not run, if it did not.
+    why_not: Option<String>,
 }
 
 impl Pairs {
@@ -152,17 +157,27 @@ impl Pairs {
                 self.theirs.push(theirs);
                 self.ratios.push(ours / theirs);
             }
-            Err(error) => println!("the other one did not run: {error}"),
+            Err(error) => self.why_not = Some(error.to_string()),
         }
     }
 
     fn print(&self, ours: &str, theirs: &str) {
-        let (a, b) = (median(self.ours.clone()), median(self.theirs.clone()));
-        println!("  {ours:<44} {a:>12.0}    {:.2}", median(self.ratios.clone()));
-        println!("  {theirs:<44} {b:>12.0}    1.00");
+        let rate = |values: &[f64]| {
+            median(values.to_vec()).map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"))
+        };
+        match (median(self.ratios.clone()), &self.why_not) {
+            (Some(ratio), _) => {
+                println!("  {ours:<44} {:>12}    {ratio:.2}", rate(&self.ours));
+                println!("  {theirs:<44} {:>12}    1.00", rate(&self.theirs));
+            }
+            (None, why) => {
+                println!("  {ours:<44} {:>12}", rate(&self.ours));
+                println!("  {theirs:<44} not compared: {}", why.as_deref().unwrap_or("no round ran"));
+            }
+        }
     }
 
-    /// Both medians, in `unit`, and the ratio.
+    /// Both medians, in `unit`, and the ratio; `null` with a reason where there was nothing to compare with.
     fn json(&self, unit: &str) -> Value {
         json!({
             format!("narrows_{unit}"): median(self.ours.clone()),
@@ -170,6 +185,7 @@ impl Pairs {
             "ratio": median(self.ratios.clone()),
             "ratios": self.ratios,
             "rounds": self.ours.len(),
+            "reason": self.why_not,
         })
     }
 }
@@ -312,7 +328,11 @@ fn fio(special: &[&str]) -> Outcome<f64> {
         .args(["--time_based", "--ramp_time=200ms", "--thread", "--output-format=json"])
         .args([format!("--iodepth={DEPTH}"), format!("--runtime={SECONDS}"), format!("--cpus_allowed={CPU}")])
         .args(special)
-        .output()?;
+        .output()
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => "fio is not installed".to_owned(),
+            _ => format!("fio cannot be run: {error}"),
+        })?;
     let text = String::from_utf8(output.stdout)?;
     let start = text.find('{').ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
     let result: Value = serde_json::from_str(&text[start..])?;

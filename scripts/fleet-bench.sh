@@ -8,9 +8,10 @@ cd "$(dirname "$0")/.."
 count=${1:-10000}
 cases=${2:-tests/cases}
 narrows=${CARGO_TARGET_DIR:-target}/release/narrows
-if [ ! -x "$narrows" ] || [ ! -x /usr/bin/time ]; then
-    echo "fleet-bench.sh: needs a release build of narrows and the package time" >&2
-    echo "hint: cargo build --release; apt-get install --no-install-recommends time" >&2
+scripts/peers.sh /usr/bin/time=time python3=python3 || exit 2
+if [ ! -x "$narrows" ]; then
+    echo "fleet-bench.sh: needs a release build of narrows" >&2
+    echo "hint: cargo build --release" >&2
     exit 2
 fi
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/narrows-fleet.XXXXXX")

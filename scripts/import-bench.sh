@@ -8,13 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 size=${1:-500}
 narrows=${CARGO_TARGET_DIR:-target}/release/narrows
-for tool in jq python3 /usr/bin/time; do
-    command -v "$tool" >/dev/null || {
-        echo "import-bench.sh: needs $tool" >&2
-        echo "hint: apt-get install --no-install-recommends jq python3 time" >&2
-        exit 2
-    }
-done
+scripts/peers.sh jq=jq python3=python3 /usr/bin/time=time || exit 2
 if [ ! -x "$narrows" ]; then
     echo "import-bench.sh: needs a release build of narrows" >&2
     echo "hint: cargo build --release" >&2

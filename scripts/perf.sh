@@ -6,11 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-20}
 narrows=${CARGO_TARGET_DIR:-target}/release/narrows
-if ! command -v lstopo >/dev/null || [ ! -x /usr/bin/time ]; then
-    echo "perf.sh: needs the packages hwloc and time" >&2
-    echo "hint: apt-get install --no-install-recommends hwloc time" >&2
-    exit 2
-fi
+scripts/peers.sh lstopo=hwloc /usr/bin/time=time || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

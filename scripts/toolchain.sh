@@ -38,19 +38,24 @@ if ! command -v cc >/dev/null; then
 fi
 if ! has_rust; then
     echo "narrows needs Rust $wanted or newer" >&2
-    # rustup needs them; and the package lists of a fresh machine are empty until something is installed.
+    # cargo and rustup need them; and the package lists of a fresh machine are empty until something is installed.
     install ca-certificates
     if is_offered cargo; then
         install cargo rustc
+    elif is_offered cargo-web; then
+        # A current Rust that Debian keeps in its stable releases to build browsers with.
+        install cargo-web rustc-web
     elif apt-cache show rustup >/dev/null 2>&1; then
         install rustup
         rustup --quiet default stable
     fi
-    has_rust || fail "this distribution has no Rust $wanted" "$by_hand"
+    has_rust || fail "this distribution has no Rust $wanted or newer" "$by_hand"
 fi
 if [ "${1:-}" = --lints ] && ! has_lints; then
     if command -v rustup >/dev/null; then
         rustup --quiet component add rustfmt clippy
+    elif dpkg-query -W cargo-web >/dev/null 2>&1; then
+        fail "cargo-web comes without clippy" "$by_hand"
     else
         install rustfmt rust-clippy
     fi
