@@ -295,6 +295,13 @@ pub struct GuardArgs {
     #[arg(long, value_name = "SERIAL")]
     pub i_own: Option<String>,
 
+    /// Clear exactly what a bench or sweep of narrows that was killed left on the device, and nothing else
+    ///
+    /// Every sector that narrows writes to a device bears a mark. What bears none stays and is named. Exit status: 0 the
+    /// device is blank as far as is seen, 2 data of others are left or it could not be done.
+    #[arg(long, requires = "i_own")]
+    pub clean: bool,
+
     /// Print JSON (schema narrows/guard/1)
     #[arg(long)]
     pub json: bool,

@@ -1,22 +1,31 @@
 //! `narrows guard`: may narrows write to this device? Writes nothing. `bench --write` asks the same here before it
 //! writes.
 
+mod blank;
+mod clean;
+mod hints;
+pub(super) mod watching;
+
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output, target};
 use crate::lab;
-use crate::load::LoadError;
 use crate::load::guard::{
-    self, Device, Examined, Medium, Permit, Reason, Refusal, Usage, UseKind, WritableDevice, WriteError,
+    self, Device, EDGE, Examined, Medium, Permit, Reason, Refusal, Region, Searched, Usage, UseKind,
+    WritableDevice, WriteError,
 };
+use crate::load::{LoadError, owned};
 use crate::machine::root::Root;
 use crate::machine::usage;
 use crate::report;
+use crate::report::progress::Progress;
 use crate::report::sanitize::inert;
 use crate::units::Bytes;
+use watching::Watching;
 
 /// How long a process may have a device open that only looks at it.
 const GLANCE: Duration = Duration::from_secs(1);
@@ -29,23 +38,65 @@ pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
     let root = Root::live();
     let instead = "name a block device such as /dev/nvme1n1; scratch files need no permission";
     let name = target::block_device(&root, &args.device, instead)?;
-    let Decision { size, examined, permit } = decide(&root, &name, args.i_own.as_deref())?;
-    let reasons = permit.map_or_else(|refusal| refusal.reasons, |_| Vec::new());
-    let shown = report::guard::build(&name, size, examined, &reasons);
+    if args.clean {
+        return clean::run(args, &root, &name);
+    }
+    let Decision { size, examined, permit, identity } = decide(&root, &name, args.i_own.as_deref())?;
+    let mut reasons = permit.map_or_else(|refusal| refusal.reasons, |_| Vec::new());
+    let searched = match reasons.iter().all(is_about_naming) {
+        true => Some(search(&name, identity.as_deref(), &mut reasons)?),
+        false => None,
+    };
+    let ways = blank::ways(&root, &name, &reasons);
+    let shown = report::guard::build(&name, size, examined, &reasons, searched.as_ref(), ways);
     output::data(&render(&shown, args.json)?)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FINDINGS })
 }
 
-/// Opens a device for writing, exclusively, if everything permits it. `own` is what the user typed to name it.
+/// Whether nothing but what was typed speaks against it.
+const fn is_about_naming(reason: &Reason) -> bool {
+    matches!(reason, Reason::NotNamed { .. } | Reason::OtherNamed { .. } | Reason::NoIdentity)
+}
+
+/// Searches the device for data, through a handle that nobody else can claim it beside, and adds what it finds.
+fn search(name: &str, identity: Option<&str>, reasons: &mut Vec<Reason>) -> Result<Searched, Failure> {
+    let device = open(name).map_err(|error| load_failure(&error))?;
+    let progress = Progress::on_stderr(false);
+    let mut watching = Watching::new(name, device.size(), &progress, None);
+    let searched = guard::search_device(&device, name, identity, &mut |step| watching.step(step));
+    let (searched, found) = searched.map_err(|error| load_failure(&error))?;
+    reasons.extend(found);
+    Ok(searched)
+}
+
+/// Opens a device for writing, exclusively, if everything permits it: `size` bytes of it, or as many as there are between
+/// its ends. `own` is what the user typed to name it. The search is announced, and ends when `stop` is raised.
 ///
 /// # Errors
 /// [`Failure`] with everything that speaks against it.
-pub(super) fn open_for_writing(root: &Root, name: &str, own: &str) -> Result<WritableDevice, Failure> {
-    let permit = decide(root, name, Some(own))?.permit.map_err(|refusal| refused(&refusal))?;
-    guard::open_for_writing(permit).map_err(|error| match error {
-        WriteError::Open(error) => load_failure(&error),
-        WriteError::Refused(refusal) => refused(&refusal),
-    })
+pub(super) fn open_for_writing(
+    root: &Root,
+    name: &str,
+    own: &str,
+    size: Bytes,
+    stop: &AtomicBool,
+) -> Result<WritableDevice, Failure> {
+    let Decision { size: whole, permit, .. } = decide(root, name, Some(own))?;
+    let permit = permit.map_err(|refusal| refused(root, &refusal))?;
+    // A device that is too small is refused as such.
+    let region = owned::usable(whole, size).unwrap_or(Region { start: EDGE, length: Bytes::new(0) });
+    let progress = Progress::on_stderr(false);
+    let mut watching = Watching::new(name, whole, &progress, Some(stop));
+    guard::open_for_writing(permit, region, &mut |step| watching.step(step))
+        .map_err(|error| not_opened(root, &error))
+}
+
+/// Why a permitted device was not opened after all.
+fn not_opened(root: &Root, error: &WriteError) -> Failure {
+    match error {
+        WriteError::Open(error) => load_failure(error),
+        WriteError::Refused(refusal) => refused(root, refusal),
+    }
 }
 
 /// Whether a device may be written; the same as [`open_for_writing`], which is not done.
@@ -53,17 +104,12 @@ pub(super) fn open_for_writing(root: &Root, name: &str, own: &str) -> Result<Wri
 /// # Errors
 /// [`Failure`] with everything that speaks against it.
 pub(super) fn check(root: &Root, name: &str, own: Option<&str>) -> Result<(), Failure> {
-    decide(root, name, own)?.permit.map(drop).map_err(|refusal| refused(&refusal))
+    decide(root, name, own)?.permit.map(drop).map_err(|refusal| refused(root, &refusal))
 }
 
 /// A refusal with what can be done about each of its reasons.
-fn refused(refusal: &Refusal) -> Failure {
-    let mut hints: Vec<&str> = Vec::new();
-    for hint in refusal.reasons.iter().map(Reason::hint) {
-        if !hints.contains(&hint) {
-            hints.push(hint);
-        }
-    }
+fn refused(root: &Root, refusal: &Refusal) -> Failure {
+    let hints = hints::of(root, &refusal.device, &refusal.reasons);
     Failure::new(inert(&refusal.to_string())).hint(hints.join("\nhint: "))
 }
 
@@ -73,6 +119,8 @@ struct Decision {
     /// The devices that were examined.
     examined: Vec<String>,
     permit: Result<Permit, Refusal>,
+    /// What names it, whether that was typed or not.
+    identity: Option<String>,
 }
 
 /// Opens a device, reads who uses it, examines it and all that belongs to it, and decides.
@@ -85,7 +133,8 @@ fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failur
     let size = device.size();
     let permit = guard::decide(device, &usage, &examined, own);
     let examined = examined.into_iter().map(|examined| examined.device).collect();
-    Ok(Decision { size, examined, permit })
+    let identity = usage.identity.map(|identity| identity.text);
+    Ok(Decision { size, examined, permit, identity })
 }
 
 /// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is

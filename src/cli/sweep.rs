@@ -13,7 +13,7 @@ use super::bench::scene::Scene;
 use super::bench::timing::Timing;
 use super::bench::trims::Discards;
 use super::bench::writes::Writes;
-use super::bench::{json, style};
+use super::bench::{beside, ground, json, style};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::load::measurement::Pattern;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
@@ -145,7 +145,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
             let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
             let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
             let writes = Writes::plan(args.common.writing.max_writes, before, size, &all, ceiling, &timing)?;
-            let writes = writes.on(&scene.subject.path);
+            let writes = writes.and_clearing(place.cleared(size))?.on(&scene.subject.path);
             output::note(&writes.announcement(&what));
             Some(writes)
         }
@@ -155,13 +155,24 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
     let runner = Runner::new(&scene, node, writes)?.polling(poll);
     let target = place.open(size, Filling::Whole, compressible, &runner)?;
-    let mut report = match kept {
-        Some(kept) => SweepReport { failed: None, ..kept },
-        None => {
-            SweepReport { cpu_node: node, poll, ..empty(loads, &timing, typed, &scene, &place, &target)? }
-        }
+    let begun = match kept {
+        Some(kept) => Ok(SweepReport { failed: None, ..kept }),
+        None => empty(loads, &timing, typed, &scene, &place, &target).map(|report| SweepReport {
+            cpu_node: node,
+            poll,
+            ..report
+        }),
     };
-    let trouble = points(&timing, &scene, &runner, &target, file.as_ref(), &mut report)?;
+    let came = begun.and_then(|mut report| {
+        let trouble = points(&timing, &scene, &runner, &target, file.as_ref(), &mut report)?;
+        Ok((report, trouble))
+    });
+    // Whatever came of the loads.
+    let uncleared = ground::clear(&target, &runner).err();
+    let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
+    report.writes = runner.writes().map(Writes::view);
+    let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
+    let trouble = uncleared.or(trouble).or(unkept);
     drop(runner);
     output::data(&if args.common.json { json(&report)? } else { render(&report, &style(&args.common)) })?;
     if let Some(trouble) = trouble {

@@ -3,7 +3,7 @@
 use super::error::LoadError;
 use super::memory::Memory;
 use super::offsets::Blocks;
-use super::plan::Tempo;
+use super::plan::{Tempo, stamped_block};
 use super::run::RunOptions;
 use super::target::{Kind, Target};
 use super::worker::Reap;
@@ -46,6 +46,10 @@ pub(super) fn check(
     let regions = regions(target, workload);
     if workload.changes() && regions.iter().any(|blocks| !target.may_change(blocks.first, blocks.end())) {
         return Err(LoadError::NotOurs(target.path().to_owned()));
+    }
+    if workload.writes() && target.marker().is_some() && stamped_block(workload).is_none() {
+        let why = "only whole sectors of 512 bytes are written to a device, since each bears a mark";
+        return Err(LoadError::Workload(why.to_owned()));
     }
     // Each stream must have room for the largest I/O.
     let slices = u64::from(options.workers.max(options.streams));

@@ -11,8 +11,10 @@ use nix::libc;
 
 use super::buffer::Buffer;
 use super::error::LoadError;
+use super::marks::Marker;
 use super::memory::squeeze;
 use super::random::Random;
+use super::stamp::{Stamp, digest};
 use super::target::{Target, drop_direct};
 use crate::units::Bytes;
 
@@ -35,6 +37,8 @@ pub(super) struct Filling {
     pub(super) seed: u64,
     /// So many percent of each 4 KiB are zeros.
     pub(super) compressible_percent: u8,
+    /// How what is written is marked.
+    pub(super) marker: Option<Marker>,
 }
 
 /// What was written.
@@ -91,9 +95,7 @@ impl<'a> Fill<'a> {
             let chunk = buffer.bytes().get_mut(..length as usize).unwrap_or_default();
             random.fill(chunk);
             squeeze(chunk, filling.compressible_percent, DISTINCT);
-            for (index, block) in (at / DISTINCT as u64..).zip(chunk.chunks_exact_mut(DISTINCT)) {
-                block[..8].copy_from_slice(&index.to_le_bytes());
-            }
+            distinguish(chunk, start + at, filling);
             match self.chunk(chunk, start + at) {
                 Ok(()) => at += length,
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) => {
@@ -122,6 +124,21 @@ impl<'a> Fill<'a> {
     }
 }
 
+/// Makes each block differ from every other by where it belongs, and marks it where that is asked for.
+fn distinguish(chunk: &mut [u8], start: u64, filling: &Filling) {
+    for (index, block) in (start / DISTINCT as u64..).zip(chunk.chunks_exact_mut(DISTINCT)) {
+        match filling.marker {
+            Some(marker) => {
+                marker.mark(block);
+                let body = digest(block);
+                let offset = index * DISTINCT as u64;
+                Stamp { seed: filling.seed, offset, generation: 0 }.put(block, body);
+            }
+            None => block[..8].copy_from_slice(&index.to_le_bytes()),
+        }
+    }
+}
+
 /// Writes the region of a target anew, on stable storage when it returns: what was trimmed would be read faster than
 /// the medium reads.
 ///
@@ -138,7 +155,7 @@ pub fn refill(
     if !target.may_change(region.start.get(), end) {
         return Err(LoadError::NotOurs(path.to_owned()));
     }
-    let filling = Filling { time: None, seed, compressible_percent };
+    let filling = Filling { time: None, seed, compressible_percent, marker: target.marker() };
     let fill = Fill::new("write again to", path, target.file(), false);
     let filled = fill.write(region.start.get(), region.length.get(), &filling, progress)?;
     if filled.is_full {

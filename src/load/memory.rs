@@ -4,6 +4,7 @@ use std::io;
 
 use super::buffer::Buffer;
 use super::engine::{Op, Request};
+use super::marks::Marker;
 use super::random::Random;
 use super::stamp::{Stamp, digest};
 
@@ -67,6 +68,13 @@ impl Memory {
     pub(super) fn compressible(mut self, percent: u8, block: u64) -> Self {
         let outgoing = self.buffer.bytes().get_mut(self.writes_at..).unwrap_or_default();
         squeeze(outgoing, percent, block as usize);
+        self
+    }
+
+    /// The same memory, whose blocks for writes bear the marks of a device. Before [`stamped`](Self::stamped).
+    pub(super) fn marked(mut self, block: u64, marker: Marker) -> Self {
+        let outgoing = self.buffer.bytes().get_mut(self.writes_at..).unwrap_or_default();
+        outgoing.chunks_exact_mut((block as usize).max(1)).for_each(|block| marker.mark(block));
         self
     }
 

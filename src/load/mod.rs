@@ -24,6 +24,7 @@ mod histogram;
 mod in_order;
 mod ledger;
 mod leftover;
+mod marks;
 pub mod measurement;
 pub mod memcopy;
 mod memory;

@@ -5,9 +5,11 @@
 
 use std::ops::ControlFlow;
 
+use nix::libc::ENOSPC;
+
 use super::error::LoadError;
 use super::fill::{Fill, Filling};
-use super::guard::{EDGE, Medium, WritableDevice};
+use super::guard::{Budget, Cleared, EDGE, Ground, Medium, Watch, WritableDevice, clear_marked};
 use super::target::{Region, Target};
 use crate::units::Bytes;
 
@@ -22,8 +24,9 @@ pub fn usable(device: Bytes, size: Bytes) -> Option<Region> {
     (length.get() > 0).then_some(Region { start: EDGE, length })
 }
 
-/// Fills `size` bytes of a permitted device, or as many as there are, and makes a target of them. `progress` is told the
-/// bytes written and the bytes to write; it ends the work by answering [`ControlFlow::Break`].
+/// Fills the first `size` bytes of what may be written of a device, or as many as there are, and makes a target of them.
+/// `progress` is told the bytes written and the bytes to write; it ends the work by answering [`ControlFlow::Break`].
+/// What was written of a device with a permit is cleared again when that fails.
 ///
 /// # Errors
 /// The device is too small, a write failed, or `progress` broke it off.
@@ -34,23 +37,66 @@ pub fn prepare(
     compressible_percent: u8,
     progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<Target, LoadError> {
-    let path = device.path().to_owned();
-    let whole = device.size();
-    let region = usable(whole, size).ok_or_else(|| LoadError::TooSmall {
-        path: path.clone(),
-        size: whole,
+    let part = part(&device, size).ok_or_else(|| LoadError::TooSmall {
+        path: device.path().to_owned(),
+        size: device.size(),
         block_size: Bytes::new(2 * EDGE.get() + UNIT),
     })?;
-    let file = device.into_file();
-    let filling = Filling { time: None, seed, compressible_percent };
-    let (start, length) = (region.start.get(), region.length.get());
-    let filled = Fill::new("write to", &path, &file, true).write(start, length, &filling, progress)?;
-    if filled.is_full {
-        let error = std::io::Error::from_raw_os_error(nix::libc::ENOSPC);
-        return Err(LoadError::io("write to", &path, error));
+    let filling = Filling { time: None, seed, compressible_percent, marker: device.marker() };
+    match fill(&device, part, &filling, progress) {
+        Ok(()) => Target::owned(device, part.length),
+        Err(error) => {
+            if device.key().is_some() {
+                // The failure is what is told; what stays is marked, and the guard finds it.
+                let _ = clear_marked(&device.ground(), part, None, &mut |_| ControlFlow::Continue(()));
+            }
+            Err(error)
+        }
     }
-    file.sync_data().map_err(|error| LoadError::io("write to", &path, error))?;
-    Target::owned(&path, file, region)
+}
+
+/// The first `size` bytes of what may be written, in whole units.
+fn part(device: &WritableDevice, size: Bytes) -> Option<Region> {
+    let region = device.region();
+    let length = Bytes::new(region.length.min(size).get() / UNIT * UNIT);
+    (length.get() > 0).then_some(Region { length, ..region })
+}
+
+/// Clears what runs wrote to a target that is a device with a permit: exactly what bears its marks. `None` for any other
+/// target, of which nothing is cleared.
+///
+/// # Errors
+/// A read or write fails. What was cleared until then is.
+pub fn clear(
+    target: &Target,
+    budget: Option<&Budget>,
+    watch: Watch<'_>,
+) -> Result<Option<Cleared>, LoadError> {
+    let Some(marker) = target.marker() else { return Ok(None) };
+    let ground = Ground {
+        path: target.path(),
+        file: target.file(),
+        key: Some(marker.key),
+        unit: target.logical_block_size().get(),
+    };
+    clear_marked(&ground, target.changeable(), budget, watch).map(Some)
+}
+
+fn fill(
+    device: &WritableDevice,
+    part: Region,
+    filling: &Filling,
+    progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
+) -> Result<(), LoadError> {
+    let (path, file) = (device.path(), device.file());
+    // A device takes direct writes of whole units; were it otherwise, they would not go through the page cache either.
+    let fill = Fill::new("write to", path, file, false);
+    let filled = fill.write(part.start.get(), part.length.get(), filling, progress)?;
+    if filled.is_full {
+        let error = std::io::Error::from_raw_os_error(ENOSPC);
+        return Err(LoadError::io("write to", path, error));
+    }
+    file.sync_data().map_err(|error| LoadError::io("write to", path, error))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::clock::Clock;
 use super::deal::Deal;
 use super::error::LoadError;
 use super::ledger::Ledger;
+use super::marks::Marker;
 use super::memory::Memory;
 use super::pace::Schedule;
 use super::passthrough::Namespace;
@@ -55,6 +56,8 @@ pub(super) struct Plan {
     writes: bool,
     /// Percent of each written block that are zeros.
     compressible: u8,
+    /// How what is written is marked.
+    marker: Option<Marker>,
 }
 
 impl Plan {
@@ -132,6 +135,7 @@ impl Plan {
             reads,
             writes,
             compressible,
+            marker: target.marker(),
         })
     }
 
@@ -159,6 +163,10 @@ impl Plan {
         let memory = match self.compressible {
             0 => memory,
             percent => memory.compressible(percent, block),
+        };
+        let memory = match (self.marker, self.stamped) {
+            (Some(marker), Some(block)) if self.writes => memory.marked(block, marker),
+            _ => memory,
         };
         Ok(match self.stamped {
             Some(block) if self.writes => memory.stamped(block, self.nonce),
@@ -246,7 +254,7 @@ fn mode(workload: &Workload, options: &RunOptions) -> Mode {
 }
 
 /// The largest block that divides every I/O and is no larger than 4 KiB; `None` when it is too small for a stamp.
-fn stamped_block(workload: &Workload) -> Option<u64> {
+pub(super) fn stamped_block(workload: &Workload) -> Option<u64> {
     let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
     let block = sizes.fold(STAMPED, |block, size| gcd(block, size.get()));
     (block >= SMALLEST).then_some(block)

@@ -77,6 +77,7 @@ impl ScratchFile {
             time: options.time.map(|time| (time, options.minimum)),
             seed: options.seed,
             compressible_percent: options.compressible_percent,
+            marker: None,
         };
         let filled =
             Fill::new("write the scratch file in", dir, &file, direct).write(0, size, &filling, progress)?;

@@ -9,9 +9,10 @@ pub(super) const STAMPED: u64 = 4096;
 pub(super) const SMALLEST: u64 = 512;
 /// The words of a stamp: magic, seed, offset, generation, checksum.
 const WORDS: usize = 5;
-const HEAD: usize = WORDS * 8;
+/// Bytes of a stamp.
+pub(super) const HEAD: usize = WORDS * 8;
 /// "narrows1" in ASCII.
-const MAGIC: u64 = u64::from_le_bytes(*b"narrows1");
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"narrows1");
 
 /// The stamp of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +72,8 @@ impl Stamp {
     }
 }
 
-fn word(bytes: &[u8]) -> u64 {
+/// Eight bytes as a number.
+pub(super) fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 
@@ -82,7 +84,7 @@ pub(super) fn digest(block: &[u8]) -> u64 {
 
 /// One step of the checksum. For each word it is one-to-one in the state and, for each state, one-to-one in the word, so
 /// a change inside a single word always changes the result. The factor is that of SplitMix64.
-fn absorb(state: u64, word: u64) -> u64 {
+pub(super) fn absorb(state: u64, word: u64) -> u64 {
     (state ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(29)
 }
 

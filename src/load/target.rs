@@ -14,7 +14,8 @@ use nix::libc;
 
 use super::buffer::Buffer;
 use super::error::LoadError;
-use super::guard::EDGE;
+use super::guard::WritableDevice;
+use super::marks::Marker;
 use super::measurement::Access;
 pub use super::workload::Region;
 use crate::units::Bytes;
@@ -35,7 +36,8 @@ pub enum Kind {
     File,
     /// A scratch file that narrows made.
     Scratch,
-    /// A block device that the guard gave a permit for, of which the first and the last MiB are never written.
+    /// A block device that the guard opened for writing, of which nothing outside of the region that it was opened for is
+    /// ever written.
     Owned,
 }
 
@@ -53,8 +55,15 @@ pub struct Target {
     block: Bytes,
     access: Access,
     region: Region,
+    /// What runs may change, whatever they visit.
+    changeable: Region,
+    /// How what is written is marked.
+    marker: Option<Marker>,
     keep_cache: bool,
 }
+
+/// No part at all.
+const NOTHING: Region = Region { start: Bytes::new(0), length: Bytes::new(0) };
 
 impl Target {
     /// Opens a block device, never for writing. The device is claimed (`O_EXCL`) if nobody uses it, so that nobody
@@ -96,22 +105,37 @@ impl Target {
 
     /// A scratch file that was just filled.
     pub(super) fn scratch(path: &Path, file: File, direct: bool) -> Result<Self, LoadError> {
-        Self::probed(path, file, Kind::Scratch, direct)
+        let target = Self::probed(path, file, Kind::Scratch, direct)?;
+        Ok(Self { changeable: target.region, ..target })
     }
 
-    /// A device that may be written, of which runs visit `region`.
-    pub(super) fn owned(path: &Path, file: File, region: Region) -> Result<Self, LoadError> {
-        Ok(Self::probed(path, file, Kind::Owned, true)?.with_region(region))
+    /// A device that may be written, of which runs visit the first `size` bytes of the region that may be.
+    pub(super) fn owned(device: WritableDevice, size: Bytes) -> Result<Self, LoadError> {
+        let (region, marker, path) = (device.region(), device.marker(), device.path().to_owned());
+        let target = Self::probed(&path, device.into_file(), Kind::Owned, true)?;
+        let visited = Region { length: region.length.min(size), ..region };
+        Ok(Self { changeable: region, marker, ..target.with_region(visited) })
+    }
+
+    /// How what is written to it is marked.
+    pub(super) fn marker(&self) -> Option<Marker> {
+        self.marker
+    }
+
+    /// Whether what is written to it bears marks, and is cleared afterwards: a device that the guard permitted.
+    pub fn is_marked(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// What runs may change, whatever they visit; nothing of what is only read.
+    pub fn changeable(&self) -> Region {
+        self.changeable
     }
 
     /// Whether runs may change the bytes from `start` to `end`.
     pub(super) fn may_change(&self, start: u64, end: u64) -> bool {
-        let within = |first: u64, last: u64| first <= start && end <= last;
-        match self.kind {
-            Kind::Scratch => within(0, self.size.get()),
-            Kind::Owned => within(EDGE.get(), self.size.saturating_sub(EDGE).get()),
-            Kind::Device { .. } | Kind::File => false,
-        }
+        let Region { start: first, length } = self.changeable;
+        first.get() <= start && end <= (first + length).get() && length.get() > 0
     }
 
     fn probed(path: &Path, mut file: File, kind: Kind, direct: bool) -> Result<Self, LoadError> {
@@ -133,6 +157,8 @@ impl Target {
             block,
             access: if granularity.is_some() { Access::Direct } else { Access::Buffered },
             region: Region { start: Bytes::new(0), length: size },
+            changeable: NOTHING,
+            marker: None,
             keep_cache: false,
         })
     }
@@ -190,7 +216,7 @@ impl Target {
         let failed = |error| LoadError::io("open", &self.path, error);
         let file = File::open(self.reopen_path()).map_err(failed)?;
         let target = Self::probed(&self.path, file, self.kind, false)?;
-        Ok(target.with_region(self.region))
+        Ok(Self { changeable: self.changeable, marker: self.marker, ..target.with_region(self.region) })
     }
 
     pub(super) fn file(&self) -> &File {
@@ -251,7 +277,7 @@ fn open_flagged(path: &Path, mut flags: i32) -> io::Result<Opened> {
 
 /// The least size and alignment at which a direct read succeeds, found by reading; `None` when none does, so that
 /// access must be buffered.
-fn direct_granularity(file: &File) -> io::Result<Option<u64>> {
+pub(super) fn direct_granularity(file: &File) -> io::Result<Option<u64>> {
     let mut buffer = Buffer::new(PROBES[PROBES.len() - 1])?;
     for size in PROBES {
         // Buffers are aligned to 4 KiB or more, so the length is what the kernel may object to.

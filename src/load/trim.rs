@@ -31,6 +31,22 @@ nix::ioctl_write_ptr_bad!(
     [u64; 2]
 );
 
+nix::ioctl_read!(
+    /// `BLKGETZONESZ`: sectors of a zone, 0 for a device without zones (kernel `include/uapi/linux/blkzoned.h`).
+    blkgetzonesz,
+    0x12,
+    132,
+    u32
+);
+
+/// Whether a device is written in zones, where a discard may reset all of one. A kernel that does not know the question
+/// (before Linux 4.20) has no zones to write to without it.
+pub(super) fn is_zoned(file: &File) -> bool {
+    let mut sectors = 0;
+    // SAFETY: the kernel writes one number, during the call, to where `sectors` lives.
+    unsafe { blkgetzonesz(file.as_raw_fd(), &raw mut sectors) }.is_ok() && sectors > 0
+}
+
 /// How a trim is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

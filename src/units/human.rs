@@ -79,6 +79,26 @@ pub fn percent(fraction: f64) -> String {
     format!("{} %", three_digits(fraction * 100.0))
 }
 
+/// A count with a comma before each three digits.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A small share in percent, with two digits that count.
+pub fn small_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let places = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(0.0, 9.0) } else { 0.0 };
+    format!("{percent:.*} %", places as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ pub mod args;
 mod asked;
 pub(super) mod failed;
 mod fio;
+pub(super) mod ground;
 mod outcome;
 mod passthrough;
 pub(super) mod place;
@@ -79,7 +80,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         Some(what) => {
             let asked = args.common.writing.max_writes;
             let writes = Writes::plan(asked, before, size, &loads, ceiling, &timing)?;
-            let writes = writes.on(&scene.subject.path);
+            let writes = writes.and_clearing(place.cleared(size))?.on(&scene.subject.path);
             output::note(&writes.announcement(&what));
             Some(writes)
         }
@@ -111,7 +112,12 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         context,
     };
     let mut latencies = Hlog::new(SystemTime::now());
-    let (report, trouble) = bench.all(typed, kept, file.as_ref(), &mut latencies)?;
+    let came = bench.all(typed, kept, file.as_ref(), &mut latencies);
+    // Whatever came of the tests.
+    let uncleared = ground::clear(&target, &runner).err();
+    let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
+    let unkept = bench.keep(file.as_ref(), &mut report).err();
+    let trouble = uncleared.or(trouble).or(unkept);
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
@@ -127,10 +133,22 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     })
 }
 
+/// A failure that ended everything, beside what could not be cleared.
+pub(super) fn beside(failure: Failure, uncleared: Option<&Failure>) -> Failure {
+    if let Some(uncleared) = uncleared {
+        output::failure(uncleared);
+    }
+    failure
+}
+
 /// Writes the log of latencies.
 fn write_latencies(path: &FilePath, latencies: &Hlog) -> Result<(), Failure> {
     save::write_new(path, &latencies.text().map_err(Failure::new)?)
 }
+
+/// Why fio does not write to a device.
+const NO_MARKS: &str = "left out: what fio writes bears no mark, so that nothing would tell it from data of others; a \
+                        scratch file in a directory is written by both";
 
 struct Bench<'a> {
     args: &'a BenchArgs,
@@ -344,6 +362,9 @@ impl Bench<'_> {
         let span = (time.run + time.warm_up).as_secs_f64();
         let rate = ours.write.as_ref().map_or(0.0, |write| write.bytes_per_second.get());
         let expected = Bytes::new((2.0 * rate * span) as u64);
+        if test.writes() && self.target.is_marked() {
+            return bench::FioResult { reason: Some(NO_MARKS.to_owned()), ..Default::default() };
+        }
         let budget = self.runner.writes().map(Writes::budget).filter(|_| test.writes());
         if let Some(Err(over)) = budget.map(|budget| budget.announce(expected)) {
             return bench::FioResult { reason: Some(format!("left out: {over}")), ..Default::default() };

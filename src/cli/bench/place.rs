@@ -4,13 +4,14 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::args::{Common, Writing};
+use super::ground;
 use super::runner::{Runner, failure, seed};
+use crate::cli::Failure;
 use crate::cli::measure::device;
-use crate::cli::{Failure, guard};
+use crate::load::LoadError;
 use crate::load::preset::job::JobTarget;
 use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::target::Target as Opened;
-use crate::load::{LoadError, owned};
 use crate::path::{HopSpec, Path, Target};
 use crate::report::bench::TargetKind;
 use crate::units::Bytes;
@@ -106,7 +107,16 @@ impl Place {
         match self {
             Self::Device(_) | Self::File(_) => None,
             Self::Scratch(dir) => Some(format!("a scratch file in {}", dir.display())),
-            Self::Owned { name, .. } => Some(format!("{name} behind its first MiB")),
+            Self::Owned { name, .. } => Some(format!("{name} behind its first MiB, and to clear that again")),
+        }
+    }
+
+    /// What is written to clear it again afterwards, of `size` bytes: all of it where a device does not return zeros for
+    /// what was discarded.
+    pub(in crate::cli) const fn cleared(&self, size: Bytes) -> Bytes {
+        match self {
+            Self::Owned { .. } => size,
+            Self::Device(_) | Self::File(_) | Self::Scratch(_) => Bytes::new(0),
         }
     }
 
@@ -140,13 +150,7 @@ impl Place {
             Self::Device(path) => Opened::open_device(path),
             Self::File(path) => Opened::open_file_read(path),
             Self::Scratch(dir) => scratch(dir, size, filling, compressible, runner),
-            Self::Owned { name, own } => {
-                let writable = guard::open_for_writing(runner.root(), name, own)?;
-                runner.progress.phase("filling the device", Duration::ZERO);
-                let begin = Instant::now();
-                let progress = &mut |written, _| runner.follow(begin, written);
-                owned::prepare(writable, size, seed(), compressible, progress)
-            }
+            Self::Owned { name, own } => return ground::open(name, own, size, compressible, runner),
         };
         let opened = opened.map_err(|error| failure(&error))?;
         if let Some(writes) = runner.writes().filter(|_| self.filled().is_some()) {

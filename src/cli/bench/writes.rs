@@ -55,6 +55,18 @@ impl Writes {
         Ok(Self { budget: Arc::new(budget), fill, expected, compressible_percent, rated: None })
     }
 
+    /// The same budget, out of which `bytes` are to be cleared again afterwards, by writing zeros where nothing else helps.
+    ///
+    /// # Errors
+    /// That does not fit into the budget beside what is filled first.
+    pub(in crate::cli) fn and_clearing(self, bytes: Bytes) -> Result<Self, Failure> {
+        self.budget.announce(self.fill + bytes).map_err(|over| {
+            Failure::new(over.to_string()).hint("allow more with --max-writes, or use a smaller --size")
+        })?;
+        let expected = self.expected.map(|expected| expected + bytes);
+        Ok(Self { expected, fill: self.fill + bytes, ..self })
+    }
+
     /// The same budget, of writes that end on the drive of a path, if it is a single one that the catalogue knows.
     pub(in crate::cli) fn on(self, path: &Path) -> Self {
         let mut drives = path.hops.iter().filter_map(|hop| match &hop.spec {

@@ -125,7 +125,7 @@ impl Bench {
 
     /// Opens a named device by its permit, filled.
     pub(super) fn named(&self, root: &Root, name: &str, own: &str, scene: &Scene) -> Result<Target, Failure> {
-        self.fill(guard::open_for_writing(root, name, own)?, scene)
+        self.fill(guard::open_for_writing(root, name, own, self.size, &self.stop)?, scene)
     }
 
     /// Fills a device that may be written, and makes a target of it.

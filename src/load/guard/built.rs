@@ -67,7 +67,7 @@ fn open_unless(
         reasons.extend(changes(device, claimed, usage));
     }
     match claimed {
-        Some(claimed) if reasons.is_empty() => Ok(WritableDevice::of(claimed)),
+        Some(claimed) if reasons.is_empty() => Ok(WritableDevice::of(claimed)?),
         _ => Err(Refusal { device: usage.device.clone(), reasons }.into()),
     }
 }

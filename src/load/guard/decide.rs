@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::super::marks::DeviceKey;
 use super::open::Device;
 use super::reason::Reason;
 use super::scan::{EDGE, Examined, Medium};
@@ -13,6 +14,8 @@ pub struct Permit {
     /// Held open so that the number cannot pass to another device meanwhile.
     pub(super) device: Device,
     pub(super) name: String,
+    /// How what is written to it is marked.
+    pub(super) key: DeviceKey,
 }
 
 /// Why a device may not be written: every reason, never none.
@@ -48,14 +51,46 @@ pub fn decide(
     own: Option<&str>,
 ) -> Result<Permit, Refusal> {
     let mut reasons = contents(usage, examined);
-    reasons.extend(usage.uses.iter().cloned().map(Reason::InUse));
-    reasons.extend(state(&device, usage));
-    reasons.extend(usage.unseen.iter().map(|what| Reason::Unseen { what: what.clone() }));
-    reasons.extend(ownership(usage, own));
-    if reasons.is_empty() {
-        return Ok(Permit { device, name: usage.device.clone() });
+    reasons.extend(beside_contents(&device, usage, own));
+    let key = key(&device, usage);
+    if let Some(key) = key.filter(|_| reasons.is_empty()) {
+        return Ok(Permit { device, name: usage.device.clone(), key });
     }
     Err(Refusal { device: usage.device.clone(), reasons })
+}
+
+/// The right to clear one device of what runs of ours left on it, once. Only [`decide_to_clean`] makes it.
+#[derive(Debug)]
+pub struct CleaningPermit {
+    pub(super) device: Device,
+    pub(super) name: String,
+    pub(super) key: DeviceKey,
+}
+
+/// Decides whether `device` may be cleared of what runs of ours left on it: everything but its contents must permit that.
+///
+/// # Errors
+/// [`Refusal`] with everything that speaks against it.
+pub fn decide_to_clean(device: Device, usage: &Usage, own: Option<&str>) -> Result<CleaningPermit, Refusal> {
+    let reasons = beside_contents(&device, usage, own);
+    let key = key(&device, usage).filter(|_| reasons.is_empty());
+    match key {
+        Some(key) => Ok(CleaningPermit { device, name: usage.device.clone(), key }),
+        None => Err(Refusal { device: usage.device.clone(), reasons }),
+    }
+}
+
+fn key(device: &Device, usage: &Usage) -> Option<DeviceKey> {
+    usage.identity.as_ref().map(|identity| DeviceKey::of(&identity.text, device.size()))
+}
+
+/// What speaks against it, whatever stands on the device.
+fn beside_contents(device: &Device, usage: &Usage, own: Option<&str>) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = usage.uses.iter().cloned().map(Reason::InUse).collect();
+    reasons.extend(state(device, usage));
+    reasons.extend(usage.unseen.iter().map(|what| Reason::Unseen { what: what.clone() }));
+    reasons.extend(ownership(usage, own));
+    reasons
 }
 
 /// What stands on the members of the family, and those that nobody looked at.

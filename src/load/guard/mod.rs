@@ -13,27 +13,40 @@
 
 mod budget;
 mod built;
+mod bulk;
+mod clean;
+mod clear;
 mod decide;
+mod looks;
 mod mark;
 mod open;
-
+mod prove;
 mod reason;
 mod restore;
 mod scan;
+mod search;
 mod signatures;
 mod usage;
+mod watch;
 mod zfs_label;
 
+pub use super::marks::DeviceKey;
+pub use super::workload::Region;
 pub use budget::{Budget, OverBudget};
 pub use built::{ZeroTarget, open_built, open_over_zero};
-pub use decide::{Permit, Refusal, decide};
+pub use clean::{Cleaned, clean};
+pub use clear::{Cleared, Ground, clear_marked};
+pub use decide::{CleaningPermit, Permit, Refusal, decide, decide_to_clean};
+pub use looks::Looks;
 pub use mark::Mark;
-pub use open::{Device, WritableDevice, WriteError, open_for_writing};
+pub use open::{Device, WritableDevice, WriteError, open_for_writing, search_device};
 pub use reason::Reason;
 pub use restore::{RestoreError, restore};
 pub use scan::{EDGE, Examined, Medium, Signature, examine};
+pub use search::{Found, Method, Plan, Searched};
 pub use signatures::Class;
 pub use usage::{Identity, Usage, Use, UseKind};
+pub use watch::{Step, Watch};
 
 #[cfg(test)]
 mod tests;

@@ -13,9 +13,20 @@ use nix::sys::stat::{major, minor};
 
 use super::super::buffer::Buffer;
 use super::super::error::LoadError;
+use super::super::marks::{DeviceKey, Marker};
+use super::super::target::direct_granularity;
+use super::super::trim::is_zoned;
+use super::super::workload::Region;
+use super::bulk::{Bulk, Opened};
+use super::clear::Ground;
 use super::decide::{Permit, Refusal};
+use super::looks;
+use super::prove::prove;
 use super::reason::Reason;
-use super::scan::{Medium, examine};
+use super::scan::{EDGE, Medium, Signature, examine, retain_foreign};
+use super::search::{Searched, search};
+use super::signatures::Class;
+use super::watch::Watch;
 use crate::units::Bytes;
 
 /// A block device that is open to be looked at.
@@ -88,12 +99,16 @@ impl Medium for Device {
     }
 }
 
-/// A block device that is ours alone and may be written past the page cache.
+/// A block device that is ours alone and may be written past the page cache: a part of it, fixed when it was opened.
 #[derive(Debug)]
 pub struct WritableDevice {
     path: PathBuf,
     file: File,
     size: Bytes,
+    region: Region,
+    key: Option<DeviceKey>,
+    unit: u64,
+    searched: Option<Searched>,
 }
 
 impl WritableDevice {
@@ -108,11 +123,50 @@ impl WritableDevice {
         &self.path
     }
 
+    /// The part that may be written, trimmed and discarded. With a permit all of it was read through this handle when
+    /// the device was opened, and was zero.
+    pub const fn region(&self) -> Region {
+        self.region
+    }
+
+    /// What came of the search of the whole device, for one that was opened with a permit.
+    pub const fn searched(&self) -> Option<&Searched> {
+        self.searched.as_ref()
+    }
+
+    /// How what we write to it is marked; `None` for what the lab built, where nothing is told from anything by marks.
+    pub const fn key(&self) -> Option<DeviceKey> {
+        self.key
+    }
+
+    /// The marks of what is written to it.
+    pub(in crate::load) fn marker(&self) -> Option<Marker> {
+        self.key.map(|key| key.marker(self.region.start + self.region.length))
+    }
+
+    /// The same device, on which what bears marks of this key is ours.
+    pub(super) fn marked_by(self, key: DeviceKey) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    /// The same device, to be cleared.
+    pub fn ground(&self) -> Ground<'_> {
+        Ground { path: self.path.as_path(), file: &self.file, key: self.key, unit: self.unit }
+    }
+
     /// The handle on its own.
     pub(in crate::load) fn into_file(self) -> File {
         self.file
     }
+
+    /// To be read in many pieces at once.
+    pub(super) fn bulk(&self) -> Opened<'_> {
+        Opened { file: &self.file, size: self.size.get(), unit: self.unit.max(LEAST_READ) }
+    }
 }
+
+/// Pieces are read in multiples of this, or of a larger logical block.
+const LEAST_READ: u64 = 4096;
 
 impl Medium for WritableDevice {
     fn size(&self) -> Bytes {
@@ -138,32 +192,125 @@ pub enum WriteError {
     Refused(#[from] Refusal),
 }
 
-/// Opens the device of a permit for writing, exclusively, and examines it once more through the very handle that
-/// writes: whatever came onto it since the decision is found, and nothing can be mounted on it from then on.
+/// Opens the device of a permit for writing, exclusively, and proves through the very handle that writes that nothing
+/// stands in its way: looks at every place where a known format puts its magic number, searches all of the device, and
+/// reads every byte of `region` last. Whatever came onto it since the decision is found, and nothing can be mounted on it
+/// from then on.
 ///
-/// [`open_built`](super::open_built) and [`restore`](super::restore) do the same for what the lab built, and built on.
+/// [`open_built`](super::open_built) and [`restore`](super::restore) open what the lab built, and built on.
 ///
 /// # Errors
 /// The kernel refuses, above all because somebody claimed the device meanwhile; or it is another device, has another
-/// size, or is no longer empty.
-pub fn open_for_writing(permit: Permit) -> Result<WritableDevice, WriteError> {
-    let Permit { device, name } = permit;
+/// size, is not empty, or `watch` broke it off.
+pub fn open_for_writing(
+    permit: Permit,
+    region: Region,
+    watch: Watch<'_>,
+) -> Result<WritableDevice, WriteError> {
+    let Permit { device, name, key } = permit;
     let claimed = claim(&device.path)?;
-    let path = device.path.clone();
+    let mut reasons = changed(&device, &claimed, &name);
+    let mut writable = WritableDevice { region, key: Some(key), ..WritableDevice::of(claimed)? };
+    if (region.start + region.length) > writable.size || region.length.get() == 0 {
+        reasons.push(Reason::TooSmall { size: writable.size });
+    }
+    if is_zoned(&writable.file) {
+        reasons.push(Reason::Zoned { device: name.clone() });
+    }
+    if reasons.is_empty() {
+        let searched = look_everywhere(&name, &writable, &writable.bulk(), Some(key), watch, &mut reasons)?;
+        writable.searched = Some(searched);
+    }
+    if reasons.is_empty() {
+        reasons.extend(proof(&name, &writable, watch)?);
+    }
+    if reasons.is_empty() { Ok(writable) } else { Err(Refusal { device: name, reasons }.into()) }
+}
+
+/// What differs between the device that was decided about and the one that was opened.
+pub(super) fn changed(device: &Device, claimed: &Device, name: &str) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if claimed.number != device.number {
-        reasons.push(Reason::Changed { what: format!("`{}` is another device now", path.display()) });
+        reasons.push(Reason::Changed { what: format!("`{}` is another device now", device.path.display()) });
     }
     if claimed.size != device.size {
         reasons.push(Reason::Changed { what: format!("the size of {name} changed") });
     }
-    let writable = WritableDevice::of(claimed);
-    let found = examine(&name, &writable);
-    reasons.extend(
-        found.signatures.into_iter().map(|signature| Reason::Content { device: name.clone(), signature }),
-    );
-    reasons.extend(found.unreadable.map(|error| Reason::Unreadable { device: name.clone(), error }));
-    if reasons.is_empty() { Ok(writable) } else { Err(Refusal { device: name, reasons }.into()) }
+    reasons
+}
+
+/// Looks at a whole device through one handle: for known formats at their places, then for anything that is not zero.
+pub(super) fn look_everywhere(
+    name: &str,
+    medium: &dyn Medium,
+    bulk: &dyn Bulk,
+    key: Option<DeviceKey>,
+    watch: Watch<'_>,
+    reasons: &mut Vec<Reason>,
+) -> Result<Searched, LoadError> {
+    let found = examine(name, medium);
+    let content = |signature| Reason::Content { device: name.to_owned(), signature };
+    // What we wrote ourselves may look like anything, and data at the ends are found below.
+    let is_format = |signature: &Signature| signature.class != Class::Data;
+    let mut formats: Vec<Signature> = found.signatures.into_iter().filter(is_format).collect();
+    retain_foreign(&mut formats, medium, key);
+    reasons.extend(formats.into_iter().map(content));
+    reasons.extend(found.unreadable.map(|error| Reason::Unreadable { device: name.to_owned(), error }));
+    let failed = |error| LoadError::io("search", Path::new(name), error);
+    let seed = getrandom::u64().map_err(|error| failed(io::Error::other(error)))?;
+    let searched = search(bulk, key, seed, watch).map_err(failed)?;
+    if searched.is_broken_off {
+        return Err(LoadError::Interrupted);
+    }
+    reasons.extend(searched.reasons(name, medium));
+    Ok(searched)
+}
+
+/// What speaks against writing to the region of a device, once all of it was read.
+fn proof(name: &str, device: &WritableDevice, watch: Watch<'_>) -> Result<Vec<Reason>, LoadError> {
+    let failed = |error| LoadError::io("read", &device.path, error);
+    let proof = prove(&device.bulk(), device.region, device.key, watch).map_err(failed)?;
+    if proof.is_broken_off {
+        return Err(LoadError::Interrupted);
+    }
+    let name = || name.to_owned();
+    let data = proof.found.map(|found| Reason::Data {
+        device: name(),
+        at: found.at,
+        looks: looks::like(device, &found),
+    });
+    let marked = proof.marked.map(|at| Reason::Marked { device: name(), at });
+    let unreadable = proof.unreadable.map(|(at, error)| Reason::Unreadable {
+        device: name(),
+        error: format!("cannot read at byte {}: {error}", at.get()),
+    });
+    Ok(data.into_iter().chain(marked).chain(unreadable).collect())
+}
+
+/// Searches a device that is only read, through a handle of its own that keeps others from claiming it meanwhile, and says
+/// what speaks against writing to it. `identity` is what it is named by.
+///
+/// # Errors
+/// The kernel refuses, above all because somebody has claimed the device; or `watch` broke it off.
+pub fn search_device(
+    device: &Device,
+    name: &str,
+    identity: Option<&str>,
+    watch: Watch<'_>,
+) -> Result<(Searched, Vec<Reason>), LoadError> {
+    let path = &device.path;
+    let failed = |error| LoadError::io("open", path, error);
+    let flags = libc::O_EXCL | libc::O_DIRECT | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let claimed = Device::of(path, file)?;
+    let mut reasons = changed(device, &claimed, name);
+    let medium = WritableDevice::of(claimed)?;
+    if is_zoned(&medium.file) {
+        reasons.push(Reason::Zoned { device: name.to_owned() });
+    }
+    let key = identity.map(|identity| DeviceKey::of(identity, medium.size));
+    let searched = look_everywhere(name, &medium, &medium.bulk(), key, watch, &mut reasons)?;
+    Ok((searched, reasons))
 }
 
 /// Opens a device for reading and writing, exclusively and past the page cache. Whoever calls this has reasons why it may.
@@ -179,8 +326,15 @@ pub(super) fn claim(path: &Path) -> Result<Device, LoadError> {
 }
 
 impl WritableDevice {
-    /// What [`claim`] opened.
-    pub(super) fn of(claimed: Device) -> Self {
-        Self { path: claimed.path, file: claimed.file, size: claimed.size }
+    /// What [`claim`] opened: nothing of it is proven, and all but its ends may be written.
+    ///
+    /// # Errors
+    /// It cannot be read past the page cache.
+    pub(super) fn of(claimed: Device) -> Result<Self, LoadError> {
+        let Device { path, file, size, .. } = claimed;
+        let unit = direct_granularity(&file).map_err(|error| LoadError::io("read", &path, error))?;
+        let room = size.saturating_sub(EDGE).saturating_sub(EDGE);
+        let region = Region { start: EDGE.min(size), length: room };
+        Ok(Self { path, file, size, region, key: None, unit: unit.unwrap_or(LEAST_READ), searched: None })
     }
 }

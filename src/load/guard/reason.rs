@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::looks::Looks;
 use super::scan::Signature;
 use super::signatures::Class;
 use super::usage::Use;
@@ -16,6 +17,32 @@ pub enum Reason {
         device: String,
         /// What it is, and where.
         signature: Signature,
+    },
+    /// It holds data: bytes that are not zero, and no known signature stands where one belongs.
+    Data {
+        /// The device.
+        device: String,
+        /// The first byte that is not zero.
+        at: Bytes,
+        /// What the data look like.
+        looks: Looks,
+    },
+    /// A run of ours that was killed wrote there.
+    Marked {
+        /// The device.
+        device: String,
+        /// The first place.
+        at: Bytes,
+    },
+    /// The device is written in zones.
+    Zoned {
+        /// The device.
+        device: String,
+    },
+    /// It could not be searched for data well enough.
+    Unsearched {
+        /// What is not known, and why.
+        what: String,
     },
     /// Something uses it.
     InUse(Use),
@@ -72,6 +99,10 @@ impl Reason {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Content { .. } => "content",
+            Self::Data { .. } => "data",
+            Self::Marked { .. } => "marked",
+            Self::Zoned { .. } => "zoned",
+            Self::Unsearched { .. } => "unsearched",
             Self::InUse(_) => "in_use",
             Self::Claimed { .. } => "claimed",
             Self::ReadOnly { .. } => "read_only",
@@ -88,11 +119,15 @@ impl Reason {
     /// What the user can do.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Content { signature, .. } if signature.class == Class::Data => {
-                "look with `hexdump -C`; if it is not needed, clear the device yourself (`blkdiscard -z`)"
+            Self::Content { .. } | Self::Data { .. } => {
+                "look with `wipefs -n` and `hexdump -C`; narrows never erases what others wrote"
             }
-            Self::Content { .. } => {
-                "look with `wipefs -n`; if it is not needed, erase it yourself: narrows never wipes"
+            Self::Marked { .. } => {
+                "a bench or sweep of narrows was killed there: `narrows guard --clean DEVICE --i-own SERIAL` clears exactly what it wrote"
+            }
+            Self::Zoned { .. } => "name a device without zones: a discard would reset a whole zone",
+            Self::Unsearched { .. } => {
+                "the device answers too slowly; see `dmesg`, and try again when nothing else uses it"
             }
             Self::InUse(used) => used.kind.hint(),
             Self::Claimed { .. } => {
@@ -124,6 +159,16 @@ impl fmt::Display for Reason {
                 }
                 places(f, &signature.offsets)
             }
+            Self::Data { device, at, looks } => {
+                write!(f, "{device} holds data at byte {}: {looks}", at.get())
+            }
+            Self::Marked { device, at } => write!(
+                f,
+                "{device} holds blocks from byte {} on that a run of narrows wrote and did not clear",
+                at.get()
+            ),
+            Self::Zoned { device } => write!(f, "{device} is written in zones"),
+            Self::Unsearched { what } => write!(f, "not known: {what}"),
             Self::InUse(used) => write!(f, "{} {} {}", used.device, used.kind.verb(), used.by),
             Self::Claimed { device } => write!(f, "{device} is claimed by something else"),
             Self::ReadOnly { device } => write!(f, "{device} is read-only"),

@@ -57,7 +57,7 @@ pub fn restore(
     if !changed.is_empty() {
         return Err(refuse(changed));
     }
-    let writable = WritableDevice::of(claimed);
+    let writable = WritableDevice::of(claimed)?;
     let found = examine(&usage.device, &writable);
     let places: Vec<u64> = found.signatures.iter().flat_map(|one| &one.offsets).map(|at| at.get()).collect();
     let foreign = reasons(&Examined {

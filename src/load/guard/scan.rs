@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use super::super::marks::{DeviceKey, Judge, SECTOR, Sector};
 use super::signatures::{Class, FORMATS, Format};
 use crate::units::Bytes;
 
@@ -60,6 +61,24 @@ pub fn examine(device: &str, medium: &dyn Medium) -> Examined {
         FORMATS.iter().filter_map(|format| reader.look_for(format)).collect();
     signatures.extend(reader.data());
     Examined { device: device.to_owned(), signatures, unreadable: reader.failed }
+}
+
+/// Leaves out magic numbers that stand in what bears our own mark, where random data may have any. One that cannot be read
+/// again stays.
+pub(super) fn retain_foreign(found: &mut Vec<Signature>, medium: &dyn Medium, key: Option<DeviceKey>) {
+    let is_ours = |at: u64| {
+        let start = at - at % BLOCK;
+        let length = medium.size().get().saturating_sub(start).min(BLOCK);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
+        medium.read(start, &mut bytes).is_ok()
+            && Judge::new(key)
+                .sectors(start, &bytes)
+                .any(|(offset, sector)| sector == Sector::Ours && offset == at - at % SECTOR as u64)
+    };
+    for signature in found.iter_mut() {
+        signature.offsets.retain(|at| !is_ours(at.get()));
+    }
+    found.retain(|signature| !signature.offsets.is_empty());
 }
 
 struct Reader<'a> {

@@ -68,6 +68,11 @@ impl Place {
         self
     }
 
+    /// Whether it is counted from the beginning.
+    pub(super) const fn is_from_beginning(self) -> bool {
+        self.end_unit.is_none()
+    }
+
     /// The offsets on a device of `size` bytes; those that would lie outside it are left out.
     pub(super) fn offsets(self, size: u64) -> impl Iterator<Item = u64> {
         let base = match self.end_unit {

@@ -1,0 +1,85 @@
+//! A device of the user's as what is tested: proven empty, filled, and made as it was found.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::runner::{Runner, failure, seed};
+use crate::cli::guard::watching::Watching;
+use crate::cli::{Failure, guard};
+use crate::load::owned;
+use crate::load::target::Target as Opened;
+use crate::report::progress::Progress;
+use crate::report::sanitize::inert;
+use crate::units::{Bytes, human};
+
+/// How many places of foreign data are named.
+const NAMED: usize = 3;
+
+/// Opens and fills `size` bytes of a device if the guard permits that. What clearing them may take is set aside first.
+pub(super) fn open(
+    name: &str,
+    own: &str,
+    size: Bytes,
+    compressible: u8,
+    runner: &Runner<'_>,
+) -> Result<Opened, Failure> {
+    let writable = guard::open_for_writing(runner.root(), name, own, size, &runner.stop)?;
+    let length = writable.region().length;
+    if let Some(writes) = runner.writes() {
+        let taken = writes.budget().take(length + length);
+        taken.map_err(|over| {
+            Failure::new(over.to_string()).hint("allow more with --max-writes, or use a smaller --size")
+        })?;
+    }
+    runner.progress.phase("filling the device", Duration::ZERO);
+    let begin = Instant::now();
+    let progress = &mut |written, _: Bytes| runner.follow(begin, written);
+    owned::prepare(writable, size, seed(), compressible, progress).map_err(|error| failure(&error))
+}
+
+/// Makes what was written of a device zero again: exactly what bears our marks. A signal does not end that; a second one
+/// ends the program.
+///
+/// # Errors
+/// [`Failure`] when something is left: data that somebody else wrote meanwhile, which stay, or what cannot be cleared.
+pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), Failure> {
+    if !target.is_marked() {
+        return Ok(());
+    }
+    let path = inert(&target.path().display().to_string());
+    let budget = runner.writes().map(|writes| writes.budget());
+    if let Some(budget) = budget {
+        // What was set aside.
+        budget.give_back(target.changeable().length);
+    }
+    let progress = Progress::on_stderr(false);
+    let mut watching = Watching::new(&path, target.size(), &progress, None);
+    let follow = &mut |step| {
+        let _ = watching.step(step);
+        ControlFlow::Continue(())
+    };
+    let cleared = owned::clear(target, budget.map(|budget| &**budget), follow);
+    let left = "what is left bears our marks: `narrows guard --clean DEVICE --i-own SERIAL` clears it";
+    let cleared = cleared.map_err(|error| {
+        let failed = failure(&error);
+        Failure::new(format!("{path} was not cleared: {failed}")).hint(left)
+    })?;
+    let Some(cleared) = cleared.filter(|cleared| !cleared.is_blank()) else { return Ok(()) };
+    if cleared.foreign_bytes.get() == 0 {
+        let bytes = human::bytes(cleared.left);
+        return Err(Failure::new(format!("{bytes} of {path} could not be cleared")).hint(left));
+    }
+    let places: Vec<String> = cleared
+        .foreign
+        .iter()
+        .take(NAMED)
+        .map(|found| format!("at byte {}: {}", found.at.get(), inert(&found.looks().to_string())))
+        .collect();
+    let bytes = human::bytes(cleared.foreign_bytes);
+    Err(Failure::new(format!(
+        "somebody else wrote to {path} while narrows used it: {bytes} that bear no mark of ours ({}); they were not \
+         touched, and all else was cleared",
+        places.join("; ")
+    ))
+    .hint("find out who writes to it (`fuser -v`); results of this run are not to be trusted"))
+}

@@ -1,0 +1,102 @@
+//! What would make a device blank, as commands with what they destroy.
+
+use crate::load::guard::Reason;
+use crate::machine::root::Root;
+use crate::report::guard::WayView;
+
+/// The commands that make this device blank; none where something else than its contents speaks against writing to it.
+pub(super) fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<WayView> {
+    let is_content = |reason: &Reason| matches!(reason, Reason::Content { .. } | Reason::Data { .. });
+    let is_harmless = |reason: &Reason| {
+        is_content(reason)
+            || matches!(
+                reason,
+                Reason::Marked { .. }
+                    | Reason::NotNamed { .. }
+                    | Reason::OtherNamed { .. }
+                    | Reason::NoIdentity
+            )
+    };
+    let is_own = |reason: &Reason| match reason {
+        Reason::Content { device, .. } | Reason::Data { device, .. } => device == name,
+        _ => true,
+    };
+    if !reasons.iter().any(is_content) || !reasons.iter().all(|reason| is_harmless(reason) && is_own(reason))
+    {
+        return Vec::new();
+    }
+    let discards = root.number(&format!("/sys/class/block/{name}/queue/discard_max_bytes")).get();
+    of(name, discards.unwrap_or(0) > 0)
+}
+
+/// The commands for a device by its kernel name, which tells its kind.
+fn of(name: &str, discards: bool) -> Vec<WayView> {
+    let path = format!("/dev/{}", name.replace('!', "/"));
+    let way = |command: String, destroys: &str| WayView { command, destroys: destroys.to_owned() };
+    let mut ways = Vec::new();
+    if name.starts_with("nvme") {
+        ways.push(way(
+            format!("nvme format {path} --ses=1"),
+            "all data of the namespace, for good, in seconds to minutes; most drives read as zeros afterwards; on a drive \
+             that formats all namespaces together, those of the others as well (`nvme id-ctrl`, fna)",
+        ));
+    }
+    if discards {
+        let destroys = match name {
+            _ if name.starts_with("loop") => {
+                "all data in the file behind the loop device, for good: a hole is punched into it, which reads as zeros"
+            }
+            _ if name.starts_with("zram") || name.starts_with("ram") || name.starts_with("nullb") => {
+                "all data of this device in memory, for good"
+            }
+            _ => {
+                "all data of the device, for good, in seconds, without wear; blank only if the drive returns zeros for what \
+                 was discarded, which many do not promise"
+            }
+        };
+        ways.push(way(format!("blkdiscard {path}"), destroys));
+    }
+    ways.push(way(
+        format!("blkdiscard -z {path}"),
+        "all data of the device, for good: zeros are written everywhere, which takes as long as writing all of it and wears \
+         flash like one full write; works on every device",
+    ));
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::guard::{Looks, Use, UseKind};
+    use crate::units::Bytes;
+
+    fn commands(name: &str, discards: bool) -> Vec<String> {
+        of(name, discards).into_iter().map(|way| way.command).collect()
+    }
+
+    #[test]
+    fn each_kind_of_device_has_its_commands_and_never_wipefs() {
+        assert_eq!(
+            commands("nvme0n1", true),
+            ["nvme format /dev/nvme0n1 --ses=1", "blkdiscard /dev/nvme0n1", "blkdiscard -z /dev/nvme0n1"]
+        );
+        assert_eq!(commands("sda", false), ["blkdiscard -z /dev/sda"], "a disk without discards");
+        assert_eq!(commands("loop3", true), ["blkdiscard /dev/loop3", "blkdiscard -z /dev/loop3"]);
+        assert_eq!(commands("cciss!c0d0", false), ["blkdiscard -z /dev/cciss/c0d0"]);
+    }
+
+    #[test]
+    fn a_device_in_use_or_with_data_in_its_family_gets_no_commands() {
+        let data = |device: &str| Reason::Data {
+            device: device.to_owned(),
+            at: Bytes::new(1),
+            looks: Looks::Same(1),
+        };
+        let root = Root::live();
+        assert_eq!(ways(&root, "none9", &[data("none9"), Reason::NoIdentity]).len(), 1);
+        assert_eq!(ways(&root, "none9", &[data("none9p1")]), []);
+        assert_eq!(ways(&root, "none9", &[Reason::NoIdentity]), []);
+        let used = Use { device: "none9".to_owned(), kind: UseKind::Mount, by: "/srv".to_owned() };
+        assert_eq!(ways(&root, "none9", &[data("none9"), Reason::InUse(used)]), []);
+    }
+}

@@ -1,0 +1,35 @@
+//! `narrows guard --clean`: clears what a killed run of ours left on a device.
+
+use super::watching::Watching;
+use super::{blank, load_failure, not_opened, open, refused, settled_usage};
+use crate::cli::args::GuardArgs;
+use crate::cli::measure::stop_on_signals;
+use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
+use crate::load::guard::{self, Cleaned, Medium, Reason};
+use crate::machine::root::Root;
+use crate::report;
+use crate::report::progress::Progress;
+
+/// Clears the device and shows what came of it.
+///
+/// # Errors
+/// [`Failure`] when somebody uses the device, it was not named, or a read or write fails.
+pub(super) fn run(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failure> {
+    let stop = stop_on_signals()?;
+    let device = open(name).map_err(|error| load_failure(&error))?;
+    let usage = settled_usage(root, name);
+    let size = device.size();
+    let permit = guard::decide_to_clean(device, &usage, args.i_own.as_deref());
+    let permit = permit.map_err(|refusal| refused(root, &refusal))?;
+    let progress = Progress::on_stderr(false);
+    let mut watching = Watching::new(name, size, &progress, Some(&stop));
+    let cleaned = guard::clean(permit, &mut |step| watching.step(step));
+    drop(progress);
+    let Cleaned { cleared, left, searched } = cleaned.map_err(|error| not_opened(root, &error))?;
+    let reasons: Vec<Reason> = left.into_iter().chain(report::guard::left_by(name, &cleared)).collect();
+    let ways = blank::ways(root, name, &reasons);
+    let mut shown = report::guard::build(name, size, vec![name.to_owned()], &reasons, Some(&searched), ways);
+    shown.cleaned = Some(report::guard::cleaned(&cleared));
+    output::data(&super::render(&shown, args.json)?)?;
+    Ok(if shown.may_write { NOTHING_FOUND } else { FAILED })
+}

@@ -1,0 +1,85 @@
+//! Says what the guard does to a device while somebody waits for it.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::cli::output;
+use crate::load::guard::{Method, Step};
+use crate::report::progress::Progress;
+use crate::report::sanitize::inert;
+use crate::units::{Bytes, human};
+
+/// A search that takes no longer is not announced.
+const SHORT: Duration = Duration::from_millis(1500);
+/// How often the bar moves.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Follows what the guard does.
+pub(in crate::cli) struct Watching<'a> {
+    subject: String,
+    progress: &'a Progress,
+    /// Ends the work when it is raised.
+    stop: Option<&'a AtomicBool>,
+    phase: Option<&'static str>,
+    began: Instant,
+    shown: Option<Instant>,
+}
+
+impl<'a> Watching<'a> {
+    /// Follows what is done to the device with this kernel name.
+    pub(in crate::cli) fn new(
+        name: &str,
+        size: Bytes,
+        progress: &'a Progress,
+        stop: Option<&'a AtomicBool>,
+    ) -> Self {
+        let subject = format!("{} ({})", inert(name), human::bytes(size));
+        Self { subject, progress, stop, phase: None, began: Instant::now(), shown: None }
+    }
+
+    /// Shows a step.
+    pub(in crate::cli) fn step(&mut self, step: Step) -> ControlFlow<()> {
+        match step {
+            Step::Planned(plan) => {
+                if plan.time > SHORT || plan.method == Method::Random {
+                    output::note(&format!("searches {} for data: {plan}", self.subject));
+                }
+            }
+            Step::Searching { plan, done, elapsed } => {
+                if self.begins("searching for data", plan.time) {
+                    self.progress.say(elapsed, &format!("{done} of {} reads", plan.reads.max(done)));
+                }
+            }
+            Step::Proving { done, of } => self.bytes("reading what may be written", done, of),
+            Step::Clearing { done, of } => self.bytes("clearing what was written", done, of),
+        }
+        match self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn bytes(&mut self, phase: &'static str, done: Bytes, of: Bytes) {
+        if self.begins(phase, Duration::ZERO) {
+            let rate = done.per(self.began.elapsed());
+            let text = format!("{} of {}, {}", human::bytes(done), human::bytes(of), human::rate(rate));
+            self.progress.amount(done.get(), of.get(), &text);
+        }
+    }
+
+    /// Whether it is time to show something; begins a phase of the bar when it is new.
+    fn begins(&mut self, phase: &'static str, length: Duration) -> bool {
+        if self.phase != Some(phase) {
+            self.phase = Some(phase);
+            self.began = Instant::now();
+            self.shown = None;
+            self.progress.phase(phase, length);
+        }
+        let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= TICK);
+        if is_due {
+            self.shown = Some(Instant::now());
+        }
+        is_due
+    }
+}

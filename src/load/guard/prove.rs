@@ -1,0 +1,83 @@
+//! Proves that a region holds nothing but zeros: reads all of it through the handle that is going to write.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use super::super::marks::{DeviceKey, is_zero};
+use super::super::workload::Region;
+use super::bulk::{Bulk, Piece};
+use super::search::{Found, sort};
+use super::watch::{Step, Watch};
+use crate::units::Bytes;
+
+/// What is read in one go.
+const CHUNK: u64 = 1 << 20;
+
+/// What stands against a region.
+#[derive(Debug, Default)]
+pub(super) struct Proof {
+    /// The first data of others, by place.
+    pub(super) found: Option<Found>,
+    /// The first place that bears our mark.
+    pub(super) marked: Option<Bytes>,
+    /// A place that cannot be read, and why.
+    pub(super) unreadable: Option<(Bytes, String)>,
+    /// Whether whoever watches broke it off.
+    pub(super) is_broken_off: bool,
+}
+
+/// Reads every byte of a region. It is proven when nothing stands against it in what comes back.
+///
+/// # Errors
+/// Memory is short, or the engine broke down. What cannot be read is a finding.
+pub(super) fn prove(
+    medium: &dyn Bulk,
+    region: Region,
+    key: Option<DeviceKey>,
+    watch: Watch<'_>,
+) -> io::Result<Proof> {
+    let (start, length) = (region.start.get(), region.length.get());
+    let mut proof = Proof::default();
+    let mut done = 0;
+    let mut chunks = pieces(start, length);
+    medium.read_all(CHUNK as u32, &mut chunks, &mut |piece, bytes| {
+        let at = Bytes::new(piece.offset);
+        match bytes {
+            Ok(bytes) if is_zero(bytes) => {}
+            Ok(bytes) => {
+                let (foreign, ours) = sort(key, piece.offset, bytes);
+                // Pieces come back in any order: the first is the one with the lowest place.
+                if let Some(found) = foreign
+                    && proof.found.as_ref().is_none_or(|before| found.at < before.at)
+                {
+                    proof.found = Some(found);
+                }
+                let ours = ours.map(Bytes::new);
+                proof.marked = proof.marked.into_iter().chain(ours).min();
+            }
+            Err(error) => {
+                proof.unreadable.get_or_insert((at, error.to_string()));
+            }
+        }
+        done += u64::from(piece.length);
+        proof.is_broken_off |= watch(Step::Proving { done: Bytes::new(done), of: region.length }).is_break();
+        if proof.is_broken_off || proof.found.is_some() || proof.unreadable.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    if proof.found.is_none() && proof.unreadable.is_none() && !proof.is_broken_off && done != length {
+        // Not all of it was shown, so nothing is proven.
+        proof.unreadable = Some((region.start, format!("only {done} of {length} bytes were read")));
+    }
+    Ok(proof)
+}
+
+/// The pieces that make up a region, in order.
+pub(super) fn pieces(start: u64, length: u64) -> impl Iterator<Item = Piece> + Send {
+    (0..length.div_ceil(CHUNK)).map(move |index| {
+        let at = index * CHUNK;
+        Piece { offset: start + at, length: u32::try_from(CHUNK.min(length - at)).unwrap_or(0) }
+    })
+}
