@@ -10,13 +10,15 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use narrows::load::guard::{
-    Device, Examined, Identity, Medium, Reason, Usage, WriteError, decide, examine, open_for_writing,
+    Device, Examined, Identity, Medium, Permit, Reason, Region, Usage, WritableDevice, WriteError, decide,
+    examine, open_for_writing,
 };
 use narrows::units::Bytes;
 
@@ -240,10 +242,16 @@ impl Drop for Loop {
     }
 }
 
+/// Opens 14 of 16 MiB.
+fn opened(permit: Permit) -> Result<WritableDevice, WriteError> {
+    let region = Region { start: Bytes::from_mib(1), length: Bytes::from_mib(14) };
+    open_for_writing(permit, region, &mut |_| ControlFlow::Continue(()))
+}
+
 #[test]
 fn a_blank_loop_device_can_be_written_with_a_permit() {
     let Some(blank) = Loop::attach() else { return };
-    let writable = open_for_writing(blank.permit().expect("nothing speaks against it")).expect("opens");
+    let writable = opened(blank.permit().expect("nothing speaks against it")).expect("opens");
     assert_eq!(writable.size(), Bytes::from_mib(16));
     assert!(Device::open(&blank.device).expect("opens").is_claimed(), "nobody else can claim it");
 }
@@ -253,7 +261,7 @@ fn what_comes_onto_a_device_after_the_decision_is_found_through_the_handle_that_
     let Some(blank) = Loop::attach() else { return };
     let permit = blank.permit().expect("nothing speaks against it");
     assert!(shell("mkfs.ext4 -q -F $1", &blank.device.to_string_lossy()));
-    match open_for_writing(permit) {
+    match opened(permit) {
         Err(WriteError::Refused(refusal)) => {
             assert!(refusal.to_string().contains("ext4 (file system) at byte 1080"), "{refusal}");
         }
@@ -265,8 +273,8 @@ fn what_comes_onto_a_device_after_the_decision_is_found_through_the_handle_that_
 fn a_device_that_somebody_claims_after_the_decision_cannot_be_opened() {
     let Some(blank) = Loop::attach() else { return };
     let permit = blank.permit().expect("nothing speaks against it");
-    let _claim = open_for_writing(blank.permit().expect("nobody claims it yet")).expect("opens");
-    assert!(matches!(open_for_writing(permit), Err(WriteError::Open(_))));
+    let _claim = opened(blank.permit().expect("nobody claims it yet")).expect("opens");
+    assert!(matches!(opened(permit), Err(WriteError::Open(_))));
     let refusal = blank.permit().expect_err("is claimed");
     assert_eq!(refusal.reasons, [Reason::Claimed { device: blank.name() }]);
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use narrows::load::guard::{Device, Identity, Medium, Usage, decide, examine, open_for_writing};
+use narrows::load::guard::{Device, Identity, Medium, Region, Usage, decide, examine, open_for_writing};
 use narrows::load::measurement::{Pattern, TrimMethod, Workload};
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, Target, owned, run};
 use narrows::report::bench::BenchReport;
@@ -124,7 +124,7 @@ impl Disk {
         };
         let examined = vec![examine(&self.name(), &device)];
         let permit = decide(device, &usage, &examined, Some(&self.own())).expect("nothing speaks against it");
-        let writable = open_for_writing(permit).expect("opens");
+        let writable = open_for_writing(permit, region, &mut |_| ControlFlow::Continue(())).expect("opens");
         owned::prepare(writable, Bytes::from_mib(16), 1, 0, &mut |_, _| ControlFlow::Continue(()))
             .expect("can be filled")
     }

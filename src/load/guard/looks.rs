@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::super::marks::is_zero;
+use super::plan::usual_starts;
 use super::scan::Medium;
-use super::search::{Found, usual_starts};
+use super::search::Found;
 use super::signatures::{Class, FORMATS, Format};
 use crate::units::{Bytes, human};
 

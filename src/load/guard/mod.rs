@@ -20,6 +20,7 @@ mod decide;
 mod looks;
 mod mark;
 mod open;
+mod plan;
 mod prove;
 mod reason;
 mod restore;
@@ -40,13 +41,16 @@ pub use decide::{CleaningPermit, Permit, Refusal, decide, decide_to_clean};
 pub use looks::Looks;
 pub use mark::Mark;
 pub use open::{Device, WritableDevice, WriteError, open_for_writing, search_device};
+pub use plan::{Method, Plan};
 pub use reason::Reason;
 pub use restore::{RestoreError, restore};
 pub use scan::{EDGE, Examined, Medium, Signature, examine};
-pub use search::{Found, Method, Plan, Searched};
+pub use search::{Found, Searched};
 pub use signatures::Class;
 pub use usage::{Identity, Usage, Use, UseKind};
 pub use watch::{Step, Watch};
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

@@ -81,3 +81,42 @@ pub(super) fn pieces(start: u64, length: u64) -> impl Iterator<Item = Piece> + S
         Piece { offset: start + at, length: u32::try_from(CHUNK.min(length - at)).unwrap_or(0) }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Fake;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn region(start: u64, length: u64) -> Region {
+        Region { start: Bytes::new(start), length: Bytes::new(length) }
+    }
+
+    fn proof(medium: &Fake, region: Region) -> Proof {
+        prove(medium, region, None, &mut |_| ControlFlow::Continue(())).unwrap()
+    }
+
+    #[test]
+    fn a_region_that_cannot_be_read_is_not_proven() {
+        let medium = Fake { broken: Some(5 << 20), ..Fake::with(16 << 20, Vec::new()) };
+        assert!(proof(&medium, region(1 << 20, 14 << 20)).unreadable.is_some());
+        assert!(proof(&medium, region(6 << 20, 4 << 20)).unreadable.is_none(), "it is not in this region");
+    }
+
+    #[test]
+    fn what_was_not_read_to_its_end_is_not_proven() {
+        let medium = Fake::with(16 << 20, Vec::new());
+        let proof = prove(&medium, region(1 << 20, 14 << 20), None, &mut |_| ControlFlow::Break(())).unwrap();
+        assert!(proof.is_broken_off);
+    }
+
+    proptest! {
+        #[test]
+        fn any_byte_in_the_region_is_found_and_none_outside(mibs in 1_u64..13, at in 0_u64..16 << 20, byte in 1_u8..) {
+            let medium = Fake::with(16 << 20, vec![(at, vec![byte])]);
+            let proof = proof(&medium, region(1 << 20, mibs << 20));
+            let is_inside = (1 << 20..(1 + mibs) << 20).contains(&at);
+            prop_assert_eq!(proof.found.map(|found| found.at), is_inside.then_some(Bytes::new(at)));
+        }
+    }
+}

@@ -12,61 +12,19 @@ use super::super::marks::{DeviceKey, Judge, Sector, is_zero};
 use super::super::random::Random;
 use super::bulk::{Bulk, Piece};
 use super::looks::{self, Looks};
+use super::plan::{CHUNK, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, plan, usual_starts};
 use super::reason::Reason;
 use super::watch::{Step, Watch};
 use crate::units::{Bytes, human};
 
-/// No search takes longer. A read that hangs is waited for.
-const LONGEST: Duration = Duration::from_secs(115);
-/// All of a medium is read when that takes no longer.
-const WHOLE_TIME: Duration = Duration::from_secs(12);
-/// All of a medium is read when it is no larger.
-const WHOLE_SIZE: u64 = 64 * MIB;
-/// More than one place of each MiB is read as long as that takes no longer.
-const DENSE_TIME: Duration = Duration::from_secs(25);
-/// How long the places of each MiB may be expected to take.
-const SPARSE_TIME: Duration = Duration::from_secs(90);
-/// How long random places are read.
-const RANDOM_TIME: Duration = Duration::from_secs(60);
-/// More than one place of each MiB is read as long as there are no more in all.
-const MOST_PLACES: u64 = 4_000_000;
-/// Fewer random places say too little: below 3 ‰ of the medium, with 95 % confidence.
-const FEWEST_PLACES: u64 = 1000;
 /// How long each of both measurements of the speed may take, and how many reads.
 const MEASURED: (Duration, usize) = (Duration::from_millis(400), 4096);
+/// Fewer random places say too little: below 3 ‰ of the medium, with 95 % confidence.
+const FEWEST_PLACES: u64 = 1000;
 /// Foreign data are listed up to so many places.
 const LISTED: usize = 4;
 /// So many more places are looked at once there are data.
 const AFTERWARDS: u64 = 512;
-
-const MIB: u64 = 1 << 20;
-/// What is read in one go where all is read.
-const CHUNK: u64 = MIB;
-/// Where in each MiB is looked, in this order, as far as the time goes: where formats have their magic numbers, counted
-/// from the beginning of a partition.
-const PLACES: [u64; 8] = [0, 64 << 10, 4 << 10, 32 << 10, 128 << 10, 8 << 10, 512 << 10, 256 << 10];
-
-/// How a medium is searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// All of it is read.
-    All,
-    /// So many places of 4 KiB in each MiB are read, the first of them at its beginning.
-    EachMib(u32),
-    /// Random places of 4 KiB are read.
-    Random,
-}
-
-/// What a search is going to do.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Plan {
-    /// How.
-    pub method: Method,
-    /// How many reads that takes.
-    pub reads: u64,
-    /// How long it is expected to take.
-    pub time: Duration,
-}
 
 /// A place that holds something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,35 +101,6 @@ impl Searched {
     }
 }
 
-/// How fast a medium was at the beginning.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Speed {
-    /// Random places of 4 KiB in a second.
-    places: f64,
-    /// Bytes in a second where all is read.
-    bytes: f64,
-}
-
-/// What to do with a medium of `size` bytes at this speed.
-fn plan(size: u64, speed: Speed) -> Plan {
-    let after = |amount: u64, rate: f64| {
-        Duration::try_from_secs_f64(amount as f64 / rate.max(1e-3)).unwrap_or(Duration::MAX)
-    };
-    let whole = after(size, speed.bytes);
-    if size <= WHOLE_SIZE || whole <= WHOLE_TIME {
-        return Plan { method: Method::All, reads: size.div_ceil(CHUNK), time: whole };
-    }
-    let each = size.div_ceil(MIB);
-    let dense = |count: &u64| each * count <= MOST_PLACES && after(each * count, speed.places) <= DENSE_TIME;
-    let count = (2..=PLACES.len() as u64).rev().find(dense).unwrap_or(1);
-    let time = after(each * count, speed.places);
-    if time <= SPARSE_TIME {
-        return Plan { method: Method::EachMib(count as u32), reads: each * count, time };
-    }
-    let reads = ((RANDOM_TIME.as_secs_f64() * speed.places) as u64).clamp(1, MOST_PLACES);
-    Plan { method: Method::Random, reads, time: RANDOM_TIME }
-}
-
 /// Searches a medium. What bears the mark of `key` is told from what others wrote. `seed` decides the random places.
 ///
 /// # Errors
@@ -182,23 +111,7 @@ pub(super) fn search(
     seed: u64,
     watch: Watch<'_>,
 ) -> io::Result<Searched> {
-    let mut search = Search {
-        medium,
-        key,
-        random: Random::seeded(seed),
-        began: Instant::now(),
-        rest: None,
-        result: Searched {
-            method: Method::All,
-            places: 0,
-            reads: 0,
-            time: Duration::ZERO,
-            found: Vec::new(),
-            marked: None,
-            unreadable: None,
-            is_broken_off: false,
-        },
-    };
+    let mut search = Search::of(medium, key, seed);
     search.run(watch)?;
     let Search { mut result, began, .. } = search;
     result.time = began.elapsed();
@@ -217,7 +130,27 @@ struct Search<'a> {
     result: Searched,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(medium: &'a dyn Bulk, key: Option<DeviceKey>, seed: u64) -> Self {
+        Self {
+            medium,
+            key,
+            random: Random::seeded(seed),
+            began: Instant::now(),
+            rest: None,
+            result: Searched {
+                method: Method::All,
+                places: 0,
+                reads: 0,
+                time: Duration::ZERO,
+                found: Vec::new(),
+                marked: None,
+                unreadable: None,
+                is_broken_off: false,
+            },
+        }
+    }
+
     fn run(&mut self, watch: Watch<'_>) -> io::Result<()> {
         let size = self.medium.size();
         if size == 0 {
@@ -449,26 +382,160 @@ fn rate(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(1e-6)
 }
 
-/// Where partitions mostly begin: sector 34 or 63, at 64 KiB, at a power of two of MiB, at the first MiB, or at a GiB.
-pub(super) fn usual_starts(size: u64) -> impl Iterator<Item = u64> + Send {
-    let sectors = [34 * 512, 63 * 512, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
-    let mibs = (1..=256).map(|index| index * MIB);
-    let powers = (9..40).map(|power| MIB << power);
-    let gibs = (1..=64).map(|index: u64| index << 30);
-    let behind = (1..=16).map(|index: u64| (index << 30) + MIB);
-    sectors.into_iter().chain(mibs).chain(powers).chain(gibs).chain(behind).filter(move |start| *start < size)
-}
+#[cfg(test)]
+mod tests {
+    use super::super::super::marks::DeviceKey;
+    use super::super::testing::Fake;
+    use super::*;
+    use proptest::prelude::*;
 
-impl std::fmt::Display for Plan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reads = human::grouped(self.reads);
-        match self.method {
-            Method::All => write!(f, "reads all of it")?,
-            Method::EachMib(1) => write!(f, "reads the first 4 KiB of each MiB, {reads} places")?,
-            Method::EachMib(count) => write!(f, "reads {count} places of 4 KiB in each MiB, {reads} in all")?,
-            Method::Random => write!(f, "reads random places of 4 KiB, about {reads}")?,
+    fn go(_: Step) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn searched(medium: &Fake) -> Searched {
+        search(medium, Some(DeviceKey::of("S", Bytes::new(medium.size))), 7, &mut go).unwrap()
+    }
+
+    /// A search of each MiB, whatever the speed.
+    fn each_mib(medium: &Fake, count: u32) -> Searched {
+        let mut search = Search::of(medium, None, 7);
+        let plan = Plan { method: Method::EachMib(count), reads: medium.size >> 20, time: LONGEST };
+        search.result.method = plan.method;
+        assert!(search.each_mib(count, &plan, &mut go).unwrap());
+        search.result
+    }
+
+    fn text(searched: &Searched, medium: &Fake) -> String {
+        let reasons = searched.reasons("sdb", medium);
+        reasons.iter().map(|reason| format!("{reason}\n")).collect()
+    }
+
+    /// As mke2fs makes it: blocks of 4 KiB, 32768 in a group.
+    fn ext4() -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        block[1024 + 0x18] = 2;
+        block[1024 + 0x20..1024 + 0x24].copy_from_slice(&32768_u32.to_le_bytes());
+        block[1080..1082].copy_from_slice(&[0x53, 0xEF]);
+        block
+    }
+
+    #[test]
+    fn a_blank_medium_is_blank_however_it_is_searched() {
+        let blank = Fake::with(100 << 20, Vec::new());
+        let all = searched(&blank);
+        assert_eq!((all.method, all.places, all.bound()), (Method::All, 25_600, None));
+        assert_eq!(all.reasons("sdb", &blank), []);
+        let each = each_mib(&blank, 1);
+        assert_eq!((each.places, each.reasons("sdb", &blank).len()), (100, 0));
+    }
+
+    #[test]
+    fn a_lost_partition_table_is_named_wherever_the_file_system_begins() {
+        for start in [1_u64 << 20, 63 * 512, 34 * 512, 64 << 10, 4 << 20, 8 << 20, 77 << 20] {
+            for (name, piece) in [
+                ("ext2, ext3 or ext4", ext4()),
+                ("XFS", b"XFSB".to_vec()),
+                ("LUKS", b"LUKS\xba\xbe".to_vec()),
+            ] {
+                let medium = Fake::with(100 << 20, vec![(start, piece)]);
+                let text = text(&searched(&medium), &medium);
+                let begins = format!("what looks like {name}");
+                assert!(
+                    text.contains(&begins) && text.contains("a lost partition table?"),
+                    "{start}: {text}"
+                );
+                let place = human::block_size(Bytes::new(start));
+                assert!(text.contains(&format!("begins at {place}:")), "{place}: {text}");
+            }
         }
-        let seconds = self.time.as_secs_f64().max(1.0).ceil();
-        write!(f, "; about {}", human::time(crate::units::Nanos::from(Duration::from_secs_f64(seconds))))
+    }
+
+    #[test]
+    fn magic_numbers_far_behind_the_beginning_are_found_where_partitions_begin() {
+        // btrfs has its first superblock 64 KiB behind, md 1.2 its only one 4 KiB behind.
+        for (name, at, magic) in [
+            ("btrfs", (1 << 20) + (64 << 10) + 64, b"_BHRfS_M".to_vec()),
+            ("Linux md 1.2", (5 << 20) + 4096, vec![0xfc, 0x4e, 0x2b, 0xa9]),
+        ] {
+            let medium = Fake::with(300 << 20, vec![(at, magic)]);
+            let found = each_mib(&medium, 1);
+            assert!(text(&found, &medium).contains(name), "{}", text(&found, &medium));
+        }
+    }
+
+    #[test]
+    fn what_data_look_like_is_said() {
+        let noise: Vec<u8> = (0..512_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        for (bytes, said) in [
+            (b"PRECIOUSPRECIOUS".to_vec(), "text, `PRECIOUSPRECIOUS`"),
+            (vec![0xff; 600], "bytes that are all 0xff"),
+            (noise, "bytes without order"),
+            (vec![1, 2, 3], "the bytes 01 02 03"),
+        ] {
+            let medium = Fake::with(100 << 20, vec![(50 << 20, bytes)]);
+            let text = text(&searched(&medium), &medium);
+            assert!(text.contains("holds data at byte 52428800: ") && text.contains(said), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_refuses() {
+        let medium = Fake { broken: Some(60 << 20), ..Fake::with(100 << 20, Vec::new()) };
+        let reasons = searched(&medium).reasons("sdb", &medium);
+        assert!(matches!(reasons.as_slice(), [Reason::Unreadable { .. }]), "{reasons:?}");
+    }
+
+    #[test]
+    fn random_places_say_their_bound_and_too_few_of_them_refuse() {
+        let medium = Fake::with(1 << 40, Vec::new());
+        let mut search = Search::of(&medium, None, 7);
+        search.result.method = Method::Random;
+        search.at_random(40_000, LONGEST, &mut go).unwrap();
+        let result = search.result;
+        // 3 of 40 000.
+        assert_eq!(result.bound().map(human::small_percent).as_deref(), Some("0.0075 %"));
+        assert_eq!(result.reasons("sdb", &medium), []);
+        let few = Searched { places: 999, ..result };
+        assert!(matches!(few.reasons("sdb", &medium).as_slice(), [Reason::Unsearched { .. }]));
+    }
+
+    #[test]
+    fn whoever_watches_ends_it() {
+        let medium = Fake::with(1 << 40, Vec::new());
+        let mut steps = 0;
+        let ended = search(&medium, None, 7, &mut |_| {
+            steps += 1;
+            ControlFlow::Break(())
+        });
+        assert!(ended.unwrap().is_broken_off && steps == 1);
+    }
+
+    #[test]
+    fn a_medium_that_becomes_slow_is_searched_at_random_places_instead() {
+        let medium = Fake { delay: Duration::from_millis(3), ..Fake::with(1 << 40, Vec::new()) };
+        let mut search = Search::of(&medium, None, 7);
+        let plan = Plan { method: Method::EachMib(1), reads: 1 << 20, time: Duration::from_secs(10) };
+        assert!(!search.each_mib(1, &plan, &mut go).unwrap(), "a million reads at 3 ms take too long");
+        assert_eq!(search.result.method, Method::Random);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_byte_of_a_medium_that_is_read_as_a_whole_is_found(size in 3_u64 << 20..64 << 20, at: u64, byte in 1_u8..) {
+            let (size, at) = (size / 512 * 512, at % (size / 512 * 512));
+            let medium = Fake::with(size, vec![(at, vec![byte])]);
+            let found = searched(&medium);
+            prop_assert_eq!(found.found.first().map(|found| found.at), Some(Bytes::new(at)));
+        }
+
+        #[test]
+        fn any_byte_in_the_first_4_kib_of_any_mib_is_found(index in 0_u64..5000, within in 0_u64..4096, byte in 1_u8..) {
+            let at = (index << 20) + within;
+            let found = each_mib(&Fake::with(5000 << 20, vec![(at, vec![byte])]), 1);
+            prop_assert_eq!(found.found.first().map(|found| found.at), Some(Bytes::new(at)));
+        }
     }
 }

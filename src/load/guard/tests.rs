@@ -398,7 +398,9 @@ fn a_permit_does_not_open_what_is_no_block_device() {
     let image = Image::blank(SIZE);
     let (device, usage, examined) = unused(&image);
     let permit = decide(device, &usage, &examined, Some("S3RIAL")).expect("nothing speaks against it");
-    assert!(matches!(open_for_writing(permit), Err(WriteError::Open(_))));
+    let region = Region { start: EDGE, length: EDGE };
+    let opened = open_for_writing(permit, region, &mut |_| std::ops::ControlFlow::Continue(()));
+    assert!(matches!(opened, Err(WriteError::Open(_))));
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::search::Plan;
+use super::plan::Plan;
 use crate::units::Bytes;
 
 /// What is being done to a device before and after it is written.
