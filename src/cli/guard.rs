@@ -10,7 +10,7 @@ use super::{FINDINGS, Failure, NOTHING_FOUND, output, target};
 use crate::lab;
 use crate::load::LoadError;
 use crate::load::guard::{
-    self, Device, Examined, Medium, Permit, Reason, Refusal, Usage, UseKind, WritableDevice, WriteError,
+    self, Device, Examined, Medium, Permit, Reason, Refusal, Usage, WritableDevice, WriteError,
 };
 use crate::machine::root::Root;
 use crate::machine::usage;
@@ -80,8 +80,9 @@ fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failur
     // The handle comes first: while it is open, the number belongs to this device.
     let device = open(name).map_err(|error| load_failure(&error))?;
     let usage = settled_usage(root, name);
-    let examined: Vec<Examined> =
-        usage.family.iter().map(|member| examine(root, member, name, &device)).collect();
+    // Whoever reads a mapping that is suspended waits until it is resumed.
+    let family = if usage.is_readable() { &usage.family[..] } else { &[] };
+    let examined: Vec<Examined> = family.iter().map(|member| examine(root, member, name, &device)).collect();
     let size = device.size();
     let permit = guard::decide(device, &usage, &examined, own);
     let examined = examined.into_iter().map(|examined| examined.device).collect();
@@ -93,9 +94,9 @@ fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failur
 fn settled_usage(root: &Root, name: &str) -> Usage {
     let begin = Instant::now();
     loop {
-        let usage = lab::usage_of(root, name);
-        let is_open = usage.uses.iter().any(|used| used.kind == UseKind::OpenFile);
-        if !is_open || begin.elapsed() > GLANCE {
+        let mut usage = lab::usage_of(root, name);
+        if !usage.may_pass() || begin.elapsed() > GLANCE {
+            lab::watch_usage(root, &mut usage);
             return usage;
         }
         thread::sleep(GLANCE / 20);

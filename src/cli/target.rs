@@ -30,11 +30,27 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
         Found::Pool(name) => Ok(Target::Pool(name)),
         Found::File(path) => target::mount_of(&machine.mounts, &path)
             .map(|index| Target::Mount { index, path: path.clone() })
-            .ok_or_else(|| {
-                Failure::new(format!("`{path}` is on no file system that /proc/self/mountinfo lists"))
-                    .hint("name the block device instead, such as /dev/sda")
-            }),
+            .ok_or_else(|| unmounted(root, &path)),
     }
+}
+
+/// Why no mount holds a path: something that tells of mounts is missing, as in a bare chroot or container.
+fn unmounted(root: &Root, path: &str) -> Failure {
+    const INSTEAD: &str = "or name the block device instead, such as /dev/sda";
+    let missing = |what: &str, how: &str| {
+        Failure::new(format!("it is not known which device `{path}` is on: {what}"))
+            .hint(format!("{how}, {INSTEAD}"))
+    };
+    if !root.exists("/proc/self/mountinfo") && root.is_live() {
+        return missing("there is no /proc/self/mountinfo", "mount it (`mount -t proc proc /proc`)");
+    }
+    if !root.exists("/sys/dev/block") && root.is_live() {
+        return missing("there is no /sys/dev/block", "mount it (`mount -t sysfs sysfs /sys`)");
+    }
+    Failure::new(format!(
+        "`{path}` is on no file system that /proc/self/mountinfo lists, and on no block device"
+    ))
+    .hint("name the block device instead, such as /dev/sda")
 }
 
 /// The kernel name of the block device that was typed. `instead` says what to name when it is something else.

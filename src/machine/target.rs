@@ -125,7 +125,7 @@ fn device(root: &Root, typed: &str) -> Result<Option<Found>, NotATarget> {
             Some(name) => Ok(Some(Found::Block(name))),
             None => unsuitable("a block device without a driver"),
         },
-        Some(FileKind::Character) => unsuitable("a character device"),
+        Some(FileKind::Character(..)) => unsuitable("a character device"),
         Some(FileKind::Pipe) => unsuitable("a pipe"),
         Some(FileKind::Socket) => unsuitable("a socket"),
         Some(FileKind::Directory | FileKind::File) => Ok(None),
