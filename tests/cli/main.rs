@@ -19,6 +19,7 @@ mod copy;
 mod fio_formats;
 mod fleet;
 mod guard_device;
+mod guard_users;
 mod hwloc;
 mod import;
 mod lab_cli;

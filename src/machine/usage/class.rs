@@ -85,13 +85,13 @@ pub const CLASSES: &[Row] = &[
         class: Class::OpenFiles,
         name: "open files",
         shown_by: "the device number, or the inode, behind each of `/proc/*/fd` and of `/proc/*/task/*/fd` where a thread has files of its own; also of the `sg`, `bsg` and NVMe character devices of the disk",
-        hidden_by: "another PID namespace, no or a limited `/proc`, missing capabilities",
+        hidden_by: "another PID namespace, no or a limited `/proc`, missing capabilities, a process that a security module closes; not seen: process 1 where it is closed so",
     },
     Row {
         class: Class::Mappings,
         name: "mapped memory",
         shown_by: "the device number, or the inode, behind each of `/proc/*/map_files`",
-        hidden_by: "another PID namespace, no or a limited `/proc`, missing capabilities",
+        hidden_by: "another PID namespace, no or a limited `/proc`, missing capabilities, a process that a security module closes; not seen: process 1 where it is closed so",
     },
     Row {
         class: Class::Rings,

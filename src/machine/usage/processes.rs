@@ -29,13 +29,16 @@ pub(super) struct Processes<'a> {
     closed: Closed,
 }
 
-/// How many processes do not show something.
+/// The processes that do not show something.
 #[derive(Debug, Default)]
 struct Closed {
-    mounts: u64,
-    files: u64,
-    mappings: u64,
+    mounts: BTreeSet<u32>,
+    files: BTreeSet<u32>,
+    mappings: BTreeSet<u32>,
 }
+
+/// The first process of the machine. Some security modules let nobody look into it; it is no user of devices.
+const INIT: u32 = 1;
 
 impl<'a> Processes<'a> {
     /// Looks through all processes but our own.
@@ -65,12 +68,17 @@ impl<'a> Processes<'a> {
 
     fn say_what_is_closed(&mut self) {
         let closed = [
-            (self.closed.mounts, Class::Mounts),
-            (self.closed.files, Class::OpenFiles),
-            (self.closed.mappings, Class::Mappings),
+            (&self.closed.mounts, Class::Mounts),
+            (&self.closed.files, Class::OpenFiles),
+            (&self.closed.mappings, Class::Mappings),
         ];
-        for (count, class) in closed.into_iter().filter(|(count, _)| *count > 0) {
-            let why = format!("{count} processes do not show theirs (needs root)");
+        for (processes, class) in closed {
+            let count = processes.iter().filter(|process| **process != INIT).count();
+            let Some(first) = processes.iter().find(|process| **process != INIT) else { continue };
+            let why = match count {
+                1 => format!("process {first} does not show its own (needs root)"),
+                _ => format!("{count} processes do not show theirs (needs root)"),
+            };
             self.findings.hide(&[class], why);
         }
     }
@@ -119,7 +127,9 @@ impl<'a> Processes<'a> {
                 self.findings.note(&device, How::Mounted { point: found.point.clone(), process });
             }
         }
-        self.closed.mounts += u64::from(matches!(text, Fact::Denied { .. }));
+        if let Fact::Denied { .. } = text {
+            self.closed.mounts.insert(process);
+        }
     }
 
     /// The members below a mount. A file system with a device of its own is known by its number alone.
@@ -137,7 +147,9 @@ impl<'a> Processes<'a> {
 
     fn open_files(&mut self, process: u32, directory: &str) {
         let listing = self.root.try_list(&format!("{directory}/fd"));
-        self.closed.files += u64::from(matches!(listing, Fact::Denied { .. }));
+        if let Fact::Denied { .. } = listing {
+            self.closed.files.insert(process);
+        }
         for entry in listing.get().unwrap_or_default() {
             self.descriptor(process, directory, &entry);
         }
@@ -156,7 +168,17 @@ impl<'a> Processes<'a> {
         match stat.map(|stat| stat.kind) {
             Some(FileKind::Socket) => self.socket(process, &fdinfo()),
             // A ring has no type of its own; newer kernels call it a regular file.
-            None | Some(FileKind::File) if self.is_ring(&path) => self.ring(process, directory, entry),
+            Some(FileKind::File) if self.is_ring(&path) => self.ring(process, directory, entry),
+            None => self.unknown_descriptor(process, directory, entry),
+            _ => {}
+        }
+    }
+
+    /// A descriptor that could not be looked at: one that was closed meanwhile, or that a security module hides.
+    fn unknown_descriptor(&mut self, process: u32, directory: &str, entry: &str) {
+        match self.root.link_name(&format!("{directory}/fd/{entry}")) {
+            Fact::Denied { .. } => drop(self.closed.files.insert(process)),
+            Fact::Known { value, .. } if value.starts_with(RING) => self.ring(process, directory, entry),
             _ => {}
         }
     }
@@ -257,7 +279,9 @@ impl<'a> Processes<'a> {
                 Err(()) => is_closed |= self.is_still_mapped(teller, &found),
             }
         }
-        self.closed.mappings += u64::from(is_closed);
+        if is_closed {
+            self.closed.mappings.insert(process);
+        }
         if has_ring && !self.has_ring_descriptor(process, threads) {
             self.unknown_files(process, &["a ring without a descriptor".to_owned()]);
         }
@@ -389,7 +413,7 @@ mod tests {
         let unseen = read(&Root::from_tree(with(&[("/proc/5/maps", SHARED)])), "sdc").unseen;
         assert_eq!(
             unseen,
-            ["mapped memory, hidden here because 1 processes do not show theirs (needs root)"]
+            ["mapped memory, hidden here because process 5 does not show its own (needs root)"]
         );
     }
 

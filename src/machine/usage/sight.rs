@@ -199,9 +199,9 @@ mod tests {
         assert_eq!(
             unseen(tree),
             [
-                "mounts, hidden here because 1 processes do not show theirs (needs root)",
+                "mounts, hidden here because process 9 does not show its own (needs root)",
                 "open files, hidden here because 2 processes do not show theirs (needs root)",
-                "mapped memory, hidden here because 1 processes do not show theirs (needs root)",
+                "mapped memory, hidden here because process 9 does not show its own (needs root)",
             ]
         );
     }
