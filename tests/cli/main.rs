@@ -14,6 +14,7 @@ mod bench_cli;
 mod bench_failures;
 mod bench_kill;
 mod capture;
+mod chroot;
 mod compare;
 mod copy;
 mod fio_formats;
