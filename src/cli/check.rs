@@ -118,6 +118,7 @@ fn measure(
     }
     match subjects {
         [subject] => {
+            target::awake(root, machine, &subject.path.asked)?;
             let completion = measure::run(extent, root, machine, subject, args);
             subject.settle_links();
             completion

@@ -11,12 +11,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::apart::{self, Silence};
 use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output, target};
 use crate::lab;
 use crate::load::guard::{
-    self, Device, EDGE, Examined, Medium, Permit, Reason, Refusal, Region, Searched, Usage, UseKind,
-    WritableDevice, WriteError,
+    self, Device, EDGE, Examined, Medium, Permit, Reason, Refusal, Region, Searched, Usage, WritableDevice,
+    WriteError,
 };
 use crate::load::{LoadError, owned};
 use crate::machine::root::Root;
@@ -128,8 +129,10 @@ fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failur
     // The handle comes first: while it is open, the number belongs to this device.
     let device = open(name).map_err(|error| load_failure(&error))?;
     let usage = settled_usage(root, name);
-    let examined: Vec<Examined> =
-        usage.family.iter().map(|member| examine(root, member, name, &device)).collect();
+    let examined: Vec<Examined> = match silence(&usage)? {
+        None => usage.family.iter().map(|member| examine(root, member, name, &device)).collect(),
+        Some(silence) => silence,
+    };
     let size = device.size();
     let permit = guard::decide(device, &usage, &examined, own);
     let examined = examined.into_iter().map(|examined| examined.device).collect();
@@ -137,14 +140,36 @@ fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failur
     Ok(Decision { size, examined, permit, identity })
 }
 
+/// What speaks against reading the family at all: a mapping that is suspended, or a device that does not answer. Whoever reads
+/// either waits for it, and nobody can end that.
+///
+/// # Errors
+/// Somebody wants to stop.
+fn silence(usage: &Usage) -> Result<Option<Vec<Examined>>, Failure> {
+    if !usage.is_readable() {
+        return Ok(Some(Vec::new()));
+    }
+    match apart::silent(&usage.family) {
+        None => Ok(None),
+        Some(Silence::Of(name)) => {
+            Ok(Some(vec![unreadable(&name, "it does not answer: a read does not end".to_owned())]))
+        }
+        Some(Silence::Interrupted) => Err(Failure::new("interrupted while a device was waited for")),
+    }
+}
+
+fn unreadable(member: &str, error: String) -> Examined {
+    Examined { device: member.to_owned(), signatures: Vec::new(), unreadable: Some(error) }
+}
+
 /// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is
 /// new and close it at once.
 fn settled_usage(root: &Root, name: &str) -> Usage {
     let begin = Instant::now();
     loop {
-        let usage = lab::usage_of(root, name);
-        let is_open = usage.uses.iter().any(|used| used.kind == UseKind::OpenFile);
-        if !is_open || begin.elapsed() > GLANCE {
+        let mut usage = lab::usage_of(root, name);
+        if !usage.may_pass() || begin.elapsed() > GLANCE {
+            lab::watch_usage(root, &mut usage);
             return usage;
         }
         thread::sleep(GLANCE / 20);
@@ -174,11 +199,7 @@ fn examine(root: &Root, member: &str, name: &str, device: &Device) -> Examined {
     if member == name {
         return guard::examine(member, device);
     }
-    let failed = |error: String| Examined {
-        device: member.to_owned(),
-        signatures: Vec::new(),
-        unreadable: Some(error),
-    };
+    let failed = |error: String| unreadable(member, error);
     match open(member) {
         Ok(opened) if usage::number(root, member).get() == Some(opened.number()) => {
             guard::examine(member, &opened)

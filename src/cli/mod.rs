@@ -3,6 +3,7 @@
 //! The story of `narrows check` is in `check::run`: read the machine, find the paths, put a ceiling on every hop,
 //! measure if asked, judge, show.
 
+mod apart;
 pub mod args;
 pub mod bench;
 mod check;
@@ -62,7 +63,8 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
-        Command::Guard(args) => guard::run(&args),
+        Command::Guard(args) => apart::run(|| guard::run(&args)),
+        Command::LookAtDevices { names } => apart::look(&names),
         Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),

@@ -5,7 +5,9 @@ use crate::machine::Machine;
 use crate::machine::capture;
 use crate::machine::root::Root;
 use crate::machine::target::{self, Found};
+use crate::machine::usage;
 use crate::path::Target;
+use crate::report::sanitize::inert;
 
 /// Finds what was typed.
 ///
@@ -30,11 +32,46 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
         Found::Pool(name) => Ok(Target::Pool(name)),
         Found::File(path) => target::mount_of(&machine.mounts, &path)
             .map(|index| Target::Mount { index, path: path.clone() })
-            .ok_or_else(|| {
-                Failure::new(format!("`{path}` is on no file system that /proc/self/mountinfo lists"))
-                    .hint("name the block device instead, such as /dev/sda")
-            }),
+            .ok_or_else(|| unmounted(root, &path)),
     }
+}
+
+/// Refuses to read a target that lies on a mapping which is suspended: the read would wait until somebody resumes it, and no
+/// signal would end that.
+///
+/// # Errors
+/// [`Failure`] with the name of the mapping.
+pub(super) fn awake(root: &Root, machine: &Machine, asked: &Target) -> Result<(), Failure> {
+    let names: &[String] = match asked {
+        Target::Block(name) => std::slice::from_ref(name),
+        Target::Mount { index, .. } => machine.mounts.get(*index).map_or(&[], |mount| &mount.devices),
+        _ => &[],
+    };
+    let Some(asleep) = names.iter().find_map(|name| usage::suspended(root, name).into_iter().next()) else {
+        return Ok(());
+    };
+    let mapped = root.text(&format!("/sys/class/block/{asleep}/dm/name")).get().unwrap_or_default();
+    Err(Failure::new(inert(&format!("{asleep} ({mapped}) is suspended: reading it would wait for ever")))
+        .hint(inert(&format!("resume it (`dmsetup resume {mapped}`), then start again"))))
+}
+
+/// Why no mount holds a path: something that tells of mounts is missing, as in a bare chroot or container.
+fn unmounted(root: &Root, path: &str) -> Failure {
+    const INSTEAD: &str = "or name the block device instead, such as /dev/sda";
+    let missing = |what: &str, how: &str| {
+        Failure::new(format!("it is not known which device `{path}` is on: {what}"))
+            .hint(format!("{how}, {INSTEAD}"))
+    };
+    if !root.exists("/proc/self/mountinfo") && root.is_live() {
+        return missing("there is no /proc/self/mountinfo", "mount it (`mount -t proc proc /proc`)");
+    }
+    if !root.exists("/sys/dev/block") && root.is_live() {
+        return missing("there is no /sys/dev/block", "mount it (`mount -t sysfs sysfs /sys`)");
+    }
+    Failure::new(format!(
+        "`{path}` is on no file system that /proc/self/mountinfo lists, and on no block device"
+    ))
+    .hint("name the block device instead, such as /dev/sda")
 }
 
 /// The kernel name of the block device that was typed. `instead` says what to name when it is something else.

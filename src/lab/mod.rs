@@ -36,4 +36,4 @@ pub use recipe::{Means, notes, recipe, top};
 pub use step::{Call, Input, Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use undo::{UndoError, Undoer, Undone, undo};
-pub use usage::of as usage_of;
+pub use usage::{of as usage_of, watch as watch_usage};

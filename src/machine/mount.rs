@@ -1,5 +1,7 @@
 //! What is mounted where, from `/proc/self/mountinfo` (kernel `Documentation/filesystems/proc.rst`, section 3.5).
 
+mod unlisted;
+
 use std::collections::BTreeMap;
 
 use crate::machine::block::Remote;
@@ -38,6 +40,9 @@ pub struct Mount {
 pub fn read(root: &Root) -> Vec<Mount> {
     let text = root.text(MOUNTINFO);
     let mut mounts = parse(text.value().map_or("", String::as_str));
+    if text.value().is_some() && !mounts.iter().any(|mount| mount.point == "/") {
+        mounts.splice(0..0, unlisted::of_root(root));
+    }
     // Many mounts share a server or a pool; each is looked up once.
     let mut remotes: BTreeMap<String, Remote> = BTreeMap::new();
     for mount in &mut mounts {
@@ -124,6 +129,15 @@ pub(super) fn unescape(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What [`unescape`] undoes.
+fn escape(text: &str) -> String {
+    let escaped = text.chars().map(|letter| match letter {
+        ' ' | '\t' | '\n' | '\\' | '#' => format!("\\{:03o}", u32::from(letter)),
+        _ => letter.to_string(),
+    });
+    escaped.collect()
 }
 
 fn octal(bytes: &[u8]) -> Option<u8> {
@@ -333,10 +347,7 @@ mod tests {
 
         #[test]
         fn any_point_survives_the_kernels_escaping(point in "/[ a-zé\\\\#\t]{0,20}") {
-            let escaped: String = point
-                .chars()
-                .map(|c| if " \t\n\\#".contains(c) { format!("\\{:03o}", c as u32) } else { c.to_string() })
-                .collect();
+            let escaped = escape(&point);
             let mounts = parse(&format!("36 35 8:2 / {escaped} rw - ext4 /dev/sda2 rw"));
             prop_assert_eq!(&mounts[0].point, &point);
         }

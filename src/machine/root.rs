@@ -5,18 +5,19 @@
 //! root can record what it was asked ([`Root::recording`]); the record is a tree from which the same answers come.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
 
+mod stat;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-use nix::sys::stat::{major, minor};
 
 use super::fact::{Fact, Source};
 use super::tree::{Miss, Node, Tree};
+
+pub use stat::{FileId, FileKind, KernelFs, Stat};
 
 /// No file of `/sys` or `/proc` that narrows reads is larger than this; more is cut off rather than read.
 const MAX_FILE: u64 = 16 << 20;
@@ -29,23 +30,6 @@ pub const PROBES: &str = "/narrows/probe";
 pub struct Root {
     backing: Backing,
     record: Option<RefCell<Record>>,
-}
-
-/// What a path leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A block device with this major and minor number.
-    Block(u32, u32),
-    /// A character device.
-    Character,
-    /// A pipe.
-    Pipe,
-    /// A socket.
-    Socket,
 }
 
 #[derive(Debug)]
@@ -183,18 +167,6 @@ impl Root {
         self.resolve(path).value().is_some()
     }
 
-    /// What is at `path`, links followed; `None` when nothing is. A tree knows files and directories only.
-    pub fn kind(&self, path: &str) -> Option<FileKind> {
-        match &self.backing {
-            Backing::Tree(tree) => match (tree.list(path), tree.read(path)) {
-                (Ok(_), _) => Some(FileKind::Directory),
-                (_, Ok(_)) | (Err(Miss::Denied), _) | (_, Err(Miss::Denied)) => Some(FileKind::File),
-                _ => None,
-            },
-            Backing::Live => fs::metadata(path).ok().map(|meta| kind_of(&meta)),
-        }
-    }
-
     /// A fact that is measured or asked of the kernel rather than read from a file, under a name of its own. A live
     /// root runs `ask` (and records its answer); a tree returns what was recorded. `None` means that the machine
     /// cannot tell.
@@ -318,23 +290,6 @@ fn read_live(path: &str, most: u64) -> Result<Vec<u8>, Miss> {
     Ok(content)
 }
 
-fn kind_of(meta: &fs::Metadata) -> FileKind {
-    let kind = meta.file_type();
-    match () {
-        () if kind.is_dir() => FileKind::Directory,
-        () if kind.is_block_device() => block_number(meta.rdev()),
-        () if kind.is_char_device() => FileKind::Character,
-        () if kind.is_fifo() => FileKind::Pipe,
-        () if kind.is_socket() => FileKind::Socket,
-        () => FileKind::File,
-    }
-}
-
-fn block_number(number: u64) -> FileKind {
-    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    FileKind::Block(small(major(number)), small(minor(number)))
-}
-
 fn list_live(path: &str) -> Result<Vec<String>, Miss> {
     let entries = fs::read_dir(path).map_err(|error| miss(&error))?;
     let mut names: Vec<String> =
@@ -391,14 +346,6 @@ mod tests {
         assert_eq!(root.text("/sys/x"), Fact::absent("/sys/x"));
         assert!(root.exists("/sys/x"));
         assert_eq!(root.text("/sys/y").value().map(String::as_str), Some(""));
-    }
-
-    #[test]
-    fn a_path_leads_to_a_file_a_directory_or_a_device() {
-        assert_eq!(Root::live().kind("/dev/null"), Some(FileKind::Character));
-        assert_eq!(Root::live().kind("/proc"), Some(FileKind::Directory));
-        assert_eq!(Root::live().kind("/proc/version"), Some(FileKind::File));
-        assert_eq!(Root::live().kind("/no/such/thing"), None);
     }
 
     #[test]

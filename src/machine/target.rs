@@ -35,6 +35,9 @@ pub enum NotATarget {
     /// It may be there, but a directory on the way is closed to this user.
     #[error("`{0}` cannot be looked at: permission denied")]
     Denied(String),
+    /// It is a block device, and nothing tells which: there is no sysfs.
+    #[error("it is not known which device `{0}` is: there is no /sys/dev/block")]
+    NoSysfs(String),
     /// It is there, but is nothing that stores data.
     #[error("`{0}` is {1}, not a block device, directory, file, PCI address or network interface")]
     Unsuitable(String, String),
@@ -46,6 +49,7 @@ impl NotATarget {
         let similar = match self {
             Self::Absent { similar, .. } => similar,
             Self::Denied(_) => return Some("run as root, or name a directory that you may enter".to_owned()),
+            Self::NoSysfs(_) => return Some("mount it: `mount -t sysfs sysfs /sys`".to_owned()),
             Self::Unsuitable(..) => return None,
         };
         let names: Vec<String> = similar.iter().map(|name| format!("`{name}`")).collect();
@@ -123,9 +127,10 @@ fn device(root: &Root, typed: &str) -> Result<Option<Found>, NotATarget> {
     match root.kind(typed).filter(|_| root.is_live()) {
         Some(FileKind::Block(major, minor)) => match mount::by_number(root, (major, minor)) {
             Some(name) => Ok(Some(Found::Block(name))),
+            None if !root.exists("/sys/dev/block") => Err(NotATarget::NoSysfs(typed.to_owned())),
             None => unsuitable("a block device without a driver"),
         },
-        Some(FileKind::Character) => unsuitable("a character device"),
+        Some(FileKind::Character(..)) => unsuitable("a character device"),
         Some(FileKind::Pipe) => unsuitable("a pipe"),
         Some(FileKind::Socket) => unsuitable("a socket"),
         Some(FileKind::Directory | FileKind::File) => Ok(None),

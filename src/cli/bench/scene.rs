@@ -26,6 +26,7 @@ impl Scene {
         let root = Root::live();
         let machine = facts::read(&root);
         let asked = target::resolve(&root, &machine, typed)?;
+        target::awake(&root, &machine, &asked)?;
         let options = build::Options { reader_node: cpu_node };
         let path = build::path_with(&machine, &asked, &options)
             .ok_or_else(|| Failure::new("no storage path leads to this target"))?;

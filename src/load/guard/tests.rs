@@ -338,6 +338,15 @@ fn each_thing_that_speaks_against_it_refuses_alone() {
         UseKind::PartitionOf,
         UseKind::OpenFile,
         UseKind::Loop,
+        UseKind::Mapped,
+        UseKind::Registered,
+        UseKind::Exported,
+        UseKind::FileSystem,
+        UseKind::Kernel,
+        UseKind::Locked,
+        UseKind::Path,
+        UseKind::Suspended,
+        UseKind::Traffic,
     ] {
         assert_eq!(refused(|usage, _| usage.uses.push(used(kind))), ["in_use"], "{kind:?}");
     }

@@ -63,6 +63,38 @@ pub enum UseKind {
     OpenFile,
     /// A loop device reads and writes it.
     Loop,
+    /// A process has it mapped.
+    Mapped,
+    /// A process has it registered with io_uring.
+    Registered,
+    /// The kernel exports it.
+    Exported,
+    /// The kernel has it open for a file system, mounted in sight or not.
+    FileSystem,
+    /// Another part of the kernel uses it.
+    Kernel,
+    /// A process has a lock on it.
+    Locked,
+    /// Another device has the same worldwide name.
+    Path,
+    /// It is a mapping that is suspended: whoever reads it waits.
+    Suspended,
+    /// Somebody reads or writes it.
+    Traffic,
+}
+
+impl Usage {
+    /// Whether all of the family can be read: whoever reads a suspended mapping waits until it is resumed.
+    pub fn is_readable(&self) -> bool {
+        !self.uses.iter().any(|used| used.kind == UseKind::Suspended)
+    }
+
+    /// Whether something may be over in a moment: udev, and tools that search for a free device, open each that is new and
+    /// close it at once.
+    pub fn may_pass(&self) -> bool {
+        let passes = [UseKind::OpenFile, UseKind::Mapped, UseKind::Registered, UseKind::Locked];
+        self.uses.iter().any(|used| passes.contains(&used.kind)) || !self.unseen.is_empty()
+    }
 }
 
 impl UseKind {
@@ -77,6 +109,15 @@ impl UseKind {
             Self::PartitionOf => "is a partition of",
             Self::OpenFile => "is open in",
             Self::Loop => "backs",
+            Self::Mapped => "is mapped into memory by",
+            Self::Registered => "is registered with io_uring by",
+            Self::Exported => "is exported by",
+            Self::FileSystem => "carries a file system that the kernel has open:",
+            Self::Kernel => "is used by",
+            Self::Locked => "is locked by",
+            Self::Path => "has the same worldwide name as",
+            Self::Suspended => "is suspended:",
+            Self::Traffic => "is in use:",
         }
     }
 
@@ -94,6 +135,17 @@ impl UseKind {
             Self::Partitioned | Self::PartitionOf => "name a whole disk without partitions",
             Self::OpenFile => "end that process; `fuser -v` shows what has the device open",
             Self::Loop => "detach it with `losetup -d`",
+            Self::Mapped | Self::Registered | Self::Locked => "end that process, or what it runs",
+            Self::Exported => {
+                "end the export (configfs below /sys/kernel/config; `nvmetcli`, `targetcli`, `exportfs -u`)"
+            }
+            Self::FileSystem => {
+                "it is mounted out of sight (a container, `umount -l`); end what uses it, then `umount` it there"
+            }
+            Self::Kernel => "take it away from that use first (`zramctl --reset`, or the module's parameter)",
+            Self::Path => "two paths to one drive: name the multipath device, or detach the other path",
+            Self::Suspended => "resume it (`dmsetup resume`), then start again",
+            Self::Traffic => "look who does that (`fatrace`, `iotop`, `blktrace`), and end it",
         }
     }
 }

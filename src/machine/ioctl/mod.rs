@@ -1,6 +1,8 @@
-//! What the kernel tells through ioctl(2) only. All `unsafe` of this folder is here.
+//! What the kernel tells through ioctl(2), or another system call that reads no file, only. All `unsafe` of this folder is here.
 
 pub(super) mod device_mapper;
+pub(super) mod kcmp;
+pub(super) mod loop_device;
 pub(super) mod nvme;
 pub(super) mod zvol;
 

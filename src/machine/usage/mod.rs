@@ -1,19 +1,31 @@
-//! Who uses a block device: every mount in every namespace that can be seen, swap, devices built on it, open files.
+//! Who uses a block device: every class of user that there is ([`CLASSES`]), found by identity and not by path, in every
+//! namespace that can be seen; and which classes cannot be seen here.
 //!
-//! Sources: `/sys/class/block` (kernel `Documentation/ABI/stable/sysfs-block`), and `/proc/*/mountinfo`, `/proc/*/fd`
-//! and `/proc/swaps` (`Documentation/filesystems/proc.rst`, `proc(5)`).
+//! Sources: `/sys/class/block` (kernel `Documentation/ABI/stable/sysfs-block`), `/proc` (`Documentation/filesystems/proc.rst`,
+//! `proc(5)`), configfs, and what loop devices answer.
 
+mod class;
+mod configfs;
 mod finder;
+mod findings;
 mod identity;
+mod kernel;
+mod loops;
+mod processes;
+mod sight;
+pub mod texts;
+mod traffic;
+mod wanted;
 
+pub use class::{CLASSES, Class, Hidden, Row};
 pub use identity::Identity;
+pub use kernel::{Swap, parse_swaps};
+pub use traffic::{Counters, Traffic};
 
 use super::block::dm_table::parse_number_pair;
 use super::fact::Fact;
-use super::mount;
 use super::root::Root;
 use crate::units::{Bytes, Sectors512};
-use finder::Finder;
 
 /// What is known of a device and of what uses it.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +44,7 @@ pub struct DeviceUsage {
     pub family: Vec<String>,
     /// Who uses any of these, in order.
     pub uses: Vec<DeviceUse>,
-    /// What could not be looked at, as phrases.
+    /// Which classes of user cannot be seen here, each with what hides it, as phrases.
     pub unseen: Vec<String>,
 }
 
@@ -76,6 +88,35 @@ pub enum How {
     Loop(String),
     /// Registered with bcache, `…/bcache`.
     Bcache,
+    /// Mapped into the memory of a process: its number and name.
+    Mapped {
+        /// The process.
+        process: u32,
+        /// Its name.
+        program: String,
+    },
+    /// Registered with io_uring by a process: its number and name.
+    Registered {
+        /// The process.
+        process: u32,
+        /// Its name.
+        program: String,
+    },
+    /// Exported by the kernel: by what.
+    Exported(String),
+    /// Open for a file system of this kind, whether its mount is in sight or not.
+    FileSystem(String),
+    /// Used by another part of the kernel.
+    Kernel(String),
+    /// Locked by a process; 0 for one that is not seen.
+    Locked {
+        /// The process.
+        process: u32,
+    },
+    /// The worldwide name of this other device is the same.
+    Path(String),
+    /// A mapping that is suspended.
+    Suspended,
 }
 
 /// Reads who uses the device with a kernel name. Our own process does not count.
@@ -89,7 +130,7 @@ pub fn read(root: &Root, name: &str) -> DeviceUsage {
         identity: Identity::read(root, name),
         ..DeviceUsage::default()
     };
-    let found = Finder::search(root, name, &usage.identity);
+    let found = finder::search(root, name);
     usage.family = found.family;
     usage.uses = found.uses;
     usage.unseen = found.unseen;
@@ -101,19 +142,17 @@ pub fn number(root: &Root, name: &str) -> Fact<(u32, u32)> {
     root.parse(&format!("/sys/class/block/{name}/dev"), parse_number_pair)
 }
 
-/// The first column of `/proc/swaps`, octal escapes undone. The first line names the columns.
-pub fn parse_swaps(text: &str) -> Vec<String> {
-    let names = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| name.starts_with('/')).map(mount::unescape).collect()
+/// The members of a family that are mappings and suspended: whoever reads one waits until it is resumed.
+pub fn suspended(root: &Root, name: &str) -> Vec<String> {
+    finder::suspended_below(root, name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::machine::tree::{Node, Tree};
-    use proptest::prelude::*;
 
-    const SCSI: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata2/host1/target1:0:0/1:0:0:0/block";
+    pub(super) const SCSI: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata2/host1/target1:0:0/1:0:0:0/block";
 
     /// A disk `sdb` with a partition, and a disk `sdc` that nothing uses.
     pub(super) fn machine() -> Tree {
@@ -140,11 +179,29 @@ mod tests {
         tree.file("/proc/swaps", "Filename Type Size Used Priority\n")
             .file("/proc/1/mountinfo", "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
             .link("/proc/1/ns/mnt", "mnt:[4026531840]")
+            .link("/proc/self", "999")
+            .file("/proc/999/mountinfo", MOUNTS)
+            .file("/proc/999/status", "Name:\tnarrows\nCapEff:\t000001ffffffffff\n")
+            .link("/proc/999/ns/pid", "pid:[4026531836]")
+            .link("/proc/999/ns/user", "user:[4026531837]")
+            .link("/proc/999/ns/mnt", "mnt:[4026531840]")
             .insert("/proc/1/fd", Node::Dir);
         tree
     }
 
-    fn hows(tree: Tree, name: &str) -> Vec<(String, How)> {
+    /// What is mounted on it.
+    pub(super) const MOUNTS: &str = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:21 / /proc rw - proc proc rw\n3 1 0:22 / /sys rw - sysfs sysfs rw\n";
+
+    /// The same with a loop device over the file with inode 77.
+    pub(super) fn over_file() -> Tree {
+        let mut tree = machine();
+        tree.file("/sys/class/block/loop0/dev", "7:0")
+            .file("/sys/class/block/loop0/loop/backing_file", "/srv/disk.img")
+            .file("/narrows/probe/loop/loop0", "8:1 77");
+        tree
+    }
+
+    pub(super) fn hows(tree: Tree, name: &str) -> Vec<(String, How)> {
         read(&Root::from_tree(tree), name).uses.into_iter().map(|found| (found.device, found.how)).collect()
     }
 
@@ -202,21 +259,11 @@ mod tests {
                 .file(&format!("/proc/{process}/comm"), "dd\n")
                 .file(&format!("/proc/{process}/mountinfo"), "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
         }
-        tree.link("/proc/self", "6");
+        tree.link("/proc/self", "6")
+            .file("/proc/6/mountinfo", MOUNTS)
+            .file("/proc/6/status", "CapEff:\t000001ffffffffff\n");
         let open = How::Open { process: 5, program: "dd".to_owned() };
         assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), open)]);
-    }
-
-    #[test]
-    fn a_loop_device_over_a_disk_or_over_the_same_file_is_seen() {
-        let mut tree = machine();
-        for (name, file) in [("loop0", "/dev/sdc"), ("loop1", "/srv/disk.img"), ("loop2", "/srv/disk.img")] {
-            tree.file(&format!("/sys/class/block/{name}/loop/backing_file"), file);
-        }
-        assert_eq!(hows(tree.clone(), "sdc"), [("sdc".to_owned(), How::Loop("loop0".to_owned()))]);
-        assert_eq!(hows(tree.clone(), "loop1"), [("loop1".to_owned(), How::Loop("loop2".to_owned()))]);
-        let identity = read(&Root::from_tree(tree), "loop1").identity;
-        assert_eq!(identity, Identity::BackingFile("/srv/disk.img".to_owned()));
     }
 
     #[test]
@@ -227,32 +274,27 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_looked_at_is_said() {
+    fn drives_with_one_worldwide_name_are_not_told_from_each_other() {
         let mut tree = machine();
-        for process in ["8", "9"] {
-            tree.insert(&format!("/proc/{process}/fd"), Node::Denied);
-        }
-        tree.insert("/proc/9/mountinfo", Node::Denied);
-        let unseen = read(&Root::from_tree(tree), "sdc").unseen;
-        assert_eq!(
-            unseen,
-            ["the mounts of 1 processes (needs root)", "the open files of 2 processes (needs root)"]
-        );
-        let unseen = read(&Root::from_tree(Tree::new()), "sdc").unseen;
-        assert!(unseen.iter().any(|what| what.contains("/proc")), "{unseen:?}");
+        tree.file(&format!("{SCSI}/sdb/device/wwid"), "naa.5002538d\n")
+            .file(&format!("{SCSI}/sdc/device/wwid"), "naa.5002538d\n");
+        assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), How::Path("sdb".to_owned()))]);
     }
 
     #[test]
-    fn swap_is_listed_by_its_first_column() {
-        let text = "Filename\t\t\t\tType\t\tSize\n/dev/sda2                               partition\t8388604\n/swap\\040file file 1\n";
-        assert_eq!(parse_swaps(text), ["/dev/sda2", "/swap file"]);
-        assert!(parse_swaps("").is_empty());
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_panics(text in "\\PC{0,200}") {
-            parse_swaps(&text);
-        }
+    fn a_mapping_that_is_suspended_is_told_before_anybody_reads_it() {
+        let mut tree = machine();
+        tree.link("/sys/class/block/dm-0", "../../devices/virtual/block/dm-0")
+            .file("/sys/devices/virtual/block/dm-0/dev", "253:0")
+            .file("/sys/devices/virtual/block/dm-0/dm/suspended", "1\n")
+            .link("/sys/devices/virtual/block/dm-0/slaves/sdc", "/sys/class/block/sdc")
+            .link(&format!("{SCSI}/sdc/holders/dm-0"), "/sys/class/block/dm-0");
+        let found = hows(tree.clone(), "sdc");
+        assert!(found.contains(&("dm-0".to_owned(), How::Suspended)), "{found:?}");
+        let root = Root::from_tree(tree.clone());
+        assert_eq!(suspended(&root, "dm-0"), ["dm-0"]);
+        assert_eq!(suspended(&root, "sdc"), [] as [&str; 0], "what is above does not hold a read up");
+        tree.file("/sys/devices/virtual/block/dm-0/dm/suspended", "0\n");
+        assert!(!hows(tree, "sdc").contains(&("dm-0".to_owned(), How::Suspended)));
     }
 }
