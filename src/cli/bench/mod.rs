@@ -352,7 +352,7 @@ impl Bench<'_> {
         let Some(arguments) = job::arguments(test, &target, time).into_iter().next() else {
             return bench::FioResult { reason: Some(job::NO_MIX.to_owned()), ..Default::default() };
         };
-        let result = fio::run(&arguments);
+        let result = fio::run(&self.scene.root, &arguments);
         if let (Some(budget), Some(write)) = (budget, &result.write) {
             let written = Bytes::new((write.bytes_per_second.get() * span) as u64);
             // Never more than is left, so nothing is refused.

@@ -1,13 +1,11 @@
 //! The devices of a lab: named ones that are proven empty, or scratch files.
 
-#![expect(clippy::disallowed_methods, reason = "makes the directory that was typed absolute")]
-
 use std::path::{Path, PathBuf};
 
 use super::args::LabArgs;
 use crate::cli::{Failure, guard, target};
 use crate::lab::journal::{Head, Journal, NamedDevice};
-use crate::lab::{BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
+use crate::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
 use crate::machine::root::Root;
 
 /// The kernel name of what was typed.
@@ -21,10 +19,19 @@ pub(super) fn block_device(root: &Root, typed: &str) -> Result<String, Failure> 
 /// A directory by its real path, as the kernel shows the file behind a loop device.
 ///
 /// # Errors
-/// There is none.
+/// There is none, or others than root can change the way to it.
 pub(super) fn absolute(typed: &Path) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(typed)
-        .map_err(|error| Failure::new(format!("cannot use `{}`: {error}", typed.display())))
+    let held = lab::scratch::open(typed).map_err(|error| {
+        Failure::new(format!("cannot use `{}`: {error}", typed.display()))
+            .maybe_hint(error.hint().map(str::to_owned))
+    })?;
+    let real = held.real_path().map_err(|error| cannot_use(typed, &error))?;
+    // By its real path, too, nobody can have it swapped later.
+    lab::scratch::open(&real).map(|_| real.clone()).map_err(|error| cannot_use(&real, &error))
+}
+
+fn cannot_use(typed: &Path, error: &dyn std::error::Error) -> Failure {
+    Failure::new(format!("cannot use `{}`: {error}", typed.display()))
 }
 
 /// What was typed to own this device: its own serial number, or the first one, which then is wrong. Scratch files are ours.
@@ -125,6 +132,7 @@ pub(super) fn workshop<'a>(
 pub(super) fn build_failure(error: &BuildError) -> Failure {
     let hint = match error {
         BuildError::Tool(error) => error.hint(),
+        BuildError::Scratch(error) => error.hint().map(str::to_owned),
         BuildError::Open(error) => error.hint().map(str::to_owned),
         _ => None,
     };

@@ -160,13 +160,13 @@ impl<'a, 'r> Worker<'a, 'r> {
             return done.filter(is_ours).map(|_| Standing::Complete).ok_or(Why::Exists);
         }
         if let Some(record) = done
-            && find_part(directory, record.part, record.inode).map_err(looking)?.is_some()
+            && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
         {
             return Ok(Standing::Unnamed(record.clone()));
         }
         let begun = job.known.begun.get(&entry.below).filter(|record| record.is_of(source));
         if let Some(record) = begun
-            && find_part(directory, record.part, record.inode).map_err(looking)?.is_some()
+            && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
         {
             return Ok(Standing::Begun(record.clone()));
         }
