@@ -64,6 +64,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, read_only)?;
+    place.check_way(&scene, &typed)?;
     let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
     let batch = kept.as_ref().map_or(args.common.batch, |kept| kept.settings.batch);

@@ -199,6 +199,9 @@ impl CopyError {
                 manifest.display()
             )),
             Self::Foreign { manifest, .. } => Some(format!("remove `{}` to begin anew", manifest.display())),
+            Self::Io { source, .. } if source.raw_os_error() == Some(libc::EMFILE) => {
+                Some("this process may have too few files open: `ulimit -n 1024` allows more".to_owned())
+            }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(
                 "check the spelling of the path; the directory that DST lies in must be there".to_owned(),
             ),

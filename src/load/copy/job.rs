@@ -184,6 +184,11 @@ impl Job<'_> {
         self.control.files.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Whether this goes on with a copy that left no manifest: it came to its end, or there was none.
+    pub(super) fn lacks_manifest(&self) -> bool {
+        self.options.resume && self.known.source.is_empty()
+    }
+
     /// Whether this directory, which is there already, was made by an earlier run.
     pub(super) fn is_our_directory(&self, below: &[u8]) -> bool {
         self.known.directories.contains(below)

@@ -16,6 +16,7 @@ mod mover;
 mod pipeline;
 mod place;
 mod result;
+mod same;
 mod scan;
 mod settle;
 mod setup;

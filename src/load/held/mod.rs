@@ -23,7 +23,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, OFlags, Stat, readlink, statat};
+use rustix::fs::{AtFlags, OFlags, Stat, fstat, readlink, statat};
 use rustix::io::Errno;
 
 /// What a directory is held for.
@@ -56,8 +56,26 @@ impl Held {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_as(path: &Path, aim: Aim, trust: &Trust) -> Result<Self, HeldError> {
-        let handle = walk::walk(path, aim, trust)?;
+        let handle = walk::walk(path, aim, trust, false)?;
         Ok(Self { handle, path: path.to_owned() })
+    }
+
+    /// The directory that a path leads to, or in which the file lies to which it leads.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn beside(path: &Path, aim: Aim) -> Result<Self, HeldError> {
+        let handle = walk::walk(path, aim, &Trust::of_process(), true)?;
+        Ok(Self { handle, path: path.to_owned() })
+    }
+
+    /// Whether both are the same directory.
+    ///
+    /// # Errors
+    /// What `fstat(2)` answers.
+    pub fn is(&self, other: &Self) -> io::Result<bool> {
+        let (ours, theirs) = (fstat(&self.handle)?, fstat(&other.handle)?);
+        Ok((ours.st_dev, ours.st_ino) == (theirs.st_dev, theirs.st_ino))
     }
 
     /// The directory that holds what was typed, and its name there, which is not followed; `None` for `/`, which has no

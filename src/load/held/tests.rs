@@ -59,6 +59,20 @@ fn a_relative_path_and_none_begin_at_the_working_directory() {
 }
 
 #[test]
+fn the_directory_of_a_file_is_found_through_links_of_our_own() {
+    let (_dir, top) = temp();
+    fs::create_dir(top.join("real")).unwrap();
+    fs::write(top.join("real/file"), "x").unwrap();
+    symlink("real/file", top.join("link")).unwrap();
+    let real = Held::open(&top.join("real"), Aim::Read).unwrap();
+    for name in ["real", "real/file", "link"] {
+        assert!(Held::beside(&top.join(name), Aim::Write).unwrap().is(&real).unwrap(), "{name}");
+    }
+    assert!(Held::beside(&top.join("real/file/below"), Aim::Write).is_err());
+    assert!(!Held::beside(&top, Aim::Write).unwrap().is(&real).unwrap());
+}
+
+#[test]
 fn what_is_missing_or_no_directory_is_said() {
     let (_dir, top) = temp();
     fs::write(top.join("file"), "x").unwrap();

@@ -31,19 +31,21 @@ struct Walk<'a> {
     /// Names still to go.
     names: VecDeque<Vec<u8>>,
     links: u32,
+    /// Whether the path may end at a file, in whose directory the walk then ends.
+    to_file: bool,
 }
 
-/// Opens the directory that a path leads to.
+/// Opens the directory that a path leads to, or with `to_file` that of the file to which it leads.
 ///
 /// # Errors
 /// [`HeldError`].
-pub(super) fn walk(path: &Path, aim: Aim, trust: &Trust) -> Result<File, HeldError> {
+pub(super) fn walk(path: &Path, aim: Aim, trust: &Trust, to_file: bool) -> Result<File, HeldError> {
     let failed = |errno: Errno| HeldError::io(path, errno.into());
     let start = if path.is_absolute() { "/" } else { "." };
     let at = rustix::fs::open(start, STEP, Mode::empty()).map_err(failed)?.into();
     let shown = PathBuf::from(if path.is_absolute() { "/" } else { "" });
     let names = split(path.as_os_str().as_bytes()).collect();
-    let mut walk = Walk { typed: path, aim, trust, at, shown, names, links: 0 };
+    let mut walk = Walk { typed: path, aim, trust, at, shown, names, links: 0, to_file };
     walk.check()?;
     while let Some(name) = walk.names.pop_front() {
         walk.step(&name)?;
@@ -94,7 +96,11 @@ impl Walk<'_> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let link = openat(&self.at, name, flags, Mode::empty()).map_err(|errno| self.failed(errno))?;
         let stat = fstat(&link).map_err(|errno| self.failed(errno))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind == FileType::RegularFile && self.to_file && self.names.is_empty() {
+            return Ok(());
+        }
+        if kind != FileType::Symlink {
             return Err(self.failed(Errno::NOTDIR));
         }
         let shown = self.shown.join(OsStr::from_bytes(name));
