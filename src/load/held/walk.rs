@@ -35,7 +35,7 @@ struct Walk<'a> {
     to_file: bool,
 }
 
-/// Opens the directory that a path leads to, or with `to_file` that of the file to which it leads.
+/// Opens the directory that a path leads to, or with `to_file` that of the file or device to which it leads.
 ///
 /// # Errors
 /// [`HeldError`].
@@ -97,7 +97,7 @@ impl Walk<'_> {
         let link = openat(&self.at, name, flags, Mode::empty()).map_err(|errno| self.failed(errno))?;
         let stat = fstat(&link).map_err(|errno| self.failed(errno))?;
         let kind = FileType::from_raw_mode(stat.st_mode);
-        if kind == FileType::RegularFile && self.to_file && self.names.is_empty() {
+        if kind != FileType::Symlink && self.to_file && self.names.is_empty() {
             return Ok(());
         }
         if kind != FileType::Symlink {
