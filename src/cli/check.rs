@@ -119,6 +119,10 @@ fn measure(
     match subjects {
         [subject] => {
             target::awake(root, machine, &subject.path.asked)?;
+            if let Some(typed) = args.target.as_deref().filter(|typed| !std::path::Path::new(typed).is_file())
+            {
+                target::check_way(machine, typed, &subject.path.asked)?;
+            }
             let completion = measure::run(extent, root, machine, subject, args);
             subject.settle_links();
             completion

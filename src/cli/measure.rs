@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-
 use super::Failure;
 use super::args::{CheckArgs, Measure};
+use super::signals::stop_on_signals;
 use crate::ceiling::Direction;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
@@ -215,18 +214,6 @@ pub(super) fn reader_cpus(machine: &Machine, path: &Path, node: Option<u32>) -> 
         _ => None,
     });
     next_to_controller.and_then(of_node).unwrap_or_default()
-}
-
-/// A flag that the first signal raises; a second one ends the program at once. Nothing needs to be cleaned up then: a
-/// scratch file has no name.
-pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))?;
-    }
-    Ok(stop)
 }
 
 impl Bench<'_> {

@@ -21,6 +21,7 @@ mod measure;
 mod output;
 pub mod plan;
 pub mod predict;
+mod signals;
 mod snapshot;
 pub mod sweep;
 mod target;
@@ -41,6 +42,7 @@ const FAILED: u8 = 2;
 
 /// Runs the program: 0 when nothing was found, 1 with findings, 2 when the question could not be answered.
 pub fn main() -> ExitCode {
+    signals::raise_open_files();
     let result = match Cli::try_parse() {
         Ok(cli) => run(cli.into_command()),
         Err(error) => return output::usage(&error),

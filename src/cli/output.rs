@@ -10,8 +10,16 @@ use super::Failure;
 /// # Errors
 /// [`Failure`] when the data cannot be written for another reason, such as a full disk.
 pub(super) fn data(text: &str) -> Result<(), Failure> {
+    bytes(text.as_bytes())
+}
+
+/// As [`data`], for what is no text.
+///
+/// # Errors
+/// As for [`data`].
+pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::new(format!("cannot write to standard output: {error}")))
         }

@@ -1,11 +1,12 @@
 //! `narrows snapshot`: records exactly what `check` reads.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use super::args::SnapshotArgs;
+use super::bench::save::write_for;
 use super::{Failure, NOTHING_FOUND, facts, output};
+use crate::load::held::Readers;
 use crate::machine::root::Root;
 use crate::machine::snapshot;
 
@@ -34,7 +35,7 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     let mut packed = Vec::new();
     snapshot::write(&tree, &mut packed, !args.no_redact)
         .map_err(|error| Failure::new(format!("cannot pack the snapshot: {error}")))?;
-    write(to, &packed)?;
+    write(to, &packed, args.no_redact)?;
     if to != Path::new("-") {
         output::note(&describe(to, args.no_redact, packed.len()));
     }
@@ -53,31 +54,10 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "the file was named on the command line")]
-fn write(path: &Path, packed: &[u8]) -> Result<(), Failure> {
-    let cannot = |error: &io::Error| {
-        let failure = Failure::new(format!("cannot write `{}`: {error}", path.display()));
-        match error.kind() {
-            io::ErrorKind::AlreadyExists => failure.hint("choose another name; narrows overwrites nothing"),
-            io::ErrorKind::NotFound => failure.hint("make the directory first"),
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                failure.hint("name a place that you may write to, such as /tmp")
-            }
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                failure.hint("free some space, or name a place that has some")
-            }
-            _ => failure,
-        }
-    };
+/// A whole snapshot is for its owner alone; one without private facts is made to be given away.
+fn write(path: &Path, packed: &[u8], is_whole: bool) -> Result<(), Failure> {
     if path == Path::new("-") {
-        let mut out = io::stdout().lock();
-        return out.write_all(packed).and_then(|()| out.flush()).map_err(|error| cannot(&error));
+        return output::bytes(packed);
     }
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| cannot(&error))?;
-    file.write_all(packed).map_err(|error| {
-        // Half a snapshot is of no use, and it is ours.
-        let _ = fs::remove_file(path);
-        cannot(&error)
-    })
+    write_for(path, packed, if is_whole { Readers::Us } else { Readers::All })
 }

@@ -124,6 +124,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let scene = Scene::read(&typed, node)?;
     let was_file = kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, args.common.read_only || was_file)?;
+    place.check_way(&scene, &typed)?;
     if kept.as_ref().is_some_and(|kept| {
         (kept.target.kind == TargetKind::OwnedDevice) != (place.kind() == TargetKind::OwnedDevice)
     }) {

@@ -1,6 +1,9 @@
 //! From a typed target to a place in the machine.
 
+use std::path::Path as FilePath;
+
 use super::Failure;
+use crate::load::held::{Aim, Held};
 use crate::machine::Machine;
 use crate::machine::capture;
 use crate::machine::root::Root;
@@ -72,6 +75,29 @@ fn unmounted(root: &Root, path: &str) -> Failure {
         "`{path}` is on no file system that /proc/self/mountinfo lists, and on no block device"
     ))
     .hint("name the block device instead, such as /dev/sda")
+}
+
+/// Makes sure, before something is written at a directory or beside a file, that what was typed leads there by a way that
+/// others cannot change.
+///
+/// # Errors
+/// [`Failure`] when others can, or it leads elsewhere by now.
+pub(super) fn check_way(machine: &Machine, typed: &str, asked: &Target) -> Result<(), Failure> {
+    let Target::Mount { path, .. } = asked else { return Ok(()) };
+    // The source of a mount is no path; what it is mounted on comes from the kernel.
+    if machine.mounts.iter().any(|mount| mount.source == typed && mount.point == *path) {
+        return Ok(());
+    }
+    let held = |path: &str| {
+        Held::beside(FilePath::new(path), Aim::Write).map_err(|error| {
+            Failure::new(format!("nothing is written at `{path}`: {error}"))
+                .maybe_hint(error.hint().map(str::to_owned))
+        })
+    };
+    let is_same = held(typed)?.is(&held(path)?);
+    is_same.ok().filter(|is_same| *is_same).map(drop).ok_or_else(|| {
+        Failure::new(format!("`{typed}` leads elsewhere than a moment ago")).hint("see who changes it")
+    })
 }
 
 /// The kernel name of the block device that was typed. `instead` says what to name when it is something else.

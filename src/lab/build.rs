@@ -9,6 +9,7 @@ use super::journal_file::{JournalError, JournalFile};
 use super::key::Key;
 use super::names::{Names, node};
 use super::recipe::Means;
+use super::scratch::{self, ScratchError};
 use super::sight;
 use super::step::{On, Step};
 use super::tool::{ToolError, Tools};
@@ -28,6 +29,9 @@ pub enum BuildError {
     /// The journal does not hold what is to be done, so it is not done.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The ground is not made.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
     /// A tool failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -84,6 +88,9 @@ impl<'a> Workshop<'a> {
     pub fn take(&mut self, step: Step) -> Result<(), BuildError> {
         self.journal.append(&Line::Step(step))?;
         self.steps.push(step);
+        if scratch::make(step, &self.names)? {
+            return Ok(());
+        }
         for call in step.build(&self.names) {
             self.tools.run(self.root, &call, &self.key)?;
         }

@@ -17,6 +17,7 @@ pub mod order;
 mod outcome;
 mod predict;
 mod recipe;
+pub mod scratch;
 pub mod sight;
 mod step;
 mod tool;

@@ -1,13 +1,11 @@
 //! Runs the tools that build and undo.
 
-#![expect(clippy::disallowed_types, reason = "arrays, volumes and file systems are made by their own tools")]
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
@@ -15,11 +13,8 @@ use nix::unistd::pipe2;
 use super::key::Key;
 use super::recipe::Means;
 use super::step::{Call, Input};
-use crate::machine::root::{FileKind, Root};
-
-/// Where programs of the system are. What a user put into PATH is not run as root.
-const DIRECTORIES: [&str; 6] =
-    ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"];
+use crate::machine::program;
+use crate::machine::root::Root;
 
 /// The programs of this machine.
 #[derive(Debug)]
@@ -105,10 +100,9 @@ impl Tools {
         if let Some(path) = self.found.get(program) {
             return Some(path.clone());
         }
-        let places = DIRECTORIES.iter().map(|directory| format!("{directory}/{program}"));
-        let place = places.into_iter().find(|place| root.kind(place) == Some(FileKind::File))?;
-        self.found.insert(program, PathBuf::from(&place));
-        Some(PathBuf::from(place))
+        let place = program::find(root, program)?;
+        self.found.insert(program, place.clone());
+        Some(place)
     }
 
     /// Runs one command line to its end. It inherits the lock of the journal, and a group of its own, so that Ctrl-C ends
@@ -127,9 +121,8 @@ impl Tools {
     pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
         let program = call.program;
         let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
-        let mut command = Command::new(path);
-        command.args(&call.arguments).env_clear().env("LC_ALL", "C").env("PATH", DIRECTORIES.join(":"));
-        command.env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
+        let mut command = program::cleared(path);
+        command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
         if !self.has_udev {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
             command.env("DM_DISABLE_UDEV", "1");

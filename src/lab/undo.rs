@@ -11,6 +11,7 @@ use super::journal::{Head, Journal, NamedDevice};
 use super::journal_file::JournalError;
 use super::key::Key;
 use super::names::{Names, node};
+use super::scratch::{self, ScratchError};
 use super::sight::{self, Top};
 use super::step::{
     Call, Step, destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array,
@@ -42,6 +43,9 @@ pub enum UndoError {
     /// Something that is not the lab's is built on the devices.
     #[error("{0} is built on the lab's devices, and the lab did not build it")]
     Foreign(String),
+    /// The ground is not as the lab made it.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
     /// A tool failed until patience was over.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -65,6 +69,10 @@ impl UndoError {
         match self {
             Self::Missing { .. } => "connect it again, then `narrows lab --undo`".to_owned(),
             Self::Foreign(_) => "stop it yourself if it is not needed, then `narrows lab --undo`".to_owned(),
+            Self::Scratch(error) => match error.hint() {
+                Some(hint) => format!("{hint}; then `narrows lab --undo` again"),
+                None => "then `narrows lab --undo` again".to_owned(),
+            },
             Self::Tool(error) => error.hint().unwrap_or_else(|| "then `narrows lab --undo` again".to_owned()),
             Self::Load(_) | Self::Restore(_) | Self::Random(_) | Self::Journal(_) => {
                 "what speaks against it has to be gone first; then `narrows lab --undo` again".to_owned()
@@ -236,11 +244,9 @@ impl<'a> Undoer<'a> {
         for step in steps.iter().rev() {
             match *step {
                 Step::Loop { index } => self.detach(&names, index)?,
-                Step::File { .. } => self.calls(&step.undo(&names))?,
-                Step::Directory => {
-                    let directory = names.scratch_directory().unwrap_or_default();
-                    if self.root.exists(&directory.display().to_string()) {
-                        self.calls(&step.undo(&names))?;
+                Step::File { .. } | Step::Directory => {
+                    if scratch::remove(*step, &names)? {
+                        self.done.calls.extend(step.undo(&names).iter().map(Call::to_string));
                     }
                 }
                 _ => {}

@@ -3,7 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::sys::resource::{Resource, getrlimit};
+
 use super::failure::Cause;
+use super::held::HeldError;
 use crate::units::{Bytes, human};
 
 /// Why there is no measurement.
@@ -22,6 +25,9 @@ pub enum LoadError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// Others could have what was typed lead elsewhere.
+    #[error(transparent)]
+    Held(HeldError),
     /// The path names something else than a block device.
     #[error("`{}` is not a block device", .0.display())]
     NotADevice(PathBuf),
@@ -65,6 +71,9 @@ pub enum LoadError {
     /// The workload cannot be run on this target.
     #[error("{0}")]
     Workload(String),
+    /// The process has as many files open as it may.
+    #[error("no file descriptor is left: this process may have {0} files open")]
+    Descriptors(u64),
     /// The engine that was asked for is not available.
     #[error("io_uring is not available: {0}")]
     NoRing(io::Error),
@@ -104,14 +113,37 @@ impl LoadError {
     pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(nix::libc::EROFS) => Self::ReadOnly(path.to_owned()),
+            Some(nix::libc::EMFILE) => Self::descriptors(),
             Some(nix::libc::ENOTDIR) => Self::NotADirectory(path.to_owned()),
             _ => Self::Io { action, path: path.to_owned(), source },
+        }
+    }
+
+    /// Why the kernel gave no ring.
+    pub(super) fn no_ring(source: io::Error) -> Self {
+        if source.raw_os_error() == Some(nix::libc::EMFILE) {
+            Self::descriptors()
+        } else {
+            Self::NoRing(source)
+        }
+    }
+
+    fn descriptors() -> Self {
+        Self::Descriptors(getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft))
+    }
+
+    /// Why the directory that `action` was to use is not used.
+    pub(super) fn held(action: &'static str, dir: &Path, error: HeldError) -> Self {
+        match error {
+            HeldError::Io { source, .. } => Self::io(action, dir, source),
+            unsafe_one => Self::Held(unsafe_one),
         }
     }
 
     /// What to do next, where there is something to do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::Held(error) => error.hint(),
             Self::Io { source, action, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied if *action == "create a scratch file in" => {
                     Some("name a directory that you may write to, or run as root")
@@ -135,6 +167,10 @@ impl LoadError {
             Self::NoSpace { .. } => Some("free some space, or name the block device below the file system"),
             Self::TooSmall { .. } => Some("name a larger file or device, or use smaller blocks"),
             Self::NotOurs(_) => Some("name a directory on it, in which a scratch file can be made"),
+            Self::Descriptors(_) => Some(
+                "allow more: `ulimit -n 1024` where the hard limit (`ulimit -Hn`) is not lower, LimitNOFILE= in a unit of \
+                 systemd, --ulimit nofile=1024 of a container",
+            ),
             Self::NoRing(_) => {
                 Some("check sysctl kernel.io_uring_disabled and the seccomp profile, or use the psync engine")
             }
@@ -157,6 +193,15 @@ mod tests {
         let error =
             LoadError::io("open", Path::new("/dev/x"), io::Error::from_raw_os_error(nix::libc::EPERM));
         assert!(error.hint().is_some_and(|hint| hint.contains("control group")));
+    }
+
+    #[test]
+    fn a_limit_on_open_files_is_not_blamed_on_io_uring() {
+        let full = || io::Error::from_raw_os_error(nix::libc::EMFILE);
+        for error in [LoadError::no_ring(full()), LoadError::io("open", Path::new("/x"), full())] {
+            assert!(matches!(error, LoadError::Descriptors(limit) if limit > 0), "{error}");
+        }
+        assert!(matches!(LoadError::no_ring(io::ErrorKind::Other.into()), LoadError::NoRing(_)));
     }
 
     #[test]

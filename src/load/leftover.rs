@@ -3,17 +3,14 @@
 //! A scratch file has a name only where the file system cannot make nameless ones, and only from its creation to the
 //! next call. A process that is killed in between leaves an empty file, which the next one finds and removes.
 
-#![expect(clippy::disallowed_methods, reason = "looking for our own leftovers is this file's job")]
-
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::fs::File;
 
 use nix::errno::Errno;
-use nix::fcntl::AtFlags;
-use nix::libc;
 use nix::sys::signal::kill;
-use nix::sys::stat::fstatat;
-use nix::unistd::{Pid, UnlinkatFlags, geteuid, unlinkat};
+use nix::unistd::Pid;
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
+
+use super::held::{Trust, look};
 
 /// What the name of a scratch file begins with; the process and a random number follow.
 const PREFIX: &str = ".narrows-scratch-";
@@ -31,32 +28,52 @@ fn maker(name: &str) -> Option<i32> {
     (is_hex && is_number).then(|| pid.parse().ok()).flatten().filter(|pid| *pid > 0)
 }
 
-/// Removes the scratch files in a directory whose process no longer runs: regular files of our own user, never a link.
-/// A process of another PID namespace seems dead from here; removing its file's name is what it does itself next, so it
-/// loses nothing. What cannot be listed or removed stays.
+/// Removes the scratch files in a directory whose process no longer runs: empty regular files of our own user with one
+/// name that nobody has locked, never a link. A process of another PID namespace seems dead from here and has its file
+/// locked. What cannot be listed or removed stays.
 pub(super) fn sweep(parent: &File) {
-    // By its descriptor, so that it is the same directory whatever happens to its path.
-    let Ok(entries) = fs::read_dir(format!("/proc/self/fd/{}", parent.as_raw_fd())) else { return };
-    for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+    let Ok(entries) = Dir::read_from(parent) else { return };
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().to_str() else { continue };
         let is_dead = |pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH);
-        if maker(&name).is_some_and(is_dead) && is_our_file(parent, &name) {
-            let _ = unlinkat(parent, name.as_str(), UnlinkatFlags::NoRemoveDir);
+        if maker(name).is_some_and(is_dead) {
+            // What cannot be told to be ours stays.
+            let _ = remove(parent, name);
         }
     }
 }
 
-fn is_our_file(parent: &File, name: &str) -> bool {
-    fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok_and(|status| {
-        status.st_mode & libc::S_IFMT == libc::S_IFREG
-            && status.st_uid == geteuid().as_raw()
-            && status.st_nlink == 1
-    })
+/// Locks a scratch file as long as it has a name.
+pub(super) fn lock(file: &File) {
+    // Where there are no locks the number of the process has to do.
+    let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Removes a leftover if what has its name is one.
+fn remove(parent: &File, name: &str) -> std::io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(parent, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || stat.st_size != 0 || !Trust::of_process().is_ours_alone(&stat) {
+        return Ok(());
+    }
+    flock(&file, FlockOperation::NonBlockingLockShared)?;
+    match look(parent, name.as_bytes())? {
+        Some(now) if (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino) => {
+            Ok(unlinkat(parent, name, AtFlags::empty())?)
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use proptest::prelude::*;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     /// Above the largest process number that Linux gives (2²², proc_sys_kernel(5)).
@@ -84,6 +101,17 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_locked_stays() {
+        let held = std::cell::RefCell::new(Vec::new());
+        let left = left_after_sweep(|dir| {
+            let file = File::create(dir.join(DEAD)).unwrap();
+            lock(&file);
+            held.borrow_mut().push(file);
+        });
+        assert_eq!(left, [DEAD]);
+    }
+
+    #[test]
     fn what_only_looks_like_one_stays() {
         assert_eq!(left_after_sweep(|dir| symlink("/etc/passwd", dir.join(DEAD)).unwrap()), [DEAD]);
         assert_eq!(left_after_sweep(|dir| fs::create_dir(dir.join(DEAD)).unwrap()), [DEAD]);
@@ -92,6 +120,11 @@ mod tests {
             fs::hard_link(dir.join(DEAD), dir.join("kept")).unwrap();
         });
         assert_eq!(twice.len(), 2, "a file with a second name is somebody's");
+        assert_eq!(
+            left_after_sweep(|dir| fs::write(dir.join(DEAD), "data").unwrap()),
+            [DEAD],
+            "ours is empty"
+        );
         let names = ["x.narrows-scratch-1999999999-0123456789abcdef", ".narrows-scratch-1999999999-0123"];
         for name in
             names.into_iter().chain([".narrows-scratch--0123456789abcdef", ".narrows-scratch-1999999999"])

@@ -20,6 +20,7 @@ pub mod error;
 pub mod failure;
 pub mod fill;
 pub mod guard;
+pub mod held;
 mod histogram;
 mod in_order;
 mod ledger;

@@ -39,7 +39,7 @@ pub struct NopResult {
 /// # Errors
 /// There is no io_uring here.
 pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
-    let mut ring = Ring::open(DEPTH).map_err(LoadError::NoRing)?;
+    let mut ring = Ring::open(DEPTH).map_err(LoadError::no_ring)?;
     let memory = Memory::new(0, DEPTH, true, false, 0)
         .map_err(|source| LoadError::Memory { bytes: Bytes::new(0), source })?;
     let mut engine = RingEngine::idle(&mut ring, memory);

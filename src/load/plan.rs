@@ -213,8 +213,12 @@ fn ring(workload: &Workload, choice: EngineChoice) -> Result<Result<(), Option<S
     }
     match (Ring::open(workload.queue_depth), choice) {
         (Ok(_), _) => Ok(Ok(())),
-        (Err(error), EngineChoice::IoUring) => Err(LoadError::NoRing(error)),
-        (Err(error), _) => Ok(Err(Some(format!("the kernel refused io_uring: {error}")))),
+        (Err(error), choice) => match LoadError::no_ring(error) {
+            LoadError::NoRing(error) if choice != EngineChoice::IoUring => {
+                Ok(Err(Some(format!("the kernel refused io_uring: {error}"))))
+            }
+            error => Err(error),
+        },
     }
 }
 

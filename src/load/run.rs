@@ -306,7 +306,7 @@ impl Thread<'_> {
         } else if self.plan.ring.is_ok() {
             let mut ring = match Ring::with(depth, polled) {
                 Ok(ring) => ring,
-                Err(error) => return self.give_up(LoadError::NoRing(error)),
+                Err(error) => return self.give_up(LoadError::no_ring(error)),
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
                 .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));

@@ -4,24 +4,21 @@
 //! process ends; a process that is killed between the two leaves an empty file, which the next run removes. It is made by
 //! us, so no data of anybody can be in it.
 
-#![expect(clippy::disallowed_methods, reason = "making the scratch file is this file's job")]
-
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use nix::fcntl::{OFlag, openat};
-use nix::libc;
 use nix::sys::stat::Mode;
 use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::error::LoadError;
 use super::fill::{Fill, Filling};
-use super::leftover::{scratch_name, sweep};
+use super::held::{Aim, Held};
+use super::leftover::{lock, scratch_name, sweep};
 use super::target::Target;
 use crate::units::Bytes;
 
@@ -68,11 +65,12 @@ impl ScratchFile {
         options: &ScratchOptions,
         progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
     ) -> Result<Self, LoadError> {
-        let failed = |error| LoadError::io("create a scratch file in", dir, error);
-        let parent =
-            OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(dir).map_err(failed)?;
-        let size = fitting_size(dir, &parent, size, options)?;
-        let (file, direct) = open_nameless(&parent).map_err(failed)?;
+        let held = Held::open(dir, Aim::Write)
+            .map_err(|error| LoadError::held("create a scratch file in", dir, error))?;
+        let parent = held.handle();
+        let size = fitting_size(dir, parent, size, options)?;
+        let (file, direct) =
+            open_nameless(parent).map_err(|error| LoadError::io("create a scratch file in", dir, error))?;
         let filling = Filling {
             time: options.time.map(|time| (time, options.minimum)),
             seed: options.seed,
@@ -83,7 +81,7 @@ impl ScratchFile {
             Fill::new("write the scratch file in", dir, &file, direct).write(0, size, &filling, progress)?;
         let written = if filled.is_full { end_early(dir, &file, filled.written)? } else { filled.written };
         if written < options.minimum.get() {
-            return Err(no_space(dir, &parent, options));
+            return Err(no_space(dir, parent, options));
         }
         file.sync_data().map_err(|error| LoadError::io("write the scratch file in", dir, error))?;
         Ok(Self { target: Target::scratch(dir, file, filled.direct)? })
@@ -168,12 +166,23 @@ fn open_and_unlink(parent: &File, direct: OFlag) -> nix::Result<File> {
     let flags =
         OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_RDWR | OFlag::O_CLOEXEC | direct;
     let opened = openat(parent, name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR);
-    // EINVAL: some file systems make the file and then refuse to open it with O_DIRECT. After any other error, EEXIST
-    // above all, there is no file of ours.
-    if matches!(opened, Ok(_) | Err(nix::Error::EINVAL)) {
-        let _ = unlinkat(parent, name.as_str(), UnlinkatFlags::NoRemoveDir);
+    match opened {
+        Ok(file) => {
+            let file = File::from(file);
+            lock(&file);
+            // One that kept its name would stay when we are killed, so it is not filled.
+            unlinkat(parent, name.as_str(), UnlinkatFlags::NoRemoveDir)?;
+            Ok(file)
+        }
+        Err(error) => {
+            // Some file systems make the file and then refuse to open it with O_DIRECT. After any other error, EEXIST above
+            // all, there is no file of ours.
+            if error == nix::Error::EINVAL {
+                let _ = unlinkat(parent, name.as_str(), UnlinkatFlags::NoRemoveDir);
+            }
+            Err(error)
+        }
     }
-    opened.map(File::from)
 }
 
 /// The disk or the quota is full although there seemed to be room: keeps the whole MiB that were written, less one so
@@ -186,6 +195,8 @@ fn end_early(dir: &Path, file: &File, written: u64) -> Result<u64, LoadError> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
     use crate::load::target::drop_direct;
     use std::collections::HashSet;

@@ -7,6 +7,7 @@
 
 pub mod activity;
 pub mod affinity;
+pub mod available;
 pub mod block;
 pub mod capture;
 pub mod cipher;
@@ -21,6 +22,7 @@ pub mod log;
 pub mod mount;
 pub mod nic;
 pub mod pci;
+pub mod program;
 pub mod root;
 pub mod route;
 pub mod snapshot;

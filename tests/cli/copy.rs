@@ -113,6 +113,7 @@ fn tree(top: &Path) {
     fs::write(top.join("a/b/large"), bytes((3 << 20) + 17, 99)).expect("a file");
     fs::hard_link(top.join("a/file7"), top.join("z")).expect("a link");
     symlink("/nowhere/at all", top.join("dangling")).expect("a link");
+    fs::hard_link(top.join("dangling"), top.join("a/b/dangling too")).expect("a link with two names");
     let sparse = File::create(top.join("sparse")).expect("a file");
     sparse.set_len(64 << 20).expect("a hole");
     sparse.write_all_at(b"in the middle", 40 << 20).expect("data");
@@ -338,6 +339,74 @@ fn a_copy_that_was_killed_is_finished_by_resume() {
     assert_eq!(leftovers(dir.path()), Vec::<PathBuf>::new());
     assert!(report["earlier_bytes"].as_u64().expect("a number") >= 2 << 20, "{report}");
     assert!(report["earlier_files"].as_u64().expect("a number") > 0, "{report}");
+}
+
+#[test]
+fn resume_says_the_truth_wherever_a_copy_was_killed() {
+    let (dir, source, destination) = room();
+    tree(&source);
+    let before = describe(&source);
+    for round in 0..12 {
+        // From before its first file to after its last; the last ones end of their own accord.
+        let begin = std::time::Instant::now();
+        let killed =
+            kill_when(&[], &source, &destination, || begin.elapsed() > Duration::from_millis(15 * round));
+        let (status, report, errors) = copy(&["--resume"], &source, &destination);
+        assert_eq!(status, Some(0), "round {round}, killed: {killed}: {errors} {report}");
+        assert_eq!(describe(&destination), before, "round {round}");
+        assert_eq!(leftovers(dir.path()), Vec::<PathBuf>::new());
+        fs::remove_dir_all(&destination).expect("is ours");
+    }
+}
+
+#[test]
+fn resume_after_the_end_compares_what_is_there() {
+    let (_dir, source, destination) = room();
+    tree(&source);
+    assert_eq!(copy(&[], &source, &destination).0, Some(0));
+    let before = describe(&destination);
+    for words in [&["--resume"][..], &["--resume", "--no-verify"]] {
+        let (status, report, errors) = copy(words, &source, &destination);
+        assert_eq!(status, Some(0), "{errors} {report}");
+        // 33 files, one of them with a second name, and a symbolic link with two.
+        assert_eq!(report["earlier_files"], 36, "{report}");
+        assert_eq!(report["small"]["files"], 0, "{report}");
+        assert_eq!(describe(&destination), before);
+    }
+    // The same size and time, and another byte.
+    let changed = destination.join("a/file5");
+    let time = fs::metadata(&changed).and_then(|about| about.modified()).expect("has a time");
+    let mut data = fs::read(&changed).expect("reads");
+    data[9] ^= 1;
+    fs::write(&changed, &data).expect("writes");
+    File::options().write(true).open(&changed).and_then(|file| file.set_modified(time)).expect("sets it");
+    let (status, report, _) = copy(&["--resume"], &source, &destination);
+    assert_eq!((status, report["failures"][0]["code"].as_str()), (Some(2), Some("exists")), "{report}");
+    assert_eq!(fs::read(&changed).expect("reads"), data, "nothing is overwritten");
+}
+
+#[test]
+fn blocks_that_take_too_much_memory_are_refused_with_what_to_use() {
+    let (_dir, source, destination) = room();
+    fs::write(&source, "x").expect("a file");
+    let (status, _, errors) = copy(&["--block-size", "64M", "--depth", "256"], &source, &destination);
+    assert_eq!(status, Some(2), "{errors}");
+    assert!(errors.contains("256 blocks of 64 MiB in flight take 17.2 GB of memory"), "{errors}");
+    assert!(errors.contains("hint: use --depth") && errors.contains("--block-size"), "{errors}");
+    assert!(!destination.exists());
+}
+
+#[test]
+fn a_tree_deeper_than_a_path_may_be_long_is_copied() {
+    let (dir, source, destination) = room();
+    let script = "set -e; mkdir \"$1\"; cd \"$1\"; n=$(printf %0200d 0); i=0; \
+                  while [ $i -lt 40 ]; do mkdir $n; cd $n; i=$((i+1)); done; echo deep > file";
+    let made = Command::new("sh").args(["-c", script, "sh"]).arg(&source).output().expect("runs");
+    assert!(made.status.success(), "{made:?}");
+    let (status, report, errors) = copy(&[], &source, &destination);
+    assert_eq!((status, report["directories"].as_u64()), (Some(0), Some(41)), "{errors} {report}");
+    assert_eq!(copy(&["--resume"], &source, &destination).0, Some(0));
+    drop(dir);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod lab_cli;
 mod ladder_cli;
 mod machines;
 mod measure;
+mod others;
 mod output;
 mod plan;
 mod predict;

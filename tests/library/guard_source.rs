@@ -1,5 +1,5 @@
-//! Only seven files open anything for writing: those of the scratch file, the guard, the destination of a copy, saved results,
-//! the journal of a lab, `narrows snapshot` and the device-mapper's control node.
+//! Only six files open anything for writing: those of the scratch file, the guard, the destination of a copy, the new files of
+//! a held directory, the journal of a lab and the device-mapper's control node.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,8 +15,10 @@ const WRITERS: &[(&str, &str)] = &[
     ("load/scratch.rs", "a nameless file of its own"),
     ("load/guard/open.rs", "a device with a permit"),
     ("load/copy/destination.rs", "new files under names of its own beside the copy, and the manifest"),
-    ("cli/bench/save.rs", "the results and the job file that were named on the command line"),
-    ("cli/snapshot.rs", "a new file that the user named"),
+    (
+        "load/held/new_file.rs",
+        "new files that were named on the command line, and the scratch files of a lab",
+    ),
     ("lab/journal_file.rs", "the journal of a lab, which is only appended to"),
     (
         "machine/ioctl/device_mapper.rs",

@@ -1,22 +1,21 @@
 //! fio as a second engine: runs a test through the installed fio and reads its JSON.
 
-#![expect(clippy::disallowed_types, reason = "fio is the second engine, asked for by name")]
-
 use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::machine::program;
+use crate::machine::root::Root;
 use crate::report::bench::{FioResult, FioSide};
 use crate::report::sanitize::inert;
 use crate::units::{BytesPerSec, Iops, Nanos};
 
 /// Runs fio with these arguments. What goes wrong is in the result's `reason`, for our own numbers stand without it.
-pub(super) fn run(arguments: &[String]) -> FioResult {
-    let output =
-        Command::new("fio").args(arguments).arg("--output-format=json").stdin(Stdio::null()).output();
-    match output {
-        Err(error) if error.kind() == ErrorKind::NotFound => failed("fio is not installed"),
+pub(super) fn run(root: &Root, arguments: &[String]) -> FioResult {
+    let Some(mut fio) = program::command(root, "fio") else { return failed(&not_installed()) };
+    match fio.args(arguments).arg("--output-format=json").stdin(Stdio::null()).output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => failed(&not_installed()),
         Err(error) => failed(&format!("fio cannot be started: {error}")),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -33,6 +32,10 @@ pub(super) fn run(arguments: &[String]) -> FioResult {
             }
         }
     }
+}
+
+fn not_installed() -> String {
+    format!("fio is not installed ({})", program::places())
 }
 
 fn failed(reason: &str) -> FioResult {

@@ -65,6 +65,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, read_only)?;
+    place.check_way(&scene, &typed)?;
     let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
     let batch = kept.as_ref().map_or(args.common.batch, |kept| kept.settings.batch);
@@ -373,7 +374,7 @@ impl Bench<'_> {
         let Some(arguments) = job::arguments(test, &target, time).into_iter().next() else {
             return bench::FioResult { reason: Some(job::NO_MIX.to_owned()), ..Default::default() };
         };
-        let result = fio::run(&arguments);
+        let result = fio::run(&self.scene.root, &arguments);
         if let (Some(budget), Some(write)) = (budget, &result.write) {
             let written = Bytes::new((write.bytes_per_second.get() * span) as u64);
             // Never more than is left, so nothing is refused.

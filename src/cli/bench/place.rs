@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use super::args::{Common, Writing};
 use super::ground;
 use super::runner::{Runner, failure, seed};
-use crate::cli::Failure;
+use super::scene::Scene;
 use crate::cli::measure::device;
+use crate::cli::{Failure, target};
 use crate::load::LoadError;
 use crate::load::preset::job::JobTarget;
 use crate::load::scratch::{ScratchFile, ScratchOptions};
@@ -89,6 +90,17 @@ impl Place {
             }
             (true, false) => Ok(Self::Scratch(path.to_owned())),
             (false, false) => Ok(Self::Scratch(path.parent().unwrap_or(path).to_owned())),
+        }
+    }
+
+    /// Makes sure that a scratch file comes where it was typed, by a way that others cannot change.
+    ///
+    /// # Errors
+    /// They can, or it leads elsewhere by now.
+    pub(in crate::cli) fn check_way(&self, scene: &Scene, typed: &str) -> Result<(), Failure> {
+        match self {
+            Self::Scratch(_) => target::check_way(&scene.machine, typed, &scene.subject.path.asked),
+            _ => Ok(()),
         }
     }
 

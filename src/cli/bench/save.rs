@@ -1,22 +1,24 @@
 //! Results on disk after every step: a run that was killed goes on where it was.
 
-#![expect(clippy::disallowed_methods, reason = "the files were named on the command line")]
+#![expect(clippy::disallowed_methods, reason = "a file that was named on the command line is read")]
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use nix::libc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::Failure;
+use crate::load::held::{Aim, Held, HeldError, Readers};
 
 /// A file that always holds a whole report: each save writes a new file and puts it in the place of the old one.
 #[derive(Debug)]
 pub(in crate::cli) struct SaveFile {
     path: PathBuf,
+    directory: Held,
+    name: OsString,
 }
 
 impl SaveFile {
@@ -25,11 +27,12 @@ impl SaveFile {
     /// # Errors
     /// There is something of that name.
     pub(in crate::cli) fn create(path: &Path) -> Result<Self, Failure> {
-        if fs::symlink_metadata(path).is_ok() {
+        let (directory, name) = place(path)?;
+        if is_there(path, &directory, &name)? {
             return Err(Failure::new(format!("`{}` exists already", path.display()))
                 .hint("choose another name, or go on with that run: --resume"));
         }
-        Ok(Self { path: path.to_owned() })
+        Ok(Self { path: path.to_owned(), directory, name })
     }
 
     /// A file that an earlier run kept, and what it holds.
@@ -43,7 +46,8 @@ impl SaveFile {
         let report = serde_json::from_str(&text).map_err(|error| {
             Failure::new(format!("`{}` is no saved run of this command: {error}", path.display())).hint(HINT)
         })?;
-        Ok((Self { path: path.to_owned() }, report))
+        let (directory, name) = place(path)?;
+        Ok((Self { path: path.to_owned(), directory, name }, report))
     }
 
     /// Keeps a report, on stable storage when it returns.
@@ -56,68 +60,77 @@ impl SaveFile {
     }
 
     fn replace<T: Serialize>(&self, report: &T) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(report)?;
-        let new = self.unfinished();
-        // Left by a run that was killed while it saved.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(&new)?;
-        let written = file
-            .write_all(text.as_bytes())
-            .and_then(|()| file.write_all(b"\n"))
-            .and_then(|()| file.sync_all());
-        if let Err(error) = written.and_then(|()| fs::rename(&new, &self.path)) {
-            let _ = fs::remove_file(&new);
-            return Err(error);
-        }
-        // The name is durable when the directory is; file systems that cannot sync one keep it anyway.
-        let _ = self.directory().and_then(|dir| dir.sync_all());
-        Ok(())
+        let text = serde_json::to_string_pretty(report)? + "\n";
+        self.directory.replace(&self.name, &self.unfinished(), text.as_bytes(), Readers::All)
     }
 
-    fn directory(&self) -> io::Result<File> {
-        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))
+    fn unfinished(&self) -> OsString {
+        [OsStr::new("."), &self.name, OsStr::new(".unfinished")].into_iter().collect()
     }
+}
 
-    fn unfinished(&self) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.path.with_file_name(format!(".{name}.unfinished"))
+/// The directory that a typed file lies in, held open, and its name there.
+fn place(path: &Path) -> Result<(Held, OsString), Failure> {
+    let held = Held::parent_of(path, Aim::Write).map_err(|error| refused(path, &error))?;
+    held.ok_or_else(|| Failure::new(format!("`{}` is no name of a file", path.display())))
+}
+
+fn refused(path: &Path, error: &HeldError) -> Failure {
+    match error {
+        HeldError::Io { source, .. } => cannot(path, source),
+        error => Failure::new(format!("cannot write `{}`: {error}", path.display()))
+            .maybe_hint(error.hint().map(str::to_owned)),
+    }
+}
+
+fn is_there(path: &Path, directory: &Held, name: &OsStr) -> Result<bool, Failure> {
+    directory.look(name).map(|found| found.is_some()).map_err(|error| cannot(path, &error))
+}
+
+/// Why a file is not written, with what to do.
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("cannot write `{}`: {error}", path.display()));
+    match error.kind() {
+        ErrorKind::AlreadyExists => failure.hint("choose another name; narrows overwrites nothing"),
+        ErrorKind::NotFound => failure.hint("make the directory first"),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            failure.hint("name a place that you may write to, such as /tmp")
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            failure.hint("free some space, or name a place that has some")
+        }
+        _ => failure,
     }
 }
 
 /// Refuses a name under which something is, before a run whose results are to be written there.
 ///
 /// # Errors
-/// There is something of that name.
+/// There is something of that name, or the directory is not one to write to.
 pub(in crate::cli) fn refuse_existing(path: &Path) -> Result<(), Failure> {
-    match fs::symlink_metadata(path) {
-        Ok(_) => Err(Failure::new(format!("`{}` exists already", path.display()))
-            .hint("choose another name; narrows overwrites nothing")),
-        Err(_) => Ok(()),
+    let (directory, name) = place(path)?;
+    if is_there(path, &directory, &name)? {
+        return Err(Failure::new(format!("`{}` exists already", path.display()))
+            .hint("choose another name; narrows overwrites nothing"));
     }
+    Ok(())
 }
 
-/// Writes text to a file that is not there yet.
+/// Writes text to a file that is not there yet, and that anybody may read whom the umask lets.
 ///
 /// # Errors
 /// There is something of that name, or it cannot be written.
 pub(in crate::cli) fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| {
-            let failure = Failure::new(format!("cannot write `{}`: {error}", path.display()));
-            match error.kind() {
-                ErrorKind::AlreadyExists => failure.hint("choose another name; narrows overwrites nothing"),
-                _ => failure,
-            }
-        })
+    write_for(path, text.as_bytes(), Readers::All)
+}
+
+/// Writes a file that is not there yet, for these readers. Nothing stays behind when that fails.
+///
+/// # Errors
+/// There is something of that name, or it cannot be written.
+pub(in crate::cli) fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Failure> {
+    let (directory, name) = place(path)?;
+    directory.write_new(&name, bytes, readers).map_err(|error| cannot(path, &error))
 }
 
 #[cfg(test)]
@@ -130,7 +143,7 @@ mod tests {
         let path = dir.path().join("run.json");
         let file = SaveFile::create(&path).unwrap();
         file.keep(&vec![1, 2, 3]).unwrap();
-        fs::write(file.unfinished(), "half of a repor").unwrap();
+        fs::write(dir.path().join(file.unfinished()), "half of a repor").unwrap();
         file.keep(&vec![4]).unwrap();
         let (_, kept): (_, Vec<i32>) = SaveFile::load(&path).unwrap();
         assert_eq!(kept, [4]);

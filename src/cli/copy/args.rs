@@ -17,6 +17,9 @@ pub struct CopyArgs {
     pub dst: PathBuf,
 
     /// Go on with a copy that was interrupted, killed, or ran out of space
+    ///
+    /// If that copy had come to its end, its manifest is gone: files that are there then count as copied when they have the
+    /// size, the time of change and, unless --no-verify is given, the contents of their sources.
     #[arg(long)]
     pub resume: bool,
 
@@ -40,6 +43,8 @@ pub struct CopyArgs {
     pub block_size: Bytes,
 
     /// Blocks of a large file that are read and written at the same time
+    ///
+    /// All together take no more memory than 1 GiB and a quarter of what is available to this process.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: u32,
 

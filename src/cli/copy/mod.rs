@@ -11,17 +11,18 @@ use std::time::{Duration, Instant};
 use args::EngineName;
 
 use super::args::ColorWhen;
-use super::{FAILED, Failure, NOTHING_FOUND, measure, output};
-use crate::load::copy::{CopyControl, CopyError, CopyOptions, CopyResult, copy};
+use super::{FAILED, Failure, NOTHING_FOUND, output, signals};
+use crate::load::copy::{CopyControl, CopyError, CopyOptions, CopyResult, MOST_MEMORY, copy};
 use crate::load::run::EngineChoice;
 use crate::machine::activity::{Activity, Sample};
+use crate::machine::available::available;
 use crate::machine::mount::{self, Mount};
 use crate::machine::root::Root;
 use crate::machine::target;
 use crate::report::copy::{self as report, CopyReport, DeviceView, Moved};
 use crate::report::progress::Progress;
 use crate::report::text::{Colour, Style};
-use crate::units::human;
+use crate::units::{Bytes, human};
 
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(50);
@@ -45,8 +46,9 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
             EngineName::IoUring => EngineChoice::IoUring,
             EngineName::Psync => EngineChoice::Psync,
         },
+        memory: memory(&root),
     };
-    let control = CopyControl::with_stop(measure::stop_on_signals()?);
+    let control = CopyControl::with_stop(signals::stop_on_signals()?);
     let before = Sample::read(&root);
     let result = watched(&args.src, &args.dst, &options, &control)?.map_err(|error| failure(&error))?;
     let activity = Activity::between(&before, &Sample::read(&root));
@@ -104,6 +106,12 @@ pub(super) fn watched(
         }
         copying.join().map_err(|_| Failure::new("the copy failed; this is a bug in narrows"))
     })
+}
+
+/// What the blocks of a copy may take: a quarter of what this process could still get, and never more than helps.
+fn memory(root: &Root) -> Bytes {
+    let share = available(root).map(|left| Bytes::new(left.get() / 4));
+    share.map_or(MOST_MEMORY, |share| share.min(MOST_MEMORY))
 }
 
 /// What the block devices of both ends moved meanwhile.

@@ -3,7 +3,7 @@
 use super::watching::Watching;
 use super::{blank, load_failure, not_opened, open, refused, settled_usage};
 use crate::cli::args::GuardArgs;
-use crate::cli::measure::stop_on_signals;
+use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use crate::load::guard::{self, Cleaned, Medium, Reason};
 use crate::machine::root::Root;

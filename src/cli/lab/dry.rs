@@ -78,7 +78,7 @@ fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
             args.devices.iter().map(|typed| ground::block_device(root, typed)).collect::<Result<_, _>>()?
         }
     };
-    let scratch = args.scratch.as_deref().map(ground::absolute).transpose()?;
+    let scratch = args.scratch.as_deref().map(ground::scratch_directory).transpose()?;
     let array = sight::free_array(root).unwrap_or_else(|| "md127".to_owned());
     Ok(Names { id: LabId::new([0; 16]), devices, array, scratch, zvol: None })
 }

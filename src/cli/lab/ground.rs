@@ -1,13 +1,12 @@
 //! The devices of a lab: named ones that are proven empty, or scratch files.
 
-#![expect(clippy::disallowed_methods, reason = "makes the directory that was typed absolute")]
-
 use std::path::{Path, PathBuf};
 
 use super::args::LabArgs;
 use crate::cli::{Failure, guard, target};
 use crate::lab::journal::{Head, Journal, NamedDevice};
-use crate::lab::{BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
+use crate::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
+use crate::load::held::{Aim, Held, HeldError};
 use crate::machine::root::Root;
 
 /// The kernel name of what was typed.
@@ -18,13 +17,36 @@ pub(super) fn block_device(root: &Root, typed: &str) -> Result<String, Failure> 
     target::block_device(root, typed, "name whole disks such as /dev/nvme1n1, or use --scratch DIR")
 }
 
-/// A directory by its real path, as the kernel shows the file behind a loop device.
+/// The directory for scratch files by its real path, as the kernel shows the file behind a loop device.
 ///
 /// # Errors
-/// There is none.
+/// There is none, or others than root can change the way to it.
+pub(super) fn scratch_directory(typed: &Path) -> Result<PathBuf, Failure> {
+    let real = lab::scratch::open(typed)
+        .and_then(|held| held.real_path().map_err(|source| HeldError::Io { path: typed.to_owned(), source }));
+    // By its real path, too, nobody can have it swapped later.
+    real.and_then(|real| lab::scratch::open(&real).map(|_| real)).map_err(|error| cannot_use(typed, &error))
+}
+
+/// A file or directory to read by its real path.
+///
+/// # Errors
+/// There is none, or others could have it lead elsewhere.
+#[expect(clippy::disallowed_methods, reason = "makes what was typed absolute")]
 pub(super) fn absolute(typed: &Path) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(typed)
-        .map_err(|error| Failure::new(format!("cannot use `{}`: {error}", typed.display())))
+    let real = Held::beside(typed, Aim::Read).and_then(|_| {
+        std::fs::canonicalize(typed).map_err(|source| HeldError::Io { path: typed.to_owned(), source })
+    });
+    real.map_err(|error| cannot_use(typed, &error))
+}
+
+fn cannot_use(typed: &Path, error: &HeldError) -> Failure {
+    let why = match error {
+        HeldError::Io { source, .. } => source.to_string(),
+        error => error.to_string(),
+    };
+    Failure::new(format!("cannot use `{}`: {why}", typed.display()))
+        .maybe_hint(error.hint().map(str::to_owned))
 }
 
 /// What was typed to own this device: its own serial number, or the first one, which then is wrong. Scratch files are ours.
@@ -94,7 +116,7 @@ pub(super) fn head(root: &Root, args: &LabArgs) -> Result<Head, Failure> {
     getrandom::fill(&mut bytes).map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
     let array = sight::free_array(root).ok_or_else(|| Failure::new("every name of an md array is taken"))?;
     let mut head = Head::new(LabId::new(bytes), sight::boot(root), array);
-    head.scratch = args.scratch.as_deref().map(absolute).transpose()?;
+    head.scratch = args.scratch.as_deref().map(scratch_directory).transpose()?;
     head.typed = std::env::args().skip(1).collect();
     Ok(head)
 }
@@ -125,6 +147,7 @@ pub(super) fn workshop<'a>(
 pub(super) fn build_failure(error: &BuildError) -> Failure {
     let hint = match error {
         BuildError::Tool(error) => error.hint(),
+        BuildError::Scratch(error) => error.hint().map(str::to_owned),
         BuildError::Open(error) => error.hint().map(str::to_owned),
         _ => None,
     };

@@ -9,7 +9,7 @@ use super::copying::Copying;
 use super::measure::{Bench, Came};
 use super::{basis, dry, ground, predicted, shown};
 use crate::cli::bench::save;
-use crate::cli::measure::stop_on_signals;
+use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::lab::journal::{Head, Journal, Line};
 use crate::lab::{

@@ -17,7 +17,7 @@ use runner::Runner;
 
 use super::bench::json;
 use super::bench::scene::Scene;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
 use crate::cli::args::ColorWhen;
 use crate::load::measurement::Pattern;
 use crate::load::preset::{self, LoadSpec, Parallel};
@@ -36,6 +36,9 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     if layers.is_empty() {
         return Err(Failure::new(format!("no layer of the path to `{}` can be read", args.target))
             .hint("name a device, mount point, directory or file"));
+    }
+    if !args.read && (args.write_scratch || !std::path::Path::new(&args.target).is_file()) {
+        target::check_way(&scene.machine, &args.target, &scene.subject.path.asked)?;
     }
     let runner = Runner::new(&scene, args)?;
     let loads = loads(args)?;

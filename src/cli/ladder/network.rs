@@ -1,14 +1,14 @@
 //! The network alone, through iperf3 where it is installed and its server runs at the far end.
 
-#![expect(clippy::disallowed_types, reason = "iperf3 measures the network, when a peer is named")]
-
 use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::runner::Runner;
+use crate::machine::program;
+use crate::machine::root::Root;
 use crate::report::sanitize::inert;
 use crate::units::{BitsPerSec, BytesPerSec};
 use crate::verdict::ladder::{Leg, LegKind};
@@ -27,7 +27,7 @@ pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
         .filter(|_| !runner.is_stopped())
         .map(|(name, receiving)| {
             runner.progress.phase(name, Duration::from_secs(SECONDS));
-            match iperf(peer, receiving) {
+            match iperf(runner.root, peer, receiving) {
                 Ok(rate) => Leg::measured(LegKind::Network, name, 0, rate, "iperf3, one connection"),
                 Err(reason) => Leg::missing(LegKind::Network, name, reason),
             }
@@ -35,19 +35,21 @@ pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
         .collect()
 }
 
-fn iperf(peer: &str, receiving: bool) -> Result<BytesPerSec, String> {
-    let mut command = Command::new("iperf3");
+fn iperf(root: &Root, peer: &str, receiving: bool) -> Result<BytesPerSec, String> {
+    let mut command = program::command(root, "iperf3").ok_or_else(not_installed)?;
     command.args(["--json", "--time", &SECONDS.to_string(), "--connect-timeout", "3000", "--client", peer]);
     if receiving {
         command.arg("--reverse");
     }
     match command.stdin(Stdio::null()).output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err("iperf3 is not installed here; it measures the network".to_owned())
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(not_installed()),
         Err(error) => Err(format!("iperf3 cannot be started: {error}")),
         Ok(output) => parse(&String::from_utf8_lossy(&output.stdout)),
     }
+}
+
+fn not_installed() -> String {
+    format!("iperf3 is not installed here ({}); it measures the network", program::places())
 }
 
 /// Reads `iperf3 --json`: what arrived, or its own error.

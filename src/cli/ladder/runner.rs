@@ -11,7 +11,8 @@ use crate::ceiling::Direction;
 use crate::cli::Failure;
 use crate::cli::bench::runner::{failure, seed};
 use crate::cli::bench::scene::Scene;
-use crate::cli::measure::{reader_cpus, stop_on_signals};
+use crate::cli::measure::reader_cpus;
+use crate::cli::signals::stop_on_signals;
 use crate::load::control::{Control, Phase};
 use crate::load::measurement::{Measurement, Workload};
 use crate::load::preset::{LoadSpec, Parallel};
@@ -35,7 +36,8 @@ const IDLE: Duration = Duration::from_millis(300);
 
 /// Everything that stays the same from rung to rung.
 pub(super) struct Runner<'a> {
-    root: &'a Root,
+    /// Where facts are read.
+    pub(super) root: &'a Root,
     pub(super) progress: Progress,
     stop: Arc<AtomicBool>,
     cpus: Vec<u32>,

@@ -7,12 +7,13 @@ use std::fs::File;
 use std::io;
 
 use rustix::fs::{
-    AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, Stat, fallocate, linkat, mkdirat, openat,
-    renameat_with, symlinkat, unlinkat,
+    AtFlags, FallocateFlags, FileType, Mode, OFlags, RenameFlags, Stat, fallocate, fstat, linkat, mkdirat,
+    openat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::place::look;
+use crate::load::held::Trust;
 
 /// What the names of unfinished files begin with.
 const PREFIX: &str = ".narrows-copy-";
@@ -166,9 +167,25 @@ pub(super) fn remove_manifest(directory: &File, name: &str) -> io::Result<()> {
     Ok(unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// The part, if it is still there and is the file with this inode number.
-pub(super) fn find_part(directory: &File, part: PartName, inode: u64) -> io::Result<Option<Stat>> {
-    Ok(look(directory, part.text().as_bytes())?.filter(|stat| stat.st_ino == inode))
+/// The part, if it is still there, is the file with this inode number, and is of us.
+pub(super) fn find_part(
+    directory: &File,
+    part: PartName,
+    inode: u64,
+    trust: &Trust,
+) -> io::Result<Option<Stat>> {
+    let found = look(directory, part.text().as_bytes())?.filter(|stat| stat.st_ino == inode);
+    let Some(found) = found else { return Ok(None) };
+    Ok(is_of_us(directory, &found, trust)?.then_some(found))
+}
+
+/// Whether a file that is there can only have been made by us.
+///
+/// # Errors
+/// What `fstat(2)` answers.
+pub(super) fn is_of_us(directory: &File, file: &Stat, trust: &Trust) -> io::Result<bool> {
+    let is_file = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
+    Ok(is_file && trust.is_of_us(&fstat(directory)?, file))
 }
 
 #[cfg(test)]

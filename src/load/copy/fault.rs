@@ -1,11 +1,12 @@
 //! What can go wrong with one file of a copy, and with a copy as a whole.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 
-use crate::units::Bytes;
+use crate::load::held::HeldError;
+use crate::units::{Bytes, human};
 
 /// A file that was not copied, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,9 @@ pub enum Why {
     /// Something is there already.
     #[error("is there already, and narrows overwrites nothing")]
     Exists,
+    /// Others can change the directory that the copy would go into.
+    #[error("is a directory that other users can change, and narrows runs as root")]
+    Shared,
     /// Something else than a directory stands where a directory goes.
     #[error("is no directory, so nothing can go below it")]
     NotADirectory,
@@ -69,6 +73,7 @@ impl Why {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Exists => "exists",
+            Self::Shared => "shared",
             Self::NotADirectory => "not_a_directory",
             Self::Changed => "changed",
             Self::Loop => "loop",
@@ -81,7 +86,7 @@ impl Why {
 
     /// Whether another run may well succeed without anything at the destination being removed first.
     pub(super) fn may_pass(&self) -> bool {
-        !matches!(self, Self::Exists | Self::NotADirectory | Self::Loop | Self::OtherName)
+        !matches!(self, Self::Exists | Self::Shared | Self::NotADirectory | Self::Loop | Self::OtherName)
     }
 }
 
@@ -98,6 +103,12 @@ pub enum CopyError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// Others could have what was typed lead elsewhere.
+    #[error(transparent)]
+    Held(HeldError),
+    /// Something at the destination, of which this would be the rest, was made by somebody else.
+    #[error("`{}` was not made by this user alone, so it is not gone on with", .0.display())]
+    NotOurs(PathBuf),
     /// The destination lies in the source, or the other way round.
     #[error("`{}` and `{}` lie in one another", from.display(), destination.display())]
     Inside {
@@ -137,15 +148,47 @@ pub enum CopyError {
     /// A block size or depth that cannot be.
     #[error("{0}")]
     Options(String),
+    /// The blocks in flight would take too much memory.
+    #[error(
+        "{depth} blocks of {} in flight take {} of memory, and {} is what a copy may take here",
+        human::block_size(*block), human::bytes(*needed), human::bytes(*most)
+    )]
+    Memory {
+        /// What they take together.
+        needed: Bytes,
+        /// What they may take.
+        most: Bytes,
+        /// One.
+        block: Bytes,
+        /// How many.
+        depth: u32,
+    },
     /// A thread died, or there is no memory.
     #[error("the copy failed: {0}")]
     Worker(String),
 }
 
 impl CopyError {
+    /// Why the directory that `action` was to use is not used.
+    pub(super) fn held(action: &'static str, path: &Path, error: HeldError) -> Self {
+        match error {
+            HeldError::Io { source, .. } => Self::Io { action, path: path.to_owned(), source },
+            unsafe_one => Self::Held(unsafe_one),
+        }
+    }
+
     /// What to do next, where there is something to do.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Held(error) => error.hint().map(str::to_owned),
+            Self::NotOurs(path) => Some(format!("look at it; remove `{}` to begin anew", path.display())),
+            Self::Memory { most, block, .. } => {
+                let depth = most.get() / block.get().max(1);
+                Some(match depth {
+                    0 => "use a smaller --block-size, or free some memory".to_owned(),
+                    depth => format!("use --depth {depth}, or a smaller --block-size"),
+                })
+            }
             Self::Inside { .. } => Some("name a destination outside".to_owned()),
             Self::NoName(_) => Some("name the copy, such as /mnt/backup/photos".to_owned()),
             Self::Exists(_) => {
@@ -156,6 +199,9 @@ impl CopyError {
                 manifest.display()
             )),
             Self::Foreign { manifest, .. } => Some(format!("remove `{}` to begin anew", manifest.display())),
+            Self::Io { source, .. } if source.raw_os_error() == Some(libc::EMFILE) => {
+                Some("this process may have too few files open: `ulimit -n 1024` allows more".to_owned())
+            }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(
                 "check the spelling of the path; the directory that DST lies in must be there".to_owned(),
             ),

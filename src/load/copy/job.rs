@@ -15,6 +15,7 @@ use super::manifest::{self, Known, Record};
 use super::place::Place;
 use super::result::LARGE;
 use super::{CopyOptions, scan};
+use crate::load::held::Trust;
 use crate::units::Bytes;
 
 /// Watches a copy from another thread, and stops it.
@@ -96,6 +97,8 @@ pub(super) struct Job<'a> {
     pub(super) target: &'a Place,
     pub(super) options: &'a CopyOptions,
     pub(super) control: &'a CopyControl,
+    /// Who copies.
+    pub(super) trust: Trust,
     /// What earlier runs left.
     pub(super) known: &'a Known,
     pub(super) manifest: &'a File,
@@ -125,9 +128,12 @@ impl Job<'_> {
     /// A fault with something of the source.
     pub(super) fn fault(&self, below: &[u8], why: Why) {
         let path = match why {
-            Why::Exists | Why::NotADirectory | Why::Loop | Why::NoSpace | Why::Mismatch { .. } => {
-                self.target.shown(below)
-            }
+            Why::Exists
+            | Why::Shared
+            | Why::NotADirectory
+            | Why::Loop
+            | Why::NoSpace
+            | Why::Mismatch { .. } => self.target.shown(below),
             Why::Changed | Why::OtherName | Why::Io { .. } => self.source.shown(below),
         };
         self.fault_at(path, why);
@@ -176,6 +182,11 @@ impl Job<'_> {
     pub(super) fn count_earlier(&self) {
         self.earlier.fetch_add(1, Ordering::Relaxed);
         self.control.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether this goes on with a copy that left no manifest: it came to its end, or there was none.
+    pub(super) fn lacks_manifest(&self) -> bool {
+        self.options.resume && self.known.source.is_empty()
     }
 
     /// Whether this directory, which is there already, was made by an earlier run.

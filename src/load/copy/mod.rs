@@ -16,6 +16,7 @@ mod mover;
 mod pipeline;
 mod place;
 mod result;
+mod same;
 mod scan;
 mod settle;
 mod setup;
@@ -58,6 +59,8 @@ const MOST_THREADS: usize = 8;
 const DEEPEST: u32 = 256;
 /// The largest block.
 const LARGEST_BLOCK: Bytes = Bytes::from_mib(64);
+/// What blocks may take of memory at most: more in flight makes no drive faster.
+pub const MOST_MEMORY: Bytes = Bytes::from_mib(1024);
 
 /// How to copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +77,8 @@ pub struct CopyOptions {
     pub depth: u32,
     /// How large files are moved.
     pub engine: EngineChoice,
+    /// What all blocks together may take of memory.
+    pub memory: Bytes,
 }
 
 impl Default for CopyOptions {
@@ -86,6 +91,7 @@ impl Default for CopyOptions {
             block_size: Bytes::from_mib(1),
             depth: 8,
             engine: EngineChoice::Auto,
+            memory: MOST_MEMORY,
         }
     }
 }
@@ -100,7 +106,21 @@ impl CopyOptions {
         if self.depth == 0 || self.depth > DEEPEST {
             return Err(CopyError::Options(format!("the depth is between 1 and {DEEPEST}")));
         }
+        self.refuse_too_much()?;
         u32::try_from(size).map_err(|_| CopyError::Options("the block is too large".to_owned()))
+    }
+}
+
+impl CopyOptions {
+    /// Refuses blocks that together take more memory than they may.
+    fn refuse_too_much(&self) -> Result<(), CopyError> {
+        let (block, depth) = (self.block_size.get(), u64::from(self.depth));
+        let needed = Bytes::new(block.saturating_mul(depth));
+        // A single block is what it takes to copy at all.
+        if needed <= self.memory || (depth == 1 && block <= Bytes::from_mib(1).get()) {
+            return Ok(());
+        }
+        Err(CopyError::Memory { needed, most: self.memory, block: self.block_size, depth: self.depth })
     }
 }
 

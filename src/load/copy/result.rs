@@ -62,7 +62,7 @@ pub struct CopyResult {
     pub symlinks: u64,
     /// Further names of files that were copied.
     pub hard_links: u64,
-    /// Files that an earlier run had completed.
+    /// Files that an earlier run had completed, and, where its manifest is gone, those that are as their sources.
     pub earlier: u64,
     /// Bytes of files that an earlier run had begun, and that were kept.
     pub kept: Bytes,

@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Directory,
     File,
     Symlink,
-    /// Another name of the file that is the entry of this index.
+    /// Another name of the file or symbolic link that is the entry of this index.
     HardLink(usize),
     /// A device, pipe or socket: not copied.
     Special(&'static str),
@@ -104,21 +104,17 @@ impl Listing {
     fn add(&mut self, below: Below, stat: Stat, links: &mut HashMap<(u64, u64), usize>) {
         let id = identity(&stat);
         let index = self.entries.len();
+        let first = (stat.st_nlink > 1).then(|| *links.entry(id).or_insert(index));
+        let first = first.filter(|first| *first != index);
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             // Mounted a second time, perhaps inside itself.
             FileType::Directory if !self.directories.insert(id) => {
                 Kind::Special("a directory listed already")
             }
             FileType::Directory => Kind::Directory,
-            FileType::RegularFile if stat.st_nlink > 1 => match links.entry(id) {
-                std::collections::hash_map::Entry::Occupied(first) => Kind::HardLink(*first.get()),
-                std::collections::hash_map::Entry::Vacant(place) => {
-                    place.insert(index);
-                    Kind::File
-                }
-            },
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => Kind::Symlink,
+            FileType::RegularFile => first.map_or(Kind::File, Kind::HardLink),
+            // One link with two names stays one.
+            FileType::Symlink => first.map_or(Kind::Symlink, Kind::HardLink),
             FileType::Fifo => Kind::Special("a pipe"),
             FileType::Socket => Kind::Special("a socket"),
             FileType::CharacterDevice => Kind::Special("a character device"),
@@ -184,11 +180,11 @@ mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests make files")]
 
     use super::*;
-    use std::ffi::OsStr;
+    use crate::load::held::Aim;
     use std::fs;
 
     fn listing(dir: &std::path::Path) -> Listing {
-        let place = Place::new(dir, OsStr::new("top")).unwrap();
+        let place = Place::typed(&dir.join("top"), Aim::Read).unwrap().unwrap();
         Listing::of(&place, &AtomicBool::new(false)).unwrap()
     }
 
@@ -200,11 +196,12 @@ mod tests {
         fs::write(top.join("a/file"), "12345").unwrap();
         fs::hard_link(top.join("a/file"), top.join("z")).unwrap();
         std::os::unix::fs::symlink("/nowhere", top.join("link")).unwrap();
+        fs::hard_link(top.join("link"), top.join("a/twin")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(top.join("socket")).unwrap();
         let listing = listing(dir.path());
         let names: Vec<_> =
             listing.entries.iter().map(|e| String::from_utf8_lossy(&e.below).into_owned()).collect();
-        assert_eq!(names, ["", "a", "link", "socket", "z", "a/b", "a/file"]);
+        assert_eq!(names, ["", "a", "link", "socket", "z", "a/b", "a/file", "a/twin"]);
         let kinds: Vec<Kind> = listing.entries.iter().map(|entry| entry.kind).collect();
         let want = [
             Kind::Directory,
@@ -214,6 +211,7 @@ mod tests {
             Kind::File,
             Kind::Directory,
             Kind::HardLink(4),
+            Kind::HardLink(2),
         ];
         assert_eq!(kinds, want);
         assert_eq!((listing.extent().0, listing.directories.len()), (1, 3));
@@ -223,7 +221,7 @@ mod tests {
     #[test]
     fn a_file_alone_is_a_tree_of_one_and_a_missing_one_an_error() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::new(dir.path(), OsStr::new("top")).unwrap();
+        let place = Place::typed(&dir.path().join("top"), Aim::Read).unwrap().unwrap();
         assert!(Listing::of(&place, &AtomicBool::new(false)).is_err());
         fs::write(dir.path().join("top"), "x").unwrap();
         let listing = listing(dir.path());

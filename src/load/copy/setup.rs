@@ -1,11 +1,10 @@
 //! What is settled before anything is copied: both places, that they do not lie in one another, what there is to copy,
 //! and what an earlier run left.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -14,13 +13,14 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, openat};
 use super::CopyOptions;
 use super::attributes::Lost;
 use super::block::checksum;
-use super::destination::{open_manifest, remove_manifest};
+use super::destination::{is_of_us, open_manifest, remove_manifest};
 use super::fault::CopyError;
 use super::job::{CopyControl, Count, Job};
 use super::manifest::{self, Known};
 use super::place::{Place, look};
 use super::scan::{Kind, Listing, identity};
 use super::spent::{Doing, Meter, Spent};
+use crate::load::held::{Aim, Trust};
 
 /// Directories above one another; more is a loop of mounts.
 const DEEPEST: usize = 4096;
@@ -55,9 +55,14 @@ impl Setup {
             let path = path.to_owned();
             move |source| CopyError::Io { action, path, source }
         };
-        let source = place(source_path).map_err(opening("open", source_path))?;
+        let held = |action, path: &Path| {
+            let path = path.to_owned();
+            move |error| CopyError::held(action, &path, error)
+        };
+        let source = Place::typed(source_path, Aim::Read).map_err(held("open", source_path))?;
         let source = source.ok_or_else(|| CopyError::NoName(source_path.to_owned()))?;
-        let target = place(target_path).map_err(opening("open the directory of", target_path))?;
+        let target = Place::typed(target_path, Aim::Write);
+        let target = target.map_err(held("open the directory of", target_path))?;
         let target = target.ok_or_else(|| CopyError::NoName(target_path.to_owned()))?;
         let top = look(source.base(), source.name()).map_err(opening("look at", source_path))?;
         let top = top.ok_or_else(|| opening("open", source_path)(io::ErrorKind::NotFound.into()))?;
@@ -100,6 +105,7 @@ impl Setup {
             target: &self.target,
             options,
             control,
+            trust: Trust::of_process(),
             known: &self.known,
             manifest: &self.manifest,
             run: self.run,
@@ -132,33 +138,6 @@ impl Setup {
 fn manifest_path(target: &Place, name: &str) -> PathBuf {
     let top = target.shown(b"");
     top.parent().unwrap_or(&top).join(name)
-}
-
-/// The directory that holds `path` and the last name of it, which is not followed; `None` for `/`.
-///
-/// # Errors
-/// The directory cannot be opened.
-pub(super) fn place(path: &Path) -> io::Result<Option<Place>> {
-    let Some((base, name)) = base_and_name(path)? else { return Ok(None) };
-    Place::new(&base, &name).map(Some)
-}
-
-fn base_and_name(path: &Path) -> io::Result<Option<(PathBuf, OsString)>> {
-    let whole = match path.components().next_back() {
-        Some(Component::Normal(name)) => {
-            return Ok(Some((path.parent().unwrap_or(Path::new("")).to_owned(), name.to_owned())));
-        }
-        None => return Err(io::ErrorKind::NotFound.into()),
-        // `.`, `..` and `/` have a name only once it is known where they lead.
-        Some(_) => real_path(path)?,
-    };
-    let name = whole.file_name().map(OsStr::to_owned);
-    Ok(whole.parent().zip(name).map(|(base, name)| (base.to_owned(), name)))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the path was typed, and is copied from or to")]
-fn real_path(path: &Path) -> io::Result<PathBuf> {
-    std::fs::canonicalize(path)
 }
 
 /// Whether the directory `id` is `directory` or above it.
@@ -194,8 +173,7 @@ fn open(
         let path = path.clone();
         move |source| CopyError::Io { action, path, source }
     };
-    let real = real_path(&Path::new(".").join(source.shown(b"").parent().unwrap_or(Path::new("/"))));
-    let real = real.map_err(failed("find the source of"))?.join(OsStr::from_bytes(source.name()));
+    let real = source.real_path().map_err(failed("find the source of"))?;
     let run = getrandom::u64().map_err(|error| CopyError::Worker(error.to_string()))?;
     let manifest = match open_manifest(target.base(), &name, true) {
         Ok(manifest) => {
@@ -213,6 +191,10 @@ fn open(
         }
         Err(error) => return Err(failed("make")(error)),
     };
+    let stat = fstat(&manifest).map_err(|errno| failed("look at")(errno.into()))?;
+    if !is_of_us(target.base(), &stat, &Trust::of_process()).map_err(failed("look at"))? {
+        return Err(CopyError::NotOurs(path));
+    }
     lock(&manifest, target_path)?;
     if !options.resume {
         return Err(CopyError::Unfinished(target_path.to_owned(), path));
@@ -235,17 +217,6 @@ mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests make files")]
 
     use super::*;
-
-    #[test]
-    fn the_last_name_is_not_followed_and_dots_have_a_real_one() {
-        let of = |path: &str| base_and_name(Path::new(path)).unwrap();
-        assert_eq!(of("a"), Some(("".into(), "a".into())));
-        assert_eq!(of("/x/a/"), Some(("/x".into(), "a".into())));
-        assert_eq!(of("/"), None);
-        let here = std::env::current_dir().unwrap();
-        assert_eq!(of(".").unwrap().1, here.file_name().unwrap());
-        assert!(base_and_name(Path::new("")).is_err());
-    }
 
     #[test]
     fn a_directory_is_above_itself_and_what_is_in_it() {

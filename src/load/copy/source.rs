@@ -11,7 +11,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use super::fault::CopyError;
 use super::place::{Parents, Place};
 use super::scan::{Entry, Kind, Listing, allocated};
-use super::setup;
+use crate::load::held::Aim;
 use crate::units::Bytes;
 
 /// What is read at once when the source is read through.
@@ -72,7 +72,7 @@ impl Source {
     /// [`CopyError`] when it cannot be listed, or is nothing that is copied.
     pub fn look(path: &Path, stop: &AtomicBool) -> Result<Self, CopyError> {
         let failed = |action| move |source| CopyError::Io { action, path: path.to_owned(), source };
-        let place = setup::place(path).map_err(failed("open"))?;
+        let place = Place::typed(path, Aim::Read).map_err(|error| CopyError::held("open", path, error))?;
         let place = place.ok_or_else(|| CopyError::NoName(path.to_owned()))?;
         let listing = Listing::of(&place, stop).map_err(failed("list"))?;
         match listing.entries.first().map(|top| top.kind) {

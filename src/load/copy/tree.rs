@@ -109,7 +109,12 @@ impl Directories {
             Some(_) => {
                 let opened = job.target.directory(&entry.below).map_err(looking)?;
                 let stat = fstat(opened).map_err(|errno| looking(errno.into()))?;
-                if listing.directories.contains(&identity(&stat)) { Err(Why::Loop) } else { Ok(true) }
+                if listing.directories.contains(&identity(&stat)) {
+                    return Err(Why::Loop);
+                }
+                // One that an earlier run made may have got its owner already.
+                let is_refused = !job.is_our_directory(&entry.below) && job.trust.refuses(&stat).is_some();
+                if is_refused { Err(Why::Shared) } else { Ok(true) }
             }
         }
     }

@@ -17,6 +17,7 @@ use super::mover::Mover;
 use super::pipeline::{End, Pipeline, Progress};
 use super::place::{Parents, look};
 use super::result::LARGE;
+use super::same::{self, Likeness};
 use super::scan::{Entry, allocated, may_have_holes, modified, size};
 use super::spent::{Doing, Meter};
 
@@ -45,6 +46,8 @@ enum Standing {
     Unnamed(Record),
     /// A part that an earlier run began.
     Begun(Record),
+    /// The copy was stopped before that was known.
+    Unknown,
 }
 
 /// One thread's means.
@@ -95,7 +98,7 @@ impl<'a, 'r> Worker<'a, 'r> {
     /// Writes the part of a file; `None` when it is there already or the copy was stopped.
     fn prepare(&mut self, entry: &'a Entry) -> Result<Option<Ready<'a>>, Why> {
         let (source, stat) = self.open_source(entry)?;
-        let standing = self.standing(entry, &stat)?;
+        let standing = self.standing(entry, (&source, &stat))?;
         self.meter.lap(Doing::Metadata);
         let kept = match standing {
             Standing::Complete => {
@@ -108,6 +111,7 @@ impl<'a, 'r> Worker<'a, 'r> {
                 self.count_earlier(entry);
                 return Ok(None);
             }
+            Standing::Unknown => return Ok(None),
             Standing::Begun(record) => Some(record),
             Standing::Nothing => None,
         };
@@ -145,7 +149,7 @@ impl<'a, 'r> Worker<'a, 'r> {
     }
 
     /// What is there already. Something that no earlier run made is a fault.
-    fn standing(&mut self, entry: &Entry, source: &Stat) -> Result<Standing, Why> {
+    fn standing(&mut self, entry: &Entry, (file, source): (&File, &Stat)) -> Result<Standing, Why> {
         let job = self.job;
         let (directory, name) = self.target(entry)?;
         let looking = |error: io::Error| Why::io("look for it", &error);
@@ -157,16 +161,28 @@ impl<'a, 'r> Worker<'a, 'r> {
                     && size(&found) == record.size
                     && FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
             };
-            return done.filter(is_ours).map(|_| Standing::Complete).ok_or(Why::Exists);
+            if done.is_some_and(|record| is_ours(&record)) {
+                return Ok(Standing::Complete);
+            }
+            if !job.lacks_manifest() {
+                return Err(Why::Exists);
+            }
+            let (whole, stop) = (job.options.verify, job.control.stop());
+            return match same::compare((file, source), (directory, name, &found), whole, stop) {
+                Ok(Likeness::Same) => Ok(Standing::Complete),
+                Ok(Likeness::Stopped) => Ok(Standing::Unknown),
+                Ok(Likeness::Other) => Err(Why::Exists),
+                Err(error) => Err(Why::io("compare it", &error)),
+            };
         }
         if let Some(record) = done
-            && find_part(directory, record.part, record.inode).map_err(looking)?.is_some()
+            && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
         {
             return Ok(Standing::Unnamed(record.clone()));
         }
         let begun = job.known.begun.get(&entry.below).filter(|record| record.is_of(source));
         if let Some(record) = begun
-            && find_part(directory, record.part, record.inode).map_err(looking)?.is_some()
+            && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
         {
             return Ok(Standing::Begun(record.clone()));
         }

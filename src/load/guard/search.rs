@@ -15,7 +15,7 @@ use super::looks::{self, Looks};
 use super::plan::{CHUNK, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, plan, usual_starts};
 use super::reason::Reason;
 use super::watch::{Step, Watch};
-use crate::units::{Bytes, human};
+use crate::units::Bytes;
 
 /// How long each of both measurements of the speed may take, and how many reads.
 const MEASURED: (Duration, usize) = (Duration::from_millis(400), 4096);

@@ -48,7 +48,7 @@ pub struct CopyReport {
     pub symlinks: u64,
     /// Further names of files.
     pub hard_links: u64,
-    /// Files that an earlier run had completed.
+    /// Files that an earlier run had completed, and, where its manifest is gone, those that are as their sources.
     pub earlier_files: u64,
     /// Data that an earlier run had written of files that were completed now.
     pub earlier_bytes: Bytes,
@@ -159,7 +159,7 @@ pub struct SkippedView {
 pub struct FailureView {
     /// Its path.
     pub path: String,
-    /// A stable word: `exists`, `not_a_directory`, `changed`, `loop`, `other_name`, `mismatch`, `no_space`, `io`.
+    /// A stable word: `exists`, `shared`, `not_a_directory`, `changed`, `loop`, `other_name`, `mismatch`, `no_space`, `io`.
     pub code: &'static str,
     /// Why, as a phrase about the path.
     pub reason: String,
