@@ -387,6 +387,7 @@ mod tests {
     use super::super::super::marks::DeviceKey;
     use super::super::testing::Fake;
     use super::*;
+    use crate::units::human;
     use proptest::prelude::*;
 
     fn go(_: Step) -> ControlFlow<()> {
