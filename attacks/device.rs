@@ -64,6 +64,11 @@ impl Sum {
         ))
     }
 
+    /// Whether a block is not the same in another.
+    pub(crate) fn differs_at(&self, other: &Self, at: u64) -> bool {
+        self.0.get(&at) != other.0.get(&at)
+    }
+
     /// Only the blocks for which `is_meant` holds.
     pub(crate) fn only(&self, is_meant: impl Fn(u64) -> bool) -> Self {
         Self(self.0.iter().filter(|(at, _)| is_meant(**at)).map(|(at, hash)| (*at, *hash)).collect())

@@ -11,6 +11,7 @@
     reason = "a program of its own, whose job is to make files, run tools, and say what broke"
 )]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -20,6 +21,8 @@ mod contents;
 mod device;
 mod ground;
 mod holder;
+mod journals;
+mod lab;
 mod narrows;
 mod options;
 mod random;
@@ -27,14 +30,14 @@ mod table;
 mod tool;
 mod uses;
 
-use attack::{Attack, Judge, Verdict};
+use attack::{Attack, Judge, Stop, Verdict};
 use ground::Ground;
 use options::{Options, USAGE};
 use table::{Row, Table};
 
 /// All attacks, class by class.
 fn attacks() -> Vec<Attack> {
-    let mut all: Vec<Attack> = [contents::attacks(), uses::attacks()].into_iter().flatten().collect();
+    let mut all: Vec<Attack> = [contents::attacks(), uses::attacks(), journals::attacks()].into_iter().flatten().collect();
     all.sort_by_key(|attack| attack.class);
     all
 }
@@ -109,7 +112,8 @@ fn against(options: &Options, meant: &[Attack]) -> Result<Table, String> {
 fn one(ground: &Ground, attack: &Attack, keep: bool) -> Row {
     let begin = Instant::now();
     let mut judge = Judge::default();
-    let ended = (attack.body)(ground, &mut judge);
+    let ended = catch_unwind(AssertUnwindSafe(|| (attack.body)(ground, &mut judge)))
+        .unwrap_or_else(|_| Err(Stop::Broken("the attack itself panicked".to_owned())));
     let verdict = judge.verdict(ended);
     let seconds = begin.elapsed().as_secs_f64();
     println!("{:<44} {seconds:>6.1} s  {verdict}", attack.name);

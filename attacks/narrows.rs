@@ -189,8 +189,11 @@ impl Answer {
             _ => "ended".to_owned(),
         };
         let lines = self.err.lines().chain(self.out.lines()).map(str::trim).filter(|line| !line.is_empty());
-        let told = lines.filter(|line| !line.starts_with("writes ") && *line != "{");
-        let said: Vec<String> = told.take(3).map(|line| line.chars().take(160).collect()).collect();
+        let told: Vec<&str> = lines.collect();
+        let is_reason = |line: &&&str| line.starts_with("- ") || line.starts_with("narrows: ");
+        let reasons: Vec<&&str> = told.iter().filter(is_reason).collect();
+        let chosen = if reasons.is_empty() { told.iter().collect() } else { reasons };
+        let said: Vec<String> = chosen.iter().take(3).map(|line| line.chars().take(160).collect()).collect();
         format!("{how}: {}", said.join(" | "))
     }
 
@@ -214,7 +217,7 @@ impl Answer {
 
 /// `narrows guard` on a device, with its identity typed.
 pub(crate) fn guard(ground: &Ground, device: &Device) -> Run {
-    Run::new(ground, &["guard", device.node(), "--i-own", device.identity(), "--json"])
+    Run::new(ground, &["guard", device.node(), "--i-own", device.identity()])
 }
 
 /// `narrows bench --write` on a device, with its identity typed, over so many MiB.

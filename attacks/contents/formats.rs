@@ -107,7 +107,7 @@ fn md_1(image: &mut Image<'_>, place: Place) -> Result<()> {
     let mut block = vec![0; 512];
     block[..8].copy_from_slice(b"\xfc\x4e\x2b\xa9\x01\0\0\0");
     block[16..32].copy_from_slice(&[0x77; 16]);
-    block[32..44].copy_from_slice(b"somehost:raid");
+    block[32..45].copy_from_slice(b"somehost:raid");
     block[72..76].copy_from_slice(&1_u32.to_le_bytes());
     block[92..96].copy_from_slice(&2_u32.to_le_bytes());
     block[128..136].copy_from_slice(&2048_u64.to_le_bytes());

@@ -14,11 +14,11 @@ pub(super) fn attacks() -> Vec<Attack> {
         place("inside a PID namespace", "exec unshare --pid --fork --mount-proc --kill-child \"$NARROWS\" \"$@\""),
         place("inside a PID namespace with the outer /proc", "exec unshare --pid --fork --kill-child \"$NARROWS\" \"$@\""),
         place(
-            "/proc is not mounted",
+            "no /proc",
             "exec unshare -m sh -c 'mount --make-rprivate / && umount -l /proc || { echo set-up: /proc stays >&2; exit 9; }; exec \"$NARROWS\" \"$@\"' sh \"$@\"",
         ),
         place(
-            "/proc is an empty directory",
+            "an empty /proc",
             "exec unshare -m sh -c 'mount --make-rprivate / && mount -t tmpfs none /proc || { echo set-up: no tmpfs >&2; exit 9; }; exec \"$NARROWS\" \"$@\"' sh \"$@\"",
         ),
         place(
@@ -31,11 +31,11 @@ pub(super) fn attacks() -> Vec<Attack> {
         ),
         place(
             "chroot without /sys",
-            "root=$(mktemp -d); exec unshare -m sh -c 'mount --make-rprivate /; r=$0; mount --rbind / \"$r\" && umount -l \"$r/sys\" || { echo set-up: no bind >&2; exit 9; }; exec chroot \"$r\" \"$NARROWS\" \"$@\"' \"$root\" \"$@\"",
+            "exec unshare -m sh -c 'mount --make-rprivate /; r=$0; mount --rbind / \"$r\" && umount -l \"$r/sys\" || { echo set-up: no bind >&2; exit 9; }; exec chroot \"$r\" \"$NARROWS\" \"$@\"' \"$ATTACK_ROOT\" \"$@\"",
         ),
         place(
             "chroot without /proc",
-            "root=$(mktemp -d); exec unshare -m sh -c 'mount --make-rprivate /; r=$0; mount --rbind / \"$r\" && umount -l \"$r/proc\" || { echo set-up: no bind >&2; exit 9; }; exec chroot \"$r\" \"$NARROWS\" \"$@\"' \"$root\" \"$@\"",
+            "exec unshare -m sh -c 'mount --make-rprivate /; r=$0; mount --rbind / \"$r\" && umount -l \"$r/proc\" || { echo set-up: no bind >&2; exit 9; }; exec chroot \"$r\" \"$NARROWS\" \"$@\"' \"$ATTACK_ROOT\" \"$@\"",
         ),
         Attack::new(Class::Use, "the holder's entry in /proc is covered", covered).quick(),
         Attack::new(Class::Use, "a holder outside of the PID namespace", outside).quick(),
@@ -82,6 +82,6 @@ fn no_rights(ground: &Ground, judge: &mut Judge) -> Result<()> {
     needs(&["setpriv"])?;
     let device = free(ground)?;
     succeeds("chmod 0666 \"$1\" \"$2\"; chmod a+rx \"$(dirname \"$2\")\"", &[device.node(), device.identity()]);
-    let script = "cp \"$NARROWS\" \"$0.narrows\" 2>/dev/null || true; exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$NARROWS\" \"$@\"";
+    let script = "exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$NARROWS\" \"$@\"";
     refused_through(ground, judge, &device, script, &["root", "permission", "not seen", "denied"])
 }

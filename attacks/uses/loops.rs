@@ -5,9 +5,10 @@ use std::path::Path;
 use super::super::attack::{Attack, Class, Judge, Result};
 use super::super::device::{BLOCK, Device, MIB, clear};
 use super::super::ground::{Ground, text};
+use super::super::narrows::{BENCH, Run};
 use super::super::tool::{Holder, shell, succeeds};
 use super::processes::Name;
-use super::{SIZE, free, held, refused};
+use super::{SIZE, free, held};
 
 /// What an answer may say of another loop device.
 const LOOP: &[&str] = &["loop"];
@@ -72,7 +73,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         }),
         held("read-only", &["read-only"], |_, device| {
             shell("blockdev --setro \"$1\"", &[device.node()])?;
-            Ok(())
+            Ok(ReadOnly(device.node().to_owned()))
         }),
         Attack::new(Class::Use, "another device's name was typed", other_name).quick(),
     ]
@@ -84,6 +85,15 @@ struct Attached(String);
 impl Drop for Attached {
     fn drop(&mut self) {
         succeeds("losetup --detach \"$1\"", &[&self.0]);
+    }
+}
+
+/// A node that can be written again when this is dropped: the kernel keeps the mark for the next file.
+struct ReadOnly(String);
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        succeeds("blockdev --setrw \"$1\"", &[&self.0]);
     }
 }
 
@@ -178,16 +188,15 @@ impl Drop for Mount {
 fn other_name(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let (device, other) = (free(ground)?, Device::blank(ground, SIZE)?);
     let words = ["guard", device.node(), "--i-own", other.identity()];
-    let answer = super::super::narrows::Run::new(ground, &words).answer()?;
+    let answer = Run::new(ground, &words).answer()?;
     answer.must_refuse(judge, "guard", &[1], &["is not"]);
     let words = ["bench", device.node(), "--write", "--i-own", other.identity(), "--size", "40MiB"];
-    let answer = super::super::narrows::Run::new(ground, &[&words[..], &super::super::narrows::BENCH].concat()).answer()?;
+    let answer = Run::new(ground, &[&words[..], &BENCH].concat()).answer()?;
     answer.must_refuse(judge, "bench", &[2], &["is not"]);
     // And a device that the user does not name at all.
     let words = ["bench", device.node(), "--write", "--size", "40MiB"];
-    let answer = super::super::narrows::Run::new(ground, &[&words[..], &super::super::narrows::BENCH].concat()).answer()?;
+    let answer = Run::new(ground, &[&words[..], &BENCH].concat()).answer()?;
     answer.must_refuse(judge, "bench without a name", &[2], &["--i-own", "typed"]);
     device.must_be_zero(judge, "afterwards")?;
-    let _ = refused;
     Ok(())
 }

@@ -16,7 +16,21 @@ const SIZE: u64 = 48;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
-    [processes::attacks(), loops::attacks(), hidden::attacks(), kernel::attacks()].into_iter().flatten().collect()
+    let nobody = Attack::new(Class::Use, "a device that nobody uses is free", nobody).quick();
+    let kinds = [processes::attacks(), loops::attacks(), hidden::attacks(), kernel::attacks()];
+    std::iter::once(nobody).chain(kinds.into_iter().flatten()).collect()
+}
+
+/// A guard that refused everything would hold against every other attack. From some places users cannot be seen; there,
+/// refusing is right, and these attacks say nothing.
+fn nobody(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let device = Device::blank(ground, SIZE)?;
+    let answer = guard(ground, &device).answer()?;
+    if answer.status == Some(1) && answer.says(&["not seen", "cannot be seen"]) {
+        return Err(Stop::Skip(answer.short()));
+    }
+    judge.that(answer.status == Some(0), || format!("a blank device is refused: {}", answer.short()));
+    device.must_be_zero(judge, "after a look")
 }
 
 /// A blank device that was free before the attack.
@@ -64,14 +78,18 @@ fn refused_through(
 ) -> Result<()> {
     let before = device.sum()?;
     let (node, identity) = (device.node(), device.identity());
-    let guard = Run::through(ground, script, &["guard", node, "--i-own", identity]).answer()?;
+    let root = ground.directory("root")?;
+    let run = |words: &[&str]| {
+        Run::through(ground, script, words).with(|command| drop(command.env("ATTACK_ROOT", &root))).answer()
+    };
+    let guard = run(&["guard", node, "--i-own", identity])?;
     if guard.err.contains("set-up:") {
         return Err(Stop::Skip(guard.err.lines().last().unwrap_or_default().to_owned()));
     }
     guard.must_refuse(judge, "guard", &[1, 2], words);
     let words_of_bench = ["bench", node, "--write", "--i-own", identity, "--size", "40MiB"];
     let words_of_bench = [&words_of_bench[..], &super::narrows::BENCH].concat();
-    let bench = Run::through(ground, script, &words_of_bench).answer()?;
+    let bench = run(&words_of_bench)?;
     bench.must_refuse(judge, "bench", &[2], words);
     unchanged(judge, device, &before)
 }
