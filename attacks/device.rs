@@ -154,7 +154,10 @@ impl Device {
             return skip("no loop devices");
         }
         let node = shell("losetup --find --show -- \"$1\"", &[text(image)?])?;
-        Ok(Self { node: node.into(), image: image.to_owned() })
+        let device = Self { node: node.into(), image: image.to_owned() };
+        // A node keeps the partitions that somebody gave it, over files that never had any.
+        device.forget_partitions();
+        Ok(device)
     }
 
     /// `/dev/loop7`.
@@ -199,7 +202,43 @@ impl Device {
         Ok(())
     }
 
-    /// A counter of the device: 4 is sectors written, 8 what is in flight.
+    /// Takes away the partitions that only the kernel knows.
+    pub(crate) fn forget_partitions(&self) {
+        super::tool::succeeds("if ls \"$1\"p* >/dev/null 2>&1; then partx --delete \"$1\"; fi", &[self.node()]);
+    }
+
+    /// Makes zeros of all that it holds, behind the kernel's back.
+    pub(crate) fn erase(&self) -> Result<()> {
+        self.settle()?;
+        clear(&self.image, 0, fs::metadata(&self.image)?.len())?;
+        shell("blockdev --flushbufs \"$1\"", &[self.node()])?;
+        Ok(())
+    }
+
+    /// A block of it, as somebody else would read it, past what the kernel remembers.
+    pub(crate) fn block(&self, at: u64) -> Result<Vec<u8>> {
+        self.settle()?;
+        let mut block = vec![0; 4096];
+        File::open(&self.image)?.read_exact_at(&mut block, at)?;
+        Ok(block)
+    }
+
+    /// Waits until nothing has been written to it for a while, so that what was killed has let go of it.
+    pub(crate) fn wait_until_quiet(&self) -> Result<()> {
+        let mut quiet = 0;
+        for _ in 0..200 {
+            let before = self.written();
+            self.settle()?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            quiet = if self.written() == before && self.counter(8) == 0 { quiet + 1 } else { 0 };
+            if quiet == 5 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A counter of the device: 6 is sectors written, 8 what is in flight.
     pub(crate) fn counter(&self, index: usize) -> u64 {
         let text = fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap_or_default();
         text.split_whitespace().nth(index).and_then(|word| word.parse().ok()).unwrap_or_default()
@@ -223,6 +262,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        self.forget_partitions();
         let _ = super::tool::attempt("losetup --detach \"$1\"", &[self.node()]);
     }
 }

@@ -17,14 +17,17 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 mod attack;
+mod bytes;
 mod contents;
 mod device;
 mod ground;
 mod holder;
 mod journals;
+mod kills;
 mod lab;
 mod narrows;
 mod options;
+mod races;
 mod random;
 mod table;
 mod tool;
@@ -37,7 +40,15 @@ use table::{Row, Table};
 
 /// All attacks, class by class.
 fn attacks() -> Vec<Attack> {
-    let mut all: Vec<Attack> = [contents::attacks(), uses::attacks(), journals::attacks()].into_iter().flatten().collect();
+    let classes = [
+        contents::attacks(),
+        uses::attacks(),
+        journals::attacks(),
+        races::attacks(),
+        kills::attacks(),
+        bytes::attacks(),
+    ];
+    let mut all: Vec<Attack> = classes.into_iter().flatten().collect();
     all.sort_by_key(|attack| attack.class);
     all
 }

@@ -169,6 +169,11 @@ fn resident(process: u32) -> u64 {
 }
 
 impl Answer {
+    /// All that it said, errors first.
+    pub(crate) fn said_as_is(&self) -> String {
+        format!("{}\n{}", self.err, self.out)
+    }
+
     /// All that it said, in small letters.
     pub(crate) fn said(&self) -> String {
         format!("{}\n{}", self.out, self.err).to_lowercase()
