@@ -28,7 +28,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
         on_device("sweep with writes", &["sweep", "--block-sizes", "4KiB,1MiB", "--depths", "1,8", "--mix", "0", "--size", "64MiB", "--duration", "100ms"]).quick(),
         on_device("sweep that trims only", &["sweep", "--block-sizes", "64KiB", "--depths", "4", "--mix", "0:0:100", "--size", "64MiB", "--duration", "200ms"]).quick(),
         on_device("sweep of streams", &["sweep", "--threads=4", "--mix", "0", "--size", "64MiB", "--duration", "100ms"]),
-        on_device("bench of a few writes", &["bench", "--preset", "peak", "--size", "32MiB", "--max-writes", "40MiB"]).quick(),
+        on_device("bench of a few writes", &["bench", "--preset", "peak", "--size", "32MiB", "--max-writes", "40MiB", "--max-time", "2s"]).quick(),
         Attack::new(Class::Bytes, "a default bench of a directory", |ground, judge| by_default(ground, judge, &["bench"])),
         Attack::new(Class::Bytes, "a default bench of the whole box", |ground, judge| by_default(ground, judge, &["bench", "--preset", "real"])),
         Attack::new(Class::Bytes, "a default steady-state bench", |ground, judge| by_default(ground, judge, &["bench", "--preset", "steady"])),
@@ -48,11 +48,15 @@ pub(crate) fn attacks() -> Vec<Attack> {
 /// The number of bytes behind `at most` or `never more than` in what was announced, with half of its last digit.
 fn announced(said: &str) -> Option<u64> {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (_, rest) = said.split_once("at most ").or_else(|| said.split_once("never more than "))?;
-    let mut words = rest.split(' ');
+    let places = ["at most ", "never more than "].into_iter().flat_map(|words| said.match_indices(words));
+    places.filter_map(|(at, words)| size(&said[at + words.len()..])).min()
+}
+
+/// A size at the beginning of a text.
+fn size(text: &str) -> Option<u64> {
+    let mut words = text.split(' ');
     let number: f64 = words.next()?.replace('~', "").parse().ok()?;
-    let unit = words.next()?.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-    let factor: f64 = match unit {
+    let factor: f64 = match words.next()?.trim_end_matches(|c: char| !c.is_ascii_alphabetic()) {
         "B" => 1.0,
         "kB" => 1e3,
         "MB" => 1e6,

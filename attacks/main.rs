@@ -17,9 +17,11 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 mod attack;
+mod bounds;
 mod bytes;
 mod contents;
 mod device;
+mod directories;
 mod ground;
 mod holder;
 mod journals;
@@ -47,6 +49,8 @@ fn attacks() -> Vec<Attack> {
         races::attacks(),
         kills::attacks(),
         bytes::attacks(),
+        directories::attacks(),
+        bounds::attacks(),
     ];
     let mut all: Vec<Attack> = classes.into_iter().flatten().collect();
     all.sort_by_key(|attack| attack.class);
