@@ -20,20 +20,86 @@ const DEFAULT: u64 = 8 * GIB;
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
     vec![
-        on_device("bench leaves zeros and keeps its word", &["bench", "--preset", "peak", "--size", "64MiB", "--duration", "300ms"]).quick(),
-        on_device("bench with all tests of KDiskMark", &["bench", "--preset", "kdiskmark", "--size", "64MiB", "--duration", "200ms"]),
-        on_device("bench until it is sure", &["bench", "--preset", "peak", "--size", "64MiB", "--max-time", "4s"]),
-        on_device("bench of compressible data", &["bench", "--preset", "peak", "--size", "64MiB", "--duration", "200ms", "--compressible", "50%"]),
-        on_device("bench with trims", &["bench", "--preset", "trim", "--size", "64MiB", "--duration", "200ms"]).quick(),
-        on_device("sweep with writes", &["sweep", "--block-sizes", "4KiB,1MiB", "--depths", "1,8", "--mix", "0", "--size", "64MiB", "--duration", "100ms"]).quick(),
-        on_device("sweep that trims only", &["sweep", "--block-sizes", "64KiB", "--depths", "4", "--mix", "0:0:100", "--size", "64MiB", "--duration", "200ms"]).quick(),
-        on_device("sweep of streams", &["sweep", "--threads=4", "--mix", "0", "--size", "64MiB", "--duration", "100ms"]),
-        on_device("bench of a few writes", &["bench", "--preset", "peak", "--size", "32MiB", "--max-writes", "40MiB", "--max-time", "2s"]).quick(),
-        Attack::new(Class::Bytes, "a default bench of a directory", |ground, judge| by_default(ground, judge, &["bench"])),
-        Attack::new(Class::Bytes, "a default bench of the whole box", |ground, judge| by_default(ground, judge, &["bench", "--preset", "real"])),
-        Attack::new(Class::Bytes, "a default steady-state bench", |ground, judge| by_default(ground, judge, &["bench", "--preset", "steady"])),
-        Attack::new(Class::Bytes, "a default sweep that writes", |ground, judge| by_default(ground, judge, &["sweep", "--mix", "0"])),
-        Attack::new(Class::Bytes, "a default ladder with a scratch file", |ground, judge| by_default(ground, judge, &["ladder", "--write-scratch"])),
+        on_device(
+            "bench leaves zeros and keeps its word",
+            &["bench", "--preset", "peak", "--size", "64MiB", "--duration", "300ms"],
+        )
+        .quick(),
+        on_device(
+            "bench with all tests of KDiskMark",
+            &["bench", "--preset", "kdiskmark", "--size", "64MiB", "--duration", "200ms"],
+        ),
+        on_device(
+            "bench until it is sure",
+            &["bench", "--preset", "peak", "--size", "64MiB", "--max-time", "4s"],
+        ),
+        on_device(
+            "bench of compressible data",
+            &["bench", "--preset", "peak", "--size", "64MiB", "--duration", "200ms", "--compressible", "50%"],
+        ),
+        on_device(
+            "bench with trims",
+            &["bench", "--preset", "trim", "--size", "64MiB", "--duration", "200ms"],
+        )
+        .quick(),
+        on_device(
+            "sweep with writes",
+            &[
+                "sweep",
+                "--block-sizes",
+                "4KiB,1MiB",
+                "--depths",
+                "1,8",
+                "--mix",
+                "0",
+                "--size",
+                "64MiB",
+                "--duration",
+                "100ms",
+            ],
+        )
+        .quick(),
+        on_device(
+            "sweep that trims only",
+            &[
+                "sweep",
+                "--block-sizes",
+                "64KiB",
+                "--depths",
+                "4",
+                "--mix",
+                "0:0:100",
+                "--size",
+                "64MiB",
+                "--duration",
+                "200ms",
+            ],
+        )
+        .quick(),
+        on_device(
+            "sweep of streams",
+            &["sweep", "--threads=4", "--mix", "0", "--size", "64MiB", "--duration", "100ms"],
+        ),
+        on_device(
+            "bench of a few writes",
+            &["bench", "--preset", "peak", "--size", "32MiB", "--max-writes", "40MiB", "--max-time", "2s"],
+        )
+        .quick(),
+        Attack::new(Class::Bytes, "a default bench of a directory", |ground, judge| {
+            by_default(ground, judge, &["bench"])
+        }),
+        Attack::new(Class::Bytes, "a default bench of the whole box", |ground, judge| {
+            by_default(ground, judge, &["bench", "--preset", "real"])
+        }),
+        Attack::new(Class::Bytes, "a default steady-state bench", |ground, judge| {
+            by_default(ground, judge, &["bench", "--preset", "steady"])
+        }),
+        Attack::new(Class::Bytes, "a default sweep that writes", |ground, judge| {
+            by_default(ground, judge, &["sweep", "--mix", "0"])
+        }),
+        Attack::new(Class::Bytes, "a default ladder with a scratch file", |ground, judge| {
+            by_default(ground, judge, &["ladder", "--write-scratch"])
+        }),
         Attack::new(Class::Bytes, "a default bench of a device", default_on_device),
         Attack::new(Class::Bytes, "a lab leaves zeros and keeps its word", lab_word).quick(),
         Attack::new(Class::Bytes, "nothing beside the region is discarded", discards).quick(),
@@ -76,7 +142,9 @@ fn keeps_its_word(judge: &mut Judge, answer: &Answer, written: u64) {
         Some(most) => judge.that(written <= most, || {
             format!("{written} bytes were written, announced were at most {most}: {}", answer.short())
         }),
-        None => judge.that(false, || format!("it does not say how much it writes at most: {}", answer.short())),
+        None => {
+            judge.that(false, || format!("it does not say how much it writes at most: {}", answer.short()))
+        }
     }
 }
 
@@ -127,7 +195,8 @@ fn by_default(ground: &Ground, judge: &mut Judge, words: &[&str]) -> Result<()> 
     // The file system writes its own, too: its journal, and where a file lies.
     keeps_its_word(judge, &answer, written.saturating_sub(32 * MIB));
     judge.that(written <= DEFAULT + 32 * MIB, || format!("{written} bytes were written by default"));
-    let left: Vec<_> = fs::read_dir(&point)?.flatten().filter(|entry| entry.file_name() != "lost+found").collect();
+    let left: Vec<_> =
+        fs::read_dir(&point)?.flatten().filter(|entry| entry.file_name() != "lost+found").collect();
     judge.that(left.is_empty(), || format!("left: {left:?}"));
     succeeds("umount \"$1\"", &[text(&point)?]);
     Ok(())
@@ -152,7 +221,9 @@ fn lab_word(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let words = lab::words(&[&device], file_system, &journal)?;
         let before = device.written();
         let answer = lab::run(ground, &[&device], &words).answer()?;
-        judge.that(answer.status.is_some_and(|status| status < 2), || format!("{file_system}: {}", answer.short()));
+        judge.that(answer.status.is_some_and(|status| status < 2), || {
+            format!("{file_system}: {}", answer.short())
+        });
         keeps_its_word(judge, &answer, device.written() - before);
         device.must_be_zero(judge, file_system)?;
         judge.that(!journal.exists(), || "the journal is left".to_owned());
@@ -192,7 +263,19 @@ fn discards(ground: &Ground, judge: &mut Judge) -> Result<()> {
     for words in [
         &["bench", "--preset", "trim", "--size", "32MiB", "--duration", "200ms"][..],
         &["bench", "--preset", "peak", "--size", "32MiB", "--duration", "100ms"],
-        &["sweep", "--block-sizes", "64KiB", "--depths", "4", "--mix", "0:0:100", "--size", "32MiB", "--duration", "200ms"],
+        &[
+            "sweep",
+            "--block-sizes",
+            "64KiB",
+            "--depths",
+            "4",
+            "--mix",
+            "0:0:100",
+            "--size",
+            "32MiB",
+            "--duration",
+            "200ms",
+        ],
     ] {
         let target = [words[0], device.node(), "--write", "--i-own", device.identity()];
         let answer = Run::new(ground, &[&target[..], &words[1..]].concat()).answer()?;
@@ -211,7 +294,9 @@ fn lab_discards(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let mut words = lab::words(&[&device], file_system, &journal)?;
         words.push("--discard");
         let answer = lab::run(ground, &[&device], &words).answer()?;
-        judge.that(answer.status.is_some_and(|status| status < 2), || format!("{file_system}: {}", answer.short()));
+        judge.that(answer.status.is_some_and(|status| status < 2), || {
+            format!("{file_system}: {}", answer.short())
+        });
         let holes = holes_beside(&device, MIB, (lab::SIZE - 1) * MIB)?;
         judge.that(holes == 0, || format!("{file_system}: {holes} bytes of the edges were discarded"));
         fs::remove_file(device.image())?;
@@ -226,13 +311,17 @@ fn ended(name: &str, by: Signal) -> Attack {
         for round in 0..ground.rounds(20, 2) {
             let device = Device::blank(ground, 200)?;
             let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "100MiB"];
-            let mut running = Run::new(ground, &[&words[..], &["--preset", "peak", "--duration", "2s"]].concat()).start()?;
+            let mut running =
+                Run::new(ground, &[&words[..], &["--preset", "peak", "--duration", "2s"]].concat())
+                    .start()?;
             running.wait(Duration::from_millis(60 + random.below(6000)));
             let asked = Instant::now();
             running.signal(by);
             let in_time = running.wait(Duration::from_secs(5));
             let answer = running.answer()?;
-            judge.that(in_time, || format!("round {round}: it took {} ms to end", asked.elapsed().as_millis()));
+            judge.that(in_time, || {
+                format!("round {round}: it took {} ms to end", asked.elapsed().as_millis())
+            });
             judge.that(!answer.err.contains("panicked"), || answer.short());
             device.must_be_zero(judge, &format!("round {round}: {}", answer.short()))?;
         }

@@ -51,7 +51,8 @@ impl Sum {
     /// Where two differ, as text; nothing where they are the same.
     pub(crate) fn difference(&self, after: &Self) -> Option<String> {
         let gone = self.0.iter().filter(|(at, _)| !after.0.contains_key(at)).count();
-        let changed = self.0.iter().filter(|(at, hash)| after.0.get(at).is_some_and(|now| now != *hash)).count();
+        let changed =
+            self.0.iter().filter(|(at, hash)| after.0.get(at).is_some_and(|now| now != *hash)).count();
         let new = after.0.keys().filter(|at| !self.0.contains_key(at)).count();
         if gone + changed + new == 0 {
             return None;
@@ -204,7 +205,10 @@ impl Device {
 
     /// Takes away the partitions that only the kernel knows.
     pub(crate) fn forget_partitions(&self) {
-        super::tool::succeeds("if ls \"$1\"p* >/dev/null 2>&1; then partx --delete \"$1\"; fi", &[self.node()]);
+        super::tool::succeeds(
+            "if ls \"$1\"p* >/dev/null 2>&1; then partx --delete \"$1\"; fi",
+            &[self.node()],
+        );
     }
 
     /// Makes zeros of all that it holds, behind the kernel's back.

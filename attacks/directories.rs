@@ -22,29 +22,82 @@ type Words = &'static [&'static str];
 
 /// Every command that makes files in a directory that is typed.
 const COMMANDS: &[(&str, Words)] = &[
-    ("bench", &["bench", "DIR", "--preset", "peak", "--size", "16MiB", "--duration", "50ms", "--warm-up", "1ms"]),
-    ("sweep", &["sweep", "DIR", "--block-sizes", "4KiB", "--depths", "1", "--size", "16MiB", "--duration", "50ms"]),
-    ("ladder", &["ladder", "DIR", "--write-scratch", "--size", "16MiB", "--time", "100ms", "--warm-up", "1ms"]),
+    (
+        "bench",
+        &["bench", "DIR", "--preset", "peak", "--size", "16MiB", "--duration", "50ms", "--warm-up", "1ms"],
+    ),
+    (
+        "sweep",
+        &["sweep", "DIR", "--block-sizes", "4KiB", "--depths", "1", "--size", "16MiB", "--duration", "50ms"],
+    ),
+    (
+        "ladder",
+        &["ladder", "DIR", "--write-scratch", "--size", "16MiB", "--time", "100ms", "--warm-up", "1ms"],
+    ),
     ("check --measure", &["check", "DIR", "--measure", "--duration", "100ms"]),
     ("check --scratch", &["check", "SRC", "--measure", "--duration", "100ms", "--scratch", "DIR"]),
     (
         "lab --scratch",
         &[
-            "lab", "--scratch", "DIR", "--file-size", "96MiB", "--layout", "single", "--encryption", "plain", "--preset",
-            "hdparm", "--size", "16MiB", "--duration", "50ms", "--journal", "JOURNAL",
+            "lab",
+            "--scratch",
+            "DIR",
+            "--file-size",
+            "96MiB",
+            "--layout",
+            "single",
+            "--encryption",
+            "plain",
+            "--preset",
+            "hdparm",
+            "--size",
+            "16MiB",
+            "--duration",
+            "50ms",
+            "--journal",
+            "JOURNAL",
         ],
     ),
     ("copy", &["copy", "SRC", "DIR/copied"]),
-    ("lab --journal", &["lab", "--scratch", "SRC", "--file-size", "96MiB", "--layout", "single", "--encryption", "plain",
-        "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--journal", "DIR/lab.jsonl"]),
+    (
+        "lab --journal",
+        &[
+            "lab",
+            "--scratch",
+            "SRC",
+            "--file-size",
+            "96MiB",
+            "--layout",
+            "single",
+            "--encryption",
+            "plain",
+            "--preset",
+            "hdparm",
+            "--size",
+            "16MiB",
+            "--duration",
+            "50ms",
+            "--journal",
+            "DIR/lab.jsonl",
+        ],
+    ),
 ];
 
 /// Every option that names a file to write.
 const OUTPUTS: &[(&str, Words)] = &[
     ("snapshot -o", &["snapshot", "-o", "OUT"]),
-    ("bench --save", &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--save", "OUT"]),
-    ("bench --hlog", &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--hlog", "OUT"]),
-    ("bench --emit-fio", &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--emit-fio", "OUT"]),
+    (
+        "bench --save",
+        &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--save", "OUT"],
+    ),
+    (
+        "bench --hlog",
+        &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--hlog", "OUT"],
+    ),
+    (
+        "bench --emit-fio",
+        &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--emit-fio", "OUT"],
+    ),
     ("check --export", &["check", "SRC", "--export", "hwloc=OUT"]),
     ("check --to-path", &["check", "SRC", "--to-path", "OUT"]),
 ];
@@ -54,7 +107,9 @@ pub(crate) fn attacks() -> Vec<Attack> {
     let mut all = Vec::new();
     for &(name, words) in COMMANDS {
         let everybodys = move |ground: &Ground, judge: &mut Judge| open_to_all(ground, judge, words);
-        all.push(Attack::new(Class::Directory, &format!("{name} where everybody may write"), everybodys).quick());
+        all.push(
+            Attack::new(Class::Directory, &format!("{name} where everybody may write"), everybodys).quick(),
+        );
     }
     for &(name, words) in &COMMANDS[..7] {
         let body = move |ground: &Ground, judge: &mut Judge| link_of_others(ground, judge, words);
@@ -68,11 +123,18 @@ pub(crate) fn attacks() -> Vec<Attack> {
     }
     all.extend([
         Attack::new(Class::Directory, "root's own link is followed", own_link).quick(),
-        Attack::new(Class::Directory, "links that are swapped in the place of scratch files", swapped_scratch).quick(),
-        Attack::new(Class::Directory, "links that are swapped in the destination of a copy", swapped_copy).quick(),
+        Attack::new(
+            Class::Directory,
+            "links that are swapped in the place of scratch files",
+            swapped_scratch,
+        )
+        .quick(),
+        Attack::new(Class::Directory, "links that are swapped in the destination of a copy", swapped_copy)
+            .quick(),
         Attack::new(Class::Directory, "a link in the destination of a copy", planted_in_copy).quick(),
         Attack::new(Class::Directory, "a manifest of a copy that somebody planted", planted_manifest),
-        Attack::new(Class::Directory, "a snapshot with everything is closed to others", snapshot_mode).quick(),
+        Attack::new(Class::Directory, "a snapshot with everything is closed to others", snapshot_mode)
+            .quick(),
         Attack::new(Class::Directory, "programs of somebody's in the search path", search_path).quick(),
     ]);
     all
@@ -124,7 +186,10 @@ fn run(ground: &Ground, words: Words, place: &Path, out: Option<&Path>) -> Resul
     fs::write(source.join("sub/file"), "to be copied\n".repeat(300))?;
     let journal = closed_directory(ground)?.join("lab.jsonl");
     let fill = |word: &&str| -> Result<String> {
-        let word = word.replace("DIR", text(place)?).replace("JOURNAL", text(&journal)?).replace("SRC", text(&source)?);
+        let word = word
+            .replace("DIR", text(place)?)
+            .replace("JOURNAL", text(&journal)?)
+            .replace("SRC", text(&source)?);
         Ok(match out {
             Some(out) => word.replace("OUT", text(out)?),
             None => word,
@@ -200,15 +265,17 @@ fn own_link(ground: &Ground, judge: &mut Judge) -> Result<()> {
 /// A user who owns the directory replaces whatever appears in it by a link to root's directory, or to a file there.
 fn swapper(ground: &Ground, place: &Path, victim: &Victim) -> Result<Holder> {
     needs(&["setpriv"])?;
-    let ready = ground.path("ready");
-    fs::write(&ready, "")?;
-    fs::remove_file(&ready)?;
-    let script = "cd \"$1\"; : >\"$3\"; exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -c '\
-        while :; do for f in * */* .[!.]*; do \
-            if [ -d \"$f\" ] && [ ! -L \"$f\" ]; then mv -T \"$f\" \"$f.away\" && ln -s \"$1\" \"$f\"; \
-            elif [ -f \"$f\" ] && [ ! -L \"$f\" ]; then mv -T \"$f\" \"$f.away\" && ln -s \"$1/secret\" \"$f\"; fi; \
-        done; done' sh \"$2\" 2>/dev/null";
-    Holder::shell(script, &[text(place)?, text(&victim.place)?, text(&ready)?], &ready)
+    let ready = ground.directory("ready")?;
+    chown(&ready, Some(SOMEBODY), None)?;
+    let ready = ready.join("ready");
+    // The program itself may lie where others may not look; root opens it for them.
+    let binary = ground.path("swapper");
+    fs::copy(std::env::current_exe()?, &binary)?;
+    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755))?;
+    let script = "exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$1\" --hold swap \"$2\" \"$3\"";
+    let mut command = super::tool::command(script, &[text(&binary)?, text(place)?, text(&ready)?]);
+    command.env("ATTACK_VICTIM", &victim.place);
+    Holder::ready(&mut command, &ready)
 }
 
 fn swapped_scratch(ground: &Ground, judge: &mut Judge) -> Result<()> {
@@ -260,7 +327,12 @@ fn planted_in_copy(ground: &Ground, judge: &mut Judge) -> Result<()> {
         chown(&target, Some(SOMEBODY), None)?;
         let words: Words = if resume { &["copy", "SRC", "DIR", "--resume"] } else { &["copy", "SRC", "DIR"] };
         let answer = run(ground, words, &target, None)?;
-        answer.must_refuse(judge, "copy", &[2], &["link", "exists", "is there", "other", "not empty"]);
+        answer.must_refuse(
+            judge,
+            "copy",
+            &[2],
+            &["link", "exists", "is there", "other", "not empty", "no directory", "not a directory"],
+        );
         victim.must_be_whole(judge, "copy", Some(&answer))?;
     }
     Ok(())
@@ -317,14 +389,59 @@ fn snapshot_mode(ground: &Ground, judge: &mut Judge) -> Result<()> {
 fn search_path(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let (place, work) = (ground.directory("bin")?, ground.directory("work")?);
     let mark = ground.path("ran");
-    for program in ["fio", "iperf3", "lsblk", "losetup", "mkfs.ext4", "mdadm", "lspci", "dmidecode", "nvme", "zpool", "smartctl", "udevadm"] {
+    for program in [
+        "fio",
+        "iperf3",
+        "lsblk",
+        "losetup",
+        "mkfs.ext4",
+        "mdadm",
+        "lspci",
+        "dmidecode",
+        "nvme",
+        "zpool",
+        "smartctl",
+        "udevadm",
+    ] {
         let path = place.join(program);
         fs::write(&path, format!("#!/bin/sh\necho {program} >>{}\n", text(&mark)?))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     }
-    let bench = ["bench", text(&work)?, "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--engine", "fio"];
-    let lab = ["lab", "--scratch", text(&work)?, "--file-size", "320MiB", "--layout", "single,raid0", "--file-system", "ext4", "--dry-run"];
-    let ladder = ["ladder", text(&work)?, "--write-scratch", "--size", "16MiB", "--time", "50ms", "--peer", "127.0.0.1"];
+    let bench = [
+        "bench",
+        text(&work)?,
+        "--preset",
+        "hdparm",
+        "--size",
+        "16MiB",
+        "--duration",
+        "50ms",
+        "--engine",
+        "fio",
+    ];
+    let lab = [
+        "lab",
+        "--scratch",
+        text(&work)?,
+        "--file-size",
+        "320MiB",
+        "--layout",
+        "single,raid0",
+        "--file-system",
+        "ext4",
+        "--dry-run",
+    ];
+    let ladder = [
+        "ladder",
+        text(&work)?,
+        "--write-scratch",
+        "--size",
+        "16MiB",
+        "--time",
+        "50ms",
+        "--peer",
+        "127.0.0.1",
+    ];
     for words in [&bench[..], &lab, &ladder, &["check"]] {
         let path = format!("{}:/usr/bin:/bin", place.display());
         Run::new(ground, words).with(|command| drop(command.env("PATH", path))).within(60).answer()?;

@@ -121,13 +121,8 @@ pub(crate) fn clear_on_signals(root: PathBuf) -> Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
         if signals.forever().next().is_some() {
-            let ground = Ground {
-                root,
-                binary: PathBuf::new(),
-                seed: 0,
-                quick: true,
-                next: AtomicU64::new(0),
-            };
+            let ground =
+                Ground { root, binary: PathBuf::new(), seed: 0, quick: true, next: AtomicU64::new(0) };
             ground.leave();
             #[expect(clippy::exit, reason = "the attack under way must not go on")]
             std::process::exit(130);

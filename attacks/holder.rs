@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,12 +39,10 @@ pub(crate) fn hold(words: &[String]) -> Result<()> {
         "in-flight" => in_flight(&file, &ready),
         "thread" => thread_of_its_own(file, ready, false),
         "leaderless" => thread_of_its_own(file, ready, true),
-        "write-later" => write_later(&file, &ready),
+        "swap" => swap(&file, &ready),
         _ => Err(Error::from(ErrorKind::InvalidInput)),
     }
 }
-
-use std::os::unix::fs::OpenOptionsExt;
 
 fn open(file: &Path) -> Result<File> {
     OpenOptions::new().read(true).write(true).open(file)
@@ -105,14 +104,33 @@ fn thread_of_its_own(file: PathBuf, ready: PathBuf, leader_ends: bool) -> Result
     other.join().unwrap_or_else(|_| Err(Error::other("the thread panicked")))
 }
 
-/// Keeps a mapping and writes through it again and again.
-fn write_later(file: &Path, ready: &Path) -> Result<()> {
-    use std::os::unix::fs::FileExt;
-    let opened = open(file)?;
-    File::create(ready)?;
-    for round in 0..1200_u32 {
-        opened.write_all_at(&round.to_le_bytes(), 4096)?;
-        thread::sleep(Duration::from_millis(100));
+/// Replaces whatever appears in a directory, and one level below, by a link to `$ATTACK_VICTIM`, or to the file `secret` in it,
+/// as fast as it can.
+fn swap(place: &Path, ready: &Path) -> Result<()> {
+    use std::os::unix::fs::symlink;
+    let victim = PathBuf::from(std::env::var_os("ATTACK_VICTIM").unwrap_or_default());
+    let _ = File::create(ready);
+    let begin = std::time::Instant::now();
+    let swap_in = |directory: &Path| {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() || path.extension().is_some_and(|ending| ending == "away") {
+                continue;
+            }
+            let target = if kind.is_dir() { victim.clone() } else { victim.join("secret") };
+            if std::fs::rename(&path, path.with_extension("away")).is_ok() {
+                let _ = symlink(target, &path);
+            }
+        }
+    };
+    while begin.elapsed() < LONGEST {
+        swap_in(place);
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                swap_in(&entry.path());
+            }
+        }
     }
     Ok(())
 }

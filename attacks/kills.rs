@@ -84,16 +84,27 @@ fn clean(ground: &Ground, judge: &mut Judge) -> Result<()> {
 }
 
 /// What must hold when something was cleared: theirs is there, said, and nothing else.
-fn after(judge: &mut Judge, device: &Device, theirs: &Sum, answer: &Answer, when: &str, statuses: &[i32]) -> Result<()> {
+fn after(
+    judge: &mut Judge,
+    device: &Device,
+    theirs: &Sum,
+    answer: &Answer,
+    when: &str,
+    statuses: &[i32],
+) -> Result<()> {
     let left = device.sum()?;
     answer.must_be_orderly(judge, when);
     if theirs.is_zero() {
         judge.that(answer.status == Some(0), || format!("{when}: not undone: {}", answer.short()));
         let found = Sum::default().difference(&left);
-        judge.that(found.is_none(), || format!("{when}: left: {}: {}", found.unwrap_or_default(), answer.short()));
+        judge.that(found.is_none(), || {
+            format!("{when}: left: {}: {}", found.unwrap_or_default(), answer.short())
+        });
     } else {
         let lost = theirs.lost(&left);
-        judge.that(lost.is_none(), || format!("{when}: foreign: {}: {}", lost.unwrap_or_default(), answer.short()));
+        judge.that(lost.is_none(), || {
+            format!("{when}: foreign: {}: {}", lost.unwrap_or_default(), answer.short())
+        });
         judge.that(answer.status.is_some_and(|status| statuses.contains(&status)), || {
             format!("{when}: foreign bytes, and it says nothing of them: {}", answer.short())
         });
@@ -110,7 +121,8 @@ fn clean_twin(ground: &Ground, judge: &mut Judge) -> Result<()> {
     other.plant(0, &b"an image that somebody keeps\n".repeat(300)[..8192])?;
     let before = other.sum()?;
     let answer = clean_run(ground, &other).answer()?;
-    judge.that(answer.status.is_some_and(|status| status != 0), || format!("not refused: {}", answer.short()));
+    judge
+        .that(answer.status.is_some_and(|status| status != 0), || format!("not refused: {}", answer.short()));
     let difference = before.difference(&other.sum()?);
     judge.that(difference.is_none(), || format!("{}: {}", difference.unwrap_or_default(), answer.short()));
     Ok(())
@@ -138,14 +150,18 @@ fn clean_killed(ground: &Ground, judge: &mut Judge) -> Result<()> {
 
 /// Nothing on the device is ours: clearing must change nothing.
 fn clean_nothing(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    for script in ["mkfs.ext4 -q -F \"$1\"", "head -c 9000000 /dev/urandom | dd of=\"$1\" conv=notrunc bs=1M seek=3 status=none"] {
+    for script in [
+        "mkfs.ext4 -q -F \"$1\"",
+        "head -c 9000000 /dev/urandom | dd of=\"$1\" conv=notrunc bs=1M seek=3 status=none",
+    ] {
         let device = Device::blank(ground, 200)?;
         super::tool::shell(script, &[device.identity()])?;
         let before = device.sum()?;
         let answer = clean_run(ground, &device).answer()?;
         answer.must_refuse(judge, "guard --clean", &[1, 2], &["holds", "data", "ext4", "not ours", "left"]);
         let difference = before.difference(&device.sum()?);
-        judge.that(difference.is_none(), || format!("{}: {}", difference.unwrap_or_default(), answer.short()));
+        judge
+            .that(difference.is_none(), || format!("{}: {}", difference.unwrap_or_default(), answer.short()));
     }
     Ok(())
 }
@@ -159,7 +175,8 @@ fn labs(ground: &Ground, judge: &mut Judge, file_system: &str) -> Result<()> {
         let words = lab::words(&[&device], file_system, &journal)?;
         let mut running = lab::run(ground, &[&device], &words).start()?;
         let lines = random.below(16);
-        let reached = |_: &()| std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count() as u64) > lines;
+        let reached =
+            |_: &()| std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count() as u64) > lines;
         while !reached(&()) && !running.wait(Duration::from_millis(2)) {}
         running.wait(Duration::from_millis(random.below(300)));
         let with_tools = random.coin();
@@ -169,7 +186,10 @@ fn labs(ground: &Ground, judge: &mut Judge, file_system: &str) -> Result<()> {
         running.signal(Signal::SIGKILL);
         let group = running.id();
         running.answer()?;
-        let when = format!("round {round}, killed after line {lines}{}", if with_tools { " with its tools" } else { "" });
+        let when = format!(
+            "round {round}, killed after line {lines}{}",
+            if with_tools { " with its tools" } else { "" }
+        );
         wait_for_group(group);
         device.wait_until_quiet()?;
         if !journal.exists() {

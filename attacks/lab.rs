@@ -16,7 +16,11 @@ use super::narrows::{Answer, Run, Running};
 pub(crate) const SIZE: u64 = 400;
 
 /// What a lab builds, so that it is short: this file system on the first device alone.
-pub(crate) fn words<'a>(devices: &[&'a Device], file_system: &'a str, journal: &'a Path) -> Result<Vec<&'a str>> {
+pub(crate) fn words<'a>(
+    devices: &[&'a Device],
+    file_system: &'a str,
+    journal: &'a Path,
+) -> Result<Vec<&'a str>> {
     let mut words = vec!["lab"];
     words.extend(devices.iter().map(|device| device.node()));
     words.extend(["--layout", "single", "--encryption", "plain", "--file-system", file_system]);
@@ -72,7 +76,11 @@ pub(crate) fn wait_for_line(lab: &mut Running, journal: &Path, what: &str) -> bo
     while Instant::now() < patience {
         let text = fs::read_to_string(journal).unwrap_or_default();
         // Not the first line, which names the device and what was typed.
-        if text.lines().skip(1).any(|line| line.contains("\"mount\"") && what == "mount" || line.contains(what)) {
+        if text
+            .lines()
+            .skip(1)
+            .any(|line| line.contains("\"mount\"") && what == "mount" || line.contains(what))
+        {
             return true;
         }
         if lab.wait(Duration::from_millis(3)) {

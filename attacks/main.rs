@@ -60,7 +60,8 @@ fn attacks() -> Vec<Attack> {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == "--hold") {
-        return holder::hold(&words[1..]).map_or_else(|error| could_not(error.to_string()), |()| ExitCode::SUCCESS);
+        return holder::hold(&words[1..])
+            .map_or_else(|error| could_not(error.to_string()), |()| ExitCode::SUCCESS);
     }
     match Options::parse(words.into_iter()) {
         Ok(options) if options.help => {
@@ -80,7 +81,8 @@ fn could_not(error: String) -> ExitCode {
 fn run(options: &Options) -> Result<ExitCode, String> {
     let is_meant = |attack: &Attack| {
         (!options.quick || attack.quick)
-            && (options.only.is_empty() || options.only.iter().any(|part| attack.name.contains(part.as_str())))
+            && (options.only.is_empty()
+                || options.only.iter().any(|part| attack.name.contains(part.as_str())))
     };
     let meant: Vec<Attack> = attacks().into_iter().filter(is_meant).collect();
     if options.list {
@@ -145,5 +147,7 @@ fn one(ground: &Ground, attack: &Attack, keep: bool) -> Row {
 }
 
 fn drawn() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| u64::from(time.subsec_nanos()) ^ time.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(1, |time| u64::from(time.subsec_nanos()) ^ time.as_secs())
 }

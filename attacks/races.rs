@@ -18,7 +18,8 @@ use super::tool::{Holder, needs, succeeds};
 const SIZE: u64 = 256;
 const REGION: u64 = 200;
 /// What an answer may say of a writer who came in between.
-const ELSE: &[&str] = &["somebody", "something else", "another", "changed", "holds", "data", "foreign", "process", "loop"];
+const ELSE: &[&str] =
+    &["somebody", "something else", "another", "changed", "holds", "data", "foreign", "process", "loop"];
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -28,9 +29,11 @@ pub(crate) fn attacks() -> Vec<Attack> {
         Attack::new(Class::Race, "a file system that is made meanwhile", made_meanwhile).quick(),
         Attack::new(Class::Race, "a node that is replaced meanwhile", node_replaced).quick(),
         Attack::new(Class::Race, "a link to the node that is swapped meanwhile", link_swapped),
-        Attack::new(Class::Race, "two at once on one device", |ground, judge| two(ground, judge, false)).quick(),
+        Attack::new(Class::Race, "two at once on one device", |ground, judge| two(ground, judge, false))
+            .quick(),
         Attack::new(Class::Race, "two at once on twins", |ground, judge| two(ground, judge, true)).quick(),
-        Attack::new(Class::Race, "data on the second device while the first is measured", second_device).quick(),
+        Attack::new(Class::Race, "data on the second device while the first is measured", second_device)
+            .quick(),
         Attack::new(Class::Race, "a second device that is refused is not undone", refused_device).quick(),
     ]
 }
@@ -93,8 +96,12 @@ fn before_the_end(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let answer = running.answer()?;
         let kept = device.block(at)? == block;
         judge.that(kept, || format!("round {tries}: the block at byte {at} is gone: {}", answer.short()));
-        judge.that(answer.status == Some(2), || format!("round {tries}: data at byte {at}: {}", answer.short()));
-        judge.that(answer.says(ELSE), || format!("round {tries}: the reason is not named: {}", answer.short()));
+        judge.that(answer.status == Some(2), || {
+            format!("round {tries}: data at byte {at}: {}", answer.short())
+        });
+        judge.that(answer.says(ELSE), || {
+            format!("round {tries}: the reason is not named: {}", answer.short())
+        });
         device.erase()?;
         if !judge.is_content() && hit > 5 {
             break;
@@ -127,7 +134,9 @@ fn later(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let kept = device.block(at)? == block;
         judge.that(kept, || format!("round {round}: the block at byte {at} is gone: {}", answer.short()));
         judge.that(answer.status == Some(2), || format!("round {round}: not seen: {}", answer.short()));
-        judge.that(answer.says(ELSE), || format!("round {round}: the reason is not named: {}", answer.short()));
+        judge.that(answer.says(ELSE), || {
+            format!("round {round}: the reason is not named: {}", answer.short())
+        });
         // 250 ms until it is seen, and what a busy machine takes to end a process.
         judge.that(stopped_after < Duration::from_millis(2500), || {
             format!("round {round}: it went on for {} ms", stopped_after.as_millis())
@@ -155,7 +164,8 @@ fn made_meanwhile(ground: &Ground, judge: &mut Judge) -> Result<()> {
         if made {
             let whole = succeeds("e2fsck -fn \"$1\" >/dev/null 2>&1", &[device.identity()]);
             judge.that(whole, || format!("round {round}: the file system is damaged: {}", answer.short()));
-            judge.that(answer.status == Some(2), || format!("round {round}: not refused: {}", answer.short()));
+            judge
+                .that(answer.status == Some(2), || format!("round {round}: not refused: {}", answer.short()));
         } else {
             judge.that(!answer.err.contains("panicked"), || answer.short());
         }
@@ -195,7 +205,9 @@ fn swapped(ground: &Ground, judge: &mut Judge, make: &str) -> Result<()> {
         let answer = Run::new(ground, &[&words[..], &super::narrows::BENCH].concat()).answer()?;
         answer.must_be_orderly(judge, "bench");
         let touched = other.written() - written;
-        judge.that(touched == 0, || format!("round {round}: {touched} bytes written to the other: {}", answer.short()));
+        judge.that(touched == 0, || {
+            format!("round {round}: {touched} bytes written to the other: {}", answer.short())
+        });
         if !judge.is_content() {
             break;
         }
@@ -243,7 +255,9 @@ fn second_device(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let answer = running.answer()?;
         let kept = second.block(at)? == block;
         judge.that(kept, || format!("round {round}: byte {at} of the second is gone: {}", answer.short()));
-        judge.that(!is_early || answer.status == Some(2), || format!("round {round}: not seen: {}", answer.short()));
+        judge.that(!is_early || answer.status == Some(2), || {
+            format!("round {round}: not seen: {}", answer.short())
+        });
         if journal.exists() {
             let undone = lab::with_journal(ground, "--undo", &journal)?;
             let kept = second.block(at)? == block;
@@ -266,7 +280,11 @@ fn refused_device(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let words = lab::words(&[&first, &second], "ext4", &journal)?;
         let answer = lab::run(ground, &[&first, &second], &words).answer()?;
         answer.must_refuse(judge, "lab", &[2], &["holds", "data", "not zero"]);
-        let after = if Path::new(&journal).exists() { Some(lab::with_journal(ground, "--undo", &journal)?) } else { None };
+        let after = if Path::new(&journal).exists() {
+            Some(lab::with_journal(ground, "--undo", &journal)?)
+        } else {
+            None
+        };
         let difference = before.difference(&second.sum()?);
         judge.that(difference.is_none(), || {
             let said = after.as_ref().map_or_else(|| answer.short(), super::narrows::Answer::short);

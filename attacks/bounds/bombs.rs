@@ -18,22 +18,81 @@ const SECONDS: u64 = if cfg!(debug_assertions) { 60 } else { 20 };
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
     vec![
-        bomb("an archive of 600,000 entries", "tar.gz", many_entries, &[&["check", "--from", "FILE"], &["import", "FILE"]]).quick(),
-        bomb("8 GiB of zeros, packed", "gz", |path| packed_zeros(path, 8192), &[&["check", "--from", "FILE"], &["import", "FILE"], &["predict", "FILE"]]),
-        bomb("a packed archive with one entry of 8 GiB", "tar.gz", |path| one_entry(path, 8192), &[&["check", "--from", "FILE"], &["import", "FILE"]]),
-        bomb("an archive whose entry claims to be 8 EiB", "tar", claimed, &[&["check", "--from", "FILE"], &["import", "FILE"]]).quick(),
+        bomb(
+            "an archive of 600,000 entries",
+            "tar.gz",
+            many_entries,
+            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+        ),
+        bomb(
+            "8 GiB of zeros, packed",
+            "gz",
+            |path| packed_zeros(path, 8192),
+            &[&["check", "--from", "FILE"], &["import", "FILE"], &["predict", "FILE"]],
+        ),
+        bomb(
+            "a packed archive with one entry of 8 GiB",
+            "tar.gz",
+            |path| one_entry(path, 8192),
+            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+        ),
+        bomb(
+            "an archive whose entry claims to be 8 EiB",
+            "tar",
+            claimed,
+            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+        )
+        .quick(),
         bomb("20,000 links in a chain", "tar", chained, &[&["check", "--from", "FILE"]]).quick(),
         bomb("links in a circle", "tar", circle, &[&["check", "--from", "FILE"]]).quick(),
         bomb("names of 100,000 characters", "tar", long_names, &[&["check", "--from", "FILE"]]),
         bomb("packed ten times", "gz", nested, &[&["check", "--from", "FILE"], &["import", "FILE"]]),
-        bomb("results of 50,000 jobs", "json", many_jobs, &[&["import", "FILE"], &["import", "FILE", "--to", "csv"], &["import", "FILE", "--to", "fio-json"], &["compare", "FILE", "FILE"]]),
-        bomb("brackets a million deep", "json", |path| Ok(fs::write(path, "[".repeat(1_000_000))?), JSON).quick(),
-        bomb("an object a million deep", "json", |path| Ok(fs::write(path, "{\"jobs\":".repeat(1_000_000))?), JSON),
-        bomb("tables a hundred thousand deep", "path.toml", |path| Ok(fs::write(path, format!("a = {}1{}\n", "[".repeat(100_000), "]".repeat(100_000)))?), &[&["predict", "FILE"], &["plan", "FILE"]]).quick(),
-        bomb("a million parts", "path.toml", |path| Ok(fs::write(path, "[[part]]\nname = \"x\"\n".repeat(1_000_000))?), &[&["predict", "FILE"], &["plan", "FILE"]]),
-        bomb("a line of 200 MB", "txt", |path| Ok(fs::write(path, vec![b'x'; 200_000_000])?), &[&["check", "--from", "FILE"], &["import", "FILE"]]),
-        bomb("a sparse file of 1 TiB", "txt", |path| Ok(File::create(path)?.set_len(1 << 40)?), EVERYTHING).quick(),
-        bomb("5 million lines of nothing", "txt", |path| Ok(fs::write(path, "\n".repeat(5_000_000))?), &[&["check", "--from", "FILE"], &["import", "FILE"]]),
+        bomb(
+            "results of 50,000 jobs",
+            "json",
+            many_jobs,
+            &[
+                &["import", "FILE"],
+                &["import", "FILE", "--to", "csv"],
+                &["import", "FILE", "--to", "fio-json"],
+                &["compare", "FILE", "FILE"],
+            ],
+        ),
+        bomb("brackets a million deep", "json", |path| Ok(fs::write(path, "[".repeat(1_000_000))?), JSON)
+            .quick(),
+        bomb(
+            "an object a million deep",
+            "json",
+            |path| Ok(fs::write(path, "{\"jobs\":".repeat(1_000_000))?),
+            JSON,
+        ),
+        bomb(
+            "tables a hundred thousand deep",
+            "path.toml",
+            |path| Ok(fs::write(path, format!("a = {}1{}\n", "[".repeat(100_000), "]".repeat(100_000)))?),
+            &[&["predict", "FILE"], &["plan", "FILE"]],
+        )
+        .quick(),
+        bomb(
+            "a million parts",
+            "path.toml",
+            |path| Ok(fs::write(path, "[[part]]\nname = \"x\"\n".repeat(1_000_000))?),
+            &[&["predict", "FILE"], &["plan", "FILE"]],
+        ),
+        bomb(
+            "a line of 200 MB",
+            "txt",
+            |path| Ok(fs::write(path, vec![b'x'; 200_000_000])?),
+            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+        ),
+        bomb("a sparse file of 1 TiB", "txt", |path| Ok(File::create(path)?.set_len(1 << 40)?), EVERYTHING)
+            .quick(),
+        bomb(
+            "5 million lines of nothing",
+            "txt",
+            |path| Ok(fs::write(path, "\n".repeat(5_000_000))?),
+            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+        ),
         Attack::new(Class::Bounds, "a copy with 4 GiB of buffers for each thread", copy_buffers).quick(),
         Attack::new(Class::Bounds, "a fleet's earlier run of a million lines", since),
     ]
@@ -60,7 +119,7 @@ pub(super) const EVERYTHING: Commands = &[
     &["bench", "--resume", "FILE"],
     &["sweep", "--resume", "FILE"],
     &["import", "SAMPLE", "--from", "FILE"],
-    &["check", "--from", "EMPTY", "--fleet", "--since", "FILE"],
+    &["check", "--from", "CAPTURES", "--fleet", "--since", "FILE"],
     &["check", "--from", "FILE", "--fleet"],
 ];
 
@@ -68,9 +127,16 @@ pub(super) const EVERYTHING: Commands = &[
 pub(super) fn run(ground: &Ground, words: &[&str], file: &Path, seconds: u64) -> Result<Answer> {
     let sample = ground.path("sample.txt");
     fs::write(&sample, "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.0 s, 537 MB/s\n")?;
-    let empty = ground.directory("empty")?;
+    let captures = ground.directory("captures")?;
+    fs::write(
+        captures.join("host.txt"),
+        "[    0.000000] Linux version 6.1.0-18-amd64 (debian-kernel@lists.debian.org)\n",
+    )?;
     let fill = |word: &&str| -> Result<String> {
-        Ok(word.replace("FILE", text(file)?).replace("SAMPLE", text(&sample)?).replace("EMPTY", text(&empty)?))
+        Ok(word
+            .replace("FILE", text(file)?)
+            .replace("SAMPLE", text(&sample)?)
+            .replace("CAPTURES", text(&captures)?))
     };
     let words: Vec<String> = words.iter().map(fill).collect::<Result<_>>()?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -166,7 +232,11 @@ fn circle(path: &Path) -> Result<()> {
 fn long_names(path: &Path) -> Result<()> {
     let mut archive = tar::Builder::new(File::create(path)?);
     for index in 0..50 {
-        archive.append_data(&mut header(0), format!("sys/{}{index}", "d/".repeat(50_000)), std::io::empty())?;
+        archive.append_data(
+            &mut header(0),
+            format!("sys/{}{index}", "d/".repeat(50_000)),
+            std::io::empty(),
+        )?;
     }
     archive.into_inner()?;
     Ok(())
@@ -214,7 +284,7 @@ fn copy_buffers(ground: &Ground, judge: &mut Judge) -> Result<()> {
 fn since(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let path = ground.path("since.jsonl");
     fs::write(&path, "{\"host\":\"a\",\"findings\":[]}\n".repeat(1_000_000))?;
-    let answer = run(ground, &["check", "--from", "EMPTY", "--fleet", "--since", "FILE"], &path, SECONDS)?;
+    let answer = run(ground, &["check", "--from", "CAPTURES", "--fleet", "--since", "FILE"], &path, SECONDS)?;
     bounded(judge, &answer, "--since");
     Ok(())
 }

@@ -13,7 +13,18 @@ use super::super::tool::{needs, shell, succeeds};
 use super::bombs::{EVERYTHING, run};
 
 /// What an answer may say of a file that is none.
-const KIND: &[&str] = &["regular", "not a file", "pipe", "special", "device", "never ends", "terminal", "cannot", "no file", "kernel"];
+const KIND: &[&str] = &[
+    "regular",
+    "not a file",
+    "pipe",
+    "special",
+    "device",
+    "never ends",
+    "terminal",
+    "cannot",
+    "no file",
+    "kernel",
+];
 
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
@@ -66,8 +77,13 @@ fn endless(name: &str, find: impl Fn(&Ground) -> Result<PathBuf> + 'static) -> A
 
 fn in_directory(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("captures")?;
-    shell("mkfifo \"$1/dmesg.txt\"; ln -s /dev/zero \"$1/lspci.txt\"; ln -s . \"$1/again\"", &[text(&place)?])?;
-    for words in [&["check", "--from", "FILE"][..], &["check", "--from", "FILE", "--fleet"], &["import", "FILE"]] {
+    shell(
+        "mkfifo \"$1/dmesg.txt\"; ln -s /dev/zero \"$1/lspci.txt\"; ln -s . \"$1/again\"",
+        &[text(&place)?],
+    )?;
+    for words in
+        [&["check", "--from", "FILE"][..], &["check", "--from", "FILE", "--fleet"], &["import", "FILE"]]
+    {
         let answer = run(ground, words, &place, 15)?;
         answer.must_be_orderly(judge, &words.join(" "));
     }
@@ -77,7 +93,18 @@ fn in_directory(ground: &Ground, judge: &mut Judge) -> Result<()> {
 /// `nohup narrows bench`: the terminal goes away, the bench goes on.
 fn nohup(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("work")?;
-    let words = ["bench", text(&place)?, "--preset", "hdparm", "--size", "16MiB", "--duration", "1s", "--warm-up", "1ms"];
+    let words = [
+        "bench",
+        text(&place)?,
+        "--preset",
+        "hdparm",
+        "--size",
+        "16MiB",
+        "--duration",
+        "1s",
+        "--warm-up",
+        "1ms",
+    ];
     let mut running = Run::through(ground, "trap '' HUP; exec \"$NARROWS\" \"$@\"", &words).start()?;
     for _ in 0..4 {
         running.wait(Duration::from_millis(250));
@@ -132,7 +159,9 @@ fn sixteen(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let words = ["bench", text(&place)?, "--preset", "peak", "--size", "16MiB", "--duration", "50ms"];
     let answer = Run::through(ground, "ulimit -n 16; exec \"$NARROWS\" \"$@\"", &words).answer()?;
     answer.must_be_orderly(judge, "bench");
-    let blames = answer.status == Some(2) && answer.says(&["io_uring"]) && !answer.says(&["descriptor", "open files", "ulimit"]);
+    let blames = answer.status == Some(2)
+        && answer.says(&["io_uring"])
+        && !answer.says(&["descriptor", "open files", "ulimit"]);
     judge.that(!blames, || format!("blames io_uring: {}", answer.short()));
     Ok(())
 }
@@ -143,7 +172,8 @@ fn chroot(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let script = "exec unshare -m sh -ec 'mount --make-rprivate /; r=$ATTACK_ROOT; mkdir -p $r/proc $r/sys $r/dev $r/work; \
         for d in /usr /lib /lib64 /bin; do [ ! -e $d ] || { if [ -L $d ]; then cp -d $d $r$d; else mkdir -p $r$d; mount --rbind $d $r$d; fi; }; done; \
         cp \"$NARROWS\" $r/narrows; mount --rbind /proc $r/proc; mount --rbind /sys $r/sys; mount --rbind /dev $r/dev; exec chroot $r sh -c \"cd /work; exec /narrows check .\"' sh \"$@\"";
-    let answer = Run::through(ground, script, &[]).with(|command| drop(command.env("ATTACK_ROOT", &root))).answer()?;
+    let answer =
+        Run::through(ground, script, &[]).with(|command| drop(command.env("ATTACK_ROOT", &root))).answer()?;
     judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
     Ok(())
 }

@@ -15,20 +15,25 @@ const HOSTILE: &str = "x\u{1b}[2J\u{7}\u{1b}]0;owned\u{7}\u{202e}\u{2066}\u{9b}3
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
     let typed = |name: &str, words: &'static [&'static str]| {
-        Attack::new(Class::Bounds, &format!("a hostile name for {name}"), move |ground: &Ground, judge: &mut Judge| {
-            let place = ground.directory("names")?;
-            let hostile = format!("{}/{HOSTILE}", text(&place)?);
-            for exists in [false, true] {
-                if exists {
-                    fs::write(&hostile, format!("{HOSTILE}\n{{\"{HOSTILE}\": 1}}\n"))?;
+        Attack::new(
+            Class::Bounds,
+            &format!("a hostile name for {name}"),
+            move |ground: &Ground, judge: &mut Judge| {
+                let place = ground.directory("names")?;
+                let hostile = format!("{}/{HOSTILE}", text(&place)?);
+                for exists in [false, true] {
+                    if exists {
+                        fs::write(&hostile, format!("{HOSTILE}\n{{\"{HOSTILE}\": 1}}\n"))?;
+                    }
+                    let words: Vec<String> =
+                        words.iter().map(|word| word.replace("NAME", &hostile)).collect();
+                    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                    let answer = Run::new(ground, &words).within(30).answer()?;
+                    inert(judge, &answer, &words.join(" "));
                 }
-                let words: Vec<String> = words.iter().map(|word| word.replace("NAME", &hostile)).collect();
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                let answer = Run::new(ground, &words).within(30).answer()?;
-                inert(judge, &answer, &words.join(" "));
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
         .quick()
     };
     vec![
@@ -51,7 +56,8 @@ pub(super) fn attacks() -> Vec<Attack> {
             let device = Device::blank(ground, 48)?;
             let answer = Run::new(ground, &["guard", device.node(), "--i-own", HOSTILE]).answer()?;
             inert(judge, &answer, "guard --i-own");
-            let answer = Run::new(ground, &["bench", device.node(), "--write", "--i-own", HOSTILE]).answer()?;
+            let answer =
+                Run::new(ground, &["bench", device.node(), "--write", "--i-own", HOSTILE]).answer()?;
             inert(judge, &answer, "bench --i-own");
             Ok(())
         })
@@ -75,12 +81,17 @@ fn inert(judge: &mut Judge, answer: &Answer, when: &str) {
     answer.must_be_orderly(judge, when);
     let obeyed = |c: char| {
         let is_control = c.is_control() && !matches!(c, '\n' | '\t');
-        is_control || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+        is_control
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
     };
     for (stream, text) in [("output", &answer.out), ("errors", &answer.err)] {
         let found = text.chars().find(|c| obeyed(*c));
         judge.that(found.is_none(), || {
-            format!("{:?}: {stream}: {:?} came out", when.chars().take(60).collect::<String>(), found.unwrap_or_default())
+            format!(
+                "{:?}: {stream}: {:?} came out",
+                when.chars().take(60).collect::<String>(),
+                found.unwrap_or_default()
+            )
         });
     }
 }
@@ -89,7 +100,9 @@ fn file_name(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let path = ground.directory("device")?.join(HOSTILE.replace('\u{2028}', ""));
     super::super::device::sparse(&path, 48 << 20)?;
     let device = Device::over(&path)?;
-    for words in [vec!["guard", device.node()], vec!["check", device.node()], vec!["lab", "--dry-run", device.node()]] {
+    for words in
+        [vec!["guard", device.node()], vec!["check", device.node()], vec!["lab", "--dry-run", device.node()]]
+    {
         inert(judge, &Run::new(ground, &words).answer()?, &words.join(" "));
     }
     Ok(())
@@ -130,7 +143,10 @@ fn contents(ground: &Ground, judge: &mut Judge) -> Result<()> {
 }
 
 fn toml_text() -> String {
-    HOSTILE.chars().map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
+    HOSTILE
+        .chars()
+        .map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() })
+        .collect()
 }
 
 /// File names that are no UTF-8, and longer than a path may be.
@@ -147,6 +163,8 @@ fn not_text(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let target = ground.path("copied");
     let answer = Run::new(ground, &["copy", text(&place)?, text(&target)?]).answer()?;
     inert(judge, &answer, "copy");
-    judge.that(fs::read_dir(&target).is_ok_and(|mut all| all.next().is_some()), || format!("not copied: {}", answer.short()));
+    judge.that(fs::read_dir(&target).is_ok_and(|mut all| all.next().is_some()), || {
+        format!("not copied: {}", answer.short())
+    });
     Ok(())
 }

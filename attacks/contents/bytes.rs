@@ -13,7 +13,8 @@ const fn plain(name: &'static str, fill: fn(&mut Image<'_>) -> Result<()>) -> Ki
 pub(super) const KINDS: &[Kind] = &[
     plain("raw text", |image| image.put(0, &b"PRECIOUS".repeat(1000))),
     plain("ascii log", |image| {
-        let lines = (0..90_000).map(|line| format!("Nov 23 09:17:{:02} host sshd[{line}]: session opened\n", line % 60));
+        let lines = (0..90_000)
+            .map(|line| format!("Nov 23 09:17:{:02} host sshd[{line}]: session opened\n", line % 60));
         image.put(0, lines.collect::<String>().as_bytes())
     }),
     plain("random", |image| {

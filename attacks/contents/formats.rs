@@ -4,7 +4,11 @@ use std::io::Result;
 
 use super::{Image, Kind, Make};
 
-const fn format(name: &'static str, words: &'static [&'static str], fill: fn(&mut Image<'_>) -> Result<()>) -> Kind {
+const fn format(
+    name: &'static str,
+    words: &'static [&'static str],
+    fill: fn(&mut Image<'_>) -> Result<()>,
+) -> Kind {
     Kind { name, words, make: Make::Bytes(fill) }
 }
 
@@ -35,17 +39,25 @@ pub(super) const KINDS: &[Kind] = &[
     format("lsi raid", AT_END, |image| image.put_before_end(512, b"$XIDE$")),
     format("adaptec raid", AT_END, |image| image.put_before_end(512, b"DPTM")),
     format("jmicron raid", AT_END, |image| image.put_before_end(512, b"JM\x01\0\0\0")),
-    format("drbd", &["drbd", "data"], |image| image.put_before_end(4096 - 60, &0x8374_026d_u32.to_be_bytes())),
+    format("drbd", &["drbd", "data"], |image| {
+        image.put_before_end(4096 - 60, &0x8374_026d_u32.to_be_bytes())
+    }),
     format("stratis", &["stratis", "data"], |image| image.put(516, b"!Stra0tis\x86\xff\x02^\x41rh")),
     format("vdo", &["vdo", "data"], |image| image.put(0, b"dmvdo001")),
     format("oracle asm", &["asm", "oracle", "data"], |image| image.put(32, b"ORCLDISKVOL1")),
-    format("ceph bluestore", &["ceph", "bluestore", "data"], |image| image.put(0, b"bluestore block device\n")),
+    format("ceph bluestore", &["ceph", "bluestore", "data"], |image| {
+        image.put(0, b"bluestore block device\n")
+    }),
     format("apfs", &["apfs", "data"], |image| image.put(32, b"NXSB\0\x10\0\0")),
     format("refs", &["refs", "data"], |image| image.put(3, b"ReFS\0\0\0\0FSRS")),
-    format("bitlocker", &["bitlocker", "fat", "mbr", "data"], |image| image.put(0, b"\xeb\x58\x90-FVE-FS-\0\x02\x08")),
+    format("bitlocker", &["bitlocker", "fat", "mbr", "data"], |image| {
+        image.put(0, b"\xeb\x58\x90-FVE-FS-\0\x02\x08")
+    }),
     format("dm-integrity", &["integrity", "data"], |image| image.put(0, b"integrt\0\x05\0\0\0")),
     format("qcow2", &["qcow", "data"], |image| image.put(0, b"QFI\xfb\0\0\0\x03")),
-    format("virtualbox disk", &["vdi", "data"], |image| image.put(0, b"<<< Oracle VM VirtualBox Disk Image >>>\n")),
+    format("virtualbox disk", &["vdi", "data"], |image| {
+        image.put(0, b"<<< Oracle VM VirtualBox Disk Image >>>\n")
+    }),
 ];
 
 fn gfs2(image: &mut Image<'_>) -> Result<()> {

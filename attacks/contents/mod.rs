@@ -148,7 +148,11 @@ fn stand(ground: &Ground, kind: &Kind, template: &Path, placement: Placement) ->
     lay(template, &image, placement.at())?;
     if placement == Placement::EdgesZeroed || matches!(kind.make, Make::Bytes(_)) {
         for at in FILES {
-            put(&image, placement.at() + at, &[b"a file of the user's\n".repeat(40), vec![b'.'; 700]].concat())?;
+            put(
+                &image,
+                placement.at() + at,
+                &[b"a file of the user's\n".repeat(40), vec![b'.'; 700]].concat(),
+            )?;
         }
     }
     if placement == Placement::EdgesZeroed {

@@ -26,7 +26,11 @@ pub(super) const KINDS: &[Kind] = &[
     tool("btrfs", &["btrfs"], "mkfs.btrfs -q -f $1"),
     tool("f2fs", &["f2fs"], "mkfs.f2fs -q -f $1"),
     tool("ntfs", &["ntfs"], "mkfs.ntfs -q -F -Q $1 2>/dev/null"),
-    tool("fat12", &["fat"], "truncate -s 8M $1.fat; mkfs.fat -F 12 $1.fat >/dev/null; dd if=$1.fat of=$1 conv=notrunc bs=1M status=none; rm $1.fat"),
+    tool(
+        "fat12",
+        &["fat"],
+        "truncate -s 8M $1.fat; mkfs.fat -F 12 $1.fat >/dev/null; dd if=$1.fat of=$1 conv=notrunc bs=1M status=none; rm $1.fat",
+    ),
     tool("fat16", &["fat"], "mkfs.fat -F 16 $1 >/dev/null"),
     tool("fat32", &["fat"], "mkfs.fat -F 32 $1 >/dev/null"),
     tool("exfat", &["exfat"], "mkfs.exfat $1 >/dev/null"),
@@ -57,7 +61,19 @@ pub(super) const KINDS: &[Kind] = &[
     tool("swap", &["swap"], "mkswap $1 >/dev/null"),
     tool("mbr", &["partition table", "mbr"], "printf ',64M,\\n,,\\n' | sfdisk -q --label dos $1"),
     tool("gpt", &["gpt", "partition table"], "printf ',64M,\\n,,\\n' | sfdisk -q --label gpt $1"),
-    tool("dm-verity", &["verity"], "dd if=/dev/urandom of=$1.v bs=1M count=8 status=none; veritysetup format $1.v $1.h >/dev/null; dd if=$1.h of=$1 conv=notrunc bs=1M status=none; rm -f $1.h $1.v"),
-    tool("tar", &["tar", "data"], "mkdir $1.d; head -c 9000000 /dev/urandom >$1.d/x; tar -cf $1.t -C $1.d .; dd if=$1.t of=$1 conv=notrunc bs=1M status=none; rm -rf $1.d $1.t"),
-    tool("gzip", &["gzip", "data"], "head -c 9000000 /dev/urandom | gzip -1 | dd of=$1 conv=notrunc bs=1M status=none"),
+    tool(
+        "dm-verity",
+        &["verity"],
+        "dd if=/dev/urandom of=$1.v bs=1M count=8 status=none; veritysetup format $1.v $1.h >/dev/null; dd if=$1.h of=$1 conv=notrunc bs=1M status=none; rm -f $1.h $1.v",
+    ),
+    tool(
+        "tar",
+        &["tar", "data"],
+        "mkdir $1.d; head -c 9000000 /dev/urandom >$1.d/x; tar -cf $1.t -C $1.d .; dd if=$1.t of=$1 conv=notrunc bs=1M status=none; rm -rf $1.d $1.t",
+    ),
+    tool(
+        "gzip",
+        &["gzip", "data"],
+        "head -c 9000000 /dev/urandom | gzip -1 | dd of=$1 conv=notrunc bs=1M status=none",
+    ),
 ];

@@ -9,7 +9,8 @@ use super::super::lab::SIZE;
 use super::{change, genuine, must_change_nothing, proper_place, same_device, store};
 
 /// What an answer may say of a journal that does not fit, and of what it finds on the device.
-const WORDS: &[&str] = &["journal", "not ours", "not the lab", "holds", "data", "not there", "changed", "left"];
+const WORDS: &[&str] =
+    &["journal", "not ours", "not the lab", "holds", "data", "not there", "changed", "left"];
 
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
@@ -25,9 +26,14 @@ pub(super) fn attacks() -> Vec<Attack> {
             format!("{}\n\u{1}\n", text.lines().next().unwrap_or_default())
         }),
         forged("truncated in its last line", |text, _| text[..text.len() - 9].to_owned()),
-        forged("truncated in its first line, then garbage", |text, _| format!("{}\n}}\n", &text[..120.min(text.len())])),
+        forged("truncated in its first line, then garbage", |text, _| {
+            format!("{}\n}}\n", &text[..120.min(text.len())])
+        }),
         forged("each line twice", |text, _| {
-            text.lines().enumerate().map(|(at, line)| if at == 0 { format!("{line}\n") } else { format!("{line}\n{line}\n") }).collect()
+            text.lines()
+                .enumerate()
+                .map(|(at, line)| if at == 0 { format!("{line}\n") } else { format!("{line}\n{line}\n") })
+                .collect()
         }),
         forged("its lines in reverse", |text, _| {
             let first = text.lines().next().unwrap_or_default();
@@ -44,15 +50,23 @@ pub(super) fn attacks() -> Vec<Attack> {
         .quick(),
         forged("counters that fit to today", counters_of_today).quick(),
         forged("counters that are all zero", |text, _| numbers(text, |key| is_counter(key), |_| 0)),
-        forged("counters that are greater", |text, _| numbers(text, |key| is_counter(key), |n| n + 1_000_000)),
-        forged("counters that are as large as they can be", |text, _| numbers(text, |key| is_counter(key), |_| u64::MAX)),
+        forged("counters that are greater", |text, _| {
+            numbers(text, |key| is_counter(key), |n| n + 1_000_000)
+        }),
+        forged("counters that are as large as they can be", |text, _| {
+            numbers(text, |key| is_counter(key), |_| u64::MAX)
+        }),
         forged("a slice that is the whole device", |text, _| {
             let text = numbers(text, |key| is_start(key), |_| 0);
             numbers(&text, |key| is_length(key), |n| if n > 1 << 24 { SIZE * MIB } else { SIZE * MIB / 512 })
         })
         .quick(),
-        forged("a slice beyond the end", |text, _| numbers(text, |key| is_start(key) || is_length(key), |n| n << 20)),
-        forged("a slice whose end overflows", |text, _| numbers(text, |key| is_start(key) || is_length(key), |_| u64::MAX)),
+        forged("a slice beyond the end", |text, _| {
+            numbers(text, |key| is_start(key) || is_length(key), |n| n << 20)
+        }),
+        forged("a slice whose end overflows", |text, _| {
+            numbers(text, |key| is_start(key) || is_length(key), |_| u64::MAX)
+        }),
         forged("names that lead elsewhere", |text, _| {
             change(text, |key, value| {
                 if key == "name" {
@@ -154,7 +168,9 @@ fn foreign_uuid(text: &str, device: &Device) -> String {
             return;
         }
         let replaced = match value.as_str() {
-            Some(old) if old.len() == 32 && old.bytes().all(|byte| byte.is_ascii_hexdigit()) => Some(hex.clone()),
+            Some(old) if old.len() == 32 && old.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                Some(hex.clone())
+            }
             Some(old) if old.len() == 36 && old.matches('-').count() == 4 => Some(dashed.clone()),
             _ => None,
         };

@@ -18,8 +18,12 @@ pub(super) fn attacks() -> Vec<Attack> {
         })
         .quick(),
         since("text was written in its first MiB", |device, _| device.plant(4096, &foreign())).quick(),
-        since("text was written in its last MiB", |device, _| device.plant((SIZE - 1) * MIB + 8192, &foreign())),
-        since("text was written into the lab's file system", |device, _| device.plant(2 * MIB + 12_288, &foreign())),
+        since("text was written in its last MiB", |device, _| {
+            device.plant((SIZE - 1) * MIB + 8192, &foreign())
+        }),
+        since("text was written into the lab's file system", |device, _| {
+            device.plant(2 * MIB + 12_288, &foreign())
+        }),
         since("the device was attached again, then written", |device, _| {
             succeeds("umount -l \"$1\"", &[device.node()]);
             device.plant(31 * MIB, &foreign())
@@ -40,19 +44,32 @@ pub(super) fn attacks() -> Vec<Attack> {
         since("another slice was made, and written", |device, _| {
             remove_slices(device);
             shell("addpart \"$1\" 1 40960 40960", &[device.node()])?;
-            shell("printf 'somebody wrote this' | dd of=\"$1p1\" bs=4096 conv=sync oflag=sync status=none", &[device.node()])?;
+            shell(
+                "printf 'somebody wrote this' | dd of=\"$1p1\" bs=4096 conv=sync oflag=sync status=none",
+                &[device.node()],
+            )?;
             Ok(())
         }),
-        Attack::new(Class::Journal, "killed, then the whole device became somebody's ext4", |ground, judge| {
-            let device = same_device(ground)?;
-            let lab = killed(ground, &device, "ext4")?;
-            release(&device);
-            remove_slices(&device);
-            clear(device.image(), 0, SIZE * MIB)?;
-            shell("blockdev --flushbufs \"$1\"", &[device.node()])?;
-            store(ground, &device)?;
-            must_change_nothing(ground, judge, &device, &lab.journal, &["holds", "data", "left", "ext4", "not"])
-        })
+        Attack::new(
+            Class::Journal,
+            "killed, then the whole device became somebody's ext4",
+            |ground, judge| {
+                let device = same_device(ground)?;
+                let lab = killed(ground, &device, "ext4")?;
+                release(&device);
+                remove_slices(&device);
+                clear(device.image(), 0, SIZE * MIB)?;
+                shell("blockdev --flushbufs \"$1\"", &[device.node()])?;
+                store(ground, &device)?;
+                must_change_nothing(
+                    ground,
+                    judge,
+                    &device,
+                    &lab.journal,
+                    &["holds", "data", "left", "ext4", "not"],
+                )
+            },
+        )
         .quick(),
         Attack::new(Class::Journal, "killed, undone and resumed by the book", by_the_book).quick(),
     ]
@@ -78,9 +95,16 @@ fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + 'static) -
                 break;
             }
             let answer = with_journal(ground, how, &lab.journal)?;
-            answer.must_refuse(judge, how, &[2], &["holds", "data", "left", "not ours", "not the lab", "somebody", "changed"]);
+            answer.must_refuse(
+                judge,
+                how,
+                &[2],
+                &["holds", "data", "left", "not ours", "not the lab", "somebody", "changed"],
+            );
             let lost = theirs.lost(&device.sum()?);
-            judge.that(lost.is_none(), || format!("{how}: foreign bytes: {}: {}", lost.unwrap_or_default(), answer.short()));
+            judge.that(lost.is_none(), || {
+                format!("{how}: foreign bytes: {}: {}", lost.unwrap_or_default(), answer.short())
+            });
         }
         Ok(())
     })

@@ -16,7 +16,8 @@ const SOMEBODY: u32 = 65_534;
 const OWNER: &[&str] = &["own", "root"];
 const MODE: &[&str] = &["mode", "permission", "0600", "0700", "others", "writable", "rights"];
 const LINK: &[&str] = &["link"];
-const KIND: &[&str] = &["regular", "not a file", "fifo", "pipe", "special", "directory", "no journal", "device"];
+const KIND: &[&str] =
+    &["regular", "not a file", "fifo", "pipe", "special", "directory", "no journal", "device"];
 
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
@@ -29,8 +30,10 @@ pub(super) fn attacks() -> Vec<Attack> {
         placed("in a directory that all may write", MODE, |path| mode(parent(path), 0o777)).quick(),
         placed("in a directory that all may read", MODE, |path| mode(parent(path), 0o755)),
         placed("in a sticky directory", MODE, |path| mode(parent(path), 0o1777)),
-        placed("in a directory of a user without rights", OWNER, |path| Ok(chown(parent(path), Some(SOMEBODY), None)?))
-            .quick(),
+        placed("in a directory of a user without rights", OWNER, |path| {
+            Ok(chown(parent(path), Some(SOMEBODY), None)?)
+        })
+        .quick(),
         placed("with a second name", LINK, |path| Ok(fs::hard_link(path, path.with_extension("2"))?)).quick(),
         placed("behind a link", LINK, |path| {
             let real = path.with_extension("real");
@@ -45,7 +48,9 @@ pub(super) fn attacks() -> Vec<Attack> {
         special("is a pipe", KIND, |path| shell("mkfifo -m 0600 \"$1\"", &[text(path)?]).map(drop)),
         special("is a socket", KIND, |path| Ok(drop(std::os::unix::net::UnixListener::bind(path)?))),
         special("is a directory", KIND, |path| Ok(fs::create_dir(path)?)),
-        special("is a device that never ends", KIND, |path| shell("mknod -m 0600 \"$1\" c 1 5", &[text(path)?]).map(drop)),
+        special("is a device that never ends", KIND, |path| {
+            shell("mknod -m 0600 \"$1\" c 1 5", &[text(path)?]).map(drop)
+        }),
         special("is a terminal", KIND, |path| shell("mknod -m 0600 \"$1\" c 5 2", &[text(path)?]).map(drop)),
         special("is a file of 64 GiB", &["journal", "large", "long"], |path| {
             let file = fs::File::create(path)?;
@@ -68,7 +73,11 @@ fn mode(path: &Path, mode: u32) -> Result<()> {
 }
 
 /// A genuine journal, which `spoil` makes one that must not count.
-fn placed(name: &str, words: &'static [&'static str], spoil: impl Fn(&Path) -> Result<()> + 'static) -> Attack {
+fn placed(
+    name: &str,
+    words: &'static [&'static str],
+    spoil: impl Fn(&Path) -> Result<()> + 'static,
+) -> Attack {
     Attack::new(Class::Journal, name, move |ground: &Ground, judge: &mut Judge| {
         let text = genuine(ground)?;
         let device = same_device(ground)?;
@@ -80,7 +89,11 @@ fn placed(name: &str, words: &'static [&'static str], spoil: impl Fn(&Path) -> R
 }
 
 /// Something that is no regular file, or too much of one, where a journal is named.
-fn special(name: &str, words: &'static [&'static str], make: impl Fn(&Path) -> Result<()> + 'static) -> Attack {
+fn special(
+    name: &str,
+    words: &'static [&'static str],
+    make: impl Fn(&Path) -> Result<()> + 'static,
+) -> Attack {
     Attack::new(Class::Journal, name, move |ground: &Ground, judge: &mut Judge| {
         let path = closed_directory(ground)?.join("lab.jsonl");
         make(&path)?;
@@ -105,7 +118,9 @@ fn other_file(ground: &Ground, judge: &mut Judge) -> Result<()> {
             answer.must_be_orderly(judge, how);
             let is_beginning = words.starts_with("{\"format\":\"narrows-lab/");
             let left = fs::read_to_string(&path).ok();
-            judge.that(is_beginning || left.as_deref() == Some(words), || format!("{how}: {words:?} became {left:?}"));
+            judge.that(is_beginning || left.as_deref() == Some(words), || {
+                format!("{how}: {words:?} became {left:?}")
+            });
         }
     }
     Ok(())
@@ -121,10 +136,22 @@ fn planted(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let device = same_device(ground)?;
     store(ground, &device)?;
     for (prepare, words) in [
-        ("install -d -m 0777 /var/lib/narrows; install -m 0600 -o 65534 \"$FORGED\" /var/lib/narrows/lab-0a0b0c0d.jsonl", OWNER),
-        ("install -d -m 0777 /var/lib/narrows; install -m 0600 \"$FORGED\" /var/lib/narrows/lab-0a0b0c0d.jsonl", MODE),
-        ("install -d -m 0700 -o 65534 /var/lib/narrows; install -m 0600 \"$FORGED\" /var/lib/narrows/lab-0a0b0c0d.jsonl", OWNER),
-        ("install -d -m 0700 /var/lib/real; ln -s real /var/lib/narrows; install -m 0600 -o 65534 \"$FORGED\" /var/lib/real/lab-0a0b0c0d.jsonl", OWNER),
+        (
+            "install -d -m 0777 /var/lib/narrows; install -m 0600 -o 65534 \"$FORGED\" /var/lib/narrows/lab-0a0b0c0d.jsonl",
+            OWNER,
+        ),
+        (
+            "install -d -m 0777 /var/lib/narrows; install -m 0600 \"$FORGED\" /var/lib/narrows/lab-0a0b0c0d.jsonl",
+            MODE,
+        ),
+        (
+            "install -d -m 0700 -o 65534 /var/lib/narrows; install -m 0600 \"$FORGED\" /var/lib/narrows/lab-0a0b0c0d.jsonl",
+            OWNER,
+        ),
+        (
+            "install -d -m 0700 /var/lib/real; ln -s real /var/lib/narrows; install -m 0600 -o 65534 \"$FORGED\" /var/lib/real/lab-0a0b0c0d.jsonl",
+            OWNER,
+        ),
     ] {
         let before = device.sum()?;
         let answer = Run::through(ground, OWN_PLACE, &["lab", "--undo"])
@@ -132,7 +159,9 @@ fn planted(ground: &Ground, judge: &mut Judge) -> Result<()> {
             .answer()?;
         answer.must_refuse(judge, prepare, &[2], words);
         let difference = before.difference(&device.sum()?);
-        judge.that(difference.is_none(), || format!("{prepare}: bytes changed: {}", difference.unwrap_or_default()));
+        judge.that(difference.is_none(), || {
+            format!("{prepare}: bytes changed: {}", difference.unwrap_or_default())
+        });
     }
     Ok(())
 }
@@ -144,11 +173,14 @@ fn umask_zero(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let script = "exec unshare -m sh -euc 'mount --make-rprivate /; mount -t tmpfs none /var/lib; umask 0; \"$NARROWS\" \"$@\" & lab=$!; \
         i=0; while [ $i -lt 600 ] && ! ls /var/lib/narrows/lab-* >/dev/null 2>&1; do sleep 0.02; i=$((i + 1)); done; sleep 0.1; \
         stat -c \"mode %a %U %F\" /var/lib/narrows /var/lib/narrows/lab-*; kill -INT $lab; wait $lab || true' sh \"$@\"";
-    let words = ["lab", device.node(), "--i-own", device.identity(), "--layout", "single", "--encryption", "plain"];
+    let words =
+        ["lab", device.node(), "--i-own", device.identity(), "--layout", "single", "--encryption", "plain"];
     let rest = ["--preset", "hdparm", "--size", "16MiB", "--duration", "2s"];
     let answer = Run::through(ground, script, &[&words[..], &rest].concat()).answer()?;
     for expected in ["mode 700 root directory", "mode 600 root regular"] {
-        judge.that(answer.out.contains(expected), || format!("no {expected}: {} {}", answer.out.trim(), answer.short()));
+        judge.that(answer.out.contains(expected), || {
+            format!("no {expected}: {} {}", answer.out.trim(), answer.short())
+        });
     }
     Ok(())
 }
@@ -158,7 +190,18 @@ fn scratch_names(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("scratch")?;
     let journal = closed_directory(ground)?.join("lab.jsonl");
     let words = ["lab", "--scratch", text(&place)?, "--file-size", "96MiB", "--layout", "single"];
-    let rest = ["--encryption", "plain", "--preset", "hdparm", "--size", "16MiB", "--duration", "2s", "--journal", text(&journal)?];
+    let rest = [
+        "--encryption",
+        "plain",
+        "--preset",
+        "hdparm",
+        "--size",
+        "16MiB",
+        "--duration",
+        "2s",
+        "--journal",
+        text(&journal)?,
+    ];
     let mut lab = Run::new(ground, &[&words[..], &rest].concat()).start()?;
     super::super::lab::wait_for_line(&mut lab, &journal, "devices");
     let names = tree(&place);
@@ -182,9 +225,12 @@ fn scratch_names(ground: &Ground, judge: &mut Judge) -> Result<()> {
     for how in ["--undo", "--resume"] {
         let answer = with_journal(ground, how, &journal)?;
         answer.must_be_orderly(judge, how);
-        judge.that(tree(&place) == before, || format!("{how}: files of the user's are gone: {}", answer.short()));
+        judge.that(tree(&place) == before, || {
+            format!("{how}: files of the user's are gone: {}", answer.short())
+        });
         let whole = names.iter().filter(|(_, is_directory)| !is_directory);
-        let whole = whole.clone().all(|(name, _)| fs::read_to_string(name).is_ok_and(|text| text == "mine\n"));
+        let whole =
+            whole.clone().all(|(name, _)| fs::read_to_string(name).is_ok_and(|text| text == "mine\n"));
         judge.that(whole, || format!("{how}: files of the user's changed: {}", answer.short()));
     }
     Ok(())

@@ -11,8 +11,14 @@ const UNSEEN: &[&str] = &["not seen", "cannot be seen", "namespace", "/proc", "h
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
     vec![
-        place("inside a PID namespace", "exec unshare --pid --fork --mount-proc --kill-child \"$NARROWS\" \"$@\""),
-        place("inside a PID namespace with the outer /proc", "exec unshare --pid --fork --kill-child \"$NARROWS\" \"$@\""),
+        place(
+            "inside a PID namespace",
+            "exec unshare --pid --fork --mount-proc --kill-child \"$NARROWS\" \"$@\"",
+        ),
+        place(
+            "inside a PID namespace with the outer /proc",
+            "exec unshare --pid --fork --kill-child \"$NARROWS\" \"$@\"",
+        ),
         place(
             "no /proc",
             "exec unshare -m sh -c 'mount --make-rprivate / && umount -l /proc || { echo set-up: /proc stays >&2; exit 9; }; exec \"$NARROWS\" \"$@\"' sh \"$@\"",
@@ -81,7 +87,10 @@ fn outside(ground: &Ground, judge: &mut Judge) -> Result<()> {
 fn no_rights(ground: &Ground, judge: &mut Judge) -> Result<()> {
     needs(&["setpriv"])?;
     let device = free(ground)?;
-    succeeds("chmod 0666 \"$1\" \"$2\"; chmod a+rx \"$(dirname \"$2\")\"", &[device.node(), device.identity()]);
+    succeeds(
+        "chmod 0666 \"$1\" \"$2\"; chmod a+rx \"$(dirname \"$2\")\"",
+        &[device.node(), device.identity()],
+    );
     let script = "exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$NARROWS\" \"$@\"";
     refused_through(ground, judge, &device, script, &["root", "permission", "not seen", "denied"])
 }

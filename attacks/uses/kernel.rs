@@ -11,7 +11,10 @@ pub(super) fn attacks() -> Vec<Attack> {
     vec![
         held("a device-mapper target", &["dm-", "mapping", "part of"], |_, device| {
             mapper()?;
-            shell("dmsetup create --noudevsync attack-linear --table \"0 65536 linear $1 0\"", &[device.node()])?;
+            shell(
+                "dmsetup create --noudevsync attack-linear --table \"0 65536 linear $1 0\"",
+                &[device.node()],
+            )?;
             Ok(Undo("dmsetup remove --noudevsync --force attack-linear", String::new()))
         }),
         held("a device-mapper target that is suspended", &["dm-", "mapping", "part of"], |_, device| {
@@ -20,16 +23,23 @@ pub(super) fn attacks() -> Vec<Attack> {
                 "dmsetup create --noudevsync attack-suspended --table \"0 65536 linear $1 0\"; dmsetup suspend --noudevsync attack-suspended",
                 &[device.node()],
             )?;
-            Ok(Undo("dmsetup resume attack-suspended; dmsetup remove --noudevsync --force attack-suspended", String::new()))
+            Ok(Undo(
+                "dmsetup resume attack-suspended; dmsetup remove --noudevsync --force attack-suspended",
+                String::new(),
+            ))
         }),
-        held("a device-mapper target with an inactive table", &["dm-", "mapping", "part of", "claimed"], |_, device| {
-            mapper()?;
-            shell(
-                "dmsetup create --noudevsync --notable attack-inactive; dmsetup load attack-inactive --table \"0 65536 linear $1 0\"",
-                &[device.node()],
-            )?;
-            Ok(Undo("dmsetup remove --noudevsync --force attack-inactive", String::new()))
-        }),
+        held(
+            "a device-mapper target with an inactive table",
+            &["dm-", "mapping", "part of", "claimed"],
+            |_, device| {
+                mapper()?;
+                shell(
+                    "dmsetup create --noudevsync --notable attack-inactive; dmsetup load attack-inactive --table \"0 65536 linear $1 0\"",
+                    &[device.node()],
+                )?;
+                Ok(Undo("dmsetup remove --noudevsync --force attack-inactive", String::new()))
+            },
+        ),
         held("a cipher without a header", &["dm-", "mapping", "part of"], |_, device| {
             mapper()?;
             shell(
@@ -40,7 +50,10 @@ pub(super) fn attacks() -> Vec<Attack> {
         }),
         held("a member of an array without superblocks", &["md", "array", "part of"], |_, device| {
             array()?;
-            shell("mdadm --build /dev/md77 --level=linear --force --raid-devices=1 \"$1\" >/dev/null 2>&1", &[device.node()])?;
+            shell(
+                "mdadm --build /dev/md77 --level=linear --force --raid-devices=1 \"$1\" >/dev/null 2>&1",
+                &[device.node()],
+            )?;
             Ok(Undo("mdadm --stop /dev/md77", String::new()))
         }),
         held("a member of an array whose superblock was zeroed", &["md", "array", "part of"], |_, device| {
@@ -70,14 +83,21 @@ pub(super) fn attacks() -> Vec<Attack> {
         held("a backing device of bcache", &["bcache", "part of", "claimed"], |_, device| {
             needs(&["make-bcache"])?;
             needs_kernel("bcache", "/sys/fs/bcache/register")?;
-            shell("make-bcache -B \"$1\" >/dev/null; echo \"$1\" >/sys/fs/bcache/register; sleep 0.5; test -e /sys/block/$2/bcache", &[device.node(), device.name()])?;
+            shell(
+                "make-bcache -B \"$1\" >/dev/null; echo \"$1\" >/sys/fs/bcache/register; sleep 0.5; test -e /sys/block/$2/bcache",
+                &[device.node(), device.name()],
+            )?;
             clear(device.image(), 0, SIZE * MIB)?;
             shell("blockdev --flushbufs \"$1\"", &[device.node()])?;
             Ok(Undo("echo 1 >/sys/block/$1/bcache/stop; sleep 0.5", device.name().to_owned()))
         }),
         held("exported by the kernel's NVMe target", NVME_TARGET, |_, device| nvme_target(device.node())),
-        held("its file exported by the kernel's NVMe target", NVME_TARGET, |_, device| nvme_target(device.identity())),
-        held("exported by the kernel's SCSI target", SCSI_TARGET, |_, device| scsi_target("iblock_0/attack", &format!("udev_path={}", device.node()))),
+        held("its file exported by the kernel's NVMe target", NVME_TARGET, |_, device| {
+            nvme_target(device.identity())
+        }),
+        held("exported by the kernel's SCSI target", SCSI_TARGET, |_, device| {
+            scsi_target("iblock_0/attack", &format!("udev_path={}", device.node()))
+        }),
         held("its file exported by the kernel's SCSI target", SCSI_TARGET, |_, device| {
             let told = format!("fd_dev_name={},fd_dev_size={}", device.identity(), SIZE * MIB);
             scsi_target("fileio_0/attack", &told)
@@ -113,7 +133,11 @@ impl Drop for Undo {
 
 fn mapper() -> Result<()> {
     needs(&["dmsetup", "cryptsetup"])?;
-    if succeeds("dmsetup targets | grep -q linear", &[]) { Ok(()) } else { skip("this kernel has no device mapper") }
+    if succeeds("dmsetup targets | grep -q linear", &[]) {
+        Ok(())
+    } else {
+        skip("this kernel has no device mapper")
+    }
 }
 
 fn array() -> Result<()> {
@@ -143,7 +167,10 @@ fn scsi_target(place: &str, told: &str) -> Result<Undo> {
         "d=/sys/kernel/config/target/core/$1; mkdir -p $d; printf %s \"$2\" >$d/control; echo 1 >$d/enable",
         &[place, told],
     )?;
-    Ok(Undo("d=/sys/kernel/config/target/core; rmdir $d/*/attack; rmdir $d/iblock_0 $d/fileio_0", String::new()))
+    Ok(Undo(
+        "d=/sys/kernel/config/target/core; rmdir $d/*/attack; rmdir $d/iblock_0 $d/fileio_0",
+        String::new(),
+    ))
 }
 
 /// What the kernel exports cannot be seen where configfs is not mounted: the modules say that there may be something.

@@ -26,7 +26,8 @@ pub(super) fn attacks() -> Vec<Attack> {
             Ok(other)
         }),
         held("a second loop device over a part of the file", LOOP, |_, device| {
-            let other = shell("losetup --find --show --offset 8M --sizelimit 8M \"$1\"", &[device.identity()])?;
+            let other =
+                shell("losetup --find --show --offset 8M --sizelimit 8M \"$1\"", &[device.identity()])?;
             Ok(Attached(other))
         }),
         held("a loop device on the device", LOOP, |_, device| Device::over(Path::new(device.node()))),
@@ -62,7 +63,10 @@ pub(super) fn attacks() -> Vec<Attack> {
             partitioned(device)?;
             let ready = ground.path("ready");
             let part = format!("{}p1", device.node());
-            let holder = Holder::ready(&mut super::super::holder::command("write", Path::new(&part), &ready)?, &ready)?;
+            let holder = Holder::ready(
+                &mut super::super::holder::command("write", Path::new(&part), &ready)?,
+                &ready,
+            )?;
             Ok((holder, Partitions(device.node().to_owned())))
         }),
         held("a partition of a twin", &["partition", "loop"], |ground, device| {
@@ -150,7 +154,11 @@ fn mounted(name: &str, over: Over) -> Attack {
     held(name, words, move |ground, device| {
         shell("mkfs.ext4 -q -F \"$1\"", &[device.identity()])?;
         let point = ground.directory("mount")?;
-        let other = if matches!(over, Over::Twin) { Some(Device::over(&Name::Link.of(ground, device)?)?) } else { None };
+        let other = if matches!(over, Over::Twin) {
+            Some(Device::over(&Name::Link.of(ground, device)?)?)
+        } else {
+            None
+        };
         let node = other.as_ref().map_or(device.node(), Device::node).to_owned();
         let holder = match over {
             Over::Namespace => {

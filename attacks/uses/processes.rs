@@ -32,10 +32,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         }),
         held("open through another node", PROCESS, |ground, device| {
             let node = ground.path("node");
-            shell(
-                "mknod \"$1\" b $(cat /sys/block/$2/dev | tr : ' ')",
-                &[text(&node)?, device.name()],
-            )?;
+            shell("mknod \"$1\" b $(cat /sys/block/$2/dev | tr : ' ')", &[text(&node)?, device.name()])?;
             hold(ground, "write", &node)
         }),
         on_image("the file behind it is open", PROCESS, "write", Name::Same),
