@@ -1,0 +1,12 @@
+//! Inputs that explode, never end, or speak to the terminal.
+
+mod bombs;
+mod endless;
+mod terminal;
+
+use super::attack::Attack;
+
+/// All of them.
+pub(crate) fn attacks() -> Vec<Attack> {
+    [bombs::attacks(), endless::attacks(), terminal::attacks()].into_iter().flatten().collect()
+}

@@ -1,0 +1,218 @@
+//! narrows is killed, at moments that the seed decides; in half of the rounds somebody then writes to the device. What they
+//! wrote must stay, and all else must be as it was found.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::attack::{Attack, Class, Judge, Result};
+use super::device::{Device, MIB, Sum};
+use super::ground::{Ground, kill_group};
+use super::lab;
+use super::narrows::{Answer, Run, bench};
+use super::random::Random;
+use super::tool::succeeds;
+
+/// All of them.
+pub(crate) fn attacks() -> Vec<Attack> {
+    let mut all = vec![
+        Attack::new(Class::Kill, "bench, then guard --clean", clean).quick(),
+        Attack::new(Class::Kill, "bench, then guard --clean on a twin", clean_twin),
+        Attack::new(Class::Kill, "guard --clean, then guard --clean", clean_killed),
+        Attack::new(Class::Kill, "guard --clean where nothing was killed", clean_nothing).quick(),
+    ];
+    for file_system in ["none", "ext4", "xfs", "btrfs"] {
+        let body = move |ground: &Ground, judge: &mut Judge| labs(ground, judge, file_system);
+        let attack = Attack::new(Class::Kill, &format!("a lab with {file_system}, then --undo"), body);
+        all.push(if file_system == "ext4" { attack.quick() } else { attack });
+    }
+    all
+}
+
+/// Writes foreign blocks at random places, and returns what is theirs: all that differs afterwards.
+fn plant(device: &Device, random: &mut Random, mib: u64) -> Result<Sum> {
+    device.wait_until_quiet()?;
+    let before = device.sum()?;
+    for _ in 0..=random.below(4) {
+        let at = match random.below(4) {
+            0 => random.below(256) * 4096,
+            1 => (mib - 1) * MIB + random.below(256) * 4096,
+            _ => random.below(mib * 256) * 4096,
+        };
+        let block = match random.below(3) {
+            0 => b"somebody wrote this after the kill\n".repeat(120)[..4096].to_vec(),
+            1 => random.bytes(4096),
+            _ => vec![0xff; 4096],
+        };
+        device.plant(at, &block)?;
+    }
+    let after = device.sum()?;
+    Ok(after.only(|at| before.differs_at(&after, at)))
+}
+
+fn clean_run(ground: &Ground, device: &Device) -> Run {
+    Run::new(ground, &["guard", device.node(), "--i-own", device.identity(), "--clean"])
+}
+
+/// Starts a bench and kills it at a random moment after its first write.
+fn killed_bench(ground: &Ground, device: &Device, random: &mut Random) -> Result<()> {
+    let written = device.written();
+    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "150MiB"];
+    let rest = ["--preset", "peak", "--duration", "500ms", "--warm-up", "1ms"];
+    let mut running = Run::new(ground, &[&words[..], &rest].concat()).start()?;
+    while device.written() == written && !running.wait(Duration::from_millis(1)) {}
+    running.wait(Duration::from_millis(random.below(2500)));
+    kill_group(running.id());
+    running.answer()?;
+    device.wait_until_quiet()
+}
+
+fn clean(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    const SIZE: u64 = 200;
+    let mut random = ground.random("clean");
+    for round in 0..ground.rounds(60, 4) {
+        let device = Device::blank(ground, SIZE)?;
+        killed_bench(ground, &device, &mut random)?;
+        let theirs = if random.coin() { plant(&device, &mut random, SIZE)? } else { Sum::default() };
+        let answer = clean_run(ground, &device).answer()?;
+        after(judge, &device, &theirs, &answer, &format!("round {round}"), &[1, 2])?;
+        if !judge.is_content() && round > 2 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What must hold when something was cleared: theirs is there, said, and nothing else.
+fn after(
+    judge: &mut Judge,
+    device: &Device,
+    theirs: &Sum,
+    answer: &Answer,
+    when: &str,
+    statuses: &[i32],
+) -> Result<()> {
+    let left = device.sum()?;
+    answer.must_be_orderly(judge, when);
+    if theirs.is_zero() {
+        judge.that(answer.status == Some(0), || format!("{when}: not undone: {}", answer.short()));
+        let found = Sum::default().difference(&left);
+        judge.that(found.is_none(), || {
+            format!("{when}: left: {}: {}", found.unwrap_or_default(), answer.short())
+        });
+    } else {
+        let lost = theirs.lost(&left);
+        judge.that(lost.is_none(), || {
+            format!("{when}: foreign: {}: {}", lost.unwrap_or_default(), answer.short())
+        });
+        judge.that(answer.status.is_some_and(|status| statuses.contains(&status)), || {
+            format!("{when}: foreign bytes, and it says nothing of them: {}", answer.short())
+        });
+    }
+    Ok(())
+}
+
+/// What a bench left on one device is copied to another, which is somebody's image of it now.
+fn clean_twin(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let mut random = ground.random("clean twin");
+    let (device, other) = (Device::blank(ground, 200)?, Device::blank(ground, 200)?);
+    killed_bench(ground, &device, &mut random)?;
+    super::device::lay(device.image(), other.image(), 0)?;
+    other.plant(0, &b"an image that somebody keeps\n".repeat(300)[..8192])?;
+    let before = other.sum()?;
+    let answer = clean_run(ground, &other).answer()?;
+    judge
+        .that(answer.status.is_some_and(|status| status != 0), || format!("not refused: {}", answer.short()));
+    let difference = before.difference(&other.sum()?);
+    judge.that(difference.is_none(), || format!("{}: {}", difference.unwrap_or_default(), answer.short()));
+    Ok(())
+}
+
+/// Clearing is killed, too, and done again.
+fn clean_killed(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let mut random = ground.random("clean killed");
+    for round in 0..ground.rounds(20, 2) {
+        let device = Device::blank(ground, 200)?;
+        killed_bench(ground, &device, &mut random)?;
+        let theirs = if random.coin() { plant(&device, &mut random, 200)? } else { Sum::default() };
+        for _ in 0..3 {
+            let mut running = clean_run(ground, &device).start()?;
+            running.wait(Duration::from_millis(random.below(120)));
+            running.signal(Signal::SIGKILL);
+            running.answer()?;
+        }
+        device.wait_until_quiet()?;
+        let answer = clean_run(ground, &device).answer()?;
+        after(judge, &device, &theirs, &answer, &format!("round {round}"), &[1, 2])?;
+    }
+    Ok(())
+}
+
+/// Nothing on the device is ours: clearing must change nothing.
+fn clean_nothing(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    for script in [
+        "mkfs.ext4 -q -F \"$1\"",
+        "head -c 9000000 /dev/urandom | dd of=\"$1\" conv=notrunc bs=1M seek=3 status=none",
+    ] {
+        let device = Device::blank(ground, 200)?;
+        super::tool::shell(script, &[device.identity()])?;
+        let before = device.sum()?;
+        let answer = clean_run(ground, &device).answer()?;
+        answer.must_refuse(judge, "guard --clean", &[1, 2], &["holds", "data", "ext4", "not ours", "left"]);
+        let difference = before.difference(&device.sum()?);
+        judge
+            .that(difference.is_none(), || format!("{}: {}", difference.unwrap_or_default(), answer.short()));
+    }
+    Ok(())
+}
+
+/// Labs that are killed at a random line of their journals, a random time after it; half of them with all their tools.
+fn labs(ground: &Ground, judge: &mut Judge, file_system: &str) -> Result<()> {
+    let mut random = ground.random(&format!("labs with {file_system}"));
+    for round in 0..ground.rounds(50, 3) {
+        let device = Device::blank(ground, lab::SIZE)?;
+        let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+        let words = lab::words(&[&device], file_system, &journal)?;
+        let mut running = lab::run(ground, &[&device], &words).start()?;
+        let lines = random.below(16);
+        let reached =
+            |_: &()| std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count() as u64) > lines;
+        while !reached(&()) && !running.wait(Duration::from_millis(2)) {}
+        running.wait(Duration::from_millis(random.below(300)));
+        let with_tools = random.coin();
+        if with_tools {
+            kill_group(running.id());
+        }
+        running.signal(Signal::SIGKILL);
+        let group = running.id();
+        running.answer()?;
+        let when = format!(
+            "round {round}, killed after line {lines}{}",
+            if with_tools { " with its tools" } else { "" }
+        );
+        wait_for_group(group);
+        device.wait_until_quiet()?;
+        if !journal.exists() {
+            // It had ended.
+            device.must_be_zero(judge, &when)?;
+            continue;
+        }
+        let theirs = if random.coin() { plant(&device, &mut random, lab::SIZE)? } else { Sum::default() };
+        let answer = lab::with_journal(ground, "--undo", &journal)?;
+        after(judge, &device, &theirs, &answer, &when, &[2])?;
+        if !judge.is_content() && round > 2 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the tools that a killed lab started have ended.
+fn wait_for_group(group: u32) {
+    for _ in 0..1000 {
+        if !succeeds("kill -0 -- \"-$1\" 2>/dev/null", &[&group.to_string()]) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,296 @@
+//! Things that change while narrows looks or writes. Each is tried many times, at moments that the seed decides.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::attack::{Attack, Class, Judge, Result, skip};
+use super::device::{Device, MIB};
+use super::ground::{Ground, text};
+use super::lab;
+use super::narrows::{Run, Running, bench};
+use super::random::Random;
+use super::tool::{Holder, needs, succeeds};
+
+/// How large the devices are, and how much of them is written, in MiB.
+const SIZE: u64 = 256;
+const REGION: u64 = 200;
+/// What an answer may say of a writer who came in between.
+const ELSE: &[&str] =
+    &["somebody", "something else", "another", "changed", "holds", "data", "foreign", "process", "loop"];
+
+/// All of them.
+pub(crate) fn attacks() -> Vec<Attack> {
+    vec![
+        Attack::new(Class::Race, "data that appears before the look ends", before_the_end).quick(),
+        Attack::new(Class::Race, "data that appears later, outside of the region", later).quick(),
+        Attack::new(Class::Race, "a file system that is made meanwhile", made_meanwhile).quick(),
+        Attack::new(Class::Race, "a node that is replaced meanwhile", node_replaced).quick(),
+        Attack::new(Class::Race, "a link to the node that is swapped meanwhile", link_swapped),
+        Attack::new(Class::Race, "two at once on one device", |ground, judge| two(ground, judge, false))
+            .quick(),
+        Attack::new(Class::Race, "two at once on twins", |ground, judge| two(ground, judge, true)).quick(),
+        Attack::new(Class::Race, "data on the second device while the first is measured", second_device)
+            .quick(),
+        Attack::new(Class::Race, "a second device that is refused is not undone", refused_device).quick(),
+    ]
+}
+
+/// Starts a bench and waits until it writes; how long that took. `None` when it ended without writing.
+fn until_it_writes(device: &Device, run: Run) -> Result<(Running, Option<Duration>)> {
+    let written = device.written();
+    let begin = Instant::now();
+    let mut running = run.start()?;
+    while device.written() == written {
+        if running.wait(Duration::from_millis(1)) {
+            return Ok((running, None));
+        }
+    }
+    Ok((running, Some(begin.elapsed())))
+}
+
+/// How long the look takes on such a device here.
+fn length_of_look(ground: &Ground, device: &Device) -> Result<Duration> {
+    let (running, begun) = until_it_writes(device, bench(ground, device, REGION))?;
+    let answer = running.answer()?;
+    device.erase()?;
+    match begun {
+        Some(time) => Ok(time),
+        None => skip(format!("set-up: it never wrote: {}", answer.short())),
+    }
+}
+
+fn moment(random: &mut Random, longest: Duration) -> Duration {
+    Duration::from_micros(random.below(u64::try_from(longest.as_micros()).unwrap_or(u64::MAX)))
+}
+
+/// narrows is stopped at a random moment before its first write; a block is written; narrows goes on. It must refuse.
+fn before_the_end(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let mut random = ground.random("before the look ends");
+    let device = Device::blank(ground, SIZE)?;
+    let look = length_of_look(ground, &device)?;
+    let (mut hit, mut tries) = (0, 0);
+    while hit < ground.rounds(100, 5) && tries < ground.rounds(400, 25) {
+        tries += 1;
+        let written = device.written();
+        let mut running = bench(ground, &device, REGION).start()?;
+        running.wait(moment(&mut random, look));
+        running.signal(Signal::SIGSTOP);
+        let at = MIB + random.below((REGION - 2) * 256) * 4096;
+        thread::sleep(Duration::from_millis(5));
+        let is_looking = device.written() == written && !running.has_ended();
+        let block = random.bytes(4096);
+        if is_looking {
+            device.plant(at, &block)?;
+        }
+        running.signal(Signal::SIGCONT);
+        if !is_looking {
+            super::ground::kill_group(running.id());
+            running.answer()?;
+            device.erase()?;
+            continue;
+        }
+        hit += 1;
+        let answer = running.answer()?;
+        let kept = device.block(at)? == block;
+        judge.that(kept, || format!("round {tries}: the block at byte {at} is gone: {}", answer.short()));
+        judge.that(answer.status == Some(2), || {
+            format!("round {tries}: data at byte {at}: {}", answer.short())
+        });
+        judge.that(answer.says(ELSE), || {
+            format!("round {tries}: the reason is not named: {}", answer.short())
+        });
+        device.erase()?;
+        if !judge.is_content() && hit > 5 {
+            break;
+        }
+    }
+    if hit == 0 { skip(format!("no moment before the first write was met in {tries} tries")) } else { Ok(()) }
+}
+
+/// While it writes, somebody writes elsewhere on the device. That must be seen at once, and stay.
+fn later(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let mut random = ground.random("later data");
+    let device = Device::blank(ground, SIZE)?;
+    for round in 0..ground.rounds(100, 4) {
+        let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "64MiB"];
+        let rest = ["--preset", "peak", "--duration", "2s", "--warm-up", "1ms"];
+        let run = Run::new(ground, &[&words[..], &rest].concat());
+        let (mut running, begun) = until_it_writes(&device, run)?;
+        if begun.is_none() {
+            return skip(format!("set-up: it never wrote: {}", running.answer()?.short()));
+        }
+        thread::sleep(moment(&mut random, Duration::from_millis(1500)));
+        // Beyond what is written, now and then in the last MiB, which is nobody's to write.
+        let at = if random.coin() { (SIZE - 1) * MIB + 4096 } else { (100 + random.below(150)) * MIB + 8192 };
+        let block = random.bytes(4096);
+        device.plant(at, &block)?;
+        let planted = Instant::now();
+        running.wait(Duration::from_secs(60));
+        let stopped_after = planted.elapsed();
+        let answer = running.answer()?;
+        let kept = device.block(at)? == block;
+        judge.that(kept, || format!("round {round}: the block at byte {at} is gone: {}", answer.short()));
+        judge.that(answer.status == Some(2), || format!("round {round}: not seen: {}", answer.short()));
+        judge.that(answer.says(ELSE), || {
+            format!("round {round}: the reason is not named: {}", answer.short())
+        });
+        // 250 ms until it is seen, and what a busy machine takes to end a process.
+        judge.that(stopped_after < Duration::from_millis(2500), || {
+            format!("round {round}: it went on for {} ms", stopped_after.as_millis())
+        });
+        device.erase()?;
+        if !judge.is_content() && round > 2 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// mkfs runs at a random moment of a look. Where it succeeds, its file system must be whole in the end.
+fn made_meanwhile(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    needs(&["mkfs.ext4", "e2fsck"])?;
+    let mut random = ground.random("made meanwhile");
+    let device = Device::blank(ground, SIZE)?;
+    let look = length_of_look(ground, &device)? * 3 / 2;
+    for round in 0..ground.rounds(100, 4) {
+        let mut running = bench(ground, &device, REGION).start()?;
+        running.wait(moment(&mut random, look));
+        let made = succeeds("mkfs.ext4 -q -F \"$1\" 2>/dev/null && sync", &[device.node()]);
+        let answer = running.answer()?;
+        device.settle()?;
+        if made {
+            let whole = succeeds("e2fsck -fn \"$1\" >/dev/null 2>&1", &[device.identity()]);
+            judge.that(whole, || format!("round {round}: the file system is damaged: {}", answer.short()));
+            judge
+                .that(answer.status == Some(2), || format!("round {round}: not refused: {}", answer.short()));
+        } else {
+            judge.that(!answer.err.contains("panicked"), || answer.short());
+        }
+        device.erase()?;
+        if !judge.is_content() && round > 2 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The typed path is a node in a directory of ours, and is now one device, now another. The other must not be written.
+fn node_replaced(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let make = "mknod \"$1.new\" b $(cat /sys/block/$3/dev | tr : ' '); mv -T \"$1.new\" \"$1\"";
+    swapped(ground, judge, make)
+}
+
+fn link_swapped(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    swapped(ground, judge, "ln -s \"/dev/$3\" \"$1.new\"; mv -T \"$1.new\" \"$1\"")
+}
+
+fn swapped(ground: &Ground, judge: &mut Judge, make: &str) -> Result<()> {
+    let mut random = ground.random("replaced");
+    let (device, other) = (Device::blank(ground, SIZE)?, Device::blank(ground, SIZE)?);
+    let place = ground.directory("nodes")?;
+    let node = place.join("disk");
+    let ready = ground.path("ready");
+    let script = format!(
+        "swap() {{ rm -f \"$1.new\"; {make}; }}; swap \"$1\" \"$2\" \"$2\"; : >\"$4\"; while :; do swap \"$1\" x \"$3\"; sleep 0.00$5; swap \"$1\" x \"$2\"; sleep 0.00$5; done",
+    );
+    let pace = random.below(9).to_string();
+    let words = [text(&node)?, device.name(), other.name(), text(&ready)?, &pace];
+    let _swapper = Holder::shell(&script, &words, &ready)?;
+    for round in 0..ground.rounds(100, 6) {
+        let written = other.written();
+        let words = ["bench", text(&node)?, "--write", "--i-own", device.identity(), "--size", "32MiB"];
+        let answer = Run::new(ground, &[&words[..], &super::narrows::BENCH].concat()).answer()?;
+        answer.must_be_orderly(judge, "bench");
+        let touched = other.written() - written;
+        judge.that(touched == 0, || {
+            format!("round {round}: {touched} bytes written to the other: {}", answer.short())
+        });
+        if !judge.is_content() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Two that start together: never both may write.
+fn two(ground: &Ground, judge: &mut Judge, on_twins: bool) -> Result<()> {
+    let device = Device::blank(ground, SIZE)?;
+    let link = ground.path("twin");
+    std::fs::hard_link(device.image(), &link)?;
+    let twin = if on_twins { Some(Device::over(&link)?) } else { None };
+    let second = twin.as_ref().unwrap_or(&device);
+    for round in 0..ground.rounds(100, 4) {
+        let first = bench(ground, &device, 64).start()?;
+        let second = bench(ground, second, 64).start()?;
+        let answers = [first.answer()?, second.answer()?];
+        let wrote = answers.iter().filter(|answer| answer.status != Some(2)).count();
+        let most = usize::from(!on_twins);
+        judge.that(wrote <= most, || format!("round {round}: {wrote} wrote: {}", answers[1].short()));
+        device.erase()?;
+        if !judge.is_content() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A lab of two devices: data appears on the second while the first is measured.
+fn second_device(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let mut random = ground.random("second device");
+    for round in 0..ground.rounds(100, 3) {
+        let (first, second) = (Device::blank(ground, lab::SIZE)?, Device::blank(ground, lab::SIZE)?);
+        let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+        let words = lab::words(&[&first, &second], "none", &journal)?;
+        let mut running = lab::run(ground, &[&first, &second], &words).start()?;
+        let (written, untouched) = (first.written(), second.written());
+        while first.written() == written && !running.wait(Duration::from_millis(1)) {}
+        let is_early = second.written() == untouched;
+        // Where no layout of one device reaches; in half of the rounds in the last MiB.
+        let at = if random.coin() { (lab::SIZE - 1) * MIB } else { (lab::SIZE - 40) * MIB + 4096 };
+        let block = random.bytes(4096);
+        second.plant(at, &block)?;
+        let answer = running.answer()?;
+        let kept = second.block(at)? == block;
+        judge.that(kept, || format!("round {round}: byte {at} of the second is gone: {}", answer.short()));
+        judge.that(!is_early || answer.status == Some(2), || {
+            format!("round {round}: not seen: {}", answer.short())
+        });
+        if journal.exists() {
+            let undone = lab::with_journal(ground, "--undo", &journal)?;
+            let kept = second.block(at)? == block;
+            judge.that(kept, || format!("round {round}: undo took byte {at}: {}", undone.short()));
+        }
+        if !judge.is_content() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The second device holds data in its middle and in its first 32 MiB from the beginning: refused, and then not undone.
+fn refused_device(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    for at in [4 * MIB, 31 * MIB + 4096, 133 * MIB] {
+        let (first, second) = (Device::blank(ground, lab::SIZE)?, Device::blank(ground, lab::SIZE)?);
+        super::device::put(second.image(), at, &b"mine, not the lab's\n".repeat(200))?;
+        let before = second.sum()?;
+        let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+        let words = lab::words(&[&first, &second], "ext4", &journal)?;
+        let answer = lab::run(ground, &[&first, &second], &words).answer()?;
+        answer.must_refuse(judge, "lab", &[2], &["holds", "data", "not zero"]);
+        let after = if Path::new(&journal).exists() {
+            Some(lab::with_journal(ground, "--undo", &journal)?)
+        } else {
+            None
+        };
+        let difference = before.difference(&second.sum()?);
+        judge.that(difference.is_none(), || {
+            let said = after.as_ref().map_or_else(|| answer.short(), super::narrows::Answer::short);
+            format!("data at byte {at}: {}: {said}", difference.unwrap_or_default())
+        });
+        first.must_be_zero(judge, "the first device")?;
+    }
+    Ok(())
+}
