@@ -248,7 +248,9 @@ impl<'a> Workshop<'a> {
     /// # Errors
     /// It is not there, or stands on something that was not named.
     pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
-        self.open_when_free(on, |device, usage| guard::open_built(device, usage, &self.names.devices, self.names.key()))
+        self.open_when_free(on, |device, usage| {
+            guard::open_built(device, usage, &self.names.devices, self.names.key())
+        })
     }
 
     /// Opens for writing what stands on the lab's own zero target, or that itself: nothing that is written there is kept.

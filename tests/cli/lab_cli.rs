@@ -304,7 +304,8 @@ fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
 fn killed_after_its_last_result() -> (Trial, String) {
     for _ in 0..10 {
         let trial = Trial::new();
-        let mut child = trial.spawn(&[trial.words("ext4"), vec!["--copy".to_owned(), trial.source()]].concat());
+        let mut child =
+            trial.spawn(&[trial.words("ext4"), vec!["--copy".to_owned(), trial.source()]].concat());
         let journal = trial.with_result();
         child.kill().expect("is killed");
         child.wait().expect("ends");

@@ -52,7 +52,8 @@ impl Disk {
 
     fn spawn(&self, more: &[&str]) -> Child {
         let (file, journal) = (self.file(), self.journal());
-        let words = [&self.node, "--i-own", &file, "--layout", "single", "--slice", "64MiB", "--journal", &journal];
+        let words =
+            [&self.node, "--i-own", &file, "--layout", "single", "--slice", "64MiB", "--journal", &journal];
         let words = [&words[..], &QUICK, more].concat();
         lab(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("runs")
     }
@@ -199,7 +200,18 @@ fn a_device_that_is_refused_is_not_undone() {
     two.plant(4 * MIB, b"precious");
     let before = two.bytes();
     let (files, journal) = (format!("{},{}", one.file(), two.file()), one.journal());
-    let words = [&one.node, &two.node, "--i-own", &files, "--layout", "single", "--slice", "64MiB", "--journal", &journal];
+    let words = [
+        &one.node,
+        &two.node,
+        "--i-own",
+        &files,
+        "--layout",
+        "single",
+        "--slice",
+        "64MiB",
+        "--journal",
+        &journal,
+    ];
     let (code, _, err) = run(&[&words[..], &QUICK].concat());
     assert_eq!(code, Some(2), "{err}");
     assert!(two.bytes() == before && one.bytes().iter().all(|byte| *byte == 0), "{err}");

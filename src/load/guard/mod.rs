@@ -46,7 +46,7 @@ pub use mark::Mark;
 pub use open::{Device, WritableDevice, WriteError, open_for_writing, search_device};
 pub use plan::{Method, Plan};
 pub use reason::Reason;
-pub use restore::{Left, Ours, Part, Restored, first_data, open_to_clear, restore, survey};
+pub use restore::{Left, Ours, Part, Restored, open_to_clear, restore, survey};
 pub use scan::{EDGE, Examined, Medium, Signature, examine};
 pub use search::{Found, Searched};
 pub use signatures::Class;

@@ -130,11 +130,8 @@ pub fn restore(device: &WritableDevice, part: Part, mark: &Mark, ours: Ours) -> 
     restored.map_err(failed)
 }
 
-/// The first piece of a part that is not all zeros.
-///
-/// # Errors
-/// What the kernel answers.
-pub fn first_data(medium: &dyn Medium, part: Part) -> io::Result<Option<Bytes>> {
+/// The first byte of a part that is not zero.
+fn first_data(medium: &dyn Medium, part: Part) -> io::Result<Option<Bytes>> {
     let mut first = None;
     pieces(medium, part, &mut |start, piece| {
         let at = piece.iter().position(|byte| *byte != 0);
