@@ -1,6 +1,8 @@
 //! Takes the steps of a cell: each is announced durably, then its tools are run.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,10 +13,13 @@ use super::names::{Names, node};
 use super::recipe::Means;
 use super::scratch::{self, ScratchError};
 use super::sight;
+use super::slice::{Counters, Doubt, Extent, SliceRecord};
+use super::slices::{Held, Slices, plan};
 use super::step::{On, Step};
 use super::tool::{ToolError, Tools};
-use super::undo::{UndoError, Undoer};
+use super::undo::{Scope, UndoError, Undoer};
 use super::usage;
+use super::watch::{Watch, sentence};
 use crate::load::LoadError;
 use crate::load::guard::{self, Device, Usage, Use, UseKind, WritableDevice, WriteError};
 use crate::machine::root::Root;
@@ -44,6 +49,9 @@ pub enum BuildError {
     /// It was not permitted to be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Somebody else wrote to a device.
+    #[error("{}; nothing more is done, and nothing is cleared", sentence(.0, .1))]
+    Others(String, Doubt),
     /// It was interrupted.
     #[error("interrupted")]
     Interrupted,
@@ -64,6 +72,10 @@ pub struct Workshop<'a> {
     pub tools: Tools,
     /// The key of everything that is encrypted.
     pub key: Key,
+    /// The slices in which it builds.
+    slices: Slices,
+    /// Sees what others write to the devices meanwhile.
+    pub watch: Option<Watch>,
     steps: Vec<Step>,
 }
 
@@ -72,12 +84,13 @@ impl<'a> Workshop<'a> {
     pub fn new(root: &'a Root, head: Head, journal: JournalFile, key: Key) -> Self {
         let names = head.names(head.devices.iter().map(|device| device.name.clone()).collect());
         let tools = Tools::new(root);
-        Self { root, head, names, journal, tools, key, steps: Vec::new() }
+        let (slices, steps) = (Slices::default(), Vec::new());
+        Self { root, head, names, journal, tools, key, slices, watch: None, steps }
     }
 
     /// What there is to make cells of.
     pub fn means(&mut self) -> Means {
-        let sizes: Vec<u64> = self.head.devices.iter().map(|device| device.bytes).collect();
+        let sizes: Vec<u64> = self.slices.records().iter().map(|record| record.extent.bytes).collect();
         self.tools.means(self.root, &sizes)
     }
 
@@ -90,6 +103,9 @@ impl<'a> Workshop<'a> {
         self.steps.push(step);
         if scratch::make(step, &self.names)? {
             return Ok(());
+        }
+        if let Some(only) = step.touches() {
+            self.slices.hand_over(self.root, only).map_err(|(disk, why)| BuildError::Others(disk, why))?;
         }
         for call in step.build(&self.names) {
             self.tools.run(self.root, &call, &self.key)?;
@@ -157,6 +173,65 @@ impl<'a> Workshop<'a> {
         Ok(())
     }
 
+    /// Makes the slice of the device with this index, on which everything in `extent` is proven to be zero, through a handle that
+    /// is ours alone. `before` is what had been written to it when that proof began.
+    ///
+    /// # Errors
+    /// The kernel makes no partition on it, or somebody wrote to it since.
+    pub fn make_slice(
+        &mut self,
+        index: usize,
+        proven: WritableDevice,
+        extent: Extent,
+        before: Counters,
+    ) -> Result<(), BuildError> {
+        let device =
+            self.head.devices.get(index).ok_or_else(|| BuildError::Absent(format!("device {index}")))?;
+        let (disk, bytes) = (device.name.clone(), device.bytes);
+        self.take(Step::Slice { index, extent })?;
+        let slice = guard::Slice::make(proven, plan(&disk, extent, bytes, self.names.key()))?;
+        let absent = || BuildError::Absent(format!("a partition of {disk}"));
+        let made = sight::moment(self.root, &disk).ok_or_else(absent)?;
+        let held = Held::new(&disk, SliceRecord { index, extent, made }, slice);
+        self.slices.push(held?);
+        let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
+        if !made.counts {
+            return Err(BuildError::Others(disk, Doubt::Uncounted));
+        }
+        doubt.map_or(Ok(()), |since| Err(BuildError::Others(disk, Doubt::Written(since.bytes()))))
+    }
+
+    /// Writes down the slices, all of which were made, before their first byte is.
+    ///
+    /// # Errors
+    /// The journal does not hold it.
+    pub fn record_slices(&mut self) -> Result<(), BuildError> {
+        Ok(self.journal.append(&Line::Slices(self.slices.records()))?)
+    }
+
+    /// Begins to see what others write. `stop` is raised then.
+    ///
+    /// # Errors
+    /// There is no room for more handles.
+    pub fn begin_watch(&mut self, stop: Arc<AtomicBool>) -> std::io::Result<()> {
+        self.watch = Some(self.slices.watch(stop)?);
+        Ok(())
+    }
+
+    /// What others were seen to do, as a sentence.
+    pub fn alarm(&self) -> Option<String> {
+        self.watch.as_ref().and_then(Watch::alarm)
+    }
+
+    /// Opens the slice of a device to be loaded: nothing but zeros, and ours alone.
+    ///
+    /// # Errors
+    /// Somebody else wrote to it, or has it.
+    pub fn open_slice(&mut self, index: usize) -> Result<WritableDevice, BuildError> {
+        self.take(Step::Load { index })?;
+        self.slices.open(self.root, index)?.map_err(|(disk, why)| BuildError::Others(disk, why))
+    }
+
     /// Waits until the array is in step. `false`: it still is not, as `follow` broke the waiting off or `wait` is false.
     pub fn settle(&self, wait: bool, follow: &mut dyn FnMut(&str, Option<f64>) -> ControlFlow<()>) -> bool {
         while let Some((action, done)) = sight::resync(self.root, &self.names.array) {
@@ -173,7 +248,9 @@ impl<'a> Workshop<'a> {
     /// # Errors
     /// It is not there, or stands on something that was not named.
     pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
-        self.open_when_free(on, |device, usage| guard::open_built(device, usage, &self.names.devices))
+        self.open_when_free(on, |device, usage| {
+            guard::open_built(device, usage, &self.names.devices, self.names.key())
+        })
     }
 
     /// Opens for writing what stands on the lab's own zero target, or that itself: nothing that is written there is kept.
@@ -225,8 +302,14 @@ impl<'a> Workshop<'a> {
         if self.steps.iter().all(Step::is_ground) {
             return Ok(());
         }
-        let cipher_text = super::recipe::leaves_cipher_text(&self.steps);
-        Undoer::new(self.root, &self.head, &mut self.tools)?.devices(cipher_text)?;
+        let scope = Scope {
+            head: &self.head,
+            steps: &self.steps,
+            records: &self.slices.records(),
+            is_damaged: false,
+            is_later: false,
+        };
+        Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.devices()?;
         self.journal.append(&Line::Clean)?;
         self.steps.retain(Step::is_ground);
         self.names.zvol = None;
@@ -240,8 +323,11 @@ impl<'a> Workshop<'a> {
     pub fn leave(&mut self) -> Result<(), UndoError> {
         self.undo()?;
         if !self.steps.is_empty() {
+            self.watch = None;
             let steps = std::mem::take(&mut self.steps);
-            Undoer::new(self.root, &self.head, &mut self.tools)?.ground(&steps)?;
+            let scope =
+                Scope { head: &self.head, steps: &steps, records: &[], is_damaged: false, is_later: false };
+            Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.ground()?;
             self.journal.append(&Line::Gone)?;
         }
         Ok(())

@@ -1,20 +1,21 @@
 //! What a lab writes down before it does anything, so that what it did can be undone whatever ends it.
 //!
 //! The file is only ever appended to. A line is JSON, and on stable storage before what it announces happens
-//! ([`JournalFile`](super::JournalFile) sees to that). A last line without its end announces nothing.
+//! ([`JournalFile`](super::JournalFile) sees to that, and to the seal of each line). A last line without its end announces
+//! nothing, and a line that makes no sense widens nothing: what may be cleared is decided by what the devices show.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::layout::Cell;
-use super::names::{LabId, Names};
+use super::names::{LabId, Names, partition};
 use super::outcome::{Basis, CopySource, Outcome};
-use super::recipe::leaves_cipher_text;
+use super::slice::{PARTITION, SliceRecord};
 use super::step::Step;
 
 /// What the first line says of the format.
-const FORMAT: &str = "narrows-lab/1";
+const FORMAT: &str = "narrows-lab/2";
 
 /// How a device is found again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,12 @@ pub struct NamedDevice {
     pub identity: String,
     /// Whether it is memory, so that nothing is left of it after a restart.
     pub volatile: bool,
+    /// The number that the kernel gave the medium (`diskseq`), which no other has until the machine is started again.
+    #[serde(default)]
+    pub sequence: Option<u64>,
+    /// Its worldwide name, where it has one beside a serial number.
+    #[serde(default)]
+    pub world_wide_name: Option<String>,
 }
 
 /// The first line.
@@ -61,8 +68,10 @@ impl Head {
     }
 
     /// The names of all that this lab may build, with the devices under these kernel names.
-    pub fn names(&self, devices: Vec<String>) -> Names {
-        Names { id: self.id, devices, array: self.array.clone(), scratch: self.scratch.clone(), zvol: None }
+    pub fn names(&self, disks: Vec<String>) -> Names {
+        let devices = disks.iter().map(|disk| partition(disk, PARTITION)).collect();
+        let (array, scratch) = (self.array.clone(), self.scratch.clone());
+        Names { id: self.id, disks, devices, array, scratch, zvol: None }
     }
 }
 
@@ -74,6 +83,10 @@ pub enum Line {
     Devices(Vec<NamedDevice>),
     /// A step is about to be taken.
     Step(Step),
+    /// The lab goes on after the machine was started again, or not.
+    Boot(String),
+    /// The slices are there, nothing but zeros in them; nothing was written to them before this line.
+    Slices(Vec<SliceRecord>),
     /// The basis is known.
     Basis(Box<Basis>),
     /// A cell is about to be built.
@@ -91,15 +104,17 @@ pub enum Line {
 pub struct Journal {
     /// The first line, with the devices as they are known last.
     pub head: Head,
-    /// Steps that make the ground: directory, files and loop devices.
+    /// Steps that make the ground: directory, files, loop devices and slices.
     pub ground: Vec<Step>,
+    /// The slices that were made, while they are part of the ground.
+    pub slices: Vec<SliceRecord>,
     /// Steps since the devices were last proven to be as they were.
     pub steps: Vec<Step>,
     /// The basis, if it was measured.
     pub basis: Option<Basis>,
     /// What came of cells.
     pub outcomes: Vec<Outcome>,
-    /// Lines that make no sense. What they announced is not known.
+    /// Lines that make no sense, and whatever follows the last line with a whole seal. What they announced is not known.
     pub damaged: usize,
 }
 
@@ -143,6 +158,7 @@ impl Journal {
         let mut journal = Self {
             head,
             ground: Vec::new(),
+            slices: Vec::new(),
             steps: Vec::new(),
             basis: None,
             outcomes: Vec::new(),
@@ -169,6 +185,17 @@ impl Journal {
         written.for_each(|written| rename(&mut written.device));
     }
 
+    /// What a text is that has not even a first line with its seal, or a first line of something else; `None` where it may be a
+    /// journal.
+    pub(super) fn without_head(text: &[u8]) -> Option<NoJournal> {
+        let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+        let is_whole = |line: Option<&[u8]>| line.is_some_and(|line| line.ends_with(b"\n"));
+        if is_whole(lines.next()) && is_whole(lines.next()) {
+            return (!text.starts_with(BEGINNING)).then_some(NoJournal::Other);
+        }
+        Some(without_line(text))
+    }
+
     /// Whether bytes begin as a journal does, whatever follows.
     pub(super) fn has_begun(text: &[u8]) -> bool {
         text.starts_with(BEGINNING)
@@ -180,22 +207,22 @@ impl Journal {
             Line::Devices(_) => self.damaged += 1,
             Line::Step(step) if step.is_ground() => self.ground.push(step),
             Line::Step(step) => self.steps.push(step),
+            Line::Boot(boot) => self.head.boot = boot,
+            Line::Slices(slices) => self.slices = slices,
             Line::Basis(basis) => self.basis = Some(*basis),
             Line::Cell(_) => {}
             Line::Outcome(outcome) => self.outcomes.push(*outcome),
             Line::Clean => self.steps.clear(),
-            Line::Gone => self.ground.clear(),
+            Line::Gone => {
+                self.ground.clear();
+                self.slices.clear();
+            }
         }
     }
 
     /// Whether something may be left that has to be undone.
     pub fn has_left(&self) -> bool {
         !self.steps.is_empty() || !self.ground.is_empty() || self.damaged > 0
-    }
-
-    /// Whether any bytes may stand at the beginning of the devices, since a cipher wrote there.
-    pub fn may_hold_cipher_text(&self) -> bool {
-        self.damaged > 0 || leaves_cipher_text(&self.steps)
     }
 }
 
@@ -211,19 +238,20 @@ fn is_sane(device: &NamedDevice) -> bool {
     !device.name.is_empty() && device.name != ".." && device.name.chars().all(is_plain)
 }
 
-/// A line as it stands in the file, with its end.
+/// A line as it stands in the file, without its end.
 ///
 /// # Errors
 /// A value cannot be written as JSON.
 pub fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
     // serde_json writes no line ends of its own, and escapes those in texts.
-    Ok(serde_json::to_string(value)? + "\n")
+    serde_json::to_string(value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::layout::{Encryption, FileSystem, Layout};
-    use super::super::step::{Level, On};
+    use super::super::slice::{Extent, tests::moment};
+    use super::super::step::Level;
     use super::*;
     use proptest::prelude::*;
 
@@ -238,8 +266,14 @@ mod tests {
             bytes: 1 << 30,
             identity: "SERIAL\n1".to_owned(),
             volatile: false,
+            sequence: Some(3),
+            world_wide_name: None,
         });
         head
+    }
+
+    fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
+        Ok(super::line(value)? + "\n")
     }
 
     fn text(lines: &[Line]) -> String {
@@ -279,7 +313,7 @@ mod tests {
         let damaged = text(&[Line::Clean]) + "{\"step\":\n" + &line(&Line::Clean).unwrap();
         let journal = Journal::parse(damaged.as_bytes()).unwrap();
         assert_eq!(journal.damaged, 1);
-        assert!(journal.has_left() && journal.may_hold_cipher_text());
+        assert!(journal.has_left() && journal.steps.is_empty());
     }
 
     #[test]
@@ -293,7 +327,7 @@ mod tests {
             let head = Head { array: array.to_owned(), ..head() };
             assert_eq!(Journal::parse(line(&head).unwrap().as_bytes()), Err(NoJournal::Other), "{array}");
         }
-        let other = Head { format: "narrows-lab/2".to_owned(), ..head() };
+        let other = Head { format: "narrows-lab/1".to_owned(), ..head() };
         assert_eq!(Journal::parse(line(&other).unwrap().as_bytes()), Err(NoJournal::Other));
     }
 
@@ -307,10 +341,15 @@ mod tests {
     }
 
     #[test]
-    fn cipher_text_is_expected_only_where_a_step_makes_it() {
-        let mapping = |on| Line::Step(Step::Mapping { on, encryption: Encryption::VeraCrypt });
-        let of = |on| Journal::parse(text(&[mapping(on)]).as_bytes()).unwrap().may_hold_cipher_text();
-        assert!(of(On::Device(0)) && !of(On::Array));
+    fn slices_are_part_of_the_ground() {
+        let (extent, made) = (Extent { start: 1 << 20, bytes: 1 << 20 }, moment(5, 0));
+        let record = SliceRecord { index: 0, extent, made };
+        let lines = vec![Line::Step(Step::Slice { index: 0, extent }), Line::Slices(vec![record])];
+        let journal = Journal::parse(text(&lines).as_bytes()).unwrap();
+        assert_eq!((journal.ground.len(), journal.slices), (1, vec![record]));
+        let journal =
+            Journal::parse(text(&[lines, vec![Line::Clean, Line::Gone]].concat()).as_bytes()).unwrap();
+        assert!(journal.slices.is_empty() && !journal.has_left());
     }
 
     proptest! {

@@ -2,9 +2,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "the journal is this file's job")]
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,8 @@ use nix::libc;
 
 use super::journal::{Head, Journal, Line, NoJournal, line};
 use super::names::LabId;
+use super::seal::{Seal, Secret, unseal};
+use super::trust::{self, Untrusted};
 
 /// Where journals are, unless another place is asked for.
 pub const DIRECTORY: &str = "/var/lib/narrows";
@@ -25,7 +28,11 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct JournalFile {
     path: PathBuf,
+    directory: File,
     file: Flock<File>,
+    seal: Seal,
+    /// What follows the last whole line and is cut off before the next is written.
+    whole: Option<u64>,
 }
 
 /// Why a journal cannot be used.
@@ -49,6 +56,19 @@ pub enum JournalError {
         /// Why.
         source: NoJournal,
     },
+    /// Others than root can have written it.
+    #[error("this journal does not count, and nothing is done: {0}")]
+    Untrusted(#[from] Untrusted),
+    /// No lab of this machine wrote it.
+    #[error(
+        "`{}` does not count, and nothing is done: no lab on this machine wrote it as it stands there; it was changed, or copied \
+         from another file",
+        path.display()
+    )]
+    Forged {
+        /// Which file.
+        path: PathBuf,
+    },
     /// A lab, or a tool that it started, still has it.
     #[error("`{}` is in use: that lab, or a tool that it started, still runs", path.display())]
     InUse {
@@ -57,33 +77,53 @@ pub enum JournalError {
     },
 }
 
+impl JournalError {
+    /// What to do next.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Untrusted(untrusted) => Some(&untrusted.hint),
+            Self::Forged { .. } => Some(
+                "undo with the journal itself, where that is; if there is none, `narrows guard` says what stands on a device; \
+                 a lab of an earlier version is undone by that version",
+            ),
+            Self::NoJournal { .. } => Some(
+                "journals are in /var/lib/narrows, or where --journal put them; without --journal all there are undone",
+            ),
+            Self::Io { .. } | Self::InUse { .. } => None,
+        }
+    }
+}
+
 impl JournalFile {
     /// Makes a new journal with its first line. The default place is [`DIRECTORY`], which is made if it is missing.
     ///
     /// # Errors
-    /// There is a file of that name, or it cannot be made durable.
+    /// There is a file of that name, others can write where it is, or it cannot be made durable.
     pub fn create(asked: Option<&Path>, head: &Head) -> Result<Self, JournalError> {
         let path = asked.map_or_else(|| default_path(head.id), Path::to_owned);
+        let secret = secret(&path, true)?;
+        Self::create_sealed(path, head, secret)
+    }
+
+    fn create_sealed(path: PathBuf, head: &Head, secret: Secret) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Io { action: "make", path: path.clone(), source };
-        if asked.is_none() {
-            fs::create_dir_all(DIRECTORY).map_err(failed)?;
-            sync_directory(Path::new("/var/lib/narrows")).map_err(failed)?;
-        }
+        let (directory, name) = split(&path).map_err(failed)?;
+        let directory = trust::directory(&directory).map_err(failed)??;
+        let place = trust::through(&directory).join(name);
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create_new(true).mode(0o600);
-        let file = options.custom_flags(libc::O_NOFOLLOW).open(&path).map_err(failed)?;
-        let mut journal = Self { file: lock(&path, file, Duration::ZERO)?, path };
+        let file = options.custom_flags(libc::O_NOFOLLOW).open(&place).map_err(failed)?;
+        // Whatever the umask is.
+        file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
+        let seal = Seal::new(secret, trust::place(&file).map_err(failed)?);
+        let file = lock(&path, file, Duration::ZERO)?;
+        let mut journal = Self { path: path.clone(), directory, file, seal, whole: None };
         journal.write(head)?;
-        if fs::symlink_metadata(&journal.path).is_err() {
+        if fs::symlink_metadata(&place).is_err() {
             // Somebody who undoes found it empty.
-            let source = io::Error::from(ErrorKind::NotFound);
-            return Err(JournalError::Io { action: "keep", path: journal.path.clone(), source });
+            return Err(JournalError::Io { action: "keep", path, source: ErrorKind::NotFound.into() });
         }
-        sync_directory(&journal.path).map_err(|source| JournalError::Io {
-            action: "make",
-            path: journal.path.clone(),
-            source,
-        })?;
+        journal.sync_directory().map_err(failed)?;
         Ok(journal)
     }
 
@@ -91,32 +131,56 @@ impl JournalFile {
     /// live on after it. One of a lab that did nothing is removed, if it begins as a journal or lies in [`DIRECTORY`].
     ///
     /// # Errors
-    /// It cannot be read, is none, or still in use.
+    /// It cannot be read, is none, does not count, or is still in use.
     pub fn open(path: &Path, patience: Duration) -> Result<(Self, Journal), JournalError> {
+        Self::open_sealed(path, patience, |path| secret(path, false))
+    }
+
+    fn open_sealed(
+        path: &Path,
+        patience: Duration,
+        secret: impl FnOnce(&Path) -> Result<Secret, JournalError>,
+    ) -> Result<(Self, Journal), JournalError> {
         let failed = |source| JournalError::Io { action: "read", path: path.to_owned(), source };
+        let (directory, name) = split(path).map_err(failed)?;
+        let directory = trust::directory(&directory).map_err(failed)??;
+        let place = trust::through(&directory).join(name);
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-        let file = lock(path, options.open(path).map_err(failed)?, patience)?;
+        let file = options.open(&place).map_err(failed)?;
+        trust::file(path, &file).map_err(failed)??;
+        let file = lock(path, file, patience)?;
         let mut text = Vec::new();
         (&*file).take(LONGEST).read_to_end(&mut text).map_err(failed)?;
-        let journal = Journal::parse(&text);
         // A lab that was ended before it did anything. A file that somebody named may be anything until it begins as one.
         let is_labs = Journal::has_begun(&text) || path.parent() == Some(Path::new(DIRECTORY));
-        if journal == Err(NoJournal::Empty) && is_labs {
-            fs::remove_file(path).map_err(failed)?;
+        if let Some(source) = Journal::without_head(&text) {
+            if source == NoJournal::Empty && is_labs {
+                fs::remove_file(&place).map_err(failed)?;
+            }
+            return Err(JournalError::NoJournal { path: path.to_owned(), source });
         }
-        let journal = journal.map_err(|source| JournalError::NoJournal { path: path.to_owned(), source })?;
-        let mut opened = Self { path: path.to_owned(), file };
-        if !text.ends_with(b"\n") {
+        let mut seal = Seal::new(secret(path)?, trust::place(&file).map_err(failed)?);
+        let unsealed = unseal(&text, &mut seal);
+        if unsealed.lines.is_empty() {
+            return Err(JournalError::Forged { path: path.to_owned() });
+        }
+        let journal = Journal::parse(&unsealed.lines);
+        let mut journal =
+            journal.map_err(|source| JournalError::NoJournal { path: path.to_owned(), source })?;
+        journal.damaged += usize::from(unsealed.is_damaged);
+        let mut opened = Self { path: path.to_owned(), directory, file, seal, whole: Some(unsealed.whole) };
+        if !unsealed.is_damaged {
             // What was cut short must not become part of the next line; alone it counts as nothing.
-            let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            opened.cut(whole as u64)?;
+            opened.cut()?;
         }
         Ok((opened, journal))
     }
 
-    fn cut(&mut self, length: u64) -> Result<(), JournalError> {
-        let cut = self.file.set_len(length).and_then(|()| self.file.sync_all());
+    /// Cuts off what follows the last whole line. Of a damaged journal it stays until something is written behind it.
+    fn cut(&mut self) -> Result<(), JournalError> {
+        let Some(whole) = self.whole.take() else { return Ok(()) };
+        let cut = self.file.set_len(whole).and_then(|()| self.file.sync_all());
         cut.map_err(|source| JournalError::Io { action: "repair", path: self.path.clone(), source })
     }
 
@@ -129,9 +193,10 @@ impl JournalFile {
     }
 
     fn write<T: serde::Serialize>(&mut self, value: &T) -> Result<(), JournalError> {
+        self.cut()?;
         let text = line(value).map_err(io::Error::from);
         let written = text.and_then(|text| {
-            self.file.write_all(text.as_bytes())?;
+            self.file.write_all(self.seal.sealed(&text).as_bytes())?;
             self.file.sync_data()
         });
         written.map_err(|source| JournalError::Io { action: "write", path: self.path.clone(), source })
@@ -148,10 +213,40 @@ impl JournalFile {
     /// It cannot be removed.
     pub fn remove(self) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io { action: "remove", path: self.path.clone(), source };
-        fs::remove_file(&self.path).map_err(failed)?;
+        let (_, name) = split(&self.path).map_err(failed)?;
+        fs::remove_file(trust::through(&self.directory).join(name)).map_err(failed)?;
         // The removal need not be durable: undoing again what is undone does nothing.
         Ok(())
     }
+
+    /// The name of a file is durable when its directory is. File systems that cannot sync one keep it anyway.
+    fn sync_directory(&self) -> io::Result<()> {
+        match self.directory.sync_all() {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+}
+
+/// The directory of a file, and its name there.
+fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((parent.to_owned(), name.to_owned()))
+}
+
+/// The secret of this machine, by which its journals are sealed.
+fn secret(journal: &Path, make: bool) -> Result<Secret, JournalError> {
+    let place = Path::new(DIRECTORY);
+    let failed = |source: io::Error| match source.kind() {
+        ErrorKind::NotFound if !make => JournalError::Forged { path: journal.to_owned() },
+        _ => JournalError::Io { action: "seal", path: journal.to_owned(), source },
+    };
+    if make {
+        trust::make_directory(place).map_err(failed)?;
+    }
+    let directory = trust::directory(place).map_err(failed)??;
+    trust::secret(&directory, make).map_err(failed)
 }
 
 /// Where the journal of a lab is, unless another place is asked for.
@@ -191,96 +286,6 @@ fn lock(path: &Path, file: File, patience: Duration) -> Result<Flock<File>, Jour
     }
 }
 
-/// The name of a file is durable when its directory is. File systems that cannot sync one keep it anyway.
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(parent)?.sync_all() {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::step::Step;
-    use super::*;
-    use std::os::fd::AsRawFd;
-
-    fn head() -> Head {
-        Head::new(LabId::new([9; 16]), "b".to_owned(), "md127".to_owned())
-    }
-
-    #[test]
-    fn a_journal_is_ours_alone_and_read_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lab.jsonl");
-        let mut journal = JournalFile::create(Some(&path), &head()).unwrap();
-        journal.append(&Line::Step(Step::Group)).unwrap();
-        assert!(JournalFile::create(Some(&path), &head()).is_err(), "nothing is overwritten");
-        let taken = JournalFile::open(&path, Duration::from_millis(1)).unwrap_err();
-        assert!(matches!(taken, JournalError::InUse { .. }), "{taken}");
-        drop(journal);
-        let (mut journal, read) = JournalFile::open(&path, Duration::ZERO).unwrap();
-        assert_eq!(read.steps, [Step::Group]);
-        journal.append(&Line::Clean).unwrap();
-        journal.remove().unwrap();
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn what_was_cut_short_does_not_spoil_the_next_line() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lab.jsonl");
-        drop(JournalFile::create(Some(&path), &head()).unwrap());
-        let whole = fs::read(&path).unwrap();
-        fs::write(&path, [&whole[..], b"{\"step\":{\"thi"].concat()).unwrap();
-        let (mut journal, read) = JournalFile::open(&path, Duration::ZERO).unwrap();
-        assert!(!read.has_left());
-        journal.append(&Line::Step(Step::Group)).unwrap();
-        drop(journal);
-        let (_, read) = JournalFile::open(&path, Duration::ZERO).unwrap();
-        assert_eq!((read.steps, read.damaged), (vec![Step::Group], 0));
-    }
-
-    #[test]
-    fn a_journal_of_a_lab_that_did_nothing_is_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lab.jsonl");
-        fs::write(&path, "{\"format\":\"narrows-lab/1\",\"id").unwrap();
-        let opened = JournalFile::open(&path, Duration::ZERO);
-        assert!(matches!(opened, Err(JournalError::NoJournal { source: NoJournal::Empty, .. })));
-        assert!(!path.exists());
-    }
-
-    #[test]
-    fn a_file_that_is_no_journal_stays_as_it_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("notes");
-        for text in
-            ["", "{", "{\"format\":\"narr", "one line without an end", "lines\nof mine\n", "{\"a\":1}\n{\"b"]
-        {
-            fs::write(&path, text).unwrap();
-            let opened = JournalFile::open(&path, Duration::ZERO);
-            assert!(matches!(opened, Err(JournalError::NoJournal { .. })), "{text:?}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        }
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_types, reason = "the test is about a program that inherits the lock")]
-    fn a_program_that_we_started_keeps_the_lock() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lab.jsonl");
-        let journal = JournalFile::create(Some(&path), &head()).unwrap();
-        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
-        // As a process that is killed does: nobody calls flock(LOCK_UN).
-        let descriptor = journal.file.as_raw_fd();
-        std::mem::forget(journal);
-        nix::unistd::close(descriptor).unwrap();
-        let taken = JournalFile::open(&path, Duration::from_millis(1));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(matches!(taken, Err(JournalError::InUse { .. })));
-        assert!(JournalFile::open(&path, Duration::from_secs(5)).is_ok());
-    }
-}
+#[path = "journal_file_tests.rs"]
+mod tests;

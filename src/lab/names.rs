@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::load::guard::DeviceKey;
+use crate::units::Bytes;
+
 /// What all names begin with.
 const PREFIX: &str = "narrows-lab";
 /// Where mount points are made.
@@ -86,6 +89,8 @@ pub struct Names {
     /// The lab.
     pub id: LabId,
     /// The kernel names of the named devices, in their order; `!` stands for a slash.
+    pub disks: Vec<String>,
+    /// The kernel names of their slices, which tools get.
     pub devices: Vec<String>,
     /// The kernel name of the array: `md127`.
     pub array: String,
@@ -122,12 +127,21 @@ impl Names {
         format!("{}-{}", doubled(&self.group()), doubled(self.volume()))
     }
 
-    /// Whether the device mapper's name is one of this lab, or one that cryptsetup gives for a moment.
-    pub fn is_mapped(&self, name: &str) -> bool {
-        name == self.mapping()
-            || name == self.zero()
-            || name == self.mapped_volume()
-            || name.strip_prefix("temporary-cryptsetup-").is_some_and(|rest| !rest.is_empty())
+    /// What the device mapper has for a UUID of the target that takes no time.
+    pub fn zero_uuid(&self) -> String {
+        format!("{PREFIX}-{}", self.id.uuid())
+    }
+
+    /// Whether the device mapper's name and UUID are those of one of this lab, or of one that cryptsetup makes for a moment.
+    /// cryptsetup's UUIDs end with the name (lib/libdevmapper.c), LVM's begin with a word of its own.
+    pub fn is_mapped(&self, name: &str, uuid: &str) -> bool {
+        let is_crypt = || uuid.starts_with("CRYPT-") && uuid.ends_with(&format!("-{name}"));
+        if name == self.mapping() {
+            return is_crypt();
+        }
+        (name == self.zero() && uuid == self.zero_uuid())
+            || (name == self.mapped_volume() && uuid.starts_with("LVM-"))
+            || (name.strip_prefix("temporary-cryptsetup-").is_some_and(|rest| !rest.is_empty()) && is_crypt())
     }
 
     /// The pool.
@@ -166,15 +180,31 @@ impl Names {
         Some(self.scratch_directory()?.join(format!("{index}.img")))
     }
 
-    /// The node of the named device with this index.
+    /// How the load engine marks what it writes for this lab.
+    pub fn key(&self) -> DeviceKey {
+        DeviceKey::of(&format!("{PREFIX} {}", self.id.uuid()), Bytes::new(0))
+    }
+
+    /// The node of the named device with this index, which no tool gets.
+    pub fn disk(&self, index: usize) -> String {
+        self.disks.get(index).map_or_else(String::new, |name| node(name))
+    }
+
+    /// The node of the slice with this index.
     pub fn device(&self, index: usize) -> String {
         self.devices.get(index).map_or_else(String::new, |name| node(name))
     }
 
-    /// The nodes of all named devices.
+    /// The nodes of all slices.
     pub fn all_devices(&self) -> Vec<String> {
         self.devices.iter().map(|name| node(name)).collect()
     }
+}
+
+/// The kernel name of a partition (kernel `block/partitions/core.c`).
+pub(super) fn partition(disk: &str, number: u32) -> String {
+    let between = if disk.ends_with(|last: char| last.is_ascii_digit()) { "p" } else { "" };
+    format!("{disk}{between}{number}")
 }
 
 /// The node of a device with this kernel name, in which `!` stands for a slash.
@@ -196,7 +226,8 @@ pub(super) mod tests {
     pub(in crate::lab) fn names() -> Names {
         Names {
             id: LabId::new([0x10, 0x21, 0x32, 0x43, 0x54, 0x65, 0x76, 0x87, 8, 9, 10, 11, 12, 13, 14, 0xff]),
-            devices: vec!["nvme0n1".to_owned(), "sdb".to_owned()],
+            disks: vec!["nvme0n1".to_owned(), "sdb".to_owned()],
+            devices: vec!["nvme0n1p1".to_owned(), "sdb1".to_owned()],
             array: "md127".to_owned(),
             scratch: None,
             zvol: None,
@@ -210,9 +241,37 @@ pub(super) mod tests {
         assert_eq!(names.id.md(), "10213243:54657687:08090a0b:0c0d0eff");
         assert_eq!(names.id.volume(1), "10213243546576870809 0a0b0c0d0e01".replace(' ', ""));
         assert_eq!(names.mapped_volume(), "narrows--lab--10213243-narrows--lab");
-        assert!(names.is_mapped("temporary-cryptsetup-77") && names.is_mapped(&names.mapping()));
-        assert!(names.is_mapped(&names.zero()) && names.zero() != names.mapping());
-        assert!(!names.is_mapped("narrows-lab-crypt-00000000"), "that of another lab");
+        assert_eq!(
+            (partition("nvme0n1", 1), partition("sdb", 2)),
+            ("nvme0n1p1".to_owned(), "sdb2".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_mapping_is_ours_by_name_and_uuid() {
+        let names = names();
+        let crypt = |kind: &str, name: &str| format!("CRYPT-{kind}-{name}");
+        let (mapping, zero, volume) = (names.mapping(), names.zero(), names.mapped_volume());
+        let temporary = "temporary-cryptsetup-77";
+        assert!(names.is_mapped(temporary, &crypt("TEMP", temporary)) && zero != mapping);
+        assert!(names.is_mapped(&mapping, &crypt("LUKS2-1021324354657687", &mapping)));
+        assert!(names.is_mapped(&zero, &names.zero_uuid()) && names.is_mapped(&volume, "LVM-abc"));
+        for (name, uuid) in [
+            ("narrows-lab-crypt-00000000", "CRYPT-PLAIN-narrows-lab-crypt-00000000"),
+            (&mapping, ""),
+            (&mapping, "LVM-abc"),
+            (&mapping, "CRYPT-PLAIN-vault"),
+            (&zero, ""),
+            (&zero, "narrows-lab-00000000"),
+            (&volume, ""),
+            (temporary, ""),
+        ] {
+            assert!(!names.is_mapped(name, uuid), "{name} {uuid}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_name_is_a_path_below_dev() {
         assert_eq!(node("cciss!c0d0"), "/dev/cciss/c0d0");
     }
 

@@ -47,17 +47,6 @@ pub fn top(cell: Cell) -> On {
     }
 }
 
-/// Whether data or a header without a mark stand on the bare devices as a cipher makes them, so that any random bytes may
-/// stand at both ends.
-pub(super) fn leaves_cipher_text(steps: &[Step]) -> bool {
-    steps.iter().any(|step| match step {
-        Step::Mapping { on, encryption: Encryption::VeraCrypt }
-        | Step::TrueCryptHeader { on }
-        | Step::TrueCryptMapping { on } => matches!(on, On::Device(_)),
-        _ => false,
-    })
-}
-
 fn ground(layout: Layout, devices: usize, means: Means) -> Result<(Vec<Step>, On), String> {
     let array = |level| Ok((vec![Step::Array { level }], On::Array));
     let volume = |striped| {
@@ -200,21 +189,6 @@ mod tests {
         let refused = made(Layout::Raid5, Encryption::Plain, FileSystem::None, 2).unwrap_err();
         assert_eq!(refused, "RAID-5 takes 3 devices, and there are 2");
         assert!(made(Layout::ZfsMirror, Encryption::Plain, FileSystem::None, 2).is_err());
-    }
-
-    #[test]
-    fn only_what_has_no_marked_header_on_a_bare_device_leaves_any_bytes() {
-        for means in [WITHOUT, WITH] {
-            let steps = |layout, encryption| {
-                recipe(Cell { layout, encryption, file_system: FileSystem::None }, 2, means).unwrap()
-            };
-            let of = |layout, encryption| leaves_cipher_text(&steps(layout, encryption));
-            assert!(of(Layout::Single, Encryption::VeraCrypt));
-            assert!(!of(Layout::Raid0, Encryption::VeraCrypt));
-            assert!(!of(Layout::Single, Encryption::Luks2));
-            let first = steps(Layout::Single, Encryption::VeraCrypt);
-            assert!(leaves_cipher_text(&first[..1]), "killed after the first step");
-        }
     }
 
     #[test]

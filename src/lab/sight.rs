@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::journal::{Head, NamedDevice};
-use super::names::Names;
+use super::names::{Names, node, partition};
+use super::slice::{Counters, Known, Moment, PARTITION, REST};
 use super::step::On;
 use super::usage;
 use crate::machine::block::{DmKind, DmTarget, dm_targets};
@@ -37,24 +38,102 @@ pub fn named(root: &Root, name: &str) -> Option<NamedDevice> {
         bytes: usage.size?.get(),
         volatile: identity.what == "kernel name",
         identity: identity.text,
+        sequence: sequence(root, name),
+        world_wide_name: world_wide_name(root, name),
     })
 }
 
-/// The kernel name of each named device today: with this identity and size. `None` for one that is not there.
-pub fn find_devices(root: &Root, head: &Head) -> Vec<Option<String>> {
+/// What is there today of a named device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Today {
+    /// It, under this kernel name.
+    There(String),
+    /// Nothing of its identity and size.
+    Absent,
+    /// Several devices of its identity and size, none of which is known to be it.
+    Twins(Vec<String>),
+}
+
+impl Today {
+    /// The kernel name, if the device is there.
+    pub fn name(self) -> Option<String> {
+        match self {
+            Self::There(name) => Some(name),
+            Self::Absent | Self::Twins(_) => None,
+        }
+    }
+}
+
+/// What is there today of each named device: it has the same identity, worldwide name and size. Among several that have, it is the
+/// one whose medium has the same number in the same start of the machine; another of them it never is.
+pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
     let today: Vec<NamedDevice> = blocks(root).iter().filter_map(|name| identified(root, name)).collect();
     let is_same_boot = boot(root) == head.boot;
     let find = |device: &NamedDevice| {
-        let is_it = |other: &&NamedDevice| {
+        let is_like = |other: &&NamedDevice| {
             other.identity == device.identity
                 && other.bytes == device.bytes
+                && other.world_wide_name == device.world_wide_name
                 && (!device.volatile || is_same_boot)
         };
-        // Two paths to one drive have one serial number; the name that it had comes first then.
-        let by_name = today.iter().filter(is_it).find(|other| other.name == device.name);
-        by_name.or_else(|| today.iter().find(is_it)).map(|found| found.name.clone())
+        let found: Vec<&NamedDevice> = today.iter().filter(is_like).collect();
+        let is_it = |other: &&&NamedDevice| {
+            is_same_boot && other.sequence == device.sequence && other.number == device.number
+        };
+        match &found[..] {
+            [] => Today::Absent,
+            [one] => Today::There(one.name.clone()),
+            several => several.iter().find(is_it).map_or_else(
+                || Today::Twins(several.iter().map(|other| other.name.clone()).collect()),
+                |it| Today::There(it.name.clone()),
+            ),
+        }
     };
     head.devices.iter().map(find).collect()
+}
+
+/// The number that the kernel gave the medium.
+fn sequence(root: &Root, name: &str) -> Option<u64> {
+    root.number(&format!("/sys/class/block/{name}/diskseq")).get()
+}
+
+fn world_wide_name(root: &Root, name: &str) -> Option<String> {
+    let text = |file: &str| root.text(&format!("/sys/class/block/{name}/{file}")).get();
+    ["wwid", "device/wwid"].iter().find_map(|file| text(file)).filter(|text| !text.is_empty())
+}
+
+/// The slice of a disk and the disk as they are now; `None` when there is none.
+pub fn moment(root: &Root, disk: &str) -> Option<Moment> {
+    // In this order: see `slice::since`.
+    let on_disk = known(root, disk)?;
+    let (slice, rest) = (known(root, &partition(disk, PARTITION))?, known(root, &partition(disk, REST))?);
+    let counts = root.number(&format!("/sys/class/block/{disk}/queue/iostats")).get() == Some(1);
+    Some(Moment { sequence: sequence(root, disk), disk: on_disk, slice, rest, counts })
+}
+
+/// What was written to a device.
+pub fn counters(root: &Root, name: &str) -> Option<Counters> {
+    Counters::parse(&root.text(&format!("/sys/class/block/{name}/stat")).get()?)
+}
+
+fn known(root: &Root, name: &str) -> Option<Known> {
+    let node = root.probe(&format!("sysfs-node/{name}"), || directory_number(name)).get()?;
+    let number = crate::machine::usage::number(root, name).get()?;
+    Some(Known { number, node: node.parse().ok()?, counters: counters(root, name)? })
+}
+
+/// The number of a device's directory in sysfs. The kernel gives each a number of its own (`fs/kernfs/dir.c`).
+fn directory_number(name: &str) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = std::fs::metadata(format!("/sys/class/block/{name}")).ok()?;
+    Some(metadata.ino().to_string())
+}
+
+/// Where the partition of this number of a disk begins and how long it is, in bytes.
+pub fn partition_extent(root: &Root, disk: &str, number: u32) -> Option<(u64, u64)> {
+    let name = partition(disk, number);
+    let sectors = |file: &str| root.number(&format!("/sys/class/block/{name}/{file}")).get();
+    Some((sectors("start")?.checked_mul(512)?, sectors("size")?.checked_mul(512)?))
 }
 
 /// As [`named`], without a look at every process.
@@ -67,6 +146,8 @@ fn identified(root: &Root, name: &str) -> Option<NamedDevice> {
         bytes: root.number(&format!("/sys/class/block/{name}/size")).get()?.checked_mul(512)?,
         identity,
         volatile,
+        sequence: sequence(root, name),
+        world_wide_name: world_wide_name(root, name),
     })
 }
 
@@ -143,15 +224,59 @@ pub fn tops(root: &Root, devices: &[String], names: &Names) -> Vec<Top> {
     if found.is_empty() {
         // One that has no table yet stands on nothing, and a zero target never stands on anything.
         let alone = [names.mapping(), names.mapped_volume(), names.zero()].into_iter();
-        return alone.filter(|name| is_alone(root, name)).map(Top::Mapping).collect();
+        return alone.filter(|name| is_alone(root, name, names)).map(Top::Mapping).collect();
     }
     let is_top = |name: &&String| root.list(&format!("/sys/class/block/{name}/holders")).is_empty();
     found.iter().filter(is_top).map(|name| classify(root, name, devices, names)).collect()
 }
 
-/// Whether there is a mapping of this name that stands on nothing.
-fn is_alone(root: &Root, name: &str) -> bool {
-    mapping(root, name).is_some_and(|block| stands_on_nothing(root, &block))
+/// Whether there is a mapping of ours of this name that stands on nothing.
+fn is_alone(root: &Root, name: &str, names: &Names) -> bool {
+    mapping(root, name)
+        .is_some_and(|block| stands_on_nothing(root, &block) && is_mapping_ours(root, &block, name, names))
+}
+
+fn is_mapping_ours(root: &Root, block: &str, mapped: &str, names: &Names) -> bool {
+    let uuid = root.text(&format!("/sys/block/{block}/dm/uuid")).get().unwrap_or_default();
+    names.is_mapped(mapped, &uuid)
+}
+
+/// Whether an array bears our UUID: as the kernel tells, or where it does not, in the superblocks of all its members (magic
+/// number at 0, `set_uuid` at 16 of `struct mdp_superblock_1`, which stands 4 KiB behind the beginning).
+fn is_array_ours(root: &Root, name: &str, names: &Names) -> bool {
+    if let Some(uuid) = root.text(&format!("/sys/block/{name}/md/uuid")).get() {
+        return uuid.trim() == names.id.uuid();
+    }
+    let members = root.list(&format!("/sys/class/block/{name}/slaves"));
+    let bears = |member: &String| {
+        let head = root.head(&node(member), 8192).get().unwrap_or_default();
+        let superblock = head.get(4096..).unwrap_or_default();
+        superblock.starts_with(b"\xfc\x4e\x2b\xa9") && superblock.get(16..32) == Some(&names.id.bytes()[..])
+    };
+    !members.is_empty() && members.iter().all(bears)
+}
+
+/// Everything that stands on the devices or their slices and is not the lab's, as a phrase. It is asked before anything is taken
+/// down.
+pub fn foreign(root: &Root, names: &Names) -> Option<String> {
+    let mut found = BTreeSet::new();
+    let zvol = kernel_name(root, On::Zvol, names);
+    let zero = mapping(root, &names.zero());
+    let ground: Vec<String> = names.devices.iter().cloned().chain(zvol).chain(zero).collect();
+    for device in ground.iter().chain(&names.disks) {
+        climb(root, device, &mut found);
+    }
+    let foreign = found.iter().find_map(|name| match classify(root, name, &ground, names) {
+        Top::Foreign(what) => Some(what),
+        Top::Array(_) | Top::Mapping(_) => None,
+    });
+    foreign.or_else(|| {
+        let named = [names.mapping(), names.mapped_volume(), names.zero()];
+        let is_foreign = |name: &String| {
+            mapping(root, name).is_some_and(|block| !is_mapping_ours(root, &block, name, names))
+        };
+        named.into_iter().find(is_foreign).map(|name| format!("the mapping {name}"))
+    })
 }
 
 fn stands_on_nothing(root: &Root, block: &str) -> bool {
@@ -171,14 +296,17 @@ fn classify(root: &Root, name: &str, devices: &[String], names: &Names) -> Top {
         return Top::Foreign(format!("{name}, which is built on other devices, too"));
     }
     if let Some(mapped) = root.text(&format!("/sys/block/{name}/dm/name")).get() {
-        return if names.is_mapped(&mapped) {
+        return if is_mapping_ours(root, name, &mapped, names) {
             Top::Mapping(mapped)
         } else {
             Top::Foreign(format!("{name} ({mapped})"))
         };
     }
     let is_array = root.exists(&format!("/sys/block/{name}/md"));
-    if is_array { Top::Array(name.to_owned()) } else { Top::Foreign(name.to_owned()) }
+    match is_array && is_array_ours(root, name, names) {
+        true => Top::Array(name.to_owned()),
+        false => Top::Foreign(name.to_owned()),
+    }
 }
 
 /// Whether everything that a device is built on is built on `devices` and on nothing else.
@@ -230,135 +358,5 @@ pub fn size(root: &Root, name: &str) -> Option<Bytes> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::names::{LabId, tests::names};
-    use super::*;
-    use crate::machine::tree::{Node, Tree};
-
-    /// `md127` of the two devices, and an encrypted mapping on it.
-    fn machine(mapped: &str, other: bool) -> Root {
-        let mut tree = Tree::new();
-        let holders = [("nvme0n1", "md127"), ("sdb", "md127"), ("md127", "dm-0")];
-        let extra: &[(&str, &str)] = if other { &[("sdz", "md127")] } else { &[] };
-        for (below, above) in holders.iter().chain(extra) {
-            tree.insert(&format!("/sys/class/block/{below}/holders/{above}"), Node::Dir);
-            tree.insert(&format!("/sys/class/block/{above}/slaves/{below}"), Node::Dir);
-        }
-        tree.file("/sys/block/dm-0/dm/name", mapped);
-        tree.insert("/sys/block/md127/md", Node::Dir);
-        Root::from_tree(tree)
-    }
-
-    fn seen(root: &Root) -> Vec<Top> {
-        tops(root, &names().devices, &names())
-    }
-
-    #[test]
-    fn what_is_ours_is_known_by_its_name_and_by_what_it_stands_on() {
-        let mapped = names().mapping();
-        assert_eq!(seen(&machine(&mapped, false)), [Top::Mapping(mapped.clone())]);
-        assert!(matches!(&seen(&machine("vault", false))[..], [Top::Foreign(_)]));
-        assert!(matches!(&seen(&machine(&mapped, true))[..], [Top::Foreign(_)]), "a member is not ours");
-        assert_eq!(mapping(&machine(&mapped, false), &mapped).as_deref(), Some("dm-0"));
-    }
-
-    #[test]
-    fn a_device_is_found_by_what_it_is_and_not_by_its_name() {
-        let mut tree = Tree::new();
-        for (name, number, serial, size) in
-            [("sda", "8:0", "S1", "2048"), ("sdb", "8:16", "S2", "2048"), ("sdc", "8:32", "S1", "4096")]
-        {
-            for tail in ["block", "class/block"] {
-                tree.file(&format!("/sys/{tail}/{name}/dev"), number);
-                tree.file(&format!("/sys/{tail}/{name}/size"), size);
-                tree.file(&format!("/sys/{tail}/{name}/device/serial"), serial);
-            }
-        }
-        let mut head = Head::new(LabId::new([0; 16]), String::new(), "md127".to_owned());
-        let device = |name: &str, identity: &str| NamedDevice {
-            name: name.to_owned(),
-            number: (8, 0),
-            bytes: 2048 * 512,
-            identity: identity.to_owned(),
-            volatile: false,
-        };
-        head.devices = vec![device("sdb", "S1"), device("sdc", "S2"), device("sda", "S9")];
-        let root = Root::from_tree(tree);
-        assert_eq!(find_devices(&root, &head), [Some("sda".to_owned()), Some("sdb".to_owned()), None]);
-        let memory = NamedDevice { volatile: true, ..device("sda", "S1") };
-        head.devices = vec![memory];
-        head.boot = "another".to_owned();
-        assert_eq!(find_devices(&root, &head), [None], "memory does not outlive a restart");
-    }
-
-    #[test]
-    fn a_mapping_of_ours_that_has_no_table_yet_is_seen() {
-        let mut tree = Tree::new();
-        tree.file("/sys/block/dm-3/dm/name", &names().mapping());
-        assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().mapping())]);
-        tree.insert("/sys/class/block/dm-3/slaves/sdz", Node::Dir);
-        assert_eq!(seen(&Root::from_tree(tree)), [], "on a device that is not ours");
-    }
-
-    #[test]
-    fn the_zero_target_is_found_by_its_name_and_goes_after_what_stands_on_it() {
-        let mut tree = Tree::new();
-        tree.file("/sys/block/dm-4/dm/name", &names().zero());
-        assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().zero())]);
-        tree.file("/sys/block/dm-5/dm/name", &names().mapping());
-        tree.insert("/sys/class/block/dm-4/holders/dm-5", Node::Dir);
-        tree.insert("/sys/class/block/dm-5/slaves/dm-4", Node::Dir);
-        assert_eq!(seen(&Root::from_tree(tree.clone())), [Top::Mapping(names().mapping())]);
-        tree.file("/sys/block/dm-5/dm/name", "vault");
-        assert!(matches!(&seen(&Root::from_tree(tree))[..], [Top::Foreign(_)]), "somebody took it meanwhile");
-        let mut other = Tree::new();
-        other.file("/sys/block/dm-4/dm/name", "narrows-lab-zero-00000000");
-        assert_eq!(seen(&Root::from_tree(other)), [], "that of another lab");
-    }
-
-    #[test]
-    fn a_resync_is_seen_until_the_array_is_idle() {
-        let mut tree = Tree::new();
-        tree.file("/sys/block/md0/md/sync_action", "resync\n")
-            .file("/sys/block/md0/md/sync_completed", "25 / 100\n");
-        let (word, done) = resync(&Root::from_tree(tree.clone()), "md0").unwrap();
-        assert_eq!((word.as_str(), done), ("resync", Some(0.25)));
-        tree.file("/sys/block/md0/md/sync_action", "idle\n");
-        assert_eq!(resync(&Root::from_tree(tree), "md0"), None);
-    }
-
-    #[test]
-    fn a_mapping_on_the_labs_zfs_volume_is_the_labs() {
-        let mut tree = Tree::new();
-        tree.insert("/sys/class/block/zd16/holders/dm-0", Node::Dir);
-        tree.insert("/sys/class/block/dm-0/slaves/zd16", Node::Dir);
-        tree.insert("/sys/block/zd16", Node::Dir);
-        tree.file("/sys/block/dm-0/dm/name", &names().mapping());
-        let mapping = names().mapping();
-        assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of a volume that is not ours");
-        tree.file(&format!("/proc/spl/kstat/zfs/{}/state", names().pool()), "ONLINE\n");
-        assert_eq!(seen(&Root::from_tree(tree.clone())), [], "of another volume of the pool");
-        tree.file("/narrows/probe/zvol/zd16", &names().zvol());
-        assert_eq!(seen(&Root::from_tree(tree)), [Top::Mapping(mapping)]);
-    }
-
-    #[test]
-    fn a_pool_is_ours_when_nothing_else_is_in_it() {
-        let (pool, directory) = (names().pool(), names().pool_directory());
-        let line = |device: &str| format!("\t{device}\t1G\t-\t-\tONLINE\n");
-        let ours = format!("{pool}\t1.9G\t-\tONLINE\t-\n\tmirror-0\t1G\n{}", line(&format!("{directory}/0")));
-        assert!(is_pool_ours(&(ours.clone() + &line(&format!("{directory}/1"))), &names()));
-        assert!(is_pool_ours(&ours, &names()), "the other one is missing");
-        for other in ["/dev/sdz", &format!("{directory}/7"), "/srv/file.img"] {
-            assert!(!is_pool_ours(&(ours.clone() + &line(other)), &names()), "{other}");
-        }
-        assert!(!is_pool_ours(&format!("{pool}\t1.9G\n"), &names()), "no device is named");
-    }
-
-    #[test]
-    fn the_highest_free_number_is_taken() {
-        let mut tree = Tree::new();
-        tree.insert("/sys/block/md127", Node::Dir);
-        assert_eq!(free_array(&Root::from_tree(tree)).as_deref(), Some("md126"));
-    }
-}
+#[path = "sight_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{Encryption, FileSystem};
 use super::names::{Names, argument, node};
+use super::slice::{Extent, PARTITION};
 
 /// What another thing is made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,12 +59,19 @@ pub enum Step {
         /// Its place among the devices.
         index: usize,
     },
-    /// Nothing, but the device is discarded.
+    /// The slice of a device, a partition that is written nowhere, and another of the rest.
+    Slice {
+        /// Its place among the devices.
+        index: usize,
+        /// The part of the device.
+        extent: Extent,
+    },
+    /// Nothing, but the slice is discarded.
     Discard {
         /// Its place among the devices.
         index: usize,
     },
-    /// Nothing, but the device is written between its ends.
+    /// Nothing, but the slice is written between its ends.
     Load {
         /// Its place among the devices.
         index: usize,
@@ -239,7 +247,8 @@ impl Step {
                 vec![Call::new("losetup", ["--find", "--direct-io=on", "--", &file])]
             }
             Self::Discard { index } => vec![Call::new("blkdiscard", ["--", &names.device(index)])],
-            Self::Load { .. } => Vec::new(),
+            // Not by a tool: `Slices` makes it while it holds the device.
+            Self::Slice { .. } | Self::Load { .. } => Vec::new(),
             Self::Array { level } => vec![array(level, names)],
             Self::Physical { index } => vec![physical(index, names)],
             Self::Group => vec![group(names)],
@@ -271,7 +280,7 @@ impl Step {
             Self::File { index, .. } => {
                 vec![Call::new("rm", ["-f", "--", &argument(names.scratch_file(index).as_deref())])]
             }
-            Self::Loop { index } => vec![detach(&names.device(index))],
+            Self::Loop { index } => vec![detach(&names.disk(index))],
             Self::Array { .. } => vec![stop_array(&names.array)],
             Self::Volume { .. } => vec![remove_mapping(&names.mapped_volume())],
             Self::Zero { .. } => vec![remove_mapping(&names.zero())],
@@ -282,7 +291,8 @@ impl Step {
             Self::Pool { .. } => vec![destroy_pool(names)],
             Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
             Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
-            Self::Discard { .. }
+            Self::Slice { .. }
+            | Self::Discard { .. }
             | Self::Load { .. }
             | Self::Physical { .. }
             | Self::Group
@@ -300,7 +310,37 @@ impl Step {
 
     /// Whether it is made once for all cells and not anew for each.
     pub const fn is_ground(&self) -> bool {
-        matches!(self, Self::Directory | Self::File { .. } | Self::Loop { .. })
+        matches!(self, Self::Directory | Self::File { .. } | Self::Loop { .. } | Self::Slice { .. })
+    }
+
+    /// The slices that making it writes to: that of one device, or `None` for all of them. No slice where it stands on something
+    /// else that was made.
+    pub const fn touches(&self) -> Option<Option<usize>> {
+        match *self {
+            Self::Array { .. } | Self::Group | Self::PoolNodes | Self::Pool { .. } => Some(None),
+            Self::Physical { index } | Self::Discard { index } => Some(Some(index)),
+            Self::Header { on: On::Device(index), .. }
+            | Self::Mapping { on: On::Device(index), .. }
+            | Self::TrueCryptHeader { on: On::Device(index) }
+            | Self::TrueCryptMapping { on: On::Device(index) }
+            | Self::FileSystem { on: On::Device(index), .. }
+            | Self::Mount { on: On::Device(index), .. } => Some(Some(index)),
+            _ => None,
+        }
+    }
+
+    /// What else is done to make it, by no tool, in the words of one: for those who want to know every command.
+    pub fn shown(&self, names: &Names) -> Option<Call> {
+        let Self::Slice { index, extent } = *self else { return None };
+        let sectors = [extent.start, extent.bytes].map(|bytes| (bytes / 512).to_string());
+        let [start, length] = sectors;
+        Some(Call::new("addpart", [names.disk(index), PARTITION.to_string(), start, length]))
+    }
+
+    /// The same for what takes it away.
+    pub fn undo_shown(&self, names: &Names) -> Option<Call> {
+        let Self::Slice { index, .. } = *self else { return None };
+        Some(Call::new("delpart", [names.disk(index), PARTITION.to_string()]))
     }
 }
 
@@ -384,7 +424,8 @@ fn volume(striped: bool, names: &Names) -> Call {
 }
 
 fn zero(sectors: u64, names: &Names) -> Call {
-    Call::new("dmsetup", ["create", &names.zero(), "--table", &format!("0 {sectors} zero")])
+    let (table, uuid) = (format!("0 {sectors} zero"), names.zero_uuid());
+    Call::new("dmsetup", ["create", &names.zero(), "--uuid", &uuid, "--table", &table])
 }
 
 fn header(on: On, encryption: Encryption, names: &Names) -> Call {

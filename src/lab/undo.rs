@@ -1,8 +1,11 @@
-//! Takes away what a lab built, whatever state it is in, and proves that the devices are as they were.
+//! Takes away what a lab built, whatever state it is in, and proves that its slices are as they were.
 //!
 //! What is to be undone is not remembered but looked for: mounts at the lab's mount point, everything that stands on the
-//! named devices, and what stands in their headers. The journal only says which devices these are and that something may
-//! be there. So it does not matter which step was the last, whether it was begun, or how often this runs.
+//! slices, and what stands in them. The journal only says where slices were and that something may be there. So it does not
+//! matter which step was the last, whether it was begun, or how often this runs.
+//!
+//! Nothing that is not the lab's is touched: not even looked at closer where it stands on the devices, and never stopped. A
+//! slice is cleared as a whole only where nobody else can have written to it ([`doubt`]).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,14 +15,17 @@ use super::journal_file::JournalError;
 use super::key::Key;
 use super::names::{Names, node};
 use super::scratch::{self, ScratchError};
-use super::sight::{self, Top};
+use super::sight::{self, Today, Top};
+use super::slice::{Doubt, Extent, PARTITION, SliceRecord, doubt};
+use super::slices::{Slices, plan};
 use super::step::{
     Call, Step, destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array,
 };
 use super::tool::{ToolError, Tools};
 use super::usage;
+use super::watch::sentence;
 use crate::load::LoadError;
-use crate::load::guard::{self, Device, Mark, RestoreError};
+use crate::load::guard::{self, Device, Mark, Medium, Ours, Restored, WriteError};
 use crate::machine::root::Root;
 use crate::units::Bytes;
 
@@ -40,21 +46,39 @@ pub enum UndoError {
         /// What tells it from others.
         identity: String,
     },
+    /// Several devices are like a device of the journal, and none is known to be it.
+    #[error("{} are all like {name} of the journal ({identity}), and none is known to be it", found.join(", "))]
+    Twins {
+        /// The kernel name that it had.
+        name: String,
+        /// What does not tell it from others.
+        identity: String,
+        /// Those that are there.
+        found: Vec<String>,
+    },
     /// Something that is not the lab's is built on the devices.
-    #[error("{0} is built on the lab's devices, and the lab did not build it")]
+    #[error(
+        "{0} stands on the lab's devices, and the lab did not build it; it was left as it is, and so was everything else"
+    )]
     Foreign(String),
     /// The ground is not as the lab made it.
     #[error(transparent)]
     Scratch(#[from] ScratchError),
+    /// Somebody else wrote to a device while the lab ran.
+    #[error("{}; so nothing on it was cleared", sentence(.0, .1))]
+    Others(String, Doubt),
+    /// Something stands where the slice was that is not known to be the lab's.
+    #[error("{}; it was left as it is", .0.join("; "))]
+    Left(Vec<String>),
     /// A tool failed until patience was over.
     #[error(transparent)]
     Tool(#[from] ToolError),
     /// A device could not be opened to be cleared.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A device was not cleared.
+    /// A device may not be opened to be cleared.
     #[error(transparent)]
-    Restore(#[from] RestoreError),
+    Write(#[from] WriteError),
     /// What was undone cannot be written down.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -68,13 +92,24 @@ impl UndoError {
     pub fn hint(&self) -> String {
         match self {
             Self::Missing { .. } => "connect it again, then `narrows lab --undo`".to_owned(),
+            Self::Twins { .. } => "disconnect those that the lab was not given, then `narrows lab --undo`".to_owned(),
             Self::Foreign(_) => "stop it yourself if it is not needed, then `narrows lab --undo`".to_owned(),
             Self::Scratch(error) => match error.hint() {
                 Some(hint) => format!("{hint}; then `narrows lab --undo` again"),
                 None => "then `narrows lab --undo` again".to_owned(),
             },
+            Self::Others(..) => {
+                "look at what came there and keep what is yours; `narrows lab --undo` then clears what bears the lab's mark, and \
+                 names the rest"
+                    .to_owned()
+            }
+            Self::Left(_) => {
+                "keep what is yours; what is not needed goes with `blkdiscard -z` of the device, which makes all of it zero; then \
+                 remove the journal, and no lab holds on to it any more"
+                    .to_owned()
+            }
             Self::Tool(error) => error.hint().unwrap_or_else(|| "then `narrows lab --undo` again".to_owned()),
-            Self::Load(_) | Self::Restore(_) | Self::Random(_) | Self::Journal(_) => {
+            Self::Load(_) | Self::Write(_) | Self::Random(_) | Self::Journal(_) => {
                 "what speaks against it has to be gone first; then `narrows lab --undo` again".to_owned()
             }
         }
@@ -88,41 +123,73 @@ pub struct Undone {
     pub calls: Vec<String>,
     /// Bytes cleared, over all devices.
     pub cleared: Bytes,
+    /// Bytes written to clear them.
+    pub written: Bytes,
+}
+
+/// What is to be undone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// The lab.
+    pub(super) head: &'a Head,
+    /// The steps that may have been taken.
+    pub(super) steps: &'a [Step],
+    /// The slices to which something may have been written.
+    pub(super) records: &'a [SliceRecord],
+    /// Whether more may have been done than is known.
+    pub(super) is_damaged: bool,
+    /// Whether the lab is over: then what bears its mark is cleared where others wrote, too.
+    pub(super) is_later: bool,
 }
 
 /// Undoes for one lab.
-pub struct Undoer<'a> {
+pub(super) struct Undoer<'a> {
     root: &'a Root,
-    head: &'a Head,
+    scope: Scope<'a>,
     tools: &'a mut Tools,
+    slices: &'a mut Slices,
     /// No tool that undoes needs a key; what it would get is random.
     key: Key,
+    is_same_boot: bool,
     done: Undone,
+    left: Vec<String>,
 }
 
 impl<'a> Undoer<'a> {
-    /// Undoes what the lab of `head` built.
+    /// Undoes what the lab of `scope` built in `slices`.
     ///
     /// # Errors
     /// The kernel has no random numbers.
-    pub fn new(root: &'a Root, head: &'a Head, tools: &'a mut Tools) -> Result<Self, getrandom::Error> {
-        Ok(Self { root, head, tools, key: Key::random()?, done: Undone::default() })
+    pub(super) fn new(
+        root: &'a Root,
+        scope: Scope<'a>,
+        tools: &'a mut Tools,
+        slices: &'a mut Slices,
+    ) -> Result<Self, getrandom::Error> {
+        let is_same_boot = sight::boot(root) == scope.head.boot;
+        let (key, done) = (Key::random()?, Undone::default());
+        Ok(Self { root, scope, tools, slices, key, is_same_boot, done, left: Vec::new() })
     }
 
-    /// Takes away all that stands on the devices and clears them. `cipher_text`: whether a cipher may have written at their
-    /// beginning.
+    /// Takes away all that stands in the slices and clears them.
     ///
     /// # Errors
     /// [`UndoError`]; then something is left, and it can be tried again.
-    pub fn devices(&mut self, cipher_text: bool) -> Result<(), UndoError> {
-        let found = self.present()?;
-        let names = self.head.names(found.iter().map(|(_, name)| name.clone()).collect());
+    pub(super) fn devices(&mut self) -> Result<(), UndoError> {
+        let today = present(self.root, self.scope.head)?;
+        let names =
+            self.scope.head.names(today.iter().map(|name| name.clone().unwrap_or_default()).collect());
+        // Before anything is taken down.
+        if let Some(what) = sight::foreign(self.root, &names) {
+            return Err(UndoError::Foreign(what));
+        }
         self.unmount(&names)?;
         let begin = Instant::now();
         loop {
-            let tried = self.once(&names, &found, cipher_text);
+            self.left.clear();
+            let tried = self.once(&names, &today);
             match tried {
-                Err(UndoError::Tool(_) | UndoError::Load(_) | UndoError::Restore(_))
+                Err(UndoError::Tool(_) | UndoError::Load(_) | UndoError::Write(_))
                     if begin.elapsed() < PATIENCE =>
                 {
                     thread::sleep(TICK);
@@ -132,41 +199,97 @@ impl<'a> Undoer<'a> {
         }
     }
 
-    /// The named devices with their names of today. Memory that did not outlive a restart needs nothing.
-    fn present(&self) -> Result<Vec<(NamedDevice, String)>, UndoError> {
-        let today = sight::find_devices(self.root, self.head);
-        let is_same_boot = sight::boot(self.root) == self.head.boot;
-        let mut found = Vec::new();
-        for (device, name) in self.head.devices.iter().zip(today) {
-            match name {
-                Some(name) => found.push((device.clone(), name)),
-                None if device.volatile && !is_same_boot => {}
-                None if self.head.scratch.is_some() => {}
-                None => {
-                    let (name, identity) = (device.name.clone(), device.identity.clone());
-                    return Err(UndoError::Missing { name, identity });
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    fn once(
-        &mut self,
-        names: &Names,
-        found: &[(NamedDevice, String)],
-        cipher_text: bool,
-    ) -> Result<(), UndoError> {
+    fn once(&mut self, names: &Names, today: &[Option<String>]) -> Result<(), UndoError> {
         self.take_down(names)?;
-        for (device, name) in found {
-            let mark = mark(names, cipher_text);
-            let opened = Device::open(node(name).as_ref())?;
-            let usage = usage::of(self.root, name);
-            let size = Bytes::new(device.bytes);
-            let cleared = guard::restore(&opened, &usage, &device.identity, size, &mark)?;
-            self.done.cleared = self.done.cleared + cleared;
+        if !self.scope.is_later {
+            self.refuse_others()?;
+        }
+        let mark = mark(names);
+        for record in self.scope.records {
+            let device = self.scope.head.devices.get(record.index);
+            let name = today.get(record.index).cloned().flatten();
+            let (Some(device), Some(name)) = (device, name) else { continue };
+            let restored = if self.slices.of(record.index).is_some() {
+                self.clear_held(record, &mark)?
+            } else {
+                self.clear_gone(device, &name, record.extent, &mark)?
+            };
+            self.done.cleared = self.done.cleared + restored.cleared;
+            self.done.written = self.done.written + restored.written;
         }
         Ok(())
+    }
+
+    /// While the lab runs nothing is cleared on any device when somebody else wrote to one.
+    fn refuse_others(&mut self) -> Result<(), UndoError> {
+        for record in self.scope.records {
+            let Some(held) = self.slices.of(record.index) else { continue };
+            let disk = held.disk.clone();
+            held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
+            let now = sight::moment(self.root, &disk);
+            if let Err(why) = doubt(record, now.as_ref(), self.is_same_boot, false) {
+                return Err(UndoError::Others(disk, why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears a slice that is held.
+    fn clear_held(&mut self, record: &SliceRecord, mark: &Mark) -> Result<Restored, UndoError> {
+        let (root, scope, is_same_boot) = (self.root, self.scope, self.is_same_boot);
+        let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
+        let claim = held.claim()?;
+        let synced = held.slice.sync();
+        synced.map_err(|error| LoadError::io("write what is still kept of", claim.path(), error))?;
+        let now = sight::moment(root, &held.disk);
+        let judged = doubt(record, now.as_ref(), is_same_boot, scope.is_damaged);
+        let (ours, why) = match judged {
+            Ok(since) if since.ours.written > 0 => {
+                (Ours::All { discard: scope.head.scratch.is_none() }, None)
+            }
+            Ok(_) => (Ours::Marked, Some(Doubt::Unexplained)),
+            Err(why) if scope.is_later => (Ours::Marked, Some(why)),
+            Err(why) => return Err(UndoError::Others(held.disk.clone(), why)),
+        };
+        let restored = guard::restore(&claim, (0, record.extent.bytes), mark, ours)?;
+        match (restored.left, why) {
+            (Some(left), Some(why)) => {
+                let (disk, start) = (held.disk.clone(), record.extent.start);
+                self.left.push(format!("{}: {}", sentence(&disk, &why), left.on(Bytes::new(start))));
+            }
+            _ => held.rest(root, claim),
+        }
+        Ok(restored)
+    }
+
+    /// Clears what bears the mark where a slice was that is gone. The device is opened for writing only if there is any.
+    fn clear_gone(
+        &mut self,
+        device: &NamedDevice,
+        name: &str,
+        extent: Extent,
+        mark: &Mark,
+    ) -> Result<Restored, UndoError> {
+        let path = node(name);
+        let opened = Device::open_afresh(path.as_ref())?;
+        let size = Bytes::new(device.bytes);
+        if opened.size() != size {
+            let what = format!("{name} has another size than the device of the journal");
+            return Err(UndoError::Left(vec![what]));
+        }
+        let part = (extent.start, extent.end());
+        let failed = |error| LoadError::io("read", path.as_ref(), error);
+        let mut found = guard::survey(&opened, part, mark).map_err(failed)?;
+        if found.cleared.get() > 0 {
+            let usage = usage::of(self.root, name);
+            let writable = guard::open_to_clear(&opened, &usage, &device.identity, size)?;
+            found = guard::restore(&writable, part, mark, Ours::Marked)?;
+        }
+        if let Some(left) = found.left {
+            let why = if self.is_same_boot { Doubt::Gone } else { Doubt::OtherBoot };
+            self.left.push(format!("{}: {}", sentence(name, &why), left.on(Bytes::new(0))));
+        }
+        Ok(found)
     }
 
     /// Takes away arrays and mappings, the highest first.
@@ -180,7 +303,8 @@ impl<'a> Undoer<'a> {
                 Top::Foreign(what) => return Err(UndoError::Foreign(what)),
             }
         }
-        if sight::has_empty_array(self.root, names) {
+        let is_announced = self.scope.steps.iter().any(|step| matches!(step, Step::Array { .. }));
+        if is_announced && self.is_same_boot && sight::has_empty_array(self.root, names) {
             self.call(&stop_array(&names.array))?;
         }
         self.destroy_pool(names)?;
@@ -235,14 +359,16 @@ impl<'a> Undoer<'a> {
         Ok(())
     }
 
-    /// Takes away loop devices, scratch files and their directory.
+    /// Takes away slices, loop devices, scratch files and their directory. Where something is left, only the slices.
     ///
     /// # Errors
     /// [`UndoError`]; then something is left, and it can be tried again.
-    pub fn ground(&mut self, steps: &[Step]) -> Result<(), UndoError> {
-        let names = self.head.names(Vec::new());
-        for step in steps.iter().rev() {
+    pub(super) fn ground(&mut self) -> Result<(), UndoError> {
+        let names = self.scope.head.names(Vec::new());
+        for step in self.scope.steps.iter().rev() {
             match *step {
+                Step::Slice { index, extent } => self.remove_slice(index, extent)?,
+                _ if !self.left.is_empty() => {}
                 Step::Loop { index } => self.detach(&names, index)?,
                 Step::File { .. } | Step::Directory => {
                     if scratch::remove(*step, &names)? {
@@ -250,6 +376,25 @@ impl<'a> Undoer<'a> {
                     }
                 }
                 _ => {}
+            }
+        }
+        if self.left.is_empty() { Ok(()) } else { Err(UndoError::Left(std::mem::take(&mut self.left))) }
+    }
+
+    /// Removes a slice, and the partition of the rest. Whoever looks at new devices may have them open for a moment.
+    fn remove_slice(&mut self, index: usize, extent: Extent) -> Result<(), UndoError> {
+        let Some(device) = self.scope.head.devices.get(index) else { return Ok(()) };
+        let today = present(self.root, self.scope.head)?;
+        let Some(disk) = today.get(index).cloned().flatten() else { return Ok(()) };
+        drop(self.slices.take(index));
+        let key = self.scope.head.names(Vec::new()).key();
+        let begin = Instant::now();
+        let at = (extent.start, extent.bytes);
+        while self.is_same_boot && sight::partition_extent(self.root, &disk, PARTITION) == Some(at) {
+            match guard::remove_slice(&plan(&disk, extent, device.bytes, key)) {
+                Err(error) if begin.elapsed() >= PATIENCE => return Err(error.into()),
+                Err(_) => thread::sleep(TICK),
+                Ok(()) => {}
             }
         }
         Ok(())
@@ -288,27 +433,50 @@ impl<'a> Undoer<'a> {
     }
 
     /// What was done.
-    pub fn done(self) -> Undone {
+    pub(super) fn done(self) -> Undone {
         self.done
     }
 }
 
-/// How this lab marks its headers.
-fn mark(names: &Names, cipher_text: bool) -> Mark {
-    let (id, pool) = (names.id, names.pool());
-    let volume = id.volume(0).get(..30).unwrap_or_default().to_owned();
-    Mark { uuid: id.bytes(), text: id.uuid(), volume, pool, cipher_text }
+/// The named devices with their names of today. Memory that did not outlive a restart needs nothing.
+fn present(root: &Root, head: &Head) -> Result<Vec<Option<String>>, UndoError> {
+    let is_same_boot = sight::boot(root) == head.boot;
+    let mut found = Vec::new();
+    for (device, today) in head.devices.iter().zip(sight::find_devices(root, head)) {
+        let (name, identity) = (device.name.clone(), device.identity.clone());
+        match today {
+            Today::There(name) => found.push(Some(name)),
+            Today::Absent if (device.volatile && !is_same_boot) || head.scratch.is_some() => found.push(None),
+            Today::Absent => return Err(UndoError::Missing { name, identity }),
+            Today::Twins(twins) => return Err(UndoError::Twins { name, identity, found: twins }),
+        }
+    }
+    Ok(found)
 }
 
-/// Undoes everything that a journal says: what stands on the devices, and then the ground.
+/// How this lab marks its headers.
+fn mark(names: &Names) -> Mark {
+    let (id, pool) = (names.id, names.pool());
+    let volume = id.volume(0).get(..30).unwrap_or_default().to_owned();
+    Mark { uuid: id.bytes(), text: id.uuid(), volume, pool, key: names.key() }
+}
+
+/// Undoes everything that a journal says: what stands in the slices, and then the ground.
 ///
 /// # Errors
 /// [`UndoError`]; then something is left, and it can be tried again.
 pub fn undo(root: &Root, journal: &Journal, tools: &mut Tools) -> Result<Undone, UndoError> {
-    let mut undoer = Undoer::new(root, &journal.head, tools)?;
-    if !journal.steps.is_empty() || journal.damaged > 0 {
-        undoer.devices(journal.may_hold_cipher_text())?;
+    let head = &journal.head;
+    let sizes: Vec<u64> = head.devices.iter().map(|device| device.bytes).collect();
+    let today = present(root, head)?;
+    let mut slices = Slices::again(root, &today, &journal.slices, &sizes, head.names(Vec::new()).key());
+    let steps = [&journal.ground[..], &journal.steps[..]].concat();
+    let is_damaged = journal.damaged > 0;
+    let scope = Scope { head, steps: &steps, records: &journal.slices, is_damaged, is_later: true };
+    let mut undoer = Undoer::new(root, scope, tools, &mut slices)?;
+    if !journal.steps.is_empty() || is_damaged {
+        undoer.devices()?;
     }
-    undoer.ground(&journal.ground)?;
+    undoer.ground()?;
     Ok(undoer.done())
 }

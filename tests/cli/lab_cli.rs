@@ -10,13 +10,14 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const QUICK: [&str; 10] = [
+pub(super) const QUICK: [&str; 10] = [
     "--preset",
     "hdparm",
     "--size",
@@ -29,13 +30,19 @@ const QUICK: [&str; 10] = [
     "plain",
 ];
 
-fn lab(words: &[&str]) -> Command {
+/// A directory for journals: they count only where nobody else can enter.
+pub(super) fn private() -> tempfile::TempDir {
+    let mode = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().permissions(mode).tempdir().expect("a directory")
+}
+
+pub(super) fn lab(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
     command.arg("lab").args(words);
     command
 }
 
-fn run(words: &[&str]) -> (Option<i32>, String, String) {
+pub(super) fn run(words: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = lab(words).output().expect("narrows runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("is UTF-8");
     (status.code(), text(stdout), text(stderr))
@@ -45,7 +52,7 @@ fn run(words: &[&str]) -> (Option<i32>, String, String) {
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The right to run a lab, where loop devices can be made; said aloud where not.
-fn loops() -> Option<MutexGuard<'static, ()>> {
+pub(super) fn loops() -> Option<MutexGuard<'static, ()>> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let probe = tempfile::NamedTempFile::new().expect("a file");
     probe.as_file().set_len(1 << 20).expect("a size");
@@ -124,7 +131,7 @@ fn what_is_no_block_device_is_refused_by_name() {
 fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
     let Some(_alone) = loops() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let (place, journal) = (dir.path().display().to_string(), tempfile::tempdir().expect("a directory"));
+    let (place, journal) = (dir.path().display().to_string(), private());
     let file = journal.path().join("lab.jsonl").display().to_string();
     let words =
         ["--scratch", &place, "--file-size", "96MiB", "--layout", "single", "--json", "--journal", &file];
@@ -149,7 +156,7 @@ fn a_lab_that_is_killed_is_undone() {
     let Some(_alone) = loops() else { return };
     for delay in [20, 120, 300, 700, 1500] {
         let dir = tempfile::tempdir().expect("a directory");
-        let (place, journal) = (dir.path().display().to_string(), tempfile::tempdir().expect("a directory"));
+        let (place, journal) = (dir.path().display().to_string(), private());
         let file = journal.path().join("lab.jsonl").display().to_string();
         let words =
             ["--scratch", &place, "--file-size", "96MiB", "--layout", "single", "--file-system", "ext4"];
@@ -178,8 +185,7 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
-        let directory = || tempfile::tempdir().expect("a directory");
-        Self { place: directory(), beside: directory() }
+        Self { place: tempfile::tempdir().expect("a directory"), beside: private() }
     }
 
     fn journal(&self) -> String {
@@ -294,16 +300,30 @@ fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
     assert!(err.contains("cannot read the journal"), "{err}");
 }
 
+/// A lab that was killed between its last result and its end, and the journal until then. It may be too fast once.
+fn killed_after_its_last_result() -> (Trial, String) {
+    for _ in 0..10 {
+        let trial = Trial::new();
+        let mut child =
+            trial.spawn(&[trial.words("ext4"), vec!["--copy".to_owned(), trial.source()]].concat());
+        let journal = trial.with_result();
+        child.kill().expect("is killed");
+        child.wait().expect("ends");
+        if Path::new(&trial.journal()).exists() {
+            return (trial, journal);
+        }
+    }
+    panic!("ten labs ended before they could be killed");
+}
+
 #[test]
 fn a_lab_that_was_ended_after_its_last_result_only_reports() {
     let Some(_alone) = loops() else { return };
-    let trial = Trial::new();
-    let mut child = trial.spawn(&[trial.words("ext4"), vec!["--copy".to_owned(), trial.source()]].concat());
-    let journal = trial.with_result();
-    child.wait().expect("ends");
-    trial.assert_clean();
-    // As if it had been killed before it took its ground away; a line that makes no sense means that anything may be left.
-    fs::write(trial.journal(), format!("{journal}{{\"outcome\": 7}}\n")).expect("is written");
+    let (trial, journal) = killed_after_its_last_result();
+    // A line that makes no sense widens nothing.
+    let mut file = fs::OpenOptions::new().append(true).open(trial.journal()).expect("is kept");
+    file.write_all(b"{\"outcome\": 7}\n{\"outcome\": 8}\n").expect("is written");
+    drop(file);
     let (code, out, err) = trial.resume();
     assert!(matches!(code, Some(0 | 1)), "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).expect("is JSON");
@@ -321,23 +341,28 @@ fn a_lab_that_was_ended_after_its_last_result_only_reports() {
 }
 
 #[test]
-fn a_lab_whose_devices_are_gone_does_not_go_on_with_others() {
+fn a_journal_that_was_written_by_hand_does_nothing() {
     let Some(_alone) = loops() else { return };
     let trial = Trial::new();
     let head = |rest: &str| {
         let device = "{\"name\":\"nosuch0\",\"number\":[8,250],\"bytes\":1048576,\"identity\":\"NO-SUCH-DRIVE\",\"volatile\":false}";
         format!(
-            "{{\"format\":\"narrows-lab/1\",\"id\":\"10213243-5465-7687-0809-0a0b0c0d0eff\",\"boot\":\"b\",\"array\":\"md127\",\
+            "{{\"format\":\"narrows-lab/2\",\"id\":\"10213243-5465-7687-0809-0a0b0c0d0eff\",\"boot\":\"b\",\"array\":\"md127\",\
              \"scratch\":null,\"devices\":[{device}],\"typed\":[\"lab\",\"/dev/nosuch0\",\"--i-own\",\"NO-SUCH-DRIVE\"]}}\n{rest}"
         )
     };
-    for rest in ["", "{\"step\":{\"thing\":\"group\"}}\n"] {
-        let text = head(rest);
+    let seal = "{\"seal\":\"00000000000000000000000000000000\"}\n";
+    for rest in [seal.to_owned(), format!("{seal}{{\"step\":{{\"thing\":\"group\"}}}}\n{seal}")] {
+        let text = head(&rest);
         fs::write(trial.journal(), &text).expect("is written");
-        let (code, out, err) = trial.resume();
-        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
-        assert!(err.contains("NO-SUCH-DRIVE") && err.contains("is not there"), "{rest}: {err}");
-        assert_eq!(fs::read_to_string(trial.journal()).expect("is kept"), text, "{rest}");
+        for (mode, said) in [(0o644, "has mode 0644"), (0o600, "no lab on this machine wrote it")] {
+            fs::set_permissions(trial.journal(), fs::Permissions::from_mode(mode)).expect("is set");
+            for (code, out, err) in [trial.resume(), run(&["--undo", "--journal", &trial.journal()])] {
+                assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+                assert!(err.contains(said) && err.contains("hint: "), "{rest}: {err}");
+                assert_eq!(fs::read_to_string(trial.journal()).expect("is kept"), text, "{rest}");
+            }
+        }
     }
 }
 

@@ -24,6 +24,7 @@ mod guard_users;
 mod hwloc;
 mod import;
 mod lab_cli;
+mod lab_safety;
 mod ladder_cli;
 mod machines;
 mod measure;

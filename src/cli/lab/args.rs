@@ -48,6 +48,11 @@ pub struct LabArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
+    /// The part of each device in which everything is built; nothing outside of it is written [default: what the tests and
+    /// the copy need]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub slice: Option<Bytes>,
+
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     pub precision: f64,

@@ -13,7 +13,7 @@ use crate::machine::cipher;
 use crate::machine::root::Root;
 use crate::units::Bytes;
 
-/// Measures it. The devices are written between their first and their last MiB.
+/// Measures it. The slices are written between their first and their last MiB.
 ///
 /// # Errors
 /// A device cannot be opened, or a test on it failed.
@@ -22,11 +22,10 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
     let (mut alone, mut paused) = (Vec::new(), Vec::new());
     let mut targets: Vec<Target> = Vec::new();
     let mut last = None;
-    for (index, device) in devices.iter().enumerate() {
-        let own = ground::own(args, device).unwrap_or_default();
-        workshop.take(Step::Load { index }).map_err(|error| ground::build_failure(&error))?;
+    for index in 0..devices.len() {
+        let opened = workshop.open_slice(index).map_err(|error| ground::build_failure(&error))?;
         let scene = bench.scene(&workshop.names.device(index))?;
-        let target = bench.named(workshop.root, &device.name, own, &scene)?;
+        let target = bench.fill(opened, &scene)?;
         let (measured, failed) = bench.alone(&scene, &target);
         if let Some(failed) = failed {
             return Err(failed);

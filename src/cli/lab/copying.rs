@@ -9,6 +9,7 @@ use super::ground;
 use crate::cli::{Failure, copy as cli_copy};
 use crate::lab::aim::{Aim, property};
 use crate::lab::journal::Head;
+use crate::lab::slice;
 use crate::lab::{Cell, CellCopy, Copied, CopySource, DIRECTORY, FileSystem, Layout, MOUNTS, ReadFrom};
 use crate::load::copy::{CopyControl, CopyOptions, CopyResult, Extent, Room, Source};
 use crate::load::guard::Budget;
@@ -52,14 +53,14 @@ pub(super) fn refuse(args: &LabArgs, cells: &[Cell]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Looks at what is to be copied and keeps nothing: for a lab that builds nothing.
+/// Looks at what is to be copied and keeps nothing but how much that takes: for a lab that builds nothing.
 ///
 /// # Errors
 /// It is not there, or nothing that is copied.
-pub(super) fn look_only(args: &LabArgs) -> Result<(), Failure> {
-    let Some(path) = &args.copy else { return Ok(()) };
+pub(super) fn look_only(args: &LabArgs) -> Result<Bytes, Failure> {
+    let Some(path) = &args.copy else { return Ok(Bytes::new(0)) };
     let looked = Source::look(&ground::absolute(path)?, &AtomicBool::new(false));
-    looked.map(drop).map_err(|error| cli_copy::failure(&error))
+    looked.map(|source| source.extent().needed).map_err(|error| cli_copy::failure(&error))
 }
 
 impl Copying {
@@ -104,6 +105,11 @@ impl Copying {
             .map_or_else(|| read_from(extent.bytes, cpu::available_memory(root).get()), |known| known.from);
         let about = CopySource { path, files: extent.files, bytes: extent.bytes, from };
         Ok(Some(Self { source, extent, about, stop, targets }))
+    }
+
+    /// What each copy takes.
+    pub(super) fn needed(&self) -> Bytes {
+        self.extent.needed
     }
 
     /// What all copies together write.
@@ -241,12 +247,14 @@ fn refuse_own_places(source: &Path, args: &LabArgs, head: &Head) -> Result<(), F
     }
 }
 
-/// The sizes of the devices: named ones have theirs, scratch files get theirs.
+/// How large slices of the devices can be: named ones have their sizes, scratch files get theirs.
 fn sizes(args: &LabArgs, head: &Head) -> Vec<Bytes> {
+    let most = args.slice.map_or(u64::MAX, Bytes::get);
+    let fitting = |device: u64| Bytes::new(slice::Extent::of(device, most).map_or(0, |extent| extent.bytes));
     if args.scratch.is_some() {
-        return vec![args.file_size; usize::from(args.count)];
+        return vec![fitting(args.file_size.get()); usize::from(args.count)];
     }
-    head.devices.iter().map(|device| Bytes::new(device.bytes)).collect()
+    head.devices.iter().map(|device| fitting(device.bytes)).collect()
 }
 
 /// What a layout holds before a file system takes its part. One whose capacity is not known holds anything.

@@ -3,9 +3,12 @@
 use super::args::LabArgs;
 use super::{basis, copying, ground, timed};
 use crate::cli::Failure;
+use crate::lab::journal::Head;
+use crate::lab::slice::Extent;
 use crate::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
 use crate::machine::root::Root;
 use crate::report::sanitize::inert;
+use crate::units::Bytes;
 
 /// The commands, cell by cell.
 ///
@@ -24,12 +27,22 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
     }
     let cells = args.cells(names.devices.len());
     copying::refuse(args, &cells)?;
-    copying::look_only(args)?;
+    let copied = copying::look_only(args)?;
+    let slices = slices(args, &sizes(root, args, &names), copied);
+    text.push_str("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written:\n");
+    section(&mut text, &slices, &names);
     for encryption in basis::encryptions(args) {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
         section(&mut text, &basis::over_nothing(encryption, timed::reach(&timed::tests(args))), &names);
     }
-    let means = Tools::new(root).means(root, &sizes(root, args, &names));
+    let bytes: Vec<u64> = slices
+        .iter()
+        .filter_map(|step| match step {
+            Step::Slice { extent, .. } => Some(extent.bytes),
+            _ => None,
+        })
+        .collect();
+    let means = Tools::new(root).means(root, &bytes);
     for cell in cells {
         text.push_str(&format!("{cell}:\n"));
         match recipe(cell, names.devices.len(), means) {
@@ -56,10 +69,24 @@ pub(super) fn with_discards(steps: Vec<Step>, args: &LabArgs, devices: usize) ->
 
 fn section(text: &mut String, steps: &[Step], names: &Names) {
     let mut line = |call: &Call| text.push_str(&format!("  {call}\n"));
-    steps.iter().flat_map(|step| step.build(names)).for_each(|call| line(&call));
+    steps
+        .iter()
+        .flat_map(|step| step.build(names).into_iter().chain(step.shown(names)))
+        .for_each(|call| line(&call));
     line(&Call::new("# undone by", [""; 0]));
-    steps.iter().rev().flat_map(|step| step.undo(names)).for_each(|call| line(&call));
-    line(&Call::new("# then headers on the devices are cleared, and the devices examined", [""; 0]));
+    let undone = |step: &Step| step.undo(names).into_iter().chain(step.undo_shown(names));
+    steps.iter().rev().flat_map(undone).for_each(|call| line(&call));
+    if !steps.iter().all(Step::is_ground) {
+        line(&Call::new("# then the slices are cleared and read back", [""; 0]));
+    }
+}
+
+/// The slices of devices of these sizes, on which `copied` has to fit.
+fn slices(args: &LabArgs, sizes: &[u64], copied: Bytes) -> Vec<Step> {
+    let needed = args.slice.unwrap_or_else(|| timed::slice(timed::filled(args), copied));
+    let slice =
+        |(index, size): (usize, &u64)| Some(Step::Slice { index, extent: Extent::of(*size, needed.get())? });
+    sizes.iter().enumerate().filter_map(slice).collect()
 }
 
 /// The sizes of the devices in bytes.
@@ -68,11 +95,11 @@ fn sizes(root: &Root, args: &LabArgs, names: &Names) -> Vec<u64> {
         Some(_) => args.file_size.get(),
         None => sight::size(root, name).map_or(0, |size| size.get()),
     };
-    names.devices.iter().map(size).collect()
+    names.disks.iter().map(size).collect()
 }
 
 fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
-    let devices = match &args.scratch {
+    let disks: Vec<String> = match &args.scratch {
         Some(_) => (0..args.count).map(|index| format!("loop{index}")).collect(),
         None => {
             args.devices.iter().map(|typed| ground::block_device(root, typed)).collect::<Result<_, _>>()?
@@ -80,5 +107,7 @@ fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
     };
     let scratch = args.scratch.as_deref().map(ground::scratch_directory).transpose()?;
     let array = sight::free_array(root).unwrap_or_else(|| "md127".to_owned());
-    Ok(Names { id: LabId::new([0; 16]), devices, array, scratch, zvol: None })
+    let mut head = Head::new(LabId::new([0; 16]), String::new(), array);
+    head.scratch = scratch;
+    Ok(head.names(disks))
 }

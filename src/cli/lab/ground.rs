@@ -1,13 +1,17 @@
 //! The devices of a lab: named ones that are proven empty, or scratch files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::args::LabArgs;
 use crate::cli::{Failure, guard, target};
-use crate::lab::journal::{Head, Journal, NamedDevice};
+use crate::lab::journal::{Head, Journal, Line, NamedDevice};
+use crate::lab::slice::Extent;
 use crate::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
 use crate::load::held::{Aim, Held, HeldError};
 use crate::machine::root::Root;
+use crate::units::Bytes;
 
 /// The kernel name of what was typed.
 ///
@@ -95,7 +99,7 @@ pub(super) fn again(root: &Root, args: &LabArgs, journal: &mut Journal) -> Resul
     let mut devices = Vec::new();
     let mut renamed = Vec::new();
     for (before, name) in journal.head.devices.iter().zip(sight::find_devices(root, &journal.head)) {
-        let now = name.and_then(|name| sight::named(root, &name)).ok_or_else(|| {
+        let now = name.name().and_then(|name| sight::named(root, &name)).ok_or_else(|| {
             let message = format!("{} ({}) of this lab is not there", before.name, before.identity);
             Failure::new(message).hint("connect it again, or begin a new lab")
         })?;
@@ -141,6 +145,61 @@ pub(super) fn workshop<'a>(
         return Err(build_failure(&error));
     }
     Ok(workshop)
+}
+
+/// Makes the slice of each device, in which everything is built: `needed` bytes, or as many as there are. All of it is proven to be
+/// zero through the handle that has the device for us alone. Then begins to watch the devices.
+///
+/// # Errors
+/// A device is refused, or others write to it; then everything is undone.
+pub(super) fn slices(
+    workshop: &mut Workshop<'_>,
+    args: &LabArgs,
+    needed: u64,
+    stop: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    let Err(failure) = make_slices(workshop, args, needed, stop) else { return Ok(()) };
+    workshop.leave().map_err(|left| undo_failure(&left))?;
+    Err(failure)
+}
+
+fn make_slices(
+    workshop: &mut Workshop<'_>,
+    args: &LabArgs,
+    needed: u64,
+    stop: &Arc<AtomicBool>,
+) -> Result<(), Failure> {
+    for (index, device) in workshop.head.devices.clone().iter().enumerate() {
+        let (name, root) = (&device.name, workshop.root);
+        let extent = Extent::of(device.bytes, needed)
+            .ok_or_else(|| Failure::new(format!("{name} is too small to build anything in")))?;
+        let before = sight::counters(root, name)
+            .ok_or_else(|| Failure::new(format!("the kernel does not count what is written to {name}")))?;
+        let (own, bytes) = (own(args, device).unwrap_or_default(), Bytes::new(extent.bytes));
+        let proven = guard::open_for_writing(root, name, own, bytes, stop)?;
+        let region = proven.region();
+        if (region.start.get(), region.length.get()) != (extent.start, extent.bytes) {
+            return Err(Failure::new(format!("{name} has another size than it had a moment ago")));
+        }
+        let made = workshop.make_slice(index, proven, extent, before);
+        made.map_err(|error| build_failure(&error))?;
+    }
+    workshop.record_slices().map_err(|error| build_failure(&error))?;
+    let watched = workshop.begin_watch(stop.clone());
+    watched.map_err(|error| Failure::new(format!("cannot watch the devices: {error}")))
+}
+
+/// Writes down that a lab goes on, and with which devices.
+///
+/// # Errors
+/// The journal does not hold it.
+pub(super) fn go_on(root: &Root, head: &mut Head, file: &mut JournalFile) -> Result<(), Failure> {
+    head.boot = sight::boot(root);
+    let told = file.append(&Line::Boot(head.boot.clone())).and_then(|()| match head.scratch {
+        Some(_) => Ok(()),
+        None => file.append(&Line::Devices(head.devices.clone())),
+    });
+    told.map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Why something was not built, with what to do.

@@ -8,24 +8,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
-use super::timed::{LEAST, Timed, probes, reach, tests};
+use super::timed::{LEAST, Timed, filled, probes, reach, slice, tests};
+use crate::cli::Failure;
 use crate::cli::bench::runner::{Runner, failure, seed};
 use crate::cli::bench::scene::Scene;
 use crate::cli::bench::timing::Timing;
 use crate::cli::bench::writes::Writes;
 use crate::cli::ladder::runner::at_once;
-use crate::cli::{Failure, guard};
 use crate::lab::Measured;
 use crate::load::control::{Control, Phase};
 use crate::load::guard::{Budget, WritableDevice};
 use crate::load::measurement::{Measurement, Pattern, Workload};
 use crate::load::owned;
-use crate::load::preset::{self, LoadSpec, Preset};
+use crate::load::preset::LoadSpec;
 use crate::load::run;
 use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::target::Target;
 use crate::machine::activity::{Activity, Sample};
-use crate::machine::root::Root;
 use crate::report::bench::trusted;
 use crate::units::Bytes;
 use crate::verdict::{self, Subject};
@@ -64,14 +63,12 @@ impl Bench {
         copies: Bytes,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let presets: Vec<Preset> = args.preset.iter().filter_map(|name| preset::by_name(name)).collect();
         let tests = tests(args);
         if tests.is_empty() {
             return Err(Failure::new("none of these tests can be run on a block device")
                 .hint("`narrows bench --list` shows the presets; scans and trims are left out here"));
         }
-        let largest = presets.iter().map(|preset| preset.size).max().unwrap_or(LEAST);
-        let size = args.size.unwrap_or(largest).max(LEAST);
+        let size = filled(args);
         let probes = if args.encrypts() { probes(&tests) } else { Vec::new() };
         let loads: Vec<&LoadSpec> = tests.iter().chain(&probes).map(|test| &test.load).collect();
         let timing = tests.first().map(|test| test.timing);
@@ -87,6 +84,11 @@ impl Bench {
     /// The part that the largest test reaches at once: enough where nothing is kept.
     pub(super) fn reach(&self) -> Bytes {
         reach(&self.tests)
+    }
+
+    /// How large a slice of each device has to be, on each file system of which `copied` is copied.
+    pub(super) fn slice(&self, args: &LabArgs, copied: Bytes) -> Bytes {
+        args.slice.unwrap_or_else(|| slice(self.size, copied))
     }
 
     /// What is said before anything is written.
@@ -121,11 +123,6 @@ impl Bench {
 
     fn runner<'a>(&self, scene: &'a Scene) -> Runner<'a> {
         Runner::stopped_by(scene, None, Some(self.writes.clone()), self.stop.clone())
-    }
-
-    /// Opens a named device by its permit, filled.
-    pub(super) fn named(&self, root: &Root, name: &str, own: &str, scene: &Scene) -> Result<Target, Failure> {
-        self.fill(guard::open_for_writing(root, name, own, self.size, &self.stop)?, scene)
     }
 
     /// Fills a device that may be written, and makes a target of it.

@@ -13,8 +13,7 @@ use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::lab::journal::{Head, Journal, Line};
 use crate::lab::{
-    self, BuildError, Call, Cell, FileSystem, JournalFile, Layout, On, Outcome, Step, Tools, Workshop,
-    Written,
+    self, BuildError, Call, Cell, FileSystem, JournalFile, On, Outcome, Step, Tools, Workshop, Written,
 };
 use crate::load::preset::LoadSpec;
 use crate::machine::activity::Sample;
@@ -53,12 +52,25 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
         head.copy = Some(copying.about.clone());
     }
     let file = match open {
-        Some(file) => file,
+        Some(mut file) => {
+            ground::go_on(root, &mut head, &mut file)?;
+            file
+        }
         None => JournalFile::create(args.journal.as_deref(), &head).map_err(|error| {
-            Failure::new(error.to_string()).hint("name a place for it with --journal FILE")
+            let hint = error.hint().unwrap_or("name a place for it with --journal FILE").to_owned();
+            Failure::new(error.to_string()).hint(hint)
         })?,
     };
-    let mut session = Session { args, bench, copying, workshop: ground::workshop(root, args, head, file)? };
+    let mut workshop = ground::workshop(root, args, head, file)?;
+    let copied = copying.as_ref().map_or(Bytes::new(0), Copying::needed);
+    let needed = bench.slice(args, copied);
+    if let Err(failure) = ground::slices(&mut workshop, args, needed.get(), &bench.stop) {
+        if known.is_none_or(|known| known.outcomes.is_empty()) {
+            workshop.journal.remove().map_err(|error| Failure::new(error.to_string()))?;
+        }
+        return Err(failure);
+    }
+    let mut session = Session { args, bench, copying, workshop };
     // Not before the loop devices are made: the path of a file whose mount is gone with its namespace says no more where it is.
     if cells.iter().any(|cell| cell.file_system != FileSystem::None)
         && let Err(failure) = leave_namespace(root)
@@ -150,8 +162,12 @@ impl Session<'_> {
         (report, None)
     }
 
-    fn why_over(&self) -> &'static str {
-        if self.bench.is_stopped() { "interrupted" } else { "no more may be written (--max-writes)" }
+    fn why_over(&self) -> String {
+        match self.workshop.alarm() {
+            Some(alarm) => alarm,
+            None if self.bench.is_stopped() => "interrupted".to_owned(),
+            None => "no more may be written (--max-writes)".to_owned(),
+        }
     }
 
     fn basis(&mut self) -> Result<lab::Basis, Failure> {
@@ -188,7 +204,6 @@ impl Session<'_> {
         let failed = |error: BuildError| ground::build_failure(&error);
         let devices = self.workshop.head.devices.len();
         let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Failure::new)?;
-        self.check_devices(cell, devices)?;
         self.workshop.journal.append(&Line::Cell(cell)).map_err(|error| Failure::new(error.to_string()))?;
         for step in dry::with_discards(steps, self.args, devices) {
             if self.bench.is_stopped() {
@@ -207,15 +222,6 @@ impl Session<'_> {
         if let Some(copying) = &self.copying {
             let point = self.workshop.names.mount_point();
             outcome.copy = Some(copying.to(cell, Path::new(&point), self.bench.budget())?);
-        }
-        Ok(())
-    }
-
-    /// The devices must still be empty and unused: whoever came meanwhile is not overwritten.
-    fn check_devices(&self, cell: Cell, devices: usize) -> Result<(), Failure> {
-        let used = if cell.layout == Layout::Single { 1 } else { devices };
-        for device in self.workshop.head.devices.iter().take(used) {
-            crate::cli::guard::check(self.workshop.root, &device.name, ground::own(self.args, device))?;
         }
         Ok(())
     }
@@ -243,12 +249,9 @@ impl Session<'_> {
         }
         match lab::top(cell) {
             On::Device(index) => {
-                self.workshop.take(Step::Load { index }).map_err(failed)?;
-                let device = self.workshop.head.devices.get(index).cloned();
-                let device = device.ok_or_else(|| Failure::new("there is no device"))?;
-                let own = ground::own(self.args, &device).unwrap_or_default();
+                let opened = self.workshop.open_slice(index).map_err(failed)?;
                 let scene = self.bench.scene(&self.workshop.names.device(index))?;
-                let target = self.bench.named(self.workshop.root, &device.name, own, &scene)?;
+                let target = self.bench.fill(opened, &scene)?;
                 Ok(self.bench.all(&scene, &target))
             }
             on => {
@@ -271,7 +274,7 @@ impl Session<'_> {
             device: name.clone(),
             bytes: bytes(&now, name).saturating_sub(bytes(before, name)),
         };
-        self.workshop.names.devices.iter().map(of).collect()
+        self.workshop.names.disks.iter().map(of).collect()
     }
 
     /// Undoes all, shows what was measured, and removes the journal when nothing in it is needed any more.

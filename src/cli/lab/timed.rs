@@ -48,6 +48,22 @@ pub(super) fn reach(tests: &[Timed]) -> Bytes {
     tests.iter().map(|test| test.least).fold(LEAST, Bytes::max)
 }
 
+/// How much of each target is filled.
+pub(super) fn filled(args: &LabArgs) -> Bytes {
+    let presets = args.preset.iter().filter_map(|name| preset::by_name(name));
+    let largest = presets.map(|preset| preset.size).max().unwrap_or(LEAST);
+    args.size.unwrap_or(largest).max(LEAST)
+}
+
+/// How large a slice of each device has to be so that `filled` fits on everything that is built in it, and `copied` on each file
+/// system: with room for headers, for what file systems and pools keep to themselves, and for the least that these are made on.
+pub(super) fn slice(filled: Bytes, copied: Bytes) -> Bytes {
+    const HEADERS: u64 = 256 << 20;
+    const LEAST: u64 = 512 << 20;
+    let data = filled.get().max(copied.get());
+    Bytes::new(data.saturating_add(data / 5).saturating_add(HEADERS).max(LEAST))
+}
+
 fn timed(preset: &Preset, args: &LabArgs) -> Vec<Timed> {
     let timing = Timing {
         stop: preset.stop,
@@ -80,6 +96,12 @@ mod tests {
             Ok(Command::Lab(args)) => super::tests(&args),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_slice_has_room_for_what_is_built_in_it() {
+        let of = |filled, copied| slice(Bytes::from_mib(filled), Bytes::from_mib(copied)).get() >> 20;
+        assert_eq!((of(16, 0), of(1000, 0), of(1000, 2000)), (512, 1456, 2656));
     }
 
     #[test]

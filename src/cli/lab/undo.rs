@@ -9,6 +9,7 @@ use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use crate::lab::journal::{Journal, Line, NoJournal};
 use crate::lab::{self, JournalError, JournalFile, Tools, journals};
 use crate::machine::root::Root;
+use crate::report::sanitize::inert;
 use crate::units::human;
 
 /// How long tools that outlive a killed lab may take to end: a discard of a large drive takes minutes.
@@ -60,9 +61,10 @@ fn open(path: &Path) -> Result<Option<(JournalFile, Journal)>, Failure> {
     match opened {
         Ok(opened) => Ok(Some(opened)),
         Err(JournalError::NoJournal { source: NoJournal::Empty, .. }) => Ok(None),
-        Err(error @ JournalError::NoJournal { .. }) => Err(Failure::new(error.to_string())
-            .hint("journals are in /var/lib/narrows, or where --journal put them; without --journal all there are undone")),
-        Err(error) => Err(Failure::new(error.to_string())),
+        Err(error) => {
+            let hint = error.hint().map(str::to_owned);
+            Err(Failure::new(inert(&error.to_string())).maybe_hint(hint))
+        }
     }
 }
 
@@ -72,15 +74,11 @@ fn clean(root: &Root, file: &mut JournalFile, journal: &Journal) -> Result<(), F
         return Ok(());
     }
     let undone = lab::undo(root, journal, &mut Tools::new(root))
-        .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;
+        .map_err(|error| Failure::new(inert(&error.to_string())).hint(error.hint()))?;
     for call in &undone.calls {
         output::note(call);
     }
-    output::note(&format!(
-        "undone: {}; {} of headers cleared",
-        file.path().display(),
-        human::bytes(undone.cleared)
-    ));
+    output::note(&format!("undone: {}; {} cleared", file.path().display(), human::bytes(undone.cleared)));
     let told = file.append(&Line::Clean).and_then(|()| file.append(&Line::Gone));
     told.map_err(|error| Failure::new(error.to_string()))
 }

@@ -1,6 +1,7 @@
 //! Opens what the lab built for writing: an array or a mapping that stands on named devices and on nothing else, or a mapping
 //! that stands on device-mapper's `zero` target, which keeps nothing.
 
+use super::super::marks::DeviceKey;
 use super::decide::Refusal;
 use super::open::{Device, WritableDevice, WriteError, claim};
 use super::reason::Reason;
@@ -8,12 +9,18 @@ use super::scan::Medium;
 use super::usage::{Usage, Use, UseKind};
 
 /// Opens `device` for writing, exclusively. It must be built, on `named` devices and on nothing else, and nobody may use it
-/// or what it is built on otherwise. A named device itself is refused: that takes a [`Permit`](super::Permit).
+/// or what it is built on otherwise. A named device itself is refused: that takes a [`Permit`](super::Permit). What is
+/// written to it is marked by `key`.
 ///
 /// # Errors
 /// Anything of that does not hold, or the kernel refuses.
-pub fn open_built(device: &Device, usage: &Usage, named: &[String]) -> Result<WritableDevice, WriteError> {
-    open_unless(device, usage, reasons(usage, named))
+pub fn open_built(
+    device: &Device,
+    usage: &Usage,
+    named: &[String],
+    key: DeviceKey,
+) -> Result<WritableDevice, WriteError> {
+    Ok(open_unless(device, usage, reasons(usage, named))?.marked_by(key))
 }
 
 /// Device-mapper's target that stands on nothing, as the machine tells of it.
@@ -76,8 +83,12 @@ fn open_unless(
 fn reasons(usage: &Usage, named: &[String]) -> Vec<Reason> {
     let components: Vec<&Use> = usage.uses.iter().filter(|used| used.kind == UseKind::Component).collect();
     let is_built = |name: &str| components.iter().any(|used| used.device == name);
-    let is_known =
-        |used: &Use| used.kind == UseKind::Component && (named.contains(&used.by) != is_built(&used.by));
+    // The named devices are slices: partitions that the lab made.
+    let is_known = |used: &Use| match used.kind {
+        UseKind::Component => named.contains(&used.by) != is_built(&used.by),
+        UseKind::PartitionOf => named.contains(&used.device),
+        _ => false,
+    };
     let mut reasons: Vec<Reason> =
         usage.uses.iter().filter(|used| !is_known(used)).cloned().map(Reason::InUse).collect();
     if named.contains(&usage.device) || !is_built(&usage.device) {
@@ -128,6 +139,13 @@ mod tests {
         assert_eq!(reasons(&usage(&[]), &named(&["sda", "sdb"])), []);
         assert_eq!(reasons(&usage(&[]), &named(&["sda"])).len(), 1, "sdb was not named");
         assert!(!reasons(&usage(&[]), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_slice_is_a_partition_and_no_other_may_be_one() {
+        let of = |device: &str| used(device, UseKind::PartitionOf, "nvme0n1");
+        assert_eq!(reasons(&usage(&[of("sda")]), &named(&["sda", "sdb"])), []);
+        assert_eq!(reasons(&usage(&[of("md127")]), &named(&["sda", "sdb"])).len(), 1);
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! What tells the lab's headers from those of others: the UUID that it gave each of them, or the name of its pool.
+//! What tells the lab's structures from those of others: the UUID that it gave each of them, or the name of its pool. A
+//! structure that bears it is the lab's as far as its format says that it reaches, and no byte further.
 
-use super::scan::{Medium, Signature};
-use super::signatures::Class;
+use std::ops::Range;
+
+use super::super::marks::{DeviceKey, SECTOR};
+use super::scan::Medium;
 use super::zfs_label;
 
-/// How the lab marks the headers that it writes.
+/// How the lab marks what it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// The 16 bytes of its UUID.
@@ -15,77 +18,113 @@ pub struct Mark {
     pub volume: String,
     /// The name of its ZFS pool.
     pub pool: String,
-    /// Whether a cipher wrote at the ends. Any magic number may stand there by chance, in a sector of random bytes.
-    pub cipher_text: bool,
+    /// How the load engine marks what it writes for it.
+    pub key: DeviceKey,
 }
 
-/// The smallest unit in which ciphers write.
-const SECTOR: u64 = 512;
+/// What is looked at as one: no structure below is divided by a multiple of it.
+pub(super) const UNIT: usize = 4096;
+/// The size of a ZFS label, and where in it that begins which is written.
+const LABEL: u64 = 256 << 10;
+const LIST: u64 = 16 << 10;
 
-/// Where a mark stands, counted from the magic number, by the descriptions that `signatures.rs` names.
-enum Place {
-    /// The UUID, so many bytes before (−) or after (+) the magic number.
-    Uuid(i64),
-    /// The UUID as text.
-    Text(i64),
-    /// The identifier of a physical volume.
-    Volume(i64),
-    /// The name of the pool, in the ZFS label that the magic number is in.
-    Pool,
+/// A structure, by the descriptions that `signatures.rs` names.
+struct Structure {
+    /// Its first bytes stand at multiples of this in a unit, and so many bytes behind that.
+    every: usize,
+    shift: usize,
+    magic: &'static [u8],
+    /// Where the mark stands, counted from the magic number.
+    mark: isize,
+    which: Which,
+    /// Where it begins, counted from the magic number, and how long it is.
+    begin: isize,
+    length: usize,
 }
 
-fn place(name: &str) -> Option<Place> {
-    Some(match name {
-        // s_uuid at 0x68 of the superblock, s_magic at 0x38.
-        "ext2, ext3 or ext4" => Place::Uuid(0x68 - 0x38),
-        // sb_uuid at 32.
-        "XFS" => Place::Uuid(32),
-        // fsid at 0x20, magic at 0x40.
-        "btrfs" => Place::Uuid(0x20 - 0x40),
-        // set_uuid at 16 of `struct mdp_superblock_1`.
-        "Linux md 1.2" => Place::Uuid(16),
-        // uuid at 168 of both binary headers.
-        "LUKS" | "secondary header of LUKS2" => Place::Text(168),
-        // `struct pv_header` follows the 32 bytes of `struct label_header`.
-        "LVM2 physical volume" => Place::Volume(32),
-        "ZFS label" | "ZFS uberblock" => Place::Pool,
-        _ => return None,
-    })
+enum Which {
+    Uuid,
+    Text,
+    Volume,
+}
+
+const STRUCTURES: [Structure; 8] = [
+    // ext2, ext3, ext4: s_magic at 0x38, s_uuid at 0x68; copies begin at blocks of 1 KiB or more.
+    structure(1024, 0x38, b"\x53\xef", 0x30, Which::Uuid, -0x38, 1024),
+    // XFS: sb_uuid at 32; copies begin where allocation groups do. A sector, of at least 512 bytes.
+    structure(512, 0, b"XFSB", 32, Which::Uuid, 0, 512),
+    // btrfs: fsid at 0x20, magic at 0x40, and copies.
+    structure(UNIT, 0x40, b"_BHRfS_M", -0x20, Which::Uuid, -0x40, 4096),
+    // md: set_uuid at 16 of `struct mdp_superblock_1`, which has 256 bytes and two for each member; room for 384.
+    structure(UNIT, 0, b"\xfc\x4e\x2b\xa9", 16, Which::Uuid, 0, 1024),
+    // md's write-intent bitmap: uuid at 8 of `struct bitmap_super_s`, 256 bytes.
+    structure(512, 0, b"bitm", 8, Which::Uuid, 0, 256),
+    // LUKS: uuid at 168 of both binary headers; LUKS1 is shorter, and what follows it is part of its header.
+    structure(UNIT, 0, b"LUKS\xba\xbe", 168, Which::Text, 0, 4096),
+    structure(UNIT, 0, b"SKUL\xba\xbe", 168, Which::Text, 0, 4096),
+    // LVM: the label in one of the first four sectors; `struct pv_header` follows its 32 bytes.
+    structure(512, 0, b"LABELONE", 32, Which::Volume, 0, 512),
+];
+
+const fn structure(
+    every: usize,
+    shift: usize,
+    magic: &'static [u8],
+    mark: isize,
+    which: Which,
+    begin: isize,
+    length: usize,
+) -> Structure {
+    Structure { every, shift, magic, mark, which, begin, length }
+}
+
+impl Structure {
+    /// The places of its magic number in a unit.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        (0..UNIT / self.every).map(|index| index * self.every + self.shift)
+    }
 }
 
 impl Mark {
-    /// Whether what stands on a medium is the lab's. Data without a format are: the device was empty before. So is what
-    /// looks like a backup superblock of ext4 behind no superblock: its magic number has two bytes, which random data have
-    /// once in 65536 places.
-    pub(super) fn is_on(&self, signature: &Signature, medium: &dyn Medium) -> bool {
-        let is_backup = signature.name == "a backup superblock of ext2, ext3 or ext4";
-        if signature.class == Class::Data || is_backup {
-            return true;
-        }
-        let place = place(signature.name);
-        signature.offsets.iter().map(|magic| magic.get()).all(|magic| {
-            place.as_ref().is_some_and(|place| self.stands_at(magic, place, medium))
-                || (self.cipher_text && is_random(magic, medium))
-        })
-    }
-
-    fn stands_at(&self, magic: u64, place: &Place, medium: &dyn Medium) -> bool {
-        let (distance, wanted) = match place {
-            Place::Uuid(distance) => (*distance, &self.uuid[..]),
-            Place::Text(distance) => (*distance, self.text.as_bytes()),
-            Place::Volume(distance) => (*distance, self.volume.as_bytes()),
-            Place::Pool => return zfs_label::pool(magic, medium).is_some_and(|pool| pool == self.pool),
+    /// The parts of a unit that are structures with this mark.
+    pub(super) fn on(&self, unit: &[u8]) -> Vec<Range<usize>> {
+        let found = |structure: &Structure| {
+            let is_ours = |at: &usize| self.stands(structure, *at, unit);
+            let range = |at: usize| {
+                let start = at.saturating_add_signed(structure.begin);
+                start..start.saturating_add(structure.length).min(unit.len())
+            };
+            structure.places().filter(is_ours).map(range).collect::<Vec<_>>()
         };
-        let found = magic.checked_add_signed(distance).and_then(|at| bytes(medium, at, wanted.len()));
-        found.is_some_and(|found| found == wanted)
+        let sectors = unit.chunks_exact(SECTOR).zip((0..).step_by(SECTOR));
+        // Below an array or a volume a block stands elsewhere than where it was written to, so its place does not count.
+        let marked = sectors.filter(|(sector, _)| self.key.end_in(sector).is_some());
+        let marked = marked.map(|(_, start)| start..start + SECTOR);
+        STRUCTURES.iter().flat_map(found).chain(marked).collect()
     }
-}
 
-/// Whether the sector around a magic number looks like cipher text: without eight equal bytes in a row. A header of any
-/// format has unused fields and room for names there; of random sectors one in 10¹⁴ has such a row (505 · 2⁻⁵⁶).
-fn is_random(magic: u64, medium: &dyn Medium) -> bool {
-    let sector = bytes(medium, magic - magic % SECTOR, 512).unwrap_or_default();
-    !sector.is_empty() && !sector.windows(8).any(|row| row.windows(2).all(|pair| pair.first() == pair.last()))
+    fn stands(&self, structure: &Structure, at: usize, unit: &[u8]) -> bool {
+        let wanted = match structure.which {
+            Which::Uuid => &self.uuid[..],
+            Which::Text => self.text.as_bytes(),
+            Which::Volume => self.volume.as_bytes(),
+        };
+        let part = |at: usize, length: usize| unit.get(at..at.checked_add(length)?);
+        part(at, structure.magic.len()) == Some(structure.magic)
+            && at.checked_add_signed(structure.mark).is_some_and(|at| part(at, wanted.len()) == Some(wanted))
+    }
+
+    /// The parts of the four ZFS labels of what lies from `start` to `end` of a medium, as far as they name the pool.
+    pub(super) fn labels(&self, medium: &dyn Medium, start: u64, end: u64) -> Vec<Range<u64>> {
+        let last = end - (end - start) % LABEL;
+        let places =
+            [Some(start), start.checked_add(LABEL), last.checked_sub(2 * LABEL), last.checked_sub(LABEL)];
+        let inside = |at: &u64| *at >= start && at.saturating_add(LABEL) <= end && at % LABEL == 0;
+        let is_ours = |at: &u64| zfs_label::pool(*at, medium).is_some_and(|pool| pool == self.pool);
+        let mut found: Vec<u64> = places.into_iter().flatten().filter(inside).filter(is_ours).collect();
+        found.dedup();
+        found.into_iter().map(|at| at + LIST..at + LABEL).collect()
+    }
 }
 
 /// `length` bytes from `at`, which no block of 64 KiB divides in any of the formats above.
@@ -99,13 +138,15 @@ pub(super) fn bytes(medium: &dyn Medium, at: u64, length: usize) -> Option<Vec<u
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::scan::examine;
     use super::*;
     use crate::units::Bytes;
+    use proptest::prelude::*;
     use std::io;
 
-    struct Memory(Vec<u8>);
+    /// A medium in memory.
+    pub(in crate::load::guard) struct Memory(pub(in crate::load::guard) Vec<u8>);
 
     impl Medium for Memory {
         fn size(&self) -> Bytes {
@@ -119,17 +160,17 @@ mod tests {
         }
     }
 
-    fn mark() -> Mark {
+    pub(in crate::load::guard) fn mark() -> Mark {
         Mark {
             uuid: [0xab; 16],
             text: "abababab-abab-abab-abab-abababababab".to_owned(),
             volume: "a".repeat(30),
             pool: "narrows-lab-abababab".to_owned(),
-            cipher_text: false,
+            key: DeviceKey::of("the lab", Bytes::new(0)),
         }
     }
 
-    fn medium(parts: &[(usize, &[u8])]) -> Memory {
+    pub(in crate::load::guard) fn medium(parts: &[(usize, &[u8])]) -> Memory {
         let mut bytes = vec![0; 4 << 20];
         for (at, part) in parts {
             bytes[*at..*at + part.len()].copy_from_slice(part);
@@ -137,80 +178,89 @@ mod tests {
         Memory(bytes)
     }
 
-    fn is_ours(medium: &Memory, mark: &Mark) -> Vec<(&'static str, bool)> {
-        let found = examine("x", medium).signatures;
-        found.iter().map(|signature| (signature.name, mark.is_on(signature, medium))).collect()
+    type Parts<'a> = &'a [(usize, &'a [u8])];
+
+    #[test]
+    fn a_structure_is_ours_when_it_bears_our_number_and_as_far_as_it_reaches() {
+        let text = mark().text;
+        let cases: [(&str, Parts<'_>, Range<usize>); 8] = [
+            ("ext2, ext3 or ext4", &[(1080, b"\x53\xef"), (1024 + 0x68, &[0xab; 16])], 1024..2048),
+            ("XFS", &[(0, b"XFSB"), (32, &[0xab; 16])], 0..512),
+            ("btrfs", &[(0x40, b"_BHRfS_M"), (0x20, &[0xab; 16])], 0..4096),
+            ("Linux md 1.2", &[(0, b"\xfc\x4e\x2b\xa9"), (16, &[0xab; 16])], 0..1024),
+            ("bitmap", &[(0, b"bitm"), (8, &[0xab; 16])], 0..256),
+            ("LUKS", &[(0, b"LUKS\xba\xbe"), (168, text.as_bytes())], 0..4096),
+            ("secondary LUKS", &[(0, b"SKUL\xba\xbe"), (168, text.as_bytes())], 0..4096),
+            ("LVM2", &[(512, b"LABELONE"), (544, &[b'a'; 32])], 512..1024),
+        ];
+        for (name, parts, range) in cases {
+            assert_eq!(mark().on(&medium(parts).0[..UNIT]), [range], "{name}");
+            for foreign in [&parts[..1], &parts[1..]] {
+                assert_eq!(mark().on(&medium(foreign).0[..UNIT]), [], "{name}");
+            }
+        }
     }
 
     #[test]
-    fn a_header_is_ours_when_it_bears_our_number() {
-        let text = mark().text;
-        type Parts<'a> = &'a [(usize, &'a [u8])];
-        let cases: [(&str, Parts<'_>); 6] = [
-            ("ext2, ext3 or ext4", &[(1080, b"\x53\xef"), (1024 + 0x68, &[0xab; 16])]),
-            ("XFS", &[(0, b"XFSB"), (32, &[0xab; 16])]),
-            ("btrfs", &[(65_536 + 0x40, b"_BHRfS_M"), (65_536 + 0x20, &[0xab; 16])]),
-            ("Linux md 1.2", &[(4096, b"\xfc\x4e\x2b\xa9"), (4112, &[0xab; 16])]),
-            ("LUKS", &[(0, b"LUKS\xba\xbe"), (168, text.as_bytes())]),
-            ("LVM2 physical volume", &[(512, b"LABELONE"), (544, &[b'a'; 32])]),
-        ];
-        for (name, parts) in cases {
-            let found = is_ours(&medium(parts), &mark());
-            assert!(found.contains(&(name, true)), "{name}: {found:?}");
-            let foreign = is_ours(&medium(&parts[..1]), &mark());
-            assert!(foreign.contains(&(name, false)), "{name}: {foreign:?}");
+    fn what_is_told_apart_here_is_what_the_guard_finds() {
+        for (name, parts) in [
+            ("ext2, ext3 or ext4", &[(1080, b"\x53\xef".as_slice())][..]),
+            ("XFS", &[(0, b"XFSB")]),
+            ("btrfs", &[(65_536 + 0x40, b"_BHRfS_M")]),
+            ("Linux md 1.2", &[(4096, b"\xfc\x4e\x2b\xa9")]),
+            ("LUKS", &[(0, b"LUKS\xba\xbe")]),
+            ("LVM2 physical volume", &[(512, b"LABELONE")]),
+        ] {
+            let found = examine("x", &medium(parts)).signatures;
+            assert!(found.iter().any(|signature| signature.name == name), "{name}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_copy_of_a_superblock_is_ours_wherever_its_format_puts_one() {
+        for at in [0, 1024, 3072] {
+            let copy = medium(&[(at + 0x38, b"\x53\xef"), (at + 0x68, &[0xab; 16])]);
+            assert_eq!(mark().on(&copy.0[..UNIT]), [at..at + 1024]);
+        }
+        let odd = medium(&[(512 + 0x38, b"\x53\xef"), (512 + 0x68, &[0xab; 16])]);
+        assert_eq!(mark().on(&odd.0[..UNIT]), []);
+    }
+
+    #[test]
+    fn test_data_are_ours_by_their_mark_wherever_they_came_to_stand() {
+        let block = |key: DeviceKey| {
+            let mut block: Vec<u8> = (0..UNIT).map(|at| (at * 7 + at / 256) as u8 | 1).collect();
+            key.marker(Bytes::from_mib(9)).mark(&mut block);
+            block
+        };
+        let ours = mark().on(&block(mark().key));
+        assert_eq!(ours, (0..8).map(|index| index * SECTOR..(index + 1) * SECTOR).collect::<Vec<_>>());
+        assert_eq!(mark().on(&block(DeviceKey::of("another lab", Bytes::new(0)))), []);
+        let mut torn = block(mark().key);
+        torn[700] ^= 1;
+        assert_eq!(mark().on(&torn).len(), 7);
     }
 
     #[test]
     fn a_zfs_label_is_ours_when_it_names_our_pool() {
         let ours = zfs_label::tests::label(&[("version", None), ("name", Some("narrows-lab-abababab"))]);
         let other = zfs_label::tests::label(&[("name", Some("narrows-lab-abababac"))]);
-        let label = |at: usize| at * (256 << 10);
-        // The last of four is at the end of 4 MiB.
-        let magic = b"\x11\x7a\x0c\xb1\x7a\xda\x10\x02";
-        let end = (128 << 10) - 40;
-        let uberblock = (128 << 10, b"\x0c\xb1\xba\0\0\0\0\0".as_slice());
-        for at in [0, 1, 14, 15].map(label) {
-            let parts = |list: &[u8], uberblock: (usize, &[u8])| {
-                medium(&[(at + (16 << 10), list), (at + end, magic), (at + uberblock.0, uberblock.1)])
-            };
-            let found = is_ours(&parts(&ours, uberblock), &mark());
-            assert!(
-                found.contains(&("ZFS label", true)) && found.contains(&("ZFS uberblock", true)),
-                "{found:?}"
-            );
-            let found = is_ours(&parts(&other, uberblock), &mark());
-            assert!(found.contains(&("ZFS label", false)) && found.contains(&("ZFS uberblock", false)));
-            let torn = medium(&[(at + uberblock.0, uberblock.1)]);
-            assert!(is_ours(&torn, &mark()).contains(&("ZFS uberblock", false)), "no name, so in doubt");
+        let at = |index: u64| index * LABEL;
+        for index in [0, 1, 14, 15] {
+            let place = usize::try_from(at(index) + LIST).unwrap();
+            let found = |list: &[u8]| mark().labels(&medium(&[(place, list)]), 0, 4 << 20);
+            assert_eq!(found(&ours), [at(index) + LIST..at(index + 1)]);
+            assert_eq!(found(&other), []);
         }
-        let mixed = medium(&[(16 << 10, &ours), (end, magic), ((256 << 10) + end, magic)]);
-        assert!(is_ours(&mixed, &mark()).contains(&("ZFS label", false)), "one of two has another's name");
+        let elsewhere = medium(&[((1 << 20) + (16 << 10), &ours)]);
+        assert_eq!(mark().labels(&elsewhere, 0, 4 << 20), [], "where no label is");
+        assert_eq!(mark().labels(&elsewhere, 1 << 20, 3 << 20).len(), 1, "where the slice begins");
     }
 
-    #[test]
-    fn what_the_lab_never_writes_is_not_ours_unless_a_cipher_wrote() {
-        let noise: Vec<u8> =
-            (0..1024_u32).map(|at| (at * at * 31 + at * 7) as u8 ^ (at >> 3) as u8).collect();
-        let magics: &[(usize, &[u8])] = &[(510, b"\x55\xaa"), (512, b"EFI PART")];
-        let (table, by_chance) = (medium(magics), medium(&[&[(0, noise.as_slice())], magics].concat()));
-        let cipher = Mark { cipher_text: true, ..mark() };
-        for foreign in [is_ours(&table, &mark()), is_ours(&by_chance, &mark()), is_ours(&table, &cipher)] {
-            assert!(foreign.iter().any(|(_, ours)| !ours), "{foreign:?}");
+    proptest! {
+        #[test]
+        fn random_bytes_are_never_ours(unit in prop::collection::vec(any::<u8>(), 0..5000)) {
+            prop_assert_eq!(mark().on(&unit), []);
         }
-        let found = is_ours(&by_chance, &cipher);
-        assert!(found.len() > 1 && found.iter().all(|(_, ours)| *ours), "{found:?}");
-        assert!(is_ours(&medium(&[(77, b"x")]), &mark()).iter().all(|(_, ours)| *ours), "data alone");
-    }
-
-    #[test]
-    fn a_file_system_that_came_after_a_cipher_is_not_taken_for_cipher_text() {
-        let cipher = Mark { cipher_text: true, ..mark() };
-        // A superblock of ext4 has more fields than these, and as many that are zero.
-        let ext = medium(&[(1024, &[3; 40]), (1080, b"\x53\xef"), (1024 + 0x68, &[0xcd; 16])]);
-        assert!(is_ours(&ext, &cipher).contains(&("ext2, ext3 or ext4", false)));
-        let ours = medium(&[(1080, b"\x53\xef"), (1024 + 0x68, &[0xab; 16])]);
-        assert!(is_ours(&ours, &cipher).contains(&("ext2, ext3 or ext4", true)));
     }
 }

@@ -6,7 +6,8 @@
 //! [`open_for_writing`], which takes one, opens a device of the user's for writing. There is no way around it.
 //!
 //! What the lab builds on such devices is opened by [`open_built`]: a device that stands on named devices and on nothing
-//! else. [`restore`] clears named devices again, if all that stands on them bears the lab's [`Mark`].
+//! else. It builds in a [`Slice`] of each, out of which no tool reaches; [`restore`] clears that again, all of it where nobody
+//! else can have written to it, else what bears the lab's [`Mark`].
 //!
 //! Order matters: open the [`Device`] first (while it is open, no other device can get its number), then read who uses
 //! it, then examine it.
@@ -20,6 +21,7 @@ mod decide;
 mod looks;
 mod mark;
 mod open;
+mod partition;
 mod plan;
 mod prove;
 mod reason;
@@ -27,6 +29,7 @@ mod restore;
 mod scan;
 mod search;
 mod signatures;
+mod slice;
 mod usage;
 mod watch;
 mod zfs_label;
@@ -43,10 +46,11 @@ pub use mark::Mark;
 pub use open::{Device, WritableDevice, WriteError, open_for_writing, search_device};
 pub use plan::{Method, Plan};
 pub use reason::Reason;
-pub use restore::{RestoreError, restore};
+pub use restore::{Left, Ours, Part, Restored, open_to_clear, restore, survey};
 pub use scan::{EDGE, Examined, Medium, Signature, examine};
 pub use search::{Found, Searched};
 pub use signatures::Class;
+pub use slice::{Flusher, Slice, SlicePlan, remove_slice};
 pub use usage::{Identity, Usage, Use, UseKind};
 pub use watch::{Step, Watch};
 

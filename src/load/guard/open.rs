@@ -7,7 +7,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 use nix::libc;
 use nix::sys::stat::{major, minor};
 
@@ -47,6 +47,17 @@ impl Device {
         // Without O_NONBLOCK a pipe of this name would block, and a drive with removable media wait for one.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         Self::of(path, file.map_err(|error| LoadError::io("open", path, error))?)
+    }
+
+    /// The same without what the page cache may still have of what stood there before.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_afresh(path: &Path) -> Result<Self, LoadError> {
+        let opened = Self::open(path)?;
+        // Advice that is not taken leaves what the cache has, which is then read.
+        let _ = posix_fadvise(&opened.file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        Ok(opened)
     }
 
     fn of(path: &Path, mut file: File) -> Result<Self, LoadError> {

@@ -1,139 +1,288 @@
-//! Makes a device as it was before the lab: without signatures, its first and last MiB zero.
+//! Makes a slice as it was before the lab: nothing but zeros, as far as what stands in it is the lab's.
+//!
+//! Where nobody but the lab can have written to the slice, all of it is the lab's. Else only what bears its [`Mark`] is:
+//! structures that are cleared as far as they reach. What is left is counted and named, and stays.
 
+use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
+use nix::fcntl::{FallocateFlags, fallocate};
+
 use super::super::buffer::Buffer;
+use super::super::engine::{Op, Request};
 use super::super::error::LoadError;
+use super::super::trim::TrimMethod;
 use super::built::changes;
 use super::decide::Refusal;
-use super::mark::Mark;
-use super::open::{Device, WritableDevice, claim};
+use super::mark::{Mark, UNIT};
+use super::open::{Device, WritableDevice, WriteError, claim};
 use super::reason::Reason;
-use super::scan::{EDGE, Examined, Medium, examine};
+use super::scan::Medium;
 use super::usage::Usage;
-use crate::units::Bytes;
+use crate::units::{Bytes, human};
 
 /// What is looked at and written at once.
-const PIECE: u64 = 1 << 20;
-/// The part at the beginning that is cleared: what arrays, volumes and LUKS2 (16 MiB) keep there, one in the other, where
-/// the lab lets data begin 8 MiB into a member at most.
-const HEAD: u64 = 32 << 20;
-/// Where btrfs keeps copies of its superblock.
-const COPIES: [u64; 2] = [64 << 20, 256 << 30];
+const PIECE: u64 = 64 << 10;
+/// What is discarded at once.
+const DISCARD: u64 = 1 << 30;
 
-/// Why a device was not restored.
-#[derive(Debug, thiserror::Error)]
-pub enum RestoreError {
-    /// The kernel refused, above all because something uses the device.
-    #[error(transparent)]
-    Io(#[from] LoadError),
-    /// Something speaks against writing to it, or something that is not the lab's stands on it. Nothing was written.
-    #[error(transparent)]
-    Refused(Refusal),
-    /// It was cleared, and something is left.
-    #[error("something is left on the device after it was cleared: {0}")]
-    Left(Refusal),
+static ZEROS: [u8; PIECE as usize] = [0; PIECE as usize];
+
+/// What in a slice is the lab's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ours {
+    /// Everything, since nobody else can have written it.
+    All {
+        /// Whether the blocks are to be given back first; else they are kept, as those of a file that others would take.
+        discard: bool,
+    },
+    /// What bears its mark.
+    Marked,
 }
 
-/// Clears what the lab may have written to the headers of a device, and looks whether nothing is left. `identity` and
-/// `size` say which device it must be, `mark` what on it is the lab's. Only pieces that are not zero are written.
+/// What was done to a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Restored {
+    /// How much was not zero and was the lab's.
+    pub cleared: Bytes,
+    /// How much was written to clear it.
+    pub written: Bytes,
+    /// What stands there still.
+    pub left: Option<Left>,
+}
+
+/// What is not zero and not known to be the lab's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Left {
+    /// Where the first of it is, counted from the beginning of what was looked at.
+    pub first: Bytes,
+    /// How much: blocks of 4 KiB that are not all zeros.
+    pub bytes: Bytes,
+}
+
+impl Left {
+    /// In words, where what was looked at begins at `start` of a device.
+    pub fn on(self, start: Bytes) -> String {
+        let (bytes, first) = (human::bytes(self.bytes), start.get().saturating_add(self.first.get()));
+        format!("{bytes} are not known to be the lab's, from byte {first} of the device on")
+    }
+}
+
+/// A part of a medium: its first byte, and the byte after its last. Both are multiples of a MiB, but where the medium ends.
+pub type Part = (u64, u64);
+
+/// What of a part is the lab's by its mark, and what else stands there. Reads only.
 ///
 /// # Errors
-/// [`RestoreError`].
-pub fn restore(
+/// What the kernel answers.
+pub fn survey(medium: &dyn Medium, part: Part, mark: &Mark) -> io::Result<Restored> {
+    let mut found = Restored::default();
+    each_marked(medium, part, mark, &mut |_, _, ours| {
+        found.cleared = found.cleared + Bytes::new(ours);
+        Ok(())
+    })
+    .map(|left| Restored { left, ..found })
+}
+
+/// Opens a device for writing, exclusively, to clear what bears a mark on it. `identity` and `size` say which device it must be.
+///
+/// # Errors
+/// It is another, somebody uses it, or the kernel refuses.
+pub fn open_to_clear(
     device: &Device,
     usage: &Usage,
     identity: &str,
     size: Bytes,
-    mark: &Mark,
-) -> Result<Bytes, RestoreError> {
-    let refuse = |reasons| RestoreError::Refused(Refusal { device: usage.device.clone(), reasons });
-    let against = objections(usage, identity, size);
-    if !against.is_empty() {
-        return Err(refuse(against));
+) -> Result<WritableDevice, WriteError> {
+    let mut reasons = objections(usage, identity, size);
+    if reasons.is_empty() {
+        let claimed = claim(device.path())?;
+        reasons = changes(device, &claimed, usage);
+        if reasons.is_empty() {
+            return Ok(WritableDevice::of(claimed)?);
+        }
     }
-    let claimed = claim(device.path())?;
-    let changed = changes(device, &claimed, usage);
-    if !changed.is_empty() {
-        return Err(refuse(changed));
-    }
-    let writable = WritableDevice::of(claimed)?;
-    let found = examine(&usage.device, &writable);
-    let places: Vec<u64> = found.signatures.iter().flat_map(|one| &one.offsets).map(|at| at.get()).collect();
-    let foreign = reasons(&Examined {
-        signatures: found.signatures.into_iter().filter(|one| !mark.is_on(one, &writable)).collect(),
-        ..found
-    });
-    if !foreign.is_empty() {
-        return Err(refuse(foreign));
-    }
-    let written = clear(&writable, &places)?;
-    let left = reasons(&examine(&usage.device, &writable));
-    if left.is_empty() {
-        return Ok(written);
-    }
-    Err(RestoreError::Left(Refusal { device: usage.device.clone(), reasons: left }))
+    Err(Refusal { device: usage.device.clone(), reasons }.into())
 }
 
 /// What speaks against it before it is opened.
 fn objections(usage: &Usage, identity: &str, size: Bytes) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = usage.uses.iter().cloned().map(Reason::InUse).collect();
+    reasons.extend(usage.unseen.iter().map(|what| Reason::Unseen { what: what.clone() }));
     if usage.identity.as_ref().is_none_or(|found| found.text != identity) || usage.size != Some(size) {
         reasons.push(Reason::Changed { what: format!("{} is not the device of the journal", usage.device) });
     }
-    if size < EDGE {
-        reasons.push(Reason::TooSmall { size });
+    reasons
+}
+
+/// Clears what the lab wrote to a part of a device. It is read back.
+///
+/// # Errors
+/// The kernel refuses, or what was cleared is not zero afterwards.
+pub fn restore(device: &WritableDevice, part: Part, mark: &Mark, ours: Ours) -> Result<Restored, LoadError> {
+    let failed = |error| LoadError::io("clear", device.path(), error);
+    let restored = match ours {
+        Ours::All { discard } => clear_all(device, part, discard),
+        Ours::Marked => clear_marked(device, part, mark),
+    };
+    device.file().sync_all().map_err(failed)?;
+    restored.map_err(failed)
+}
+
+/// The first byte of a part that is not zero.
+fn first_data(medium: &dyn Medium, part: Part) -> io::Result<Option<Bytes>> {
+    let mut first = None;
+    pieces(medium, part, &mut |start, piece| {
+        let at = piece.iter().position(|byte| *byte != 0);
+        first = at.map(|at| Bytes::new(start + at as u64));
+        Ok(first.is_none())
+    })?;
+    Ok(first)
+}
+
+/// Shows every piece to `see`, which answers whether to go on.
+fn pieces(
+    medium: &dyn Medium,
+    (from, to): Part,
+    see: &mut dyn FnMut(u64, &[u8]) -> io::Result<bool>,
+) -> io::Result<()> {
+    let mut bytes = vec![0; ZEROS.len()];
+    let mut start = from;
+    while start < to {
+        let length = usize::try_from(PIECE.min(to - start)).unwrap_or(0);
+        let piece = bytes.get_mut(..length).unwrap_or_default();
+        medium.read(start, piece)?;
+        if ZEROS.get(..piece.len()) != Some(&*piece) && !see(start, piece)? {
+            return Ok(());
+        }
+        start += PIECE;
     }
-    reasons
+    Ok(())
 }
 
-fn reasons(found: &Examined) -> Vec<Reason> {
-    let content =
-        |signature: &_| Reason::Content { device: found.device.clone(), signature: Clone::clone(signature) };
-    let mut reasons: Vec<Reason> = found.signatures.iter().map(content).collect();
-    let unreadable = |error| Reason::Unreadable { device: found.device.clone(), error };
-    reasons.extend(found.unreadable.clone().map(unreadable));
-    reasons
+fn clear_all(device: &WritableDevice, part: Part, discard: bool) -> io::Result<Restored> {
+    let mut restored = Restored::default();
+    pieces(device, part, &mut |_, piece| {
+        restored.cleared = restored.cleared + Bytes::new(piece.len() as u64);
+        Ok(true)
+    })?;
+    if restored.cleared.get() == 0 {
+        return Ok(restored);
+    }
+    // What a device answers to this is not asked: what does not read as zero is written.
+    let emptied = if discard { give_back(device, part) } else { zero_range(device, part) };
+    if emptied.is_ok() && !discard {
+        restored.written = Bytes::new(part.1 - part.0);
+    }
+    let mut written: Vec<u64> = Vec::new();
+    pieces(device, part, &mut |start, piece| {
+        write_zeros(device, start, piece.len())?;
+        written.push(start);
+        restored.written = restored.written + Bytes::new(piece.len() as u64);
+        Ok(true)
+    })?;
+    device.file().sync_all()?;
+    read_back(device, part, &written)?;
+    Ok(restored)
 }
 
-/// The pieces that are cleared of a device of this size, and those around `places`: where each begins and how long it is.
-fn pieces(size: u64, places: &[u64]) -> Vec<(u64, u64)> {
-    let mut starts: Vec<u64> = (0..HEAD / PIECE).map(|index| index * PIECE).collect();
-    starts.extend(COPIES);
-    starts.extend(places.iter().map(|place| place - place % PIECE));
-    let mut pieces: Vec<(u64, u64)> = starts
-        .into_iter()
-        .filter(|start| *start < size)
-        .map(|start| (start, PIECE.min(size - start)))
-        .collect();
-    let edge = EDGE.get().min(size);
-    pieces.push((size - edge, edge));
-    pieces
+fn give_back(device: &WritableDevice, (from, to): Part) -> io::Result<()> {
+    let mut start = from;
+    while start < to {
+        let length = u32::try_from(DISCARD.min(to - start)).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let request = Request { op: Op::Discard, offset: start, length };
+        TrimMethod::Blkdiscard.carry_out(device.file(), request)?;
+        start += u64::from(length);
+    }
+    Ok(())
 }
 
-fn clear(device: &WritableDevice, places: &[u64]) -> Result<Bytes, LoadError> {
-    let failed = |action| move |error| LoadError::io(action, device.path(), error);
-    let length = usize::try_from(PIECE).unwrap_or(usize::MAX);
-    let mut buffer = Buffer::new(length).map_err(failed("clear"))?;
-    let mut written = 0;
-    for (start, length) in pieces(device.size().get(), places) {
-        let piece = buffer.bytes().get_mut(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
-        device.file().read_exact_at(piece, start).map_err(failed("read"))?;
-        if piece.iter().any(|byte| *byte != 0) {
-            piece.fill(0);
-            device.file().write_all_at(piece, start).map_err(failed("clear"))?;
-            written += length;
+/// Makes zeros of it without giving back the room (on a device: Write Zeroes that may not unmap).
+fn zero_range(device: &WritableDevice, (from, to): Part) -> io::Result<()> {
+    let number = |at: u64| i64::try_from(at).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    let flags = FallocateFlags::FALLOC_FL_ZERO_RANGE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    Ok(fallocate(device.file(), flags, number(from)?, number(to - from)?)?)
+}
+
+fn write_zeros(device: &WritableDevice, start: u64, length: usize) -> io::Result<()> {
+    let mut zeros = Buffer::new(length)?;
+    let zeros = zeros.bytes().get_mut(..length).unwrap_or_default();
+    zeros.fill(0);
+    device.file().write_all_at(zeros, start)
+}
+
+fn read_back(device: &WritableDevice, (_, to): Part, written: &[u64]) -> io::Result<()> {
+    for start in written {
+        if let Some(at) = first_data(device, (*start, to.min(start + PIECE)))? {
+            return Err(io::Error::other(format!("byte {} is not zero after it was written", at.get())));
         }
     }
-    device.file().sync_all().map_err(failed("clear"))?;
-    Ok(Bytes::new(written))
+    Ok(())
+}
+
+/// Shows every unit in which something bears the mark, with that cleared, and how many bytes those were. The answer is what
+/// stands there that does not.
+fn each_marked(
+    medium: &dyn Medium,
+    part: Part,
+    mark: &Mark,
+    see: &mut dyn FnMut(u64, &[u8], u64) -> io::Result<()>,
+) -> io::Result<Option<Left>> {
+    let labels = mark.labels(medium, part.0, part.1);
+    let mut left: Option<Left> = None;
+    pieces(medium, part, &mut |start, piece| {
+        for (unit, at) in piece.chunks(UNIT).zip((start..).step_by(UNIT)) {
+            let cleaned = cleaned(unit, at, mark, &labels);
+            let ours = unit.iter().zip(&cleaned).filter(|(before, after)| before != after).count() as u64;
+            if ours > 0 {
+                see(at, &cleaned, ours)?;
+            }
+            if let Some(first) = cleaned.iter().position(|byte| *byte != 0) {
+                let first = Bytes::new(at + first as u64);
+                let found = left.get_or_insert(Left { first, bytes: Bytes::new(0) });
+                found.bytes = found.bytes + Bytes::new(unit.len() as u64);
+            }
+        }
+        Ok(true)
+    })?;
+    Ok(left)
+}
+
+/// The unit at `at` without what bears the mark.
+fn cleaned(unit: &[u8], at: u64, mark: &Mark, labels: &[Range<u64>]) -> Vec<u8> {
+    let mut cleaned = unit.to_vec();
+    for range in mark.on(unit) {
+        cleaned.get_mut(range).unwrap_or_default().fill(0);
+    }
+    if labels.iter().any(|label| label.contains(&at)) {
+        cleaned.fill(0);
+    }
+    cleaned
+}
+
+fn clear_marked(device: &WritableDevice, part: Part, mark: &Mark) -> io::Result<Restored> {
+    let mut restored = Restored::default();
+    let mut buffer = Buffer::new(UNIT)?;
+    restored.left = each_marked(device, part, mark, &mut |start, cleaned, ours| {
+        let out = buffer.bytes().get_mut(..cleaned.len()).unwrap_or_default();
+        out.copy_from_slice(cleaned);
+        device.file().write_all_at(out, start)?;
+        restored.cleared = restored.cleared + Bytes::new(ours);
+        restored.written = restored.written + Bytes::new(cleaned.len() as u64);
+        Ok(())
+    })?;
+    Ok(restored)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::mark::tests::{mark, medium};
     use super::super::usage::{Identity, Use, UseKind};
     use super::*;
     use proptest::prelude::*;
+
+    const WHOLE: Part = (0, 4 << 20);
 
     fn usage() -> Usage {
         Usage {
@@ -145,25 +294,52 @@ mod tests {
     }
 
     #[test]
-    fn only_the_device_of_the_journal_that_nobody_uses_is_cleared() {
+    fn only_the_device_of_the_journal_that_nobody_uses_is_opened() {
         let size = Bytes::from_mib(64);
         assert_eq!(objections(&usage(), "S1", size), []);
         assert_eq!(objections(&usage(), "S2", size).len(), 1);
         assert_eq!(objections(&usage(), "S1", Bytes::from_mib(65)).len(), 1);
-        let none = Usage { identity: None, ..usage() };
-        assert_eq!(objections(&none, "", size).len(), 1);
-        let held = Use { device: "sdb".to_owned(), kind: UseKind::Holder, by: "md0".to_owned() };
-        assert_eq!(objections(&Usage { uses: vec![held], ..usage() }, "S1", size).len(), 1);
+        let used = Use { device: "sdb".to_owned(), kind: UseKind::Holder, by: "md0".to_owned() };
+        assert_eq!(objections(&Usage { uses: vec![used], ..usage() }, "S1", size).len(), 1);
+        let blind = Usage { unseen: vec!["mounts".to_owned()], ..usage() };
+        assert_eq!(objections(&blind, "S1", size).len(), 1);
+    }
+
+    #[test]
+    fn what_bears_no_mark_is_counted_and_named() {
+        let mixed = medium(&[(0, b"XFSB"), (32, &[0xab; 16]), (9000, b"precious"), ((1 << 20) + 77, b"x")]);
+        let found = survey(&mixed, WHOLE, &mark()).unwrap();
+        assert_eq!(found.cleared, Bytes::new(20));
+        let left = Left { first: Bytes::new(9000), bytes: Bytes::new(8192) };
+        assert_eq!(found.left, Some(left));
+        assert!(left.on(Bytes::from_mib(1)).contains("from byte 1057576 of the device"));
+        assert_eq!(survey(&medium(&[]), WHOLE, &mark()).unwrap(), Restored::default());
+    }
+
+    #[test]
+    fn data_beside_a_structure_of_ours_is_not_ours() {
+        // 512 bytes are the superblock; what stands behind it in the same unit is not.
+        let beside = medium(&[(0, b"XFSB"), (32, &[0xab; 16]), (512, b"precious")]);
+        let found = survey(&beside, WHOLE, &mark()).unwrap();
+        assert_eq!(found.left.map(|left| left.first), Some(Bytes::new(512)));
+    }
+
+    #[test]
+    fn only_the_part_is_looked_at() {
+        let outside = medium(&[(77, b"x"), ((3 << 20) + 1, b"y")]);
+        assert_eq!(first_data(&outside, (1 << 20, 3 << 20)).unwrap(), None);
+        assert_eq!(survey(&outside, (1 << 20, 3 << 20), &mark()).unwrap(), Restored::default());
+        assert_eq!(first_data(&outside, WHOLE).unwrap(), Some(Bytes::new(77)));
+        assert_eq!(first_data(&outside, (1 << 20, 4 << 20)).unwrap(), Some(Bytes::new((3 << 20) + 1)));
     }
 
     proptest! {
         #[test]
-        fn both_ends_are_cleared_and_nothing_beyond(size in (1_u64 << 20)..(1 << 40)) {
-            let pieces = pieces(size, &[size - 1]);
-            prop_assert!(pieces.iter().all(|(start, length)| start + length <= size && *length > 0));
-            prop_assert_eq!(pieces.first().copied(), Some((0, PIECE.min(size))));
-            prop_assert_eq!(pieces.last().copied(), Some((size - PIECE, PIECE)));
-            prop_assert_eq!(pieces.contains(&(64 << 20, PIECE)), size >= 65 << 20);
+        fn no_byte_of_others_is_ever_counted_as_ours(at in 0_usize..(4 << 20) - 64, data in prop::collection::vec(1_u8.., 1..64)) {
+            let foreign = medium(&[(at, &data)]);
+            let found = survey(&foreign, WHOLE, &mark()).unwrap();
+            prop_assert_eq!(found.cleared, Bytes::new(0));
+            prop_assert_eq!(found.left.map(|left| left.first), Some(Bytes::new(at as u64)));
         }
     }
 }

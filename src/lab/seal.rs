@@ -1,0 +1,263 @@
+//! Seals the lines of a journal, so that only what a lab of this machine wrote into this very file counts.
+//!
+//! Behind each line stands another with its seal: a keyed hash (SipHash-2-4, J.-P. Aumasson and D. J. Bernstein, 2012, twice
+//! under different keys) of the line and the seal before it; the first is of the file itself. The key is a secret of this
+//! machine that only root can read. So a line that was changed, added, moved or left out is told, and so is a journal that
+//! was copied, or written by somebody else.
+
+use std::fmt::Write as _;
+
+/// How the line of a seal begins and ends.
+const BEFORE: &[u8] = b"{\"seal\":\"";
+const BEHIND: &[u8] = b"\"}";
+
+/// The secret of this machine.
+#[derive(Clone, Copy)]
+pub struct Secret([u8; 32]);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    /// How many bytes it has.
+    pub const LENGTH: usize = 32;
+
+    /// The secret that these bytes are.
+    pub const fn new(bytes: [u8; Self::LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, to be kept.
+    pub const fn bytes(&self) -> &[u8; Self::LENGTH] {
+        &self.0
+    }
+}
+
+/// What tells a file from a copy of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The number of its inode.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970; 0 where the file system does not tell.
+    pub made: u64,
+}
+
+/// Seals one line after another.
+#[derive(Debug, Clone)]
+pub struct Seal {
+    secret: Secret,
+    last: [u64; 2],
+}
+
+impl Seal {
+    /// The seals of the file at this place.
+    pub fn new(secret: Secret, place: Place) -> Self {
+        Self { secret, last: [place.inode, place.made] }
+    }
+
+    /// The seal of the line that comes next.
+    fn of(&self, line: &[u8]) -> [u64; 2] {
+        let [before, other] = self.last.map(u64::to_le_bytes);
+        let text = [&before, &other, line].concat();
+        let key = |at: usize| word(self.secret.0.get(at..at + 8).unwrap_or_default());
+        [siphash(key(0), key(8), &text), siphash(key(16), key(24), &text)]
+    }
+
+    /// A line with its seal behind it, both with their ends. `line` has no end of its own.
+    pub fn sealed(&mut self, line: &str) -> String {
+        self.last = self.of(line.as_bytes());
+        let mut text = format!("{line}\n{}", String::from_utf8_lossy(BEFORE));
+        for half in self.last {
+            let _ = write!(text, "{half:016x}");
+        }
+        text.push_str(&String::from_utf8_lossy(BEHIND));
+        text.push('\n');
+        text
+    }
+
+    /// Whether this is the seal of the line that comes next, which it then is.
+    fn accepts(&mut self, line: &[u8], seal: &[u8]) -> bool {
+        let next = self.of(line);
+        let digits = seal.strip_prefix(BEFORE).and_then(|rest| rest.strip_suffix(BEHIND));
+        let is_it = digits.is_some_and(|digits| {
+            let wanted = format!("{:016x}{:016x}", next[0], next[1]);
+            digits == wanted.as_bytes()
+        });
+        if is_it {
+            self.last = next;
+        }
+        is_it
+    }
+}
+
+/// What of a text is sealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsealed {
+    /// The lines whose seals are whole, with their ends.
+    pub lines: Vec<u8>,
+    /// How many bytes of the text these and their seals are.
+    pub whole: u64,
+    /// Whether more follows that is no cut-short line: somebody or something changed the file.
+    pub is_damaged: bool,
+}
+
+/// The lines of a text that `seal` accepts, from the first on, up to the first that it does not. A last line that was cut
+/// short, or whose seal was, announces nothing.
+pub fn unseal(text: &[u8], seal: &mut Seal) -> Unsealed {
+    let mut found = Unsealed { lines: Vec::new(), whole: 0, is_damaged: false };
+    let mut rest = text;
+    while let Some((line, behind)) = split(rest) {
+        let Some((its_seal, behind)) = split(behind) else { break };
+        if !seal.accepts(line, its_seal) {
+            found.is_damaged = true;
+            break;
+        }
+        found.lines.extend_from_slice(line);
+        found.lines.push(b'\n');
+        rest = behind;
+    }
+    found.whole = (text.len() - rest.len()) as u64;
+    found
+}
+
+/// The first line without its end, and what follows; `None` when no line ends.
+fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr::memchr(b'\n', text)?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+/// SipHash-2-4.
+fn siphash(first: u64, second: u64, text: &[u8]) -> u64 {
+    let mut v = [
+        first ^ 0x736f_6d65_7073_6575,
+        second ^ 0x646f_7261_6e64_6f6d,
+        first ^ 0x6c79_6765_6e65_7261,
+        second ^ 0x7465_6462_7974_6573,
+    ];
+    let chunks = text.chunks_exact(8);
+    let last = word(chunks.remainder()) | (text.len() as u64) << 56;
+    for block in chunks.map(word).chain([last]) {
+        v[3] ^= block;
+        round(&mut v);
+        round(&mut v);
+        v[0] ^= block;
+    }
+    v[2] ^= 0xff;
+    for _ in 0..4 {
+        round(&mut v);
+    }
+    v[0] ^ v[1] ^ v[2] ^ v[3]
+}
+
+fn round(v: &mut [u64; 4]) {
+    v[0] = v[0].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(13) ^ v[0];
+    v[0] = v[0].rotate_left(32);
+    v[2] = v[2].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(16) ^ v[2];
+    v[0] = v[0].wrapping_add(v[3]);
+    v[3] = v[3].rotate_left(21) ^ v[0];
+    v[2] = v[2].wrapping_add(v[1]);
+    v[1] = v[1].rotate_left(17) ^ v[2];
+    v[2] = v[2].rotate_left(32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PLACE: Place = Place { inode: 12, made: 34 };
+
+    fn seal(secret: u8, place: Place) -> Seal {
+        Seal::new(Secret::new([secret; 32]), place)
+    }
+
+    fn text(lines: &[&str]) -> Vec<u8> {
+        let mut seal = seal(1, PLACE);
+        lines.iter().flat_map(|line| seal.sealed(line).into_bytes()).collect()
+    }
+
+    #[test]
+    fn the_hash_is_that_of_its_publication() {
+        // Appendix A of the paper: key 00 … 0f, text 00 … 0e.
+        let bytes: Vec<u8> = (0..16).collect();
+        assert_eq!(siphash(word(&bytes[..8]), word(&bytes[8..]), &bytes[..15]), 0xa129_ca61_49be_45e5);
+    }
+
+    #[test]
+    fn what_was_sealed_is_read_again_and_can_go_on() {
+        let text = text(&["one", "", "three"]);
+        let mut again = seal(1, PLACE);
+        let found = unseal(&text, &mut again);
+        let whole =
+            Unsealed { lines: b"one\n\nthree\n".to_vec(), whole: text.len() as u64, is_damaged: false };
+        assert_eq!(found, whole);
+        let longer = [text, again.sealed("four").into_bytes()].concat();
+        assert_eq!(unseal(&longer, &mut seal(1, PLACE)).lines, b"one\n\nthree\nfour\n");
+    }
+
+    #[test]
+    fn a_copy_or_anothers_has_no_line_at_all() {
+        let text = text(&["one", "two"]);
+        for mut other in
+            [seal(2, PLACE), seal(1, Place { inode: 13, ..PLACE }), seal(1, Place { made: 35, ..PLACE })]
+        {
+            let found = unseal(&text, &mut other);
+            assert!(found.lines.is_empty() && found.is_damaged && found.whole == 0);
+        }
+    }
+
+    #[test]
+    fn lines_that_are_swapped_left_out_or_repeated_do_not_count() {
+        let text = text(&["one", "two", "three"]);
+        let ends: Vec<usize> =
+            text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+        let part =
+            |from: usize, to: usize| &text[if from == 0 { 0 } else { ends[2 * from - 1] }..ends[2 * to - 1]];
+        for (forged, count) in [
+            ([part(1, 2), part(0, 1), part(2, 3)].concat(), 0),
+            ([part(0, 1), part(2, 3)].concat(), 1),
+            ([part(0, 2), part(1, 2)].concat(), 2),
+            ([part(0, 1), b"\"two\"\n", part(1, 2)].concat(), 1),
+        ] {
+            let found = unseal(&forged, &mut seal(1, PLACE));
+            assert_eq!(found.lines.iter().filter(|byte| **byte == b'\n').count(), count);
+            assert!(found.is_damaged);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_that_is_cut_short_has_its_whole_lines_and_no_damage(cut in 0_usize..140) {
+            let text = text(&["one", "two", "three"]);
+            let cut = cut.min(text.len());
+            let found = unseal(&text[..cut], &mut seal(1, PLACE));
+            prop_assert!(!found.is_damaged);
+            prop_assert!(b"one\ntwo\nthree\n".starts_with(&found.lines));
+        }
+
+        #[test]
+        fn no_changed_byte_makes_another_line(at in 0_usize..140, by in 1_u8..) {
+            let mut text = text(&["one", "two", "three"]);
+            let at = at % text.len();
+            text[at] ^= by;
+            let found = unseal(&text, &mut seal(1, PLACE));
+            prop_assert!(b"one\ntwo\nthree\n".starts_with(&found.lines));
+            prop_assert!(found.lines.len() < 14);
+        }
+
+        #[test]
+        fn no_text_panics(text: Vec<u8>) {
+            let found = unseal(&text, &mut seal(1, PLACE));
+            prop_assert!(found.lines.is_empty());
+        }
+    }
+}

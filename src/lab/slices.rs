@@ -1,0 +1,173 @@
+//! The slices of a lab, held from the look at the devices to the end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::names::{node, partition};
+use super::sight;
+use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, since};
+use super::watch::{Watch, Watched};
+use crate::load::LoadError;
+use crate::load::guard::{DeviceKey, Slice, SlicePlan, WritableDevice};
+use crate::machine::root::Root;
+
+/// One slice that is held.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// The kernel name of its disk.
+    pub(super) disk: String,
+    /// What the journal has of it.
+    pub(super) record: SliceRecord,
+    /// The handles.
+    pub(super) slice: Slice,
+    /// The claim on it, while no tool has it.
+    claim: Option<WritableDevice>,
+    /// As it was when it was last known to be nothing but zeros, until something is built on it.
+    idle: Option<Moment>,
+}
+
+/// All slices of a lab, in the order of its devices.
+#[derive(Debug, Default)]
+pub(super) struct Slices {
+    held: Vec<Held>,
+}
+
+/// The partitions of a disk of `device` bytes on which `extent` is the slice.
+pub(super) fn plan(disk: &str, extent: Extent, device: u64, key: DeviceKey) -> SlicePlan {
+    let path = |name: &str| PathBuf::from(node(name));
+    let rest = extent.rest(device);
+    SlicePlan {
+        disk: path(disk),
+        slice: path(&partition(disk, PARTITION)),
+        rest: path(&partition(disk, REST)),
+        numbers: (PARTITION, REST),
+        extent: (extent.start, extent.bytes),
+        behind: (rest.start, rest.bytes),
+        key,
+    }
+}
+
+impl Held {
+    /// A slice that was made a moment ago, and is nothing but zeros.
+    pub(super) fn new(disk: &str, record: SliceRecord, slice: Slice) -> Result<Self, LoadError> {
+        let claim = Some(slice.writable()?);
+        Ok(Self { disk: disk.to_owned(), record, slice, claim, idle: Some(record.made) })
+    }
+
+    /// A slice that an earlier lab left.
+    pub(super) fn again(disk: &str, record: SliceRecord, slice: Slice) -> Self {
+        Self { disk: disk.to_owned(), record, slice, claim: None, idle: None }
+    }
+
+    /// Opens it for writing, exclusively; or gives the handle that there is.
+    pub(super) fn claim(&mut self) -> Result<WritableDevice, LoadError> {
+        match self.claim.take() {
+            Some(claim) => Ok(claim),
+            None => self.slice.writable(),
+        }
+    }
+
+    /// It is nothing but zeros now, and ours alone through this handle.
+    pub(super) fn rest(&mut self, root: &Root, claim: WritableDevice) {
+        self.claim = Some(claim);
+        self.idle = sight::moment(root, &self.disk);
+    }
+
+    /// Whether it is as it was when it was last known to be nothing but zeros. From then on it is not expected to be.
+    fn begin(&mut self, root: &Root) -> Result<(), Doubt> {
+        let Some(idle) = self.idle.take() else { return Ok(()) };
+        let now = sight::moment(root, &self.disk).ok_or(Doubt::Gone)?;
+        let since = since(&idle, &now)?;
+        let sectors = since.others.max(since.ours.written + since.ours.discarded);
+        if sectors > 0 {
+            Err(Doubt::Written(crate::units::Bytes::new(sectors.saturating_mul(512))))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Slices {
+    /// Adds the slice of the next device.
+    pub(super) fn push(&mut self, held: Held) {
+        self.held.push(held);
+    }
+
+    /// What the journal has of them.
+    pub(super) fn records(&self) -> Vec<SliceRecord> {
+        self.held.iter().map(|held| held.record).collect()
+    }
+
+    /// The slice of the device with this index.
+    pub(super) fn of(&mut self, index: usize) -> Option<&mut Held> {
+        self.held.iter_mut().find(|held| held.record.index == index)
+    }
+
+    /// Takes out the slice of the device with this index.
+    pub(super) fn take(&mut self, index: usize) -> Option<Held> {
+        let at = self.held.iter().position(|held| held.record.index == index)?;
+        Some(self.held.remove(at))
+    }
+
+    /// Lets tools have these slices; `None` stands for all. Each must be as it was when it was last known to be nothing but zeros,
+    /// unless something was built on it since.
+    ///
+    /// # Errors
+    /// The kernel name of a disk to which somebody else wrote, and what.
+    pub(super) fn hand_over(&mut self, root: &Root, only: Option<usize>) -> Result<(), (String, Doubt)> {
+        let touched = self.held.iter_mut().filter(|held| only.is_none_or(|index| held.record.index == index));
+        for held in touched {
+            held.claim = None;
+            held.begin(root).map_err(|why| (held.disk.clone(), why))?;
+        }
+        Ok(())
+    }
+
+    /// Opens a slice to be loaded, under the same condition.
+    ///
+    /// # Errors
+    /// The kernel refuses; the inner error is that somebody else wrote to it.
+    pub(super) fn open(
+        &mut self,
+        root: &Root,
+        index: usize,
+    ) -> Result<Result<WritableDevice, (String, Doubt)>, LoadError> {
+        let Some(held) = self.of(index) else {
+            return Ok(Err((format!("device {index}"), Doubt::Gone)));
+        };
+        let claim = held.claim()?;
+        Ok(held.begin(root).map(|()| claim).map_err(|why| (held.disk.clone(), why)))
+    }
+
+    /// Begins to watch all of them.
+    ///
+    /// # Errors
+    /// There is no room for more handles.
+    pub(super) fn watch(&self, stop: Arc<AtomicBool>) -> std::io::Result<Watch> {
+        let watched = self.held.iter().map(|held| {
+            let flusher = held.slice.flusher()?;
+            Ok(Watched { disk: held.disk.clone(), record: held.record, flusher })
+        });
+        Ok(Watch::start(watched.collect::<std::io::Result<_>>()?, stop))
+    }
+
+    /// Holds the slices that an earlier lab left, as far as they are there.
+    pub(super) fn again(
+        root: &Root,
+        names: &[Option<String>],
+        records: &[SliceRecord],
+        sizes: &[u64],
+        key: DeviceKey,
+    ) -> Self {
+        let hold = |record: &SliceRecord| {
+            let disk = names.get(record.index)?.clone()?;
+            let is_there = sight::partition_extent(root, &disk, PARTITION)
+                == Some((record.extent.start, record.extent.bytes));
+            let plan = plan(&disk, record.extent, sizes.get(record.index).copied()?, key);
+            let slice = is_there.then(|| Slice::hold(plan).ok()).flatten()?;
+            Some(Held::again(&disk, *record, slice))
+        };
+        Self { held: records.iter().filter_map(hold).collect() }
+    }
+}

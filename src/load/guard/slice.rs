@@ -1,0 +1,153 @@
+//! A slice of a device: the part that was proven empty, as a partition that only the kernel knows. Tools get the slice and
+//! never the device, so nothing outside of it can be written, trimmed or discarded.
+//!
+//! While the slice is there, the rest of the device is a partition of its own that this process has claimed: nobody can
+//! mount or claim the device as a whole.
+
+#![expect(clippy::disallowed_methods, reason = "opens the devices that a slice is made of")]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+use nix::libc;
+
+use super::super::error::LoadError;
+use super::super::marks::DeviceKey;
+use super::open::{WritableDevice, claim};
+use super::partition;
+
+/// Where a slice is, or is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlicePlan {
+    /// The node of the disk.
+    pub disk: PathBuf,
+    /// The node of the slice.
+    pub slice: PathBuf,
+    /// The node of the rest.
+    pub rest: PathBuf,
+    /// Their numbers as partitions.
+    pub numbers: (u32, u32),
+    /// The slice: its first byte and its length.
+    pub extent: (u64, u64),
+    /// The rest: its first byte and its length.
+    pub behind: (u64, u64),
+    /// How what the load engine writes to it is marked.
+    pub key: DeviceKey,
+}
+
+/// A slice that is held: it cannot be removed, and the rest of its device is claimed.
+#[derive(Debug)]
+pub struct Slice {
+    plan: SlicePlan,
+    disk: File,
+    held: File,
+    rest: Option<File>,
+}
+
+fn open(path: &Path, flags: i32) -> Result<File, LoadError> {
+    let mut options = OpenOptions::new();
+    let opened = options.read(true).custom_flags(libc::O_NONBLOCK | flags).open(path);
+    opened.map_err(|error| LoadError::io("open", path, error))
+}
+
+impl Slice {
+    /// Makes the slice on a disk that is `proven`: ours alone, and the slice's part of it nothing but zeros. The claim on the
+    /// disk is given up for one on its rest when both partitions are there.
+    ///
+    /// # Errors
+    /// The kernel makes no partitions on it, or somebody was faster. Then what was made is removed.
+    pub fn make(proven: WritableDevice, plan: SlicePlan) -> Result<Self, LoadError> {
+        let failed = |error| LoadError::io("make a partition of", &plan.disk, error);
+        let disk = open(&plan.disk, 0)?;
+        let ((slice, rest), (start, length), behind) = (plan.numbers, plan.extent, plan.behind);
+        partition::add(&disk, slice, start, length).map_err(failed)?;
+        let made = partition::add(&disk, rest, behind.0, behind.1).map_err(failed).and_then(|()| {
+            drop(proven);
+            let (held, behind) = (open(&plan.slice, 0)?, open(&plan.rest, libc::O_EXCL)?);
+            Ok((held, behind))
+        });
+        match made {
+            Ok((held, behind)) => Ok(Self { plan, disk, held, rest: Some(behind) }),
+            Err(error) => {
+                // What was not made cannot be removed, which is no harm.
+                let _ = partition::delete(&disk, rest);
+                let _ = partition::delete(&disk, slice);
+                Err(error)
+            }
+        }
+    }
+
+    /// Holds a slice that is there. The rest is claimed, unless somebody else has claimed it.
+    ///
+    /// # Errors
+    /// It is not there, or may not be opened.
+    pub fn hold(plan: SlicePlan) -> Result<Self, LoadError> {
+        let disk = open(&plan.disk, 0)?;
+        let held = open(&plan.slice, 0)?;
+        let rest = open(&plan.rest, libc::O_EXCL).ok();
+        Ok(Self { plan, disk, held, rest })
+    }
+
+    /// Opens the slice for writing, exclusively: no tool has it then.
+    ///
+    /// # Errors
+    /// Somebody has claimed it, or the kernel refuses.
+    pub fn writable(&self) -> Result<WritableDevice, LoadError> {
+        Ok(WritableDevice::of(claim(&self.plan.slice)?)?.marked_by(self.plan.key))
+    }
+
+    /// What sends on its way what others wrote to the disk and the kernel still keeps.
+    ///
+    /// # Errors
+    /// There is no room for another handle.
+    pub fn flusher(&self) -> io::Result<Flusher> {
+        let files = std::iter::once(&self.disk).chain(&self.rest);
+        Ok(Flusher(files.map(File::try_clone).collect::<io::Result<_>>()?))
+    }
+
+    /// Waits until what anybody wrote to the disk or to its slice is written, and so counted.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn sync(&self) -> io::Result<()> {
+        self.disk.sync_all()?;
+        self.held.sync_all()
+    }
+}
+
+/// Sends on its way what others wrote to a disk and the kernel still keeps, so that it is counted.
+#[derive(Debug)]
+pub struct Flusher(Vec<File>);
+
+impl Flusher {
+    /// Does it, and waits for nothing.
+    pub fn flush(&self) {
+        for file in &self.0 {
+            // Advice that is not taken is no harm: the kernel writes it later by itself.
+            let _ = posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
+        }
+    }
+}
+
+/// Removes what is there of a slice that nobody holds.
+///
+/// # Errors
+/// Somebody has a part of it open.
+pub fn remove_slice(plan: &SlicePlan) -> Result<(), LoadError> {
+    remove(&open(&plan.disk, 0)?, plan)
+}
+
+fn remove(disk: &File, plan: &SlicePlan) -> Result<(), LoadError> {
+    for number in [plan.numbers.1, plan.numbers.0] {
+        match partition::delete(disk, number) {
+            Err(error) if error.raw_os_error() != Some(libc::ENXIO) => {
+                return Err(LoadError::io("remove the lab's partition of", &plan.disk, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
