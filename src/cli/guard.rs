@@ -177,6 +177,7 @@ fn examine(root: &Root, member: &str, name: &str, device: &Device) -> Examined {
     let failed = |error: String| Examined {
         device: member.to_owned(),
         signatures: Vec::new(),
+        looks: None,
         unreadable: Some(error),
     };
     match open(member) {

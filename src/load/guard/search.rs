@@ -15,7 +15,7 @@ use super::looks::{self, Looks};
 use super::plan::{CHUNK, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, plan, usual_starts};
 use super::reason::Reason;
 use super::watch::{Step, Watch};
-use crate::units::{Bytes, human};
+use crate::units::Bytes;
 
 /// How long each of both measurements of the speed may take, and how many reads.
 const MEASURED: (Duration, usize) = (Duration::from_millis(400), 4096);
@@ -387,6 +387,7 @@ mod tests {
     use super::super::super::marks::DeviceKey;
     use super::super::testing::Fake;
     use super::*;
+    use crate::units::human;
     use proptest::prelude::*;
 
     fn go(_: Step) -> ControlFlow<()> {
@@ -466,7 +467,7 @@ mod tests {
 
     #[test]
     fn what_data_look_like_is_said() {
-        let noise: Vec<u8> = (0..512_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let noise: Vec<u8> = (1..513_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for (bytes, said) in [
             (b"PRECIOUSPRECIOUS".to_vec(), "text, `PRECIOUSPRECIOUS`"),
             (vec![0xff; 600], "bytes that are all 0xff"),
