@@ -405,10 +405,16 @@ fn a_tree_deeper_than_a_path_may_be_long_is_copied() {
     let (mut at, name) = (File::open(&source).expect("opens"), "n".repeat(200));
     for _ in 0..40 {
         mkdirat(&at, name.as_str(), Mode::S_IRWXU).expect("a directory");
-        at = openat(&at, name.as_str(), OFlag::O_RDONLY | OFlag::O_DIRECTORY, Mode::empty()).expect("opens").into();
+        at = openat(&at, name.as_str(), OFlag::O_RDONLY | OFlag::O_DIRECTORY, Mode::empty())
+            .expect("opens")
+            .into();
     }
     let flags = OFlag::O_CREAT | OFlag::O_WRONLY;
-    openat(&at, "file", flags, Mode::S_IRUSR).map(File::from).expect("a file").write_all(b"deep").expect("writes");
+    openat(&at, "file", flags, Mode::S_IRUSR)
+        .map(File::from)
+        .expect("a file")
+        .write_all(b"deep")
+        .expect("writes");
     let (status, report, errors) = copy(&[], &source, &destination);
     assert_eq!((status, report["directories"].as_u64()), (Some(0), Some(41)), "{errors} {report}");
     assert_eq!(copy(&["--resume"], &source, &destination).0, Some(0));

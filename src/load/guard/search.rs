@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn what_data_look_like_is_said() {
-        let noise: Vec<u8> = (0..512_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let noise: Vec<u8> = (1..513_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for (bytes, said) in [
             (b"PRECIOUSPRECIOUS".to_vec(), "text, `PRECIOUSPRECIOUS`"),
             (vec![0xff; 600], "bytes that are all 0xff"),
