@@ -5,12 +5,14 @@
 
 #[path = "parts/confusion.rs"]
 mod confusion;
+#[path = "parts/cpio.rs"]
+mod cpio;
 #[path = "parts/figure.rs"]
 mod figure;
-#[path = "parts/image.rs"]
-mod image;
 #[path = "parts/judge.rs"]
 mod judge;
+#[path = "parts/kernel.rs"]
+mod kernel;
 #[path = "parts/options.rs"]
 mod options;
 #[path = "parts/pointer.rs"]

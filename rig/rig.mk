@@ -10,5 +10,5 @@ rig-setup:
 	rig/setup.sh $(KERNEL)
 
 rig: rig-setup ## boot real kernels with known limits: SCENARIO=name (all of them)
-	cargo build --release
-	cargo test --quiet --test rig -- $(if $(KERNEL),--kernel $(KERNEL)) $(RIG_FLAGS) $(SCENARIO)
+	$(CARGO) build --locked --profile rig
+	$(CARGO) test --locked --quiet --test rig -- $(if $(KERNEL),--kernel $(KERNEL)) $(RIG_FLAGS) $(SCENARIO)

@@ -38,9 +38,9 @@ as_root() {
 }
 
 missing=
-for package in bcache-tools btrfs-progs busybox-static cpio cryptsetup-bin dmsetup dosfstools e2fsprogs exfatprogs \
+for package in bcache-tools btrfs-progs busybox-static cryptsetup-bin dmsetup dosfstools e2fsprogs exfatprogs \
     f2fs-tools fdisk fio gdisk iperf3 iproute2 kmod lvm2 mdadm nilfs-tools ntfs-3g nvme-cli open-iscsi perl-base \
-    qemu-system-x86 tcplay udftools xfsprogs zstd; do
+    qemu-system-x86 tcplay udftools xfsprogs xz-utils zstd; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done
@@ -50,7 +50,25 @@ if [ -n "$missing" ]; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
 fi
 
+# What QEMU can boot without unpacking it first, which takes an emulated processor seconds (as Linux' own
+# scripts/extract-vmlinux does it). Needs a kernel with the entry that Xen's PVH guests have; without it vmlinuz is booted.
+unpack_image() {
+    if [ -e "$1/vmlinux" ] || ! grep -qx CONFIG_PVH=y "$1"/root/boot/config-*; then return 0; fi
+    for format in '\xfd7zXZ\x00:xz -dc' '\x28\xb5\x2f\xfd:zstd -dcq' '\x1f\x8b\x08:gzip -dc'; do
+        for offset in $(LC_ALL=C grep -abobP "${format%%:*}" "$1/vmlinuz" | cut -d : -f 1); do
+            # What follows the image is an error to the unpackers, after which they do not finish a sparse file: hence `cat`.
+            tail -c "+$((offset + 1))" "$1/vmlinuz" | ${format#*:} 2>/dev/null | cat >"$1/vmlinux.part"
+            if [ "$(head -c 4 "$1/vmlinux.part" | tail -c 3)" = ELF ]; then
+                mv "$1/vmlinux.part" "$1/vmlinux"
+                return 0
+            fi
+        done
+    done
+    rm -f "$1/vmlinux.part"
+}
+
 if [ -e "$place/vmlinuz" ]; then
+    unpack_image "$place"
     exit 0
 fi
 if [ -n "$image" ] && ! apt-cache show "$image" >/dev/null 2>&1; then
@@ -89,6 +107,13 @@ for package in "$work"/packages/*.deb; do
 done
 release=${image#linux-image-}
 mv "$work/root/boot/vmlinuz-$release" "$work/vmlinuz"
+# Kernels of Debian 13 have their modules in usr/lib; each modprobe and depmod looks in its own place.
+if [ ! -e "$work/root/lib" ]; then ln -s usr/lib "$work/root/lib"; fi
+if [ ! -e "$work/root/usr/lib" ]; then
+    mkdir -p "$work/root/usr"
+    ln -s ../lib "$work/root/usr/lib"
+fi
+unpack_image "$work"
 depmod -b "$work/root" "$release"
 printf '%s\n' "$release" >"$work/release"
 rm -rf "$work/packages" "$place"

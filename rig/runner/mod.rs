@@ -12,10 +12,12 @@ use std::thread;
 
 mod command;
 pub(crate) mod confusion;
+pub(crate) mod cpio;
 pub(crate) mod error;
 pub(crate) mod figure;
 pub(crate) mod image;
 pub(crate) mod judge;
+pub(crate) mod kernel;
 pub(crate) mod options;
 pub(crate) mod pointer;
 pub(crate) mod qemu;
@@ -25,8 +27,9 @@ mod table;
 pub(crate) mod vm;
 
 use error::{Result, RigError};
-use image::{Base, Kernel};
+use image::Base;
 use judge::{Judgement, Names, Outcome};
+use kernel::Kernel;
 use options::Options;
 use scenario::{Check, Scenario};
 use table::Row;
@@ -50,18 +53,18 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool> {
         return Ok(true);
     }
     let chosen = choose(&all, &options)?;
-    let rig = Rig::prepare(&all, &options)?;
+    let rig = Rig::prepare(&options)?;
     if options.mode == Mode::Shell {
         for scenario in chosen {
-            vm::run(scenario, options.mode, &rig.target, &rig.kernel, &rig.base)?;
+            vm::run(scenario, options.mode, &rig.target, &rig.base)?;
         }
         return Ok(true);
     }
     let (skipped, chosen): (Vec<&Scenario>, Vec<&Scenario>) =
-        chosen.into_iter().partition(|scenario| rig.kernel.lacks(scenario).is_some());
+        chosen.into_iter().partition(|scenario| rig.base.lacks(scenario).is_some());
     let rows = rig.run_all(&chosen, options.jobs);
     for scenario in skipped {
-        let what = rig.kernel.lacks(scenario).unwrap_or_default();
+        let what = rig.base.lacks(scenario).unwrap_or_default();
         println!("skipped: {}: this machine has no {what} for the guest", scenario.name);
     }
     table::finish(&rows, &rig.target)?;
@@ -98,29 +101,28 @@ fn choose<'a>(all: &'a [Scenario], options: &Options) -> Result<Vec<&'a Scenario
 /// What all machines share.
 struct Rig {
     target: PathBuf,
-    kernel: Kernel,
     base: Base,
     mode: Mode,
     attempts: u32,
 }
 
 impl Rig {
-    fn prepare(all: &[Scenario], options: &Options) -> Result<Self> {
+    fn prepare(options: &Options) -> Result<Self> {
         let build = std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from);
         let target = std::path::absolute(build.join("rig")).map_err(RigError::file(&build))?;
         let kernel = Kernel::find(&target, options.kernel.as_deref())?;
         command::locate(qemu::PROGRAM)?;
-        let binary = options.binary.clone().unwrap_or_else(|| build.join("release/narrows"));
+        let binary = options.binary.clone().unwrap_or_else(|| build.join("rig/narrows"));
         let found = binary.is_file();
         if options.mode == Mode::Check && !found {
             return Err(RigError::Missing {
                 what: binary.display().to_string(),
-                hint: "`cargo build --release` builds it; `make rig` does that first",
+                hint: "`cargo build --profile rig` builds it; `make rig` does that first",
             });
         }
-        let base = Base::build(&target, &kernel, all, found.then_some(binary.as_path()))?;
-        Ok(Self { target, kernel, base, mode: options.mode, attempts: options.attempts })
+        let base = Base::find(kernel, found.then_some(binary.as_path()), &build)?;
+        Ok(Self { target, base, mode: options.mode, attempts: options.attempts })
     }
 
     /// Runs scenarios and prints their rows as they come: first two at a time those that may share the host, then the others
@@ -187,7 +189,7 @@ impl Rig {
             complaints: Vec::new(),
             log: String::new(),
         };
-        match vm::run(scenario, self.mode, &self.target, &self.kernel, &self.base) {
+        match vm::run(scenario, self.mode, &self.target, &self.base) {
             Ok(leavings) => self.judge(scenario, &leavings, &mut row),
             Err(error) => {
                 row.complaints.push(error.to_string());

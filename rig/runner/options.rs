@@ -19,7 +19,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
                  time that an emulated processor needs; what did not hold is shown all the same
   --short        leave out the scenarios that take many minutes (`long = true`), unless they are named
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
-  --binary FILE  the narrows to test (default: target/release/narrows)
+  --binary FILE  the narrows to test (default: target/rig/narrows)
   --kernel NAME  boot the kernel that `rig/setup.sh NAME` unpacked, not the one that it unpacks by itself
   --help         this text
 ";

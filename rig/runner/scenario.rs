@@ -66,6 +66,9 @@ pub(crate) struct MachineSpec {
     pub(crate) optional_modules: Vec<String>,
     #[serde(default)]
     pub(crate) optional_tools: Vec<String>,
+    /// Programs of the host to put into the guest's search path, relative to the package: `target/rig/attacks`.
+    #[serde(default)]
+    pub(crate) programs: Vec<String>,
     /// The oldest Linux that shows what the scenario is about, major and minor. With an older one it is skipped.
     pub(crate) optional_kernel: Option<(u32, u32)>,
     /// PCIe switches.
@@ -402,9 +405,17 @@ impl MachineSpec {
             || self.qemu.iter().any(|argument| argument.split(',').any(|word| word == id))
     }
 
+    /// The modules to load before the setup, each with its parameters. Looking for disks at an adapter that has none takes AHCI's
+    /// driver a second.
+    pub(crate) fn modules_at_start(&self) -> impl Iterator<Item = &str> {
+        let has_disk = self.drives.iter().any(|drive| drive.interface == Interface::Sata);
+        has_disk.then_some("ahci").into_iter().chain(self.modules.iter().map(String::as_str))
+    }
+
     /// The modules that must be in the initramfs, by name.
     pub(crate) fn module_names(&self) -> impl Iterator<Item = &str> {
-        self.modules.iter().chain(&self.modules_on_demand).filter_map(|line| line.split_whitespace().next())
+        let on_demand = self.modules_on_demand.iter().map(String::as_str);
+        self.modules_at_start().chain(on_demand).filter_map(|line| line.split_whitespace().next())
     }
 }
 

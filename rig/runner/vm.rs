@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::command::shell;
 use super::error::{Result, RigError};
-use super::image::{Base, Kernel};
+use super::image::{self, Base};
 use super::qemu;
 use super::scenario::{Check, Scenario};
 
@@ -34,6 +34,10 @@ fn time_limit(scenario: &Scenario) -> Duration {
     let more = scenario.checks.iter().map(|check| seconds(check).saturating_sub(USUAL)).sum();
     TIME_LIMIT + Duration::from_secs(more)
 }
+
+/// The kernel's command line. A host that is busy with other things is late with the first ticks, and the kernel would give up;
+/// it tests its ciphers at each boot, which takes an emulated processor a second.
+const KERNEL_WORDS: &str = "console=ttyS0 loglevel=4 panic=-1 no_timer_check cryptomgr.notests";
 
 /// What the guest runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,23 +78,16 @@ impl Leavings {
 }
 
 /// Runs a scenario in `target/run/<name>`.
-pub(crate) fn run(
-    scenario: &Scenario,
-    mode: Mode,
-    target: &Path,
-    kernel: &Kernel,
-    base: &Base,
-) -> Result<Leavings> {
+pub(crate) fn run(scenario: &Scenario, mode: Mode, target: &Path, base: &Base) -> Result<Leavings> {
     let directory = target.join("run").join(&scenario.name);
     let place = directory.display().to_string();
-    shell("rm -rf \"$1\"; mkdir -p \"$1/tree\"", &[&place])?;
-    let image = base.initramfs(&directory, &guest_files(scenario, mode))?;
+    shell("rm -rf \"$1\"; mkdir -p \"$1\"", &[&place])?;
+    let image = directory.join("initramfs");
+    base.write(&image, &[scenario], &guest_files(scenario, mode))?;
     let mut arguments = qemu::arguments(&scenario.machine, &directory)?;
-    // A host that is busy with other things is late with the first ticks, and the kernel would give up.
-    let kernel_words =
-        format!("console=ttyS0 loglevel=4 panic=-1 no_timer_check {}", scenario.machine.kernel);
+    let kernel_words = format!("{KERNEL_WORDS} {}", scenario.machine.kernel);
     for (option, value) in [
-        ("-kernel", kernel.image.display().to_string()),
+        ("-kernel", base.kernel().display().to_string()),
         ("-initrd", image.display().to_string()),
         ("-append", kernel_words),
         ("-serial", if mode == Mode::Shell { "mon:stdio" } else { "file:console.log" }.to_owned()),
@@ -113,7 +110,7 @@ pub(crate) fn run(
         Attended::new(child, scenario, &directory)?.attend()?;
     }
     let elapsed = began.elapsed();
-    shell("cd \"$1\"; rm -rf tree initramfs scenario.cpio ./*.raw; mkdir -p result", &[&place])?;
+    shell("cd \"$1\"; rm -rf initramfs ./*.raw; mkdir -p result", &[&place])?;
     if mode != Mode::Shell {
         // A guest that died leaves no archive; the console then tells why.
         shell("cd \"$1\"; tar -xzf result.tar.gz -C result 2>>qemu.log || true", &[&place])?;
@@ -125,11 +122,11 @@ pub(crate) fn run(
 fn guest_files(scenario: &Scenario, mode: Mode) -> Vec<(String, String)> {
     let mut files = vec![
         ("init".to_owned(), include_str!("../guest/init").to_owned()),
-        ("rig/lib.sh".to_owned(), include_str!("../guest/lib.sh").to_owned()),
+        (image::LIBRARY.to_owned(), include_str!("../guest/lib.sh").to_owned()),
         ("rig/drive".to_owned(), include_str!("../guest/drive").to_owned()),
         ("bin/without-io-uring".to_owned(), include_str!("../guest/without-io-uring").to_owned()),
         ("rig/setup".to_owned(), scenario.setup.clone()),
-        ("rig/modules".to_owned(), lines(MODULES.iter().copied().chain(strings(&scenario.machine.modules)))),
+        ("rig/modules".to_owned(), lines(MODULES.iter().copied().chain(scenario.machine.modules_at_start()))),
         ("rig/drives".to_owned(), lines(scenario.machine.drives.iter().map(|drive| drive.name.as_str()))),
     ];
     if mode == Mode::Shell {
@@ -152,7 +149,7 @@ fn guest_files(scenario: &Scenario, mode: Mode) -> Vec<(String, String)> {
 }
 
 /// The drivers that are loaded in every guest.
-const MODULES: &[&str] = &["nvme", "virtio_pci", "virtio_blk", "ahci", "sd_mod", "configfs"];
+const MODULES: &[&str] = &["nvme", "virtio_pci", "virtio_blk", "sd_mod", "configfs"];
 
 fn add_check(check: &Check, add: &mut impl FnMut(&str, &str)) {
     add("run", &check.run);
@@ -172,10 +169,6 @@ fn add_check(check: &Check, add: &mut impl FnMut(&str, &str)) {
     for (index, command) in check.verify.iter().enumerate() {
         add(&format!("verify.{index}"), command);
     }
-}
-
-fn strings(list: &[String]) -> impl Iterator<Item = &str> {
-    list.iter().map(String::as_str)
 }
 
 fn lines<'a>(items: impl Iterator<Item = &'a str>) -> String {

@@ -1,6 +1,6 @@
-//! Tests of `runner/image.rs`.
+//! Tests of `runner/kernel.rs`.
 
-use crate::runner::image::version;
+use crate::runner::kernel::version;
 
 #[test]
 fn a_release_is_as_old_as_its_first_two_numbers() {
