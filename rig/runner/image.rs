@@ -50,9 +50,6 @@ const TOOLS: &[&str] = &[
 /// Programs that only those guests have whose scenarios name them. Debian's fio brings 80 MB of libraries for network storage.
 const LARGE_TOOLS: &[&str] = &["fio"];
 
-/// The functions for snippets, which name all tools.
-pub(crate) const LIBRARY: &str = "rig/lib.sh";
-
 /// Other names of tools.
 const ALIASES: &[(&str, &str)] = &[
     // Not busybox's shell: it prefers its own applets, such as ip and tc, to the real tools.
@@ -126,7 +123,7 @@ impl Base {
     ) -> Result<()> {
         let mut tree = Tree::default();
         DIRECTORIES.iter().for_each(|directory| tree.directory(directory));
-        let snippets = || files.iter().filter(|(path, _)| path != LIBRARY);
+        let snippets = || files.iter().filter(|(path, _)| path.starts_with("rig/scenarios/"));
         let is_needed = |tool: &str| {
             !LARGE_TOOLS.contains(&tool) || snippets().any(|(_, snippet)| snippet.contains(tool))
         };

@@ -25,10 +25,13 @@ pub(crate) struct Scenario {
     /// Whether `--seed` may change the rates of its drives.
     #[serde(default = "yes")]
     pub(crate) seed: bool,
-    /// Whether it may run beside another although it looks at more than findings: nothing of that depends on a rate.
+    /// Whether it needs the host for itself: what it expects depends on how fast a processor is.
     #[serde(default)]
-    pub(crate) shares_host: bool,
-    /// Whether it takes many minutes, so that `--short` leaves it out.
+    pub(crate) alone: bool,
+    /// Once said that a scenario may run beside another, which is now the rule. Accepted, and of no effect.
+    #[serde(default, rename = "shares_host")]
+    _shares_host: bool,
+    /// Whether it takes many minutes, or compares narrows with other tools, so that only `make rig-full` runs it.
     #[serde(default)]
     pub(crate) long: bool,
     /// The virtual machine.
@@ -359,13 +362,6 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Whether it may run beside another: guest time counts instructions, or nothing that is expected depends on a rate.
-    pub(crate) fn may_share_host(&self) -> bool {
-        self.shares_host
-            || self.machine.instruction_shift.is_some()
-            || !self.checks.iter().any(Check::depends_on_rates)
-    }
-
     fn validate(&self) -> std::result::Result<(), String> {
         let machine = &self.machine;
         let throttled = |drive: &Drive| drive.bytes_per_second.is_some() || drive.ios_per_second.is_some();
@@ -449,16 +445,6 @@ impl Check {
             }
         }
         Ok(())
-    }
-
-    /// Whether a rate, a time, or what limits is compared.
-    fn depends_on_rates(&self) -> bool {
-        let named = |expectation: &Expectation| {
-            expectation.limiting.is_some()
-                || expectation.limiting_kind.is_some()
-                || !expectation.places.is_empty()
-        };
-        self.has_rate() || !self.figures.is_empty() || self.expectations.iter().any(named)
     }
 
     /// Whether it is known what rate to expect.
