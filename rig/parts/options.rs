@@ -1,8 +1,8 @@
 //! Tests of `runner/options.rs`.
 
 use crate::runner::error::Result;
-use crate::runner::options::*;
 use crate::runner::files::Mode;
+use crate::runner::options::*;
 
 fn parse(line: &str) -> Result<Options> {
     Options::parse(line.split_whitespace().map(str::to_owned))
@@ -37,15 +37,7 @@ fn a_shell_is_for_one_scenario() {
 
 #[test]
 fn wrong_options_are_named() {
-    for line in [
-        "--jobs 9",
-        "--jobs",
-        "--kernel",
-        "--seed",
-        "--seed x",
-        "--seed -1",
-        "--bogus",
-    ] {
+    for line in ["--jobs 9", "--jobs", "--kernel", "--seed", "--seed x", "--seed -1", "--bogus"] {
         assert!(parse(line).is_err(), "{line}");
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use narrows::units::BytesPerSec;
 
-use super::scenario::{Drive, Scenario};
+use super::scenario::{Check, Drive, Scenario};
 use super::shape;
 
 /// How long the piece of work that is the pace takes a guest on an idle host with the slowest processors that the rig was run on.
@@ -24,9 +24,12 @@ pub(crate) fn factor(pace: Duration) -> u32 {
 /// How much faster than its limit a drive must be in a guest without it, for the limit to be seen.
 const HEADROOM: f64 = 1.25;
 
-/// The drive to be measured before its limit is set, the one with the highest, and the least that it must give. Only of drives that are plugged
-/// in: the others have their limits from the beginning.
+/// The drive to be measured before its limit is set, the one with the highest, and the least that it must give; `None` where nothing
+/// that is expected depends on a rate. Only of drives that are plugged in: the others have their limits from the beginning.
 pub(crate) fn needed(scenario: &Scenario) -> Option<(&Drive, f64)> {
+    if !scenario.checks.iter().any(Check::depends_on_rates) {
+        return None;
+    }
     let pluggable = scenario.machine.drives.iter().filter(|drive| shape::is_pluggable(drive));
     let limited = pluggable.filter_map(|drive| Some((drive, drive.bytes_per_second?)));
     let (drive, rate) = limited.max_by_key(|(_, rate)| *rate)?;
@@ -38,7 +41,11 @@ pub(crate) fn lacks(answer: &str, least: f64) -> Option<String> {
     let rate: f64 = answer.parse().unwrap_or(0.0);
     let show = BytesPerSec::new;
     (rate < least).then(|| {
-        format!("this host gives the guest only {} of a drive without a limit; {} are needed", show(rate), show(least))
+        format!(
+            "this host gives the guest only {} of a drive without a limit; {} are needed",
+            show(rate),
+            show(least)
+        )
     })
 }
 

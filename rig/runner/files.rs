@@ -53,7 +53,8 @@ pub(crate) fn of_guest(scenarios: &[&Scenario], mode: Mode) -> Vec<(String, Stri
         add("modules", lines(scenario.machine.modules_at_start()));
         add("drives", lines(scenario.machine.drives.iter().map(|drive| drive.name.as_str())));
         for (index, check) in scenario.checks.iter().enumerate() {
-            let mut add = |name: &str, text: &str| add(&format!("checks/{index}/{name}"), format!("{text}\n"));
+            let mut add =
+                |name: &str, text: &str| add(&format!("checks/{index}/{name}"), format!("{text}\n"));
             match (mode, &check.reference) {
                 (Mode::Prove, Some(reference)) => {
                     add("reference", reference);

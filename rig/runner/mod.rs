@@ -26,8 +26,8 @@ pub(crate) mod pointer;
 pub(crate) mod qemu;
 mod qmp;
 pub(crate) mod queue;
-pub(crate) mod row;
 mod rounds;
+pub(crate) mod row;
 pub(crate) mod scenario;
 pub(crate) mod seed;
 pub(crate) mod shape;
@@ -58,8 +58,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool> {
         }
         return Ok(true);
     }
-    let chosen = choose(&all, &options)?;
+    choose(&all, &options)?;
     let rig = Rig::prepare(&options)?;
+    all.iter_mut().for_each(|scenario| scenario.keep_for(rig.base.linux()));
+    let chosen = choose(&all, &options)?;
     if options.mode == Mode::Shell {
         for scenario in chosen {
             guest::open_shell(&rig.base, scenario, &rig.target.join("run").join(&scenario.name))?;
@@ -71,7 +73,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool> {
     let rows = rig.run_all(&chosen, options.jobs)?;
     for scenario in skipped {
         let what = rig.base.lacks(scenario).unwrap_or_default();
-        println!("skipped: {}: this machine has no {what} for the guest", scenario.name);
+        println!("skipped: {}: {what}", scenario.name);
     }
     table::finish(&rows, &rig.target)
 }

@@ -19,6 +19,7 @@ use super::image::Base;
 use super::queue::{Next, Queue, Times, time_of};
 use super::row::Row;
 use super::scenario::Scenario;
+use super::shape::Shape;
 use super::table;
 
 /// What all guests share.
@@ -27,8 +28,16 @@ pub(crate) struct Rig {
     pub(crate) target: PathBuf,
     pub(crate) base: Base,
     mode: Mode,
+    /// Where guests have their files, apart from those of another run that is under way.
+    guests: PathBuf,
     times: Times,
     boots: AtomicUsize,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.guests));
+    }
 }
 
 /// How far a run is.
@@ -47,7 +56,8 @@ impl Rig {
     /// One that keeps its files in a directory.
     pub(crate) fn new(target: PathBuf, base: Base, mode: Mode) -> Self {
         let times = times(&target);
-        Self { target, base, mode, times, boots: AtomicUsize::new(0) }
+        let guests = target.join("guests").join(std::process::id().to_string());
+        Self { target, base, mode, guests, times, boots: AtomicUsize::new(0) }
     }
 
     /// Runs scenarios, `jobs` at a time, and prints their rows as they come.
@@ -130,7 +140,8 @@ impl Rig {
             Ok(Ran::Unable(reason)) => Row::unable(scenario, attempt, reason),
             Err(error) => {
                 *guest = None;
-                let console = fs::read_to_string(place.join("console.log")).unwrap_or_default();
+                let console = self.guests.join(worker.to_string()).join("console.log");
+                let console = fs::read_to_string(console).unwrap_or_default();
                 Row::failed(scenario, attempt, error.to_string(), &console)
             }
         }
@@ -138,13 +149,13 @@ impl Rig {
 
     fn run(&self, guest: &mut Option<Guest>, next: &Next<'_>, worker: usize, place: &Path) -> Result<Ran> {
         let guest = match guest {
-            Some(guest) if *guest.shape() == super::shape::Shape::of(next.scenario) => guest,
+            Some(guest) if *guest.shape() == Shape::of(next.scenario) => guest,
             other => {
                 // The old one goes first: it has the directory.
                 *other = None;
                 let mut scenarios = vec![next.scenario];
                 scenarios.extend(&next.waiting);
-                let directory = self.target.join("guests").join(worker.to_string());
+                let directory = self.guests.join(worker.to_string());
                 self.boots.fetch_add(1, Ordering::Relaxed);
                 other.insert(Guest::boot(&self.base, &scenarios, self.mode, &directory)?)
             }
@@ -164,7 +175,12 @@ impl Rig {
             Ok(Some(left)) => left,
             Err(error) => error.to_string(),
         };
-        println!("{:14}  a new guest, as {} has left: {}", "", last.scenario.name, table::beginning(&left, 120));
+        println!(
+            "{:14}  a new guest, as {} has left: {}",
+            "",
+            last.scenario.name,
+            table::beginning(&left, 120)
+        );
         *guest = None;
     }
 }

@@ -72,8 +72,8 @@ pub(crate) struct MachineSpec {
     /// Programs of the host to put into the guest's search path, relative to the package: `target/rig/attacks`.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
-    /// The oldest Linux that shows what the scenario is about, major and minor. With an older one it is skipped.
-    pub(crate) optional_kernel: Option<(u32, u32)>,
+    /// The Linux that the scenario is about, where not every one shows it. With another it is skipped.
+    pub(crate) linux: Option<LinuxRange>,
     /// PCIe switches.
     #[serde(default, rename = "switch")]
     pub(crate) switches: Vec<Switch>,
@@ -94,6 +94,26 @@ fn two() -> u32 {
 
 fn one_gib() -> String {
     "1G".to_owned()
+}
+
+/// A major and a minor number of Linux.
+pub(crate) type Linux = (u32, u32);
+
+/// Some releases of Linux, and why it is those.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinuxRange {
+    /// The first of them.
+    pub(crate) since: Option<Linux>,
+    /// The first one after them.
+    pub(crate) before: Option<Linux>,
+    /// Why the others do not show it.
+    pub(crate) reason: String,
+}
+
+/// Whether a release is within these bounds.
+pub(crate) fn is_within(release: Linux, since: Option<Linux>, before: Option<Linux>) -> bool {
+    since.is_none_or(|first| release >= first) && before.is_none_or(|end| release < end)
 }
 
 /// A PCIe switch below a root port of its own; its downstream ports are `<id>.0`, `<id>.1` and so on.
@@ -285,6 +305,10 @@ impl Direction {
 pub(crate) struct Expectation {
     /// The exit statuses that are right.
     pub(crate) exit: Vec<i32>,
+    /// The first Linux with which this is expected; absent: all.
+    pub(crate) since_linux: Option<Linux>,
+    /// The first Linux with which this is no longer expected; absent: none.
+    pub(crate) before_linux: Option<Linux>,
     /// The `target` of the path that is looked at; absent: the first path.
     pub(crate) path: Option<String>,
     /// The direction of data.
@@ -360,6 +384,11 @@ impl Scenario {
             last.verify.push(RECORD_AGREES.to_owned());
         }
         Ok(scenario)
+    }
+
+    /// Keeps what is expected with this Linux, in all checks.
+    pub(crate) fn keep_for(&mut self, release: Linux) {
+        self.checks.iter_mut().for_each(|check| check.keep_for(release));
     }
 
     fn validate(&self) -> std::result::Result<(), String> {
@@ -445,6 +474,18 @@ impl Check {
             }
         }
         Ok(())
+    }
+
+    /// Keeps what is expected with this Linux.
+    fn keep_for(&mut self, release: Linux) {
+        self.expectations.retain(|one| is_within(release, one.since_linux, one.before_linux));
+    }
+
+    /// Whether a rate, or what limits, is compared.
+    pub(crate) fn depends_on_rates(&self) -> bool {
+        let names =
+            |expectation: &Expectation| expectation.limiting.is_some() || expectation.limiting_kind.is_some();
+        self.has_rate() || !self.figures.is_empty() || self.expectations.iter().any(names)
     }
 
     /// Whether it is known what rate to expect.

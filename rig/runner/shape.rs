@@ -24,7 +24,8 @@ pub(crate) fn is_pluggable(drive: &Drive) -> bool {
 
 /// How many ports a machine needs for the drives of these scenarios.
 pub(crate) fn ports(scenarios: &[&Scenario]) -> usize {
-    let count = |scenario: &&Scenario| scenario.machine.drives.iter().filter(|drive| is_pluggable(drive)).count();
+    let count =
+        |scenario: &&Scenario| scenario.machine.drives.iter().filter(|drive| is_pluggable(drive)).count();
     scenarios.iter().map(count).max().unwrap_or(0)
 }
 
