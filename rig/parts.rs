@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "tests may panic")]
 
+#[path = "parts/ability.rs"]
+mod ability;
 #[path = "parts/confusion.rs"]
 mod confusion;
 #[path = "parts/cpio.rs"]
@@ -24,6 +26,8 @@ mod runner;
 mod scenario;
 #[path = "parts/seed.rs"]
 mod seed;
+#[path = "parts/shape.rs"]
+mod shape;
 
 #[test]
 fn every_scenario_file_is_valid_and_can_be_listed() {

@@ -1,8 +1,8 @@
 //! Tests of `runner/options.rs`.
 
 use crate::runner::error::Result;
+use crate::runner::files::Mode;
 use crate::runner::options::*;
-use crate::runner::vm::Mode;
 
 fn parse(line: &str) -> Result<Options> {
     Options::parse(line.split_whitespace().map(str::to_owned))
@@ -10,10 +10,10 @@ fn parse(line: &str) -> Result<Options> {
 
 #[test]
 fn names_pick_scenarios() {
-    let options = parse("healthy --jobs 2 --attempts 3 --short eio").expect("is right");
+    let options = parse("healthy --jobs 1 --full eio").expect("is right");
     assert_eq!(options.names, ["healthy", "eio"]);
-    assert_eq!((options.attempts, options.short), (3, true));
-    assert_eq!(options.jobs, 2);
+    assert!(options.full);
+    assert_eq!(options.jobs, 1);
 }
 
 #[test]
@@ -37,18 +37,7 @@ fn a_shell_is_for_one_scenario() {
 
 #[test]
 fn wrong_options_are_named() {
-    for line in [
-        "--jobs 9",
-        "--jobs",
-        "--kernel",
-        "--attempts 0",
-        "--attempts 10",
-        "--attempts x",
-        "--seed",
-        "--seed x",
-        "--seed -1",
-        "--bogus",
-    ] {
+    for line in ["--jobs 9", "--jobs", "--kernel", "--seed", "--seed x", "--seed -1", "--bogus"] {
         assert!(parse(line).is_err(), "{line}");
     }
 }

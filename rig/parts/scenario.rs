@@ -60,11 +60,18 @@ fn a_record_must_agree_after_the_last_check_of_every_scenario() {
 }
 
 #[test]
-fn what_depends_on_no_rate_or_counts_instructions_may_share_the_host() {
-    let shares = |text: &str| Scenario::parse("s", text).expect("is valid").may_share_host();
-    assert!(shares(MINIMAL));
-    let limited = MINIMAL.replace("exit = [0]", "exit = [0]\nlimiting = \"device:{slow}\"");
-    assert!(!shares(&limited));
-    assert!(!shares(&MINIMAL.replace("[[check.expect]]", "reference = \"true\"\n[[check.expect]]")));
-    assert!(shares(&limited.replace("[machine]", "[machine]\ncpus = 1\ninstruction_shift = 3")));
+fn a_scenario_shares_the_host_unless_it_needs_it_alone() {
+    let parse = |text: &str| Scenario::parse("s", text).expect("is valid");
+    assert!(!parse(MINIMAL).alone);
+    assert!(parse(&MINIMAL.replace("[machine]", "alone = true\n[machine]")).alone);
+    // What files of before say.
+    assert!(!parse(&MINIMAL.replace("[machine]", "shares_host = true\n[machine]")).alone);
+}
+
+#[test]
+fn a_check_depends_on_rates_when_it_expects_one_or_a_hop() {
+    let depends = |text: &str| Scenario::parse("s", text).expect("is valid").checks[0].depends_on_rates();
+    assert!(!depends(MINIMAL));
+    assert!(depends(&format!("{MINIMAL}\nlimiting_kind = \"device\"")));
+    assert!(depends(&MINIMAL.replace("[[check.expect]]", "reference = \"fio_rate x\"\n[[check.expect]]")));
 }

@@ -12,7 +12,7 @@ use super::command::{locate, shell};
 use super::cpio::Tree;
 use super::error::{Result, RigError};
 use super::kernel::Kernel;
-use super::scenario::Scenario;
+use super::scenario::{Linux, Scenario, is_within};
 
 /// The programs of the guest, beside busybox.
 const TOOLS: &[&str] = &[
@@ -49,9 +49,6 @@ const TOOLS: &[&str] = &[
 
 /// Programs that only those guests have whose scenarios name them. Debian's fio brings 80 MB of libraries for network storage.
 const LARGE_TOOLS: &[&str] = &["fio"];
-
-/// The functions for snippets, which name all tools.
-pub(crate) const LIBRARY: &str = "rig/lib.sh";
 
 /// Other names of tools.
 const ALIASES: &[(&str, &str)] = &[
@@ -104,17 +101,23 @@ impl Base {
         &self.kernel.image
     }
 
-    /// Why a scenario cannot run here: what it asks for and this kernel or this machine does not have.
+    /// The release of Linux that guests boot.
+    pub(crate) fn linux(&self) -> Linux {
+        self.kernel.version()
+    }
+
+    /// Why a scenario cannot run here: it is about another Linux, or asks for what this kernel or this machine does not have.
     pub(crate) fn lacks(&self, scenario: &Scenario) -> Option<String> {
         let machine = &scenario.machine;
-        if let Some((major, minor)) = machine.optional_kernel
-            && self.kernel.version() < (major, minor)
+        if let Some(range) = &machine.linux
+            && !is_within(self.linux(), range.since, range.before)
         {
-            return Some(format!("Linux {major}.{minor}"));
+            let (major, minor) = self.linux();
+            return Some(format!("Linux {major}.{minor} does not show it: {}", range.reason));
         }
         let module = machine.optional_modules.iter().find(|module| !self.kernel.has(module));
         let tool = machine.optional_tools.iter().find(|tool| locate(tool).is_err());
-        module.or(tool).cloned()
+        module.or(tool).map(|what| format!("this machine has no {what} for the guest"))
     }
 
     /// Writes the initramfs of a guest for these scenarios; `files` are paths in the guest and their contents.
@@ -126,7 +129,7 @@ impl Base {
     ) -> Result<()> {
         let mut tree = Tree::default();
         DIRECTORIES.iter().for_each(|directory| tree.directory(directory));
-        let snippets = || files.iter().filter(|(path, _)| path != LIBRARY);
+        let snippets = || files.iter().filter(|(path, _)| path.starts_with("rig/scenarios/"));
         let is_needed = |tool: &str| {
             !LARGE_TOOLS.contains(&tool) || snippets().any(|(_, snippet)| snippet.contains(tool))
         };

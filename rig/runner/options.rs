@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::error::{Result, RigError};
-use super::vm::Mode;
+use super::files::Mode;
 
 /// How to use the runner.
 pub(crate) const HELP: &str = "\
@@ -14,10 +14,8 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --list         list the scenarios and what they show
   --prove        check the injected rates with the reference commands; narrows is not run
   --shell NAME   boot NAME, run its setup, and leave you in a shell
-  --jobs N       machines at a time: 1 (default) or 2; rates need a processor for each
-  --attempts N   give a scenario that fails up to N attempts (default 1): other load on this machine takes the
-                 time that an emulated processor needs; what did not hold is shown all the same
-  --short        leave out the scenarios that take many minutes (`long = true`), unless they are named
+  --jobs N       machines at a time: 2 (default) or 1; scenarios that say `alone = true` have the host for themselves
+  --full         also the scenarios that take many minutes (`long = true`)
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/rig/narrows)
   --kernel NAME  boot the kernel that `rig/setup.sh NAME` unpacked, not the one that it unpacks by itself
@@ -35,10 +33,8 @@ pub(crate) struct Options {
     pub(crate) mode: Mode,
     /// Machines at a time.
     pub(crate) jobs: usize,
-    /// How often a scenario that fails is run.
-    pub(crate) attempts: u32,
-    /// Whether long scenarios are left out.
-    pub(crate) short: bool,
+    /// Whether long scenarios are run, too.
+    pub(crate) full: bool,
     /// Which other rates drives have; `None`: those of the files.
     pub(crate) seed: Option<u64>,
     /// The narrows to test.
@@ -56,9 +52,8 @@ impl Options {
             help: false,
             list: false,
             mode: Mode::Check,
-            jobs: 1,
-            attempts: 1,
-            short: false,
+            jobs: 2,
+            full: false,
             seed: None,
             binary: None,
             kernel: None,
@@ -77,8 +72,7 @@ impl Options {
                     options.names.push(value()?);
                 }
                 "--jobs" => options.jobs = jobs(&value()?)?,
-                "--short" => options.short = true,
-                "--attempts" => options.attempts = attempts(&value()?)?,
+                "--full" => options.full = true,
                 "--seed" => options.seed = Some(seed(&value()?)?),
                 "--binary" => options.binary = Some(value()?.into()),
                 "--kernel" => options.kernel = Some(value()?),
@@ -92,11 +86,6 @@ impl Options {
         }
         Ok(options)
     }
-}
-
-fn attempts(text: &str) -> Result<u32> {
-    let count = text.parse().ok().filter(|count| (1..=9).contains(count));
-    count.ok_or_else(|| RigError::Usage(format!("--attempts is 1 to 9, not '{text}'")))
 }
 
 fn jobs(text: &str) -> Result<usize> {

@@ -5,17 +5,22 @@
 use std::fs::File;
 use std::path::Path;
 
+use serde_json::json;
+
 use super::error::{Result, RigError};
 use super::scenario::{Drive, Interface, MachineSpec, Switch};
+use super::shape;
 
 /// The program.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
-/// Makes the drives' files in `directory` and returns the arguments, but for kernel, initramfs and consoles.
-/// Files are named relative to `directory`.
-pub(crate) fn arguments(machine: &MachineSpec, directory: &Path) -> Result<Vec<String>> {
+/// The arguments, but for kernel, initramfs and consoles. The machine has the drives that belong to it from the beginning, and so
+/// many empty ports for others, named by [`port`]. Files are named relative to the guest's directory.
+pub(crate) fn arguments(machine: &MachineSpec, ports: usize) -> Vec<String> {
     let mut arguments = Vec::new();
     push(&mut arguments, &["-machine", "q35", "-cpu", "max", "-nodefaults", "-no-reboot"]);
+    // Threads are named, so that those of processors can be told from the others.
+    push(&mut arguments, &["-name", "guest,debug-threads=on"]);
     // KVM is left alone although it is faster: where it is nested it may hang, and rates are injected, not computed.
     match machine.instruction_shift {
         Some(shift) => {
@@ -32,13 +37,69 @@ pub(crate) fn arguments(machine: &MachineSpec, directory: &Path) -> Result<Vec<S
     for switch in &machine.switches {
         push_switch(&mut arguments, switch, &mut chassis);
     }
-    for drive in &machine.drives {
-        let file = directory.join(format!("{}.raw", drive.name));
-        let create = || File::create(&file)?.set_len(drive.mib << 20);
-        create().map_err(RigError::file(&file))?;
-        push_drive(&mut arguments, drive, &mut chassis);
+    for number in 0..ports {
+        push_port(&mut arguments, "pcie-root-port", &port(number), "", &mut chassis);
     }
-    Ok(arguments)
+    for drive in machine.drives.iter().filter(|drive| !shape::is_pluggable(drive)) {
+        push_drive(&mut arguments, drive, drive.port.as_deref());
+    }
+    arguments
+}
+
+/// The name of an empty port.
+pub(crate) fn port(number: usize) -> String {
+    format!("port.{number}")
+}
+
+/// Makes the file of a drive in the guest's directory.
+pub(crate) fn make_file(drive: &Drive, directory: &Path) -> Result<()> {
+    let file = directory.join(format!("{}.raw", drive.name));
+    let create = || File::create(&file)?.set_len(drive.mib << 20);
+    create().map_err(RigError::file(&file))
+}
+
+/// What `-drive` takes, but for the limits of the drive.
+pub(crate) fn backend(drive: &Drive) -> String {
+    let name = &drive.name;
+    format!("if=none,id={name}.file,file={name}.raw,format=raw,cache=unsafe")
+}
+
+/// What `-device` takes.
+pub(crate) fn device(drive: &Drive, port: Option<&str>) -> String {
+    let name = &drive.name;
+    let driver = match drive.interface {
+        Interface::Nvme => "nvme",
+        Interface::Virtio => "virtio-blk-pci",
+        Interface::Sata => "ide-hd",
+    };
+    let mut device = format!("{driver},id={name}.device,drive={name}.file,serial={name}");
+    for property in port.map(|port| format!("bus={port}")).iter().chain(&drive.properties) {
+        device.push(',');
+        device.push_str(property);
+    }
+    device
+}
+
+/// The QMP command that sets the limits of a drive.
+pub(crate) fn throttle(drive: &Drive) -> String {
+    let (bytes, ios) = (drive.bytes_per_second.unwrap_or(0), drive.ios_per_second.unwrap_or(0));
+    let limits = json!({
+        "device": format!("{}.file", drive.name),
+        "bps": bytes, "bps_rd": 0, "bps_wr": 0, "iops": ios, "iops_rd": 0, "iops_wr": 0,
+    });
+    json!({"execute": "block_set_io_throttle", "arguments": limits}).to_string()
+}
+
+/// Adds a drive that is there from the beginning, with its limits.
+pub(crate) fn push_drive(arguments: &mut Vec<String>, drive: &Drive, port: Option<&str>) {
+    let mut backend = backend(drive);
+    if let Some(rate) = drive.bytes_per_second {
+        backend.push_str(&format!(",throttling.bps-total={rate}"));
+    }
+    if let Some(rate) = drive.ios_per_second {
+        backend.push_str(&format!(",throttling.iops-total={rate}"));
+    }
+    push(arguments, &["-drive", &backend, "-device", &device(drive, port)]);
 }
 
 fn push(arguments: &mut Vec<String>, more: &[&str]) {
@@ -59,36 +120,4 @@ fn push_switch(arguments: &mut Vec<String>, switch: &Switch, chassis: &mut u32) 
     for port in 0..switch.ports {
         push_port(arguments, "xio3130-downstream", &format!("{id}.{port}"), id, chassis);
     }
-}
-
-fn push_drive(arguments: &mut Vec<String>, drive: &Drive, chassis: &mut u32) {
-    let name = &drive.name;
-    let mut backend = format!("if=none,id={name}.file,file={name}.raw,format=raw,cache=unsafe");
-    if let Some(rate) = drive.bytes_per_second {
-        backend.push_str(&format!(",throttling.bps-total={rate}"));
-    }
-    if let Some(rate) = drive.ios_per_second {
-        backend.push_str(&format!(",throttling.iops-total={rate}"));
-    }
-    push(arguments, &["-drive", &backend]);
-    let bus = match (&drive.port, drive.interface) {
-        (Some(port), _) => format!(",bus={port}"),
-        (None, Interface::Sata) => String::new(),
-        (None, _) => {
-            let port = format!("{name}.port");
-            push_port(arguments, "pcie-root-port", &port, "", chassis);
-            format!(",bus={port}")
-        }
-    };
-    let driver = match drive.interface {
-        Interface::Nvme => "nvme",
-        Interface::Virtio => "virtio-blk-pci",
-        Interface::Sata => "ide-hd",
-    };
-    let mut device = format!("{driver},id={name}.device,drive={name}.file,serial={name}{bus}");
-    for property in &drive.properties {
-        device.push(',');
-        device.push_str(property);
-    }
-    push(arguments, &["-device", &device]);
 }

@@ -25,10 +25,13 @@ pub(crate) struct Scenario {
     /// Whether `--seed` may change the rates of its drives.
     #[serde(default = "yes")]
     pub(crate) seed: bool,
-    /// Whether it may run beside another although it looks at more than findings: nothing of that depends on a rate.
+    /// Whether it needs the host for itself: what it expects depends on how fast a processor is.
     #[serde(default)]
-    pub(crate) shares_host: bool,
-    /// Whether it takes many minutes, so that `--short` leaves it out.
+    pub(crate) alone: bool,
+    /// Once said that a scenario may run beside another, which is now the rule. Accepted, and of no effect.
+    #[serde(default, rename = "shares_host")]
+    _shares_host: bool,
+    /// Whether it takes many minutes, or compares narrows with other tools, so that only `make rig-full` runs it.
     #[serde(default)]
     pub(crate) long: bool,
     /// The virtual machine.
@@ -69,8 +72,8 @@ pub(crate) struct MachineSpec {
     /// Programs of the host to put into the guest's search path, relative to the package: `target/rig/attacks`.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
-    /// The oldest Linux that shows what the scenario is about, major and minor. With an older one it is skipped.
-    pub(crate) optional_kernel: Option<(u32, u32)>,
+    /// The Linux that the scenario is about, where not every one shows it. With another it is skipped.
+    pub(crate) linux: Option<LinuxRange>,
     /// PCIe switches.
     #[serde(default, rename = "switch")]
     pub(crate) switches: Vec<Switch>,
@@ -91,6 +94,26 @@ fn two() -> u32 {
 
 fn one_gib() -> String {
     "1G".to_owned()
+}
+
+/// A major and a minor number of Linux.
+pub(crate) type Linux = (u32, u32);
+
+/// Some releases of Linux, and why it is those.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinuxRange {
+    /// The first of them.
+    pub(crate) since: Option<Linux>,
+    /// The first one after them.
+    pub(crate) before: Option<Linux>,
+    /// Why the others do not show it.
+    pub(crate) reason: String,
+}
+
+/// Whether a release is within these bounds.
+pub(crate) fn is_within(release: Linux, since: Option<Linux>, before: Option<Linux>) -> bool {
+    since.is_none_or(|first| release >= first) && before.is_none_or(|end| release < end)
 }
 
 /// A PCIe switch below a root port of its own; its downstream ports are `<id>.0`, `<id>.1` and so on.
@@ -282,6 +305,10 @@ impl Direction {
 pub(crate) struct Expectation {
     /// The exit statuses that are right.
     pub(crate) exit: Vec<i32>,
+    /// The first Linux with which this is expected; absent: all.
+    pub(crate) since_linux: Option<Linux>,
+    /// The first Linux with which this is no longer expected; absent: none.
+    pub(crate) before_linux: Option<Linux>,
     /// The `target` of the path that is looked at; absent: the first path.
     pub(crate) path: Option<String>,
     /// The direction of data.
@@ -359,11 +386,9 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Whether it may run beside another: guest time counts instructions, or nothing that is expected depends on a rate.
-    pub(crate) fn may_share_host(&self) -> bool {
-        self.shares_host
-            || self.machine.instruction_shift.is_some()
-            || !self.checks.iter().any(Check::depends_on_rates)
+    /// Keeps what is expected with this Linux, in all checks.
+    pub(crate) fn keep_for(&mut self, release: Linux) {
+        self.checks.iter_mut().for_each(|check| check.keep_for(release));
     }
 
     fn validate(&self) -> std::result::Result<(), String> {
@@ -451,14 +476,16 @@ impl Check {
         Ok(())
     }
 
-    /// Whether a rate, a time, or what limits is compared.
-    fn depends_on_rates(&self) -> bool {
-        let named = |expectation: &Expectation| {
-            expectation.limiting.is_some()
-                || expectation.limiting_kind.is_some()
-                || !expectation.places.is_empty()
-        };
-        self.has_rate() || !self.figures.is_empty() || self.expectations.iter().any(named)
+    /// Keeps what is expected with this Linux.
+    fn keep_for(&mut self, release: Linux) {
+        self.expectations.retain(|one| is_within(release, one.since_linux, one.before_linux));
+    }
+
+    /// Whether a rate, or what limits, is compared.
+    pub(crate) fn depends_on_rates(&self) -> bool {
+        let names =
+            |expectation: &Expectation| expectation.limiting.is_some() || expectation.limiting_kind.is_some();
+        self.has_rate() || !self.figures.is_empty() || self.expectations.iter().any(names)
     }
 
     /// Whether it is known what rate to expect.

@@ -8,65 +8,33 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use narrows::units::BytesPerSec;
-use serde::Serialize;
 
-use super::confusion::{Answer, Confusion};
+use super::confusion::Confusion;
 use super::error::{Result, RigError};
-use super::figure::Reading;
-
-/// The result of one scenario.
-#[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    /// Its name.
-    pub(crate) scenario: String,
-    /// The limit that was injected.
-    pub(crate) injected: String,
-    /// The hop that narrows named.
-    pub(crate) named: Option<String>,
-    /// The rate that was injected.
-    pub(crate) injected_bytes_per_second: Option<f64>,
-    /// The rate that was measured.
-    pub(crate) measured_bytes_per_second: Option<f64>,
-    /// Whether all expectations held.
-    pub(crate) pass: bool,
-    /// Which attempt this was, from 1.
-    pub(crate) attempt: u32,
-    /// Numbers beside those of other tools.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) figures: Vec<Reading>,
-    /// What each check expected to be the limiting hop, and which was named.
-    #[serde(skip)]
-    pub(crate) answers: Vec<Answer>,
-    /// How long the machine ran.
-    #[serde(skip)]
-    pub(crate) elapsed: Duration,
-    /// What did not hold.
-    #[serde(skip)]
-    pub(crate) complaints: Vec<String>,
-    /// What helps to find out why.
-    #[serde(skip)]
-    pub(crate) log: String,
-}
+use super::row::Row;
 
 /// Prints the head of the table.
 pub(crate) fn head() {
     println!(
-        "{:<20} {:<34} {:<24} {:>12} {:>12} {:>7} {:>5}  result",
-        "scenario", "injected", "named", "injected", "measured", "error", "time"
+        "{:>7} {:>6}  {:<20} {:<34} {:<24} {:>12} {:>12} {:>7} {:>5}  result",
+        "done", "left", "scenario", "injected", "named", "injected", "measured", "error", "time"
     );
 }
 
 impl Row {
     fn result(&self) -> String {
-        let result = if self.pass { "pass" } else { "FAIL" };
-        if self.attempt > 1 { format!("{result}, attempt {}", self.attempt) } else { result.to_owned() }
+        match (&self.inconclusive, self.pass) {
+            (Some(reason), _) => format!("inconclusive: {reason}"),
+            (None, true) if self.attempt > 1 => "pass, the second time".to_owned(),
+            (None, true) => "pass".to_owned(),
+            (None, false) => "FAIL".to_owned(),
+        }
     }
 
-    /// Prints the row, and for a failure what did not hold.
-    pub(crate) fn print(&self) {
+    /// Prints the row behind how far the run is, and for a failure what did not hold.
+    pub(crate) fn print(&self, progress: &str) {
         let rate =
             |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), |r| BytesPerSec::new(r).to_string());
         let error = match (self.injected_bytes_per_second, self.measured_bytes_per_second) {
@@ -74,14 +42,14 @@ impl Row {
             _ => "–".to_owned(),
         };
         println!(
-            "{:<20} {:<34} {:<24} {:>12} {:>12} {:>7} {:>3} s  {}",
+            "{progress}  {:<20} {:<34} {:<24} {:>12} {:>12} {:>7} {:>3.0} s  {}",
             self.scenario,
             self.injected,
             self.named.as_deref().unwrap_or("–"),
             rate(self.injected_bytes_per_second),
             rate(self.measured_bytes_per_second),
             error,
-            self.elapsed.as_secs(),
+            self.seconds,
             self.result()
         );
         for figure in &self.figures {
@@ -93,28 +61,48 @@ impl Row {
     }
 }
 
+/// So many inconclusive scenarios do not fail a run.
+const INCONCLUSIVE: usize = 2;
+
 /// Prints the guests' logs of failures, how often the right hop was named, and the last line; writes `summary.json` and
-/// `confusion.json`.
-pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<()> {
-    for row in rows.iter().filter(|row| !row.pass) {
+/// `confusion.json`. Whether the run has passed.
+pub(crate) fn finish(rows: &[Row], target: &Path) -> Result<bool> {
+    for row in rows.iter().filter(|row| !row.log.is_empty()) {
         println!("\n──── {} ────\n{}", row.scenario, row.log.trim_end());
     }
-    let path = target.join("summary.json");
+    let path = target.join(SUMMARY);
     let text = serde_json::to_string_pretty(rows).unwrap_or_default();
     fs::write(&path, text + "\n").map_err(RigError::file(&path))?;
-    let answers =
-        rows.iter().flat_map(|row| row.answers.iter().map(|answer| (row.scenario.as_str(), answer)));
+    let answers = rows
+        .iter()
+        .filter(|row| row.inconclusive.is_none())
+        .flat_map(|row| row.answers.iter().map(|answer| (row.scenario.as_str(), answer)));
     Confusion::count(answers).finish(target)?;
     let passed = rows.iter().filter(|row| row.pass).count();
-    let again = rows.iter().filter(|row| row.pass && row.attempt > 1).count();
-    let note = if again > 0 { format!(" ({again} not at the first attempt)") } else { String::new() };
-    println!("\n{passed} passed{note}, {} failed", rows.len() - passed);
+    let failed = rows.iter().filter(|row| row.is_failure()).count();
+    let open = rows.len() - passed - failed;
+    let note = if open > 0 { format!(", {open} inconclusive") } else { String::new() };
+    println!("\n{passed} passed, {failed} failed{note}");
     // Once more, and last: of a long run often only the end is kept.
-    for row in rows.iter().filter(|row| !row.pass) {
-        println!("failed: {}: {}", row.scenario, beginning(&row.complaints.join("; "), 400));
+    for row in rows.iter().filter(|row| row.inconclusive.is_some()) {
+        println!("inconclusive: {}: {}", row.scenario, row.inconclusive.as_deref().unwrap_or_default());
     }
-    Ok(())
+    if open > INCONCLUSIVE {
+        println!("failed: more than {INCONCLUSIVE} scenarios are inconclusive on this host");
+    }
+    for row in rows.iter().filter(|row| row.is_failure()) {
+        let again = match row.passes_alone {
+            Some(true) => " (run once more, alone, it passes)",
+            Some(false) => " (run once more, alone, it fails as well)",
+            None => "",
+        };
+        println!("failed: {}{again}: {}", row.scenario, beginning(&row.complaints.join("; "), 400));
+    }
+    Ok(failed == 0 && open <= INCONCLUSIVE)
 }
+
+/// The results of a run, for programs.
+pub(crate) const SUMMARY: &str = "summary.json";
 
 /// A text on one line, of at most so many characters.
 pub(crate) fn beginning(text: &str, most: usize) -> String {

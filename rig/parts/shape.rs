@@ -1,0 +1,66 @@
+//! Tests of `runner/shape.rs` and `runner/queue.rs`.
+
+use crate::runner::queue::{Queue, Times};
+use crate::runner::scenario::Scenario;
+use crate::runner::shape::{Shape, groups, ports};
+
+/// A scenario whose machine has these lines.
+fn scenario(name: &str, machine: &str) -> Scenario {
+    let text = format!(
+        "description = ''\ninjected = ''\n[machine]\n{machine}\n[[check]]\nrun = 'x'\n[[check.expect]]\nexit = [0]"
+    );
+    Scenario::parse(name, &text).expect("is valid")
+}
+
+fn drive(name: &str, more: &str) -> String {
+    format!("[[machine.drive]]\nname = '{name}'\nmib = 1\n{more}\n")
+}
+
+#[test]
+fn machines_that_differ_in_what_can_be_plugged_in_share_a_boot() {
+    let one = scenario("one", &format!("modules = ['raid0']\n{}", drive("a", "bytes_per_second = 5")));
+    let two = scenario("two", &(drive("b", "interface = 'virtio'") + &drive("c", "")));
+    assert_eq!(Shape::of(&one), Shape::of(&two));
+    assert_eq!(ports(&[&one, &two]), 2);
+}
+
+#[test]
+fn what_is_decided_at_power_on_keeps_machines_apart() {
+    let usual = Shape::of(&scenario("usual", &drive("a", "")));
+    let switch = "[[machine.switch]]\nid = 'sw'\nports = 1\n";
+    for other in [
+        "cpus = 1".to_owned(),
+        "memory = '2G'".to_owned(),
+        "kernel = 'nvme.poll_queues=1'".to_owned(),
+        "qemu = ['-cpu', 'max,-hypervisor']".to_owned(),
+        "cpus = 1\ninstruction_shift = 3".to_owned(),
+        drive("a", "interface = 'sata'"),
+        switch.to_owned() + &drive("a", "port = 'sw.0'"),
+    ] {
+        assert_ne!(usual, Shape::of(&scenario("other", &other)), "{other}");
+    }
+    // Drives that are there from the beginning have their limits from the beginning.
+    let fixed = |rate: u32| drive("a", &format!("interface = 'sata'\nbytes_per_second = {rate}"));
+    assert_ne!(Shape::of(&scenario("slow", &fixed(1))), Shape::of(&scenario("fast", &fixed(2))));
+}
+
+#[test]
+fn a_worker_stays_with_its_shape_and_helps_only_where_it_is_worth_a_boot() {
+    let (usual, other) = (drive("a", ""), "memory = '2G'");
+    let all = [scenario("a", &usual), scenario("b", other), scenario("c", &usual), scenario("d", &usual)];
+    let references: Vec<&Scenario> = all.iter().collect();
+    assert_eq!(groups(&references).len(), 2);
+    let times: Times =
+        [("a", 10.0), ("b", 5.0), ("c", 15.0), ("d", 15.0)].map(|(n, t)| (n.to_owned(), t)).into();
+    let queue = Queue::new(&references, &times);
+    assert_eq!(queue.work(), 45.0);
+    let name = |shape| queue.next(shape).map(|next| next.scenario.name.clone());
+    let (first, second) = (Shape::of(&all[0]), Shape::of(&all[1]));
+    // The longest group first, in its order; the next worker takes the other group, then helps with 15 s of work no more.
+    assert_eq!(name(None).as_deref(), Some("a"));
+    assert_eq!(name(None).as_deref(), Some("b"));
+    assert_eq!(name(Some(&first)).as_deref(), Some("c"));
+    assert_eq!(name(Some(&second)), None);
+    assert_eq!(name(Some(&first)).as_deref(), Some("d"));
+    assert_eq!(name(Some(&first)), None);
+}

@@ -1,0 +1,327 @@
+//! A running guest: boots it, plugs in the drives of a scenario, has it run there, and brings back what it left. The same guest
+//! then runs others of its shape, when nothing of the one before is left in it.
+
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the rig's job is to run QEMU")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::ability::{self, Processors};
+use super::command::shell;
+use super::error::{Result, RigError};
+use super::files::{self, Mode};
+use super::image::Base;
+use super::leavings::Leavings;
+use super::link::{self, Link};
+use super::qemu;
+use super::qmp::Qmp;
+use super::scenario::{Drive, Scenario};
+use super::shape::{self, Shape};
+
+/// How long a scenario may take when none of its checks asks for more than usual, on an idle host.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+/// How long anything else may take, a boot for one, on a host as busy as a host may be.
+const ANSWER: Duration = Duration::from_secs(300);
+/// How long a guest may take to let go of a drive.
+const UNPLUGGED: Duration = Duration::from_secs(30);
+
+/// The kernel's command line. A host that is busy with other things is late with the first ticks, and the kernel would give up;
+/// it tests its ciphers at each boot, which takes an emulated processor a second.
+const KERNEL_WORDS: &str = "console=ttyS0 loglevel=4 panic=-1 no_timer_check cryptomgr.notests";
+
+/// A running guest.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    shape: Shape,
+    child: Child,
+    qmp: Qmp,
+    link: Link,
+    directory: PathBuf,
+    /// Whether the guest has noted how it was before its first scenario.
+    noted: bool,
+    /// How much of the console belongs to scenarios before.
+    console: usize,
+    plugged: Vec<String>,
+}
+
+/// What came of a scenario.
+#[derive(Debug)]
+pub(crate) enum Ran {
+    /// It ran to its end.
+    Through(Leavings),
+    /// It was not run: why it could show nothing here.
+    Unable(String),
+}
+
+impl Guest {
+    /// Boots a guest for these scenarios, which have one shape.
+    pub(crate) fn boot(base: &Base, scenarios: &[&Scenario], mode: Mode, directory: &Path) -> Result<Self> {
+        let Some(first) = scenarios.first() else {
+            return Err(RigError::Usage("no scenario is left to run".to_owned()));
+        };
+        let mut arguments = prepare(base, scenarios, mode, directory)?;
+        let link = Link::make(directory)?;
+        let line = format!("pipe,id=line,path={}", link::NAME);
+        for argument in
+            ["-serial", "file:console.log", "-chardev", &line, "-serial", "chardev:line", "-qmp", "stdio"]
+        {
+            arguments.push(argument.to_owned());
+        }
+        let log = directory.join("qemu.log");
+        let errors = fs::File::create(&log).map_err(RigError::file(&log))?;
+        let mut child = command(directory, &arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .map_err(start)?;
+        let qmp = Qmp::begin(&mut child).map_err(|error| in_words(directory, error))?;
+        let mut guest = Self {
+            shape: Shape::of(first),
+            child,
+            qmp,
+            link,
+            directory: directory.to_owned(),
+            noted: false,
+            console: 0,
+            plugged: Vec::new(),
+        };
+        guest.answer("ready", ANSWER).map_err(|error| in_words(directory, error))?;
+        Ok(guest)
+    }
+
+    /// What it is like.
+    pub(crate) const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Runs a scenario and puts what it leaves into `place`. Where others may follow, the guest has to note first how it is.
+    pub(crate) fn run(&mut self, scenario: &Scenario, place: &Path, others_follow: bool) -> Result<Ran> {
+        shell("rm -rf \"$1\"; mkdir -p \"$1/result\"", &[&place.display().to_string()])?;
+        let outcome = self.run_in(scenario, place, others_follow);
+        let console = fs::read(self.directory.join("console.log")).unwrap_or_default();
+        let of_this = place.join("console.log");
+        fs::write(&of_this, console.get(self.console..).unwrap_or_default())
+            .map_err(RigError::file(&of_this))?;
+        self.console = console.len();
+        outcome.map_err(|error| in_words(&self.directory, error))
+    }
+
+    fn run_in(&mut self, scenario: &Scenario, place: &Path, others_follow: bool) -> Result<Ran> {
+        if others_follow && !self.noted {
+            self.ask("state", "noted", ANSWER)?;
+            self.noted = true;
+        }
+        let asked = Instant::now();
+        self.ask("pace", "paced", ANSWER)?;
+        let factor = ability::factor(asked.elapsed());
+        self.plug(scenario)?;
+        if let Some((drive, least)) = ability::needed(scenario) {
+            let answer = self.ask(&format!("able {}", drive.name), "able", ANSWER)?;
+            if let Some(reason) = ability::lacks(&answer, least) {
+                return Ok(Ran::Unable(reason));
+            }
+        }
+        for drive in scenario.machine.drives.iter().filter(|drive| is_limited(drive)) {
+            self.qmp.command(&qemu::throttle(drive))?;
+        }
+        let began = Instant::now();
+        let processors = Processors::of(self.child.id());
+        let in_guest = if scenario.machine.instruction_shift.is_some() { 1 } else { factor };
+        self.link.say(&format!("run {} {in_guest}", scenario.name))?;
+        let limit = (TIME_LIMIT + Duration::from_secs(files::more_seconds(scenario))) * factor;
+        let archive = self.attend(scenario, began, limit)?;
+        let elapsed = began.elapsed();
+        let share = processors.share_since(self.child.id());
+        let file = place.join("result.tar.gz");
+        fs::write(&file, archive).map_err(RigError::file(&file))?;
+        shell("cd \"$1\"; tar -xzf result.tar.gz -C result", &[&place.display().to_string()])?;
+        Ok(Ran::Through(Leavings { directory: place.to_owned(), elapsed, share }))
+    }
+
+    /// Plugs in the drives of a scenario that are not there from the beginning.
+    fn plug(&mut self, scenario: &Scenario) -> Result<()> {
+        let pluggable = scenario.machine.drives.iter().filter(|drive| shape::is_pluggable(drive));
+        for (number, drive) in pluggable.enumerate() {
+            qemu::make_file(drive, &self.directory)?;
+            self.qmp.monitor(&format!("drive_add 0 {}", qemu::backend(drive)))?;
+            let device = qemu::device(drive, Some(&qemu::port(number)));
+            self.qmp.monitor(&format!("device_add {device}"))?;
+            self.plugged.push(drive.name.clone());
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of a scenario, and does to the machine what it says meanwhile. Returns the archive of what it left.
+    fn attend(&mut self, scenario: &Scenario, began: Instant, limit: Duration) -> Result<Vec<u8>> {
+        const LOOK: Duration = Duration::from_millis(50);
+        let mut during = During::default();
+        loop {
+            let until = Instant::now() + LOOK;
+            if let Some(line) = self.link.line(until)?
+                && let Some(size) = line.strip_prefix("result ")
+            {
+                let size = size.parse().unwrap_or(0);
+                let archive = self.link.bytes(size, Instant::now() + ANSWER)?;
+                return archive.ok_or_else(|| late("its results", ANSWER));
+            }
+            if began.elapsed() > limit {
+                return Err(late("the end of the scenario", limit));
+            }
+            for command in during.due(scenario, &self.console_of_this()) {
+                self.qmp.command(command)?;
+            }
+        }
+    }
+
+    fn console_of_this(&self) -> String {
+        let bytes = fs::read(self.directory.join("console.log")).unwrap_or_default();
+        String::from_utf8_lossy(bytes.get(self.console..).unwrap_or_default()).into_owned()
+    }
+
+    /// Takes away what the last scenario built and its drives; says what is left of it, if anything. Such a guest is of no use.
+    pub(crate) fn tidy(&mut self) -> Result<Option<String>> {
+        self.ask("tidy", "tidied", ANSWER)?;
+        for name in std::mem::take(&mut self.plugged) {
+            if !self.qmp.unplug(&format!("{name}.device"), UNPLUGGED)? {
+                return Ok(Some(format!("drive {name} is in use")));
+            }
+            self.qmp.forget(&format!("{name}.file"))?;
+            let file = self.directory.join(format!("{name}.raw"));
+            fs::remove_file(&file).map_err(RigError::file(&file))?;
+        }
+        let left = self.ask("check", "left", ANSWER)?;
+        self.console = self.console_length();
+        Ok(Some(left).filter(|left| !left.is_empty()))
+    }
+
+    fn console_length(&self) -> usize {
+        fs::read(self.directory.join("console.log")).map_or(0, |bytes| bytes.len())
+    }
+
+    /// Says something and waits for the answer, which begins with a word. Returns the rest of it.
+    fn ask(&mut self, line: &str, word: &str, most: Duration) -> Result<String> {
+        self.link.say(line)?;
+        self.answer(word, most)
+    }
+
+    fn answer(&mut self, word: &str, most: Duration) -> Result<String> {
+        let until = Instant::now() + most;
+        loop {
+            match self.link.line(until)? {
+                Some(line) => {
+                    if let Some(rest) = line.strip_prefix(word) {
+                        return Ok(rest.trim().to_owned());
+                    }
+                }
+                None => return Err(late(&format!("`{word}`"), most)),
+            }
+        }
+    }
+}
+
+impl Drop for Guest {
+    /// Whatever happened, no machine is left running, and no drive of gigabytes lies about.
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        drop(shell("cd \"$1\"; rm -f initramfs ./*.raw ./line.*", &[&self.directory.display().to_string()]));
+    }
+}
+
+/// Boots a scenario's machine with its drives, and gives its console to whoever sits there.
+pub(crate) fn open_shell(base: &Base, scenario: &Scenario, directory: &Path) -> Result<()> {
+    let mut arguments = prepare(base, &[scenario], Mode::Shell, directory)?;
+    let pluggable = scenario.machine.drives.iter().filter(|drive| shape::is_pluggable(drive));
+    for (number, drive) in pluggable.enumerate() {
+        qemu::make_file(drive, directory)?;
+        qemu::push_drive(&mut arguments, drive, Some(&qemu::port(number)));
+    }
+    arguments.extend(["-serial", "mon:stdio"].map(str::to_owned));
+    command(directory, &arguments).status().map_err(start)?;
+    shell("cd \"$1\"; rm -f initramfs ./*.raw", &[&directory.display().to_string()]).map(drop)
+}
+
+/// Makes the directory of a guest with what it boots, and the arguments of QEMU but for its consoles.
+fn prepare(base: &Base, scenarios: &[&Scenario], mode: Mode, directory: &Path) -> Result<Vec<String>> {
+    let Some(first) = scenarios.first() else { return Ok(Vec::new()) };
+    shell("rm -rf \"$1\"; mkdir -p \"$1\"", &[&directory.display().to_string()])?;
+    base.write(&directory.join("initramfs"), scenarios, &files::of_guest(scenarios, mode))?;
+    for drive in first.machine.drives.iter().filter(|drive| !shape::is_pluggable(drive)) {
+        qemu::make_file(drive, directory)?;
+    }
+    let mut arguments = qemu::arguments(&first.machine, shape::ports(scenarios));
+    let words = format!("{KERNEL_WORDS} {}", first.machine.kernel);
+    let kernel = base.kernel().display().to_string();
+    for argument in ["-kernel", &kernel, "-initrd", "initramfs", "-append", &words] {
+        arguments.push(argument.to_owned());
+    }
+    Ok(arguments)
+}
+
+fn command(directory: &Path, arguments: &[String]) -> Command {
+    let mut command = Command::new(qemu::PROGRAM);
+    command.current_dir(directory).args(arguments);
+    command
+}
+
+fn start(source: std::io::Error) -> RigError {
+    RigError::Start { tool: qemu::PROGRAM.to_owned(), source }
+}
+
+fn late(what: &str, limit: Duration) -> RigError {
+    RigError::Machine(format!("the guest was waited for, for {what}, for {} s", limit.as_secs()))
+}
+
+/// An error with what QEMU said of it.
+fn in_words(directory: &Path, error: RigError) -> RigError {
+    match (error, fs::read_to_string(directory.join("qemu.log"))) {
+        (RigError::Machine(text), Ok(log)) if !log.trim().is_empty() => {
+            RigError::Machine(format!("{text}: {}", log.trim()))
+        }
+        (error, _) => error,
+    }
+}
+
+const fn is_limited(drive: &Drive) -> bool {
+    drive.bytes_per_second.is_some() || drive.ios_per_second.is_some()
+}
+
+/// What is done to the machine while checks run, by the clock of each check.
+#[derive(Debug, Default)]
+struct During {
+    started: Vec<(usize, Instant)>,
+    done: BTreeSet<(usize, usize)>,
+}
+
+impl During {
+    /// The QMP commands whose time has come since it was last asked.
+    fn due<'a>(&mut self, scenario: &'a Scenario, console: &str) -> Vec<&'a str> {
+        let mut commands = Vec::new();
+        for (index, check) in scenario.checks.iter().enumerate() {
+            if check.during.iter().all(|action| action.qmp.is_none()) {
+                continue;
+            }
+            if self.started.iter().all(|(other, _)| *other != index) {
+                if !console.contains(&format!("rig: {index}.run starts")) {
+                    continue;
+                }
+                self.started.push((index, Instant::now()));
+            }
+            let start = self.started.iter().find(|(other, _)| *other == index);
+            for (number, action) in check.during.iter().enumerate() {
+                let is_time = start.is_some_and(|(_, at)| at.elapsed().as_secs_f64() >= action.after);
+                if let Some(command) = &action.qmp
+                    && is_time
+                    && self.done.insert((index, number))
+                {
+                    commands.push(command.as_str());
+                }
+            }
+        }
+        commands
+    }
+}

@@ -1,0 +1,32 @@
+//! What a scenario left.
+
+#![expect(clippy::disallowed_methods, reason = "reads what the guest sent")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the guest left.
+#[derive(Debug)]
+pub(crate) struct Leavings {
+    /// Where all of it is.
+    pub(crate) directory: PathBuf,
+    /// How long the scenario took.
+    pub(crate) elapsed: Duration,
+    /// Which share the guest's processors got of the host's time that they asked for meanwhile.
+    pub(crate) share: Option<f64>,
+}
+
+impl Leavings {
+    /// The contents of a result file of the guest; `None` when it was not written.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let bytes = fs::read(self.directory.join("result").join(name)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What stood on the guest's console.
+    pub(crate) fn console(&self) -> String {
+        let bytes = fs::read(self.directory.join("console.log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

@@ -1,0 +1,203 @@
+//! Runs scenarios in rounds: first those that may share the host, then those that need it for themselves, then again what showed
+//! nothing.
+
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "the rig prints results as they come")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::error::Result;
+use super::files::Mode;
+use super::guest::{Guest, Ran};
+use super::image::Base;
+use super::queue::{Next, Queue, Times, time_of};
+use super::row::Row;
+use super::scenario::Scenario;
+use super::shape::Shape;
+use super::table;
+
+/// What all guests share.
+#[derive(Debug)]
+pub(crate) struct Rig {
+    pub(crate) target: PathBuf,
+    pub(crate) base: Base,
+    mode: Mode,
+    /// Where guests have their files, apart from those of another run that is under way.
+    guests: PathBuf,
+    times: Times,
+    boots: AtomicUsize,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.guests));
+    }
+}
+
+/// How far a run is.
+#[derive(Debug)]
+struct Progress {
+    all: usize,
+    done: AtomicUsize,
+    /// The work of later rounds, in seconds.
+    later: f64,
+}
+
+/// So many failures are run once more; where there are others, something is wrong with all.
+const DIAGNOSED: usize = 5;
+
+impl Rig {
+    /// One that keeps its files in a directory.
+    pub(crate) fn new(target: PathBuf, base: Base, mode: Mode) -> Self {
+        let times = times(&target);
+        let guests = target.join("guests").join(std::process::id().to_string());
+        Self { target, base, mode, guests, times, boots: AtomicUsize::new(0) }
+    }
+
+    /// Runs scenarios, `jobs` at a time, and prints their rows as they come.
+    pub(crate) fn run_all(&self, scenarios: &[&Scenario], jobs: usize) -> Result<Vec<Row>> {
+        let began = Instant::now();
+        table::head();
+        let (alone, beside): (Vec<&Scenario>, Vec<&Scenario>) =
+            scenarios.iter().partition(|scenario| scenario.alone);
+        let later = alone.iter().map(|scenario| time_of(scenario, &self.times)).sum();
+        let progress = Progress { all: scenarios.len(), done: AtomicUsize::new(0), later };
+        let mut rows = self.round(&beside, jobs, 1, &progress);
+        rows.extend(self.round(&alone, 1, 1, &Progress { later: 0.0, ..progress }));
+        self.run_again(scenarios, &mut rows);
+        println!(
+            "\n{} scenarios in {:.0} s; guests booted: {}",
+            scenarios.len(),
+            began.elapsed().as_secs_f64(),
+            self.boots.load(Ordering::Relaxed)
+        );
+        Ok(rows)
+    }
+
+    /// Runs alone, once more, what was inconclusive, which then counts; and failures, to learn whether they fail alone as well.
+    fn run_again(&self, scenarios: &[&Scenario], rows: &mut [Row]) {
+        let find = |row: &Row| scenarios.iter().find(|scenario| scenario.name == row.scenario).copied();
+        let mut diagnosed = 0;
+        for row in rows.iter_mut() {
+            let Some(scenario) = find(row) else { continue };
+            if row.inconclusive.is_some() {
+                *row = self.run_alone(scenario, "again");
+            } else if row.is_failure() && scenarios.len() > 1 && diagnosed < DIAGNOSED {
+                diagnosed += 1;
+                row.passes_alone = Some(self.run_alone(scenario, "alone").pass);
+            }
+        }
+    }
+
+    /// Runs a scenario in a guest of its own, while nothing else runs here.
+    fn run_alone(&self, scenario: &Scenario, word: &str) -> Row {
+        let mut guest = None;
+        let row = self.row(&mut guest, &Next { scenario, waiting: Vec::new() }, 0, 2);
+        row.print(&format!("{word:>14}"));
+        row
+    }
+
+    /// Runs scenarios, `jobs` at a time.
+    fn round(&self, scenarios: &[&Scenario], jobs: usize, attempt: u32, progress: &Progress) -> Vec<Row> {
+        let queue = Queue::new(scenarios, &self.times);
+        let rows = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for worker in 0..jobs {
+                let (queue, rows) = (&queue, &rows);
+                scope.spawn(move || {
+                    let mut guest: Option<Guest> = None;
+                    while let Some(next) = queue.next(guest.as_ref().map(Guest::shape)) {
+                        let row = self.row(&mut guest, &next, worker, attempt);
+                        let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+                        row.print(&progress.step(queue.work() / jobs as f64));
+                        rows.push(row);
+                        drop(rows);
+                        self.tidy(&mut guest, &next);
+                    }
+                });
+            }
+        });
+        rows.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a scenario in the guest that is there, if it fits, or in a new one.
+    fn row(&self, guest: &mut Option<Guest>, next: &Next<'_>, worker: usize, attempt: u32) -> Row {
+        let began = Instant::now();
+        let scenario = next.scenario;
+        let place = self.target.join("run").join(&scenario.name);
+        match self.run(guest, next, worker, &place) {
+            Ok(Ran::Through(leavings)) => {
+                let mut row = Row::judged(scenario, attempt, self.mode, &leavings);
+                row.seconds = (began.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+                row
+            }
+            Ok(Ran::Unable(reason)) => Row::unable(scenario, attempt, reason),
+            Err(error) => {
+                *guest = None;
+                let console = self.guests.join(worker.to_string()).join("console.log");
+                let console = fs::read_to_string(console).unwrap_or_default();
+                Row::failed(scenario, attempt, error.to_string(), &console)
+            }
+        }
+    }
+
+    fn run(&self, guest: &mut Option<Guest>, next: &Next<'_>, worker: usize, place: &Path) -> Result<Ran> {
+        let guest = match guest {
+            Some(guest) if *guest.shape() == Shape::of(next.scenario) => guest,
+            other => {
+                // The old one goes first: it has the directory.
+                *other = None;
+                let mut scenarios = vec![next.scenario];
+                scenarios.extend(&next.waiting);
+                let directory = self.guests.join(worker.to_string());
+                self.boots.fetch_add(1, Ordering::Relaxed);
+                other.insert(Guest::boot(&self.base, &scenarios, self.mode, &directory)?)
+            }
+        };
+        guest.run(next.scenario, place, !next.waiting.is_empty())
+    }
+
+    /// Gets a guest ready for the next scenario of its shape; one with traces of the last is thrown away, and so is one with nothing to do.
+    fn tidy(&self, guest: &mut Option<Guest>, last: &Next<'_>) {
+        let Some(running) = guest else { return };
+        if last.waiting.is_empty() {
+            *guest = None;
+            return;
+        }
+        let left = match running.tidy() {
+            Ok(None) => return,
+            Ok(Some(left)) => left,
+            Err(error) => error.to_string(),
+        };
+        println!(
+            "{:14}  a new guest, as {} has left: {}",
+            "",
+            last.scenario.name,
+            table::beginning(&left, 120)
+        );
+        *guest = None;
+    }
+}
+
+impl Progress {
+    /// One more is done; what is left of this round takes so many seconds.
+    fn step(&self, left: f64) -> String {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let left = (left + self.later).round() as u64;
+        format!("{:>7} {:>6}", format!("{done}/{}", self.all), format!("{}:{:02}", left / 60, left % 60))
+    }
+}
+
+/// How long scenarios took in the last run.
+fn times(target: &Path) -> Times {
+    let text = fs::read_to_string(target.join(table::SUMMARY)).unwrap_or_default();
+    let rows: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
+    let pair = |row: &Value| Some((row.get("scenario")?.as_str()?.to_owned(), row.get("seconds")?.as_f64()?));
+    rows.iter().filter_map(pair).filter(|(_, seconds)| *seconds > 0.0).collect()
+}
