@@ -129,9 +129,7 @@ fn measure(
 
 fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(report);
     }
     let style = style(args);
     match &args.why {

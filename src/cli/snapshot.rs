@@ -8,6 +8,7 @@ use super::args::SnapshotArgs;
 use super::{Failure, NOTHING_FOUND, facts, output};
 use crate::machine::root::Root;
 use crate::machine::snapshot;
+use crate::report::sanitize::inert;
 
 /// The collector for machines on which narrows cannot run.
 const COLLECTOR: &str = include_str!("collect.sh");
@@ -49,7 +50,7 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = path.display()
+        path = inert(&path.display().to_string())
     )
 }
 

@@ -11,13 +11,13 @@ mod walk;
 
 pub use collector::Gathered;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use collector::Collector;
 
 use crate::machine::capture::Text;
+use crate::machine::capture::foreign::{self, Bounded, MOST_OF_FILE, MOST_OF_STREAM};
 use crate::machine::snapshot::SnapshotError;
 
 /// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
@@ -107,12 +107,14 @@ pub fn gather_with(
         if path == Path::new("-") {
             // There is only one standard input; named again it has ended.
             if let Some(stdin) = stdin.take() {
+                let stdin = Bounded::new(stdin, MOST_OF_STREAM);
                 collector.input("standard input", stdin).map_err(|error| unusable("-", error))?;
             }
         } else if path.is_dir() {
             walk::walk(path, &mut collector).map_err(|error| unusable(&named, error))?;
         } else {
-            let file = open(path).map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
+            let file = foreign::open(path, MOST_OF_FILE)
+                .map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
             collector.input(&shown(path), file).map_err(|error| unusable(&named, error))?;
         }
     }
@@ -127,11 +129,6 @@ fn unusable(name: &str, error: SnapshotError) -> InputError {
 fn shown(path: &Path) -> String {
     let name = if path.is_absolute() { path.file_name().map(Path::new) } else { Some(path) };
     name.unwrap_or(path).display().to_string()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the file was named on the command line")]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 #[cfg(test)]
