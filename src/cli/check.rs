@@ -134,7 +134,9 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
     let style = style(args);
     match &args.why {
         None => Ok(text::render(report, &style)),
-        Some(hop) => why::explain(report, hop, &style).map_err(|unknown| Failure::new(unknown.to_string())),
+        Some(hop) => {
+            why::explain(report, hop, &style).map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))
+        }
     }
 }
 

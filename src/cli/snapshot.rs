@@ -34,7 +34,7 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     };
     let mut packed = Vec::new();
     snapshot::write(&tree, &mut packed, !args.no_redact)
-        .map_err(|error| Failure::new(format!("cannot pack the snapshot: {error}")))?;
+        .map_err(|error| Failure::with_own_hint(&format!("cannot pack the snapshot: {error}")))?;
     write(to, &packed)?;
     if to != Path::new("-") {
         output::note(&describe(to, args.no_redact, packed.len()));

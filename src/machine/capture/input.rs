@@ -7,12 +7,14 @@
 mod archive;
 mod collector;
 mod format;
+mod spent;
 mod walk;
 
 pub use collector::Gathered;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use collector::Collector;
 
@@ -28,6 +30,18 @@ pub const OFFERED: u64 = 1 << 20;
 
 /// The most that one input may unpack to, in bytes.
 pub const MOST_UNPACKED: u64 = 1 << 30;
+
+/// The most that all inputs may unpack to together, in bytes: archives lie in archives.
+pub const MOST_UNPACKED_IN_ALL: u64 = 4 << 30;
+
+/// The longest that archives and directories are read: an archive of all that a machine says takes some seconds.
+pub const LONGEST_UNPACKING: Duration = Duration::from_secs(120);
+
+/// The most texts in archives and directories. A report of `sos` has some ten thousand.
+pub const MOST_TEXTS: usize = 50_000;
+
+/// The most texts in which something was recognised: what was found is held until all of it is put together.
+pub const MOST_KNOWN_TEXTS: usize = 5_000;
 
 /// The most of all texts that is shown to the readers, in bytes.
 pub const MOST_OF_TEXTS: u64 = 512 << 20;

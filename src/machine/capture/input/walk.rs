@@ -25,8 +25,10 @@ const DEEPEST: usize = 64;
 pub(super) fn walk(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotError> {
     match walk_all(directory, collector) {
         Err(SnapshotError::TooLarge { limit }) => {
-            collector
-                .note(format!("`{}` holds more than {limit}; the rest is left out", directory.display()));
+            collector.note(format!(
+                "`{}` holds more than {limit}; the rest is left out: name what matters in it",
+                directory.display()
+            ));
             Ok(())
         }
         other => other,
