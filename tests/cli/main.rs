@@ -21,6 +21,8 @@ mod fio_formats;
 mod fleet;
 mod guard_device;
 mod guard_users;
+mod hostile_files;
+mod hostile_text;
 mod hwloc;
 mod import;
 mod lab_cli;

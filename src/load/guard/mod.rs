@@ -49,6 +49,8 @@ pub use search::{Found, Searched};
 pub use signatures::Class;
 pub use usage::{Identity, Usage, Use, UseKind};
 pub use watch::{Step, Watch};
+#[cfg(fuzzing)]
+pub use zfs_label::fuzz as fuzz_zfs_label;
 
 #[cfg(test)]
 mod testing;
