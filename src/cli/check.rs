@@ -133,14 +133,14 @@ fn measure(
 
 fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(report);
     }
     let style = style(args);
     match &args.why {
         None => Ok(text::render(report, &style)),
-        Some(hop) => why::explain(report, hop, &style).map_err(|unknown| Failure::new(unknown.to_string())),
+        Some(hop) => {
+            why::explain(report, hop, &style).map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))
+        }
     }
 }
 

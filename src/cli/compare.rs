@@ -1,6 +1,5 @@
 //! `narrows compare`: which of two results is faster, and what was different?
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use clap::Args;
 use super::args::ColorWhen;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::compare::{Comparison, Input, Verdict, compare};
+use crate::machine::capture::foreign::{self, Bounded, Refusal};
 use crate::report::text::{self, Colour, Style};
 
 /// No result is larger than this; a series of a week is some 100 MB.
@@ -64,26 +64,24 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the result is a file that was named on the command line")]
 fn read(path: &Path) -> Result<Input, Failure> {
     let cannot =
         |error: &dyn std::fmt::Display| Failure::new(format!("cannot use `{}`: {error}", path.display()));
-    let input: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        Bounded::new(io::stdin().lock(), LARGEST).read_to_string(&mut text).map(|_| text)
     } else {
-        Box::new(File::open(path).map_err(|error| cannot(&error))?)
+        foreign::text(path, LARGEST)
     };
-    let mut text = String::new();
-    input.take(LARGEST).read_to_string(&mut text).map_err(|error| cannot(&error))?;
+    let text = text
+        .map_err(|error| cannot(&error).maybe_hint(Refusal::of(&error).map(|why| why.hint().to_owned())))?;
     Input::parse(&path.display().to_string(), &text)
         .map_err(|error| cannot(&error).hint("make one with `narrows check TARGET --measure --json > FILE`"))
 }
 
 fn render(comparison: &Comparison, args: &CompareArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(comparison)
-            .map_err(|error| Failure::new(format!("cannot write the comparison as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(comparison);
     }
     let colour = match args.color {
         ColorWhen::Auto => Colour::Auto,

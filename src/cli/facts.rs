@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::import::Seen;
 use crate::machine::Machine;
 use crate::machine::block::{BlockKind, DmKind};
+use crate::machine::capture::foreign::Refusal;
 use crate::machine::capture::input::InputError;
 use crate::machine::capture::{self, Gathered, Part, Rank, understood};
 use crate::machine::cipher;
@@ -79,14 +80,16 @@ pub(super) fn put_together(gathered: Gathered) -> Facts {
     Facts { root, machine: merger.finish(), notes, seen: Seen::default() }
 }
 
-fn refused(error: &InputError) -> Failure {
-    let failure = Failure::new(error.to_string());
+pub(super) fn refused(error: &InputError) -> Failure {
     match error {
-        InputError::Unreadable { .. } => {
-            failure.hint("name a file or directory that you may read, made with `narrows snapshot`")
+        InputError::Unreadable { error: why, .. } => {
+            let hint = Refusal::of(why).map_or(
+                "name a file or directory that you may read, made with `narrows snapshot`",
+                Refusal::hint,
+            );
+            Failure::new(error.to_string()).hint(hint)
         }
-        // It comes with a hint of its own.
-        InputError::Unusable { .. } => failure,
+        InputError::Unusable { .. } => Failure::with_own_hint(&error.to_string()),
     }
 }
 

@@ -2,23 +2,40 @@
 
 use std::fmt;
 
-/// A failure with its hint. Shown on standard error; the program then ends with status 2.
+use crate::report::sanitize::one_line;
+
+/// A failure with its hints. Shown on standard error; the program then ends with status 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     message: String,
-    hint: Option<String>,
+    hints: Vec<String>,
 }
 
 impl Failure {
     /// A failure that nothing can be said to but itself.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hints: Vec::new() }
+    }
+
+    /// A failure of a lower layer that brings its hint along, on a line of its own.
+    pub fn with_own_hint(text: &str) -> Self {
+        match text.rsplit_once("\nhint: ") {
+            Some((message, hint)) => Self::new(message).hint(hint),
+            None => Self::new(text),
+        }
     }
 
     /// Adds what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds what to do next, one for each of several causes.
+    #[must_use]
+    pub fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hints.extend(hints.into_iter().map(Into::into));
         self
     }
 
@@ -30,17 +47,35 @@ impl Failure {
     /// Adds what to do next, if there is anything.
     #[must_use]
     pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hint = hint;
+        self.hints.extend(hint);
         self
     }
 }
 
+/// A line for the message and one for each hint. A name with an end of line in it does not begin another.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "narrows: {}", self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, "\nhint: {hint}"),
-            None => Ok(()),
-        }
+        write!(f, "narrows: {}", one_line(&self.message))?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {}", one_line(hint)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_makes_no_hint_and_no_line_of_its_own() {
+        let failure = Failure::new("cannot read `a\nhint: run this\x1b[2J`").hint("name another");
+        assert_eq!(
+            failure.to_string(),
+            "narrows: cannot read `a\\nhint: run this\\x1b[2J`\nhint: name another"
+        );
+    }
+
+    #[test]
+    fn a_hint_of_a_lower_layer_stays_a_hint() {
+        let failure = Failure::with_own_hint("it is damaged\nhint: copy it again");
+        assert_eq!(failure.to_string(), "narrows: it is damaged\nhint: copy it again");
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn check(root: &Root, name: &str, own: Option<&str>) -> Result<(), Fa
 /// A refusal with what can be done about each of its reasons.
 fn refused(root: &Root, refusal: &Refusal) -> Failure {
     let hints = hints::of(root, &refusal.device, &refusal.reasons);
-    Failure::new(inert(&refusal.to_string())).hint(hints.join("\nhint: "))
+    Failure::new(inert(&refusal.to_string())).hints(hints)
 }
 
 /// What was decided of a device.
@@ -184,9 +184,7 @@ fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Fail
     if !json {
         return Ok(report::guard::render(shown));
     }
-    let json = serde_json::to_string_pretty(shown)
-        .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-    Ok(json + "\n")
+    output::json(shown)
 }
 
 /// Opens a device by its kernel name, in which `!` stands for a slash.

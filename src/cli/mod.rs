@@ -42,6 +42,7 @@ const FAILED: u8 = 2;
 
 /// Runs the program: 0 when nothing was found, 1 with findings, 2 when the question could not be answered.
 pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(output::panicked));
     signals::raise_open_files();
     let result = match Cli::try_parse() {
         Ok(cli) => run(cli.into_command()),

@@ -9,6 +9,7 @@ use super::{Failure, NOTHING_FOUND, facts, output};
 use crate::load::held::Readers;
 use crate::machine::root::Root;
 use crate::machine::snapshot;
+use crate::report::sanitize::inert;
 
 /// The collector for machines on which narrows cannot run.
 const COLLECTOR: &str = include_str!("collect.sh");
@@ -34,7 +35,7 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     };
     let mut packed = Vec::new();
     snapshot::write(&tree, &mut packed, !args.no_redact)
-        .map_err(|error| Failure::new(format!("cannot pack the snapshot: {error}")))?;
+        .map_err(|error| Failure::with_own_hint(&format!("cannot pack the snapshot: {error}")))?;
     write(to, &packed, args.no_redact)?;
     if to != Path::new("-") {
         output::note(&describe(to, args.no_redact, packed.len()));
@@ -50,7 +51,7 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = path.display()
+        path = inert(&path.display().to_string())
     )
 }
 

@@ -1,6 +1,7 @@
 //! A file tree in memory: what a snapshot or a fixture holds of a machine's `/sys`, `/proc` and `/dev`.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 /// The number of symbolic links after which a path is taken for a loop, as the kernel does (`MAXSYMLINKS`, 40).
 const MAX_LINKS: usize = 40;
@@ -31,7 +32,24 @@ pub enum Miss {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     nodes: BTreeMap<String, Node>,
+    known: Known,
 }
+
+/// Where links lead, as far as it was asked: a tree of thousands of links that lead to each other would else be walked
+/// again for every question. Two trees are the same whatever was asked of them.
+#[derive(Debug, Clone, Default)]
+struct Known(RefCell<HashMap<String, Led>>);
+
+/// Where a link leads, and over how many links; or why nowhere.
+type Led = Result<(String, usize), Miss>;
+
+impl PartialEq for Known {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Known {}
 
 impl Tree {
     /// An empty tree.
@@ -41,6 +59,7 @@ impl Tree {
 
     /// Puts `node` at `path`, together with the directories above it. `.` and `..` are resolved within the tree.
     pub fn insert(&mut self, path: &str, node: Node) {
+        self.known.0.get_mut().clear();
         let path = normalise(path);
         let mut above = parent(&path);
         while let Some(dir) = above {
@@ -78,32 +97,54 @@ impl Tree {
     /// # Errors
     /// [`Miss`] when the path leads nowhere, or through a directory that could not be read.
     pub fn resolve(&self, path: &str) -> Result<String, Miss> {
-        let mut pending: Vec<String> = segments(path);
-        let mut at = String::new();
-        let mut links = 0;
-        while let Some(segment) = pending.pop() {
+        let place = self.walk(String::new(), path, &mut 0)?;
+        Ok(if place.is_empty() { "/".to_owned() } else { place })
+    }
+
+    /// Where `path` leads from `at`, a place without links. `links` counts those on the way.
+    fn walk(&self, mut at: String, path: &str, links: &mut usize) -> Result<String, Miss> {
+        let mut segments = path.split('/').filter(|s| !s.is_empty() && *s != ".").peekable();
+        while let Some(segment) = segments.next() {
             if segment == ".." {
                 at.truncate(at.rfind('/').unwrap_or(0));
                 continue;
             }
-            let next = format!("{at}/{segment}");
-            match self.nodes.get(&next) {
-                None => return Err(Miss::Absent),
-                Some(Node::Link(target)) => {
-                    links += 1;
-                    if links > MAX_LINKS {
-                        return Err(Miss::Absent);
-                    }
-                    if target.starts_with('/') {
-                        at.clear();
-                    }
-                    pending.extend(segments(target));
-                }
-                Some(Node::Denied) if !pending.is_empty() => return Err(Miss::Denied),
-                Some(_) => at = next,
+            let above = at.len();
+            at.push('/');
+            at.push_str(segment);
+            let mut node = self.nodes.get(&at).ok_or(Miss::Absent)?;
+            if let Node::Link(target) = node {
+                at = self.follow(at, above, target, links)?;
+                node = self.nodes.get(&at).unwrap_or(&Node::Dir);
+            }
+            if *node == Node::Denied && segments.peek().is_some() {
+                return Err(Miss::Denied);
             }
         }
-        Ok(if at.is_empty() { "/".to_owned() } else { at })
+        Ok(at)
+    }
+
+    /// Where the link at `link` leads, whose directory is its first `above` bytes.
+    fn follow(&self, link: String, above: usize, target: &str, links: &mut usize) -> Result<String, Miss> {
+        let known = self.known.0.borrow().get(&link).cloned();
+        if let Some(known) = known {
+            let (place, count) = known?;
+            *links += count;
+            return if *links > MAX_LINKS { Err(Miss::Absent) } else { Ok(place) };
+        }
+        let before = *links;
+        *links += 1;
+        if *links > MAX_LINKS {
+            return Err(Miss::Absent);
+        }
+        let from = if target.starts_with('/') { "" } else { link.get(..above).unwrap_or_default() };
+        let place = self.walk(from.to_owned(), target, links);
+        // Whoever came here over other links may have had too few left.
+        if place.is_ok() || before == 0 || *links <= MAX_LINKS {
+            let led = place.clone().map(|place| (place, *links - before));
+            self.known.0.borrow_mut().insert(link, led);
+        }
+        place
     }
 
     /// The content of the file at `path`, links followed.
@@ -154,10 +195,6 @@ impl Tree {
             _ => Err(Miss::Absent),
         }
     }
-}
-
-fn segments(path: &str) -> Vec<String> {
-    path.split('/').rev().filter(|s| !s.is_empty() && *s != ".").map(str::to_owned).collect()
 }
 
 fn parent(path: &str) -> Option<&str> {
@@ -218,6 +255,32 @@ mod tests {
         assert_eq!(tree.read("/out"), Err(Miss::Absent));
         assert_eq!(tree.read("/loop"), Err(Miss::Absent));
         assert_eq!(tree.read("/../../etc/passwd"), Err(Miss::Absent));
+    }
+
+    #[test]
+    fn a_path_over_more_links_than_the_kernel_follows_leads_nowhere_wherever_it_is_entered() {
+        let mut tree = Tree::new();
+        for number in 0..100 {
+            tree.link(&format!("/l{number}"), &format!("l{}", number + 1));
+        }
+        tree.file("/l100/x", "end");
+        // From the end and from the beginning: what is remembered of one changes nothing of another.
+        for number in (0..100).rev().chain(0..100) {
+            let end = if 100 - number <= MAX_LINKS { Ok(&b"end"[..]) } else { Err(Miss::Absent) };
+            assert_eq!(tree.read(&format!("/l{number}/x")), end, "{number}");
+        }
+        tree.file("/l99", "new");
+        assert_eq!(tree.read("/l98"), Ok(&b"new"[..]));
+    }
+
+    #[test]
+    fn what_is_above_a_link_is_above_where_it_leads() {
+        let mut tree = sample();
+        tree.link("/a/b", "/sys/devices").insert("/shut", Node::Denied);
+        tree.link("/c", "/shut");
+        assert_eq!(tree.resolve("/a/b/..").as_deref(), Ok("/sys"));
+        assert_eq!((tree.read("/c/x"), tree.read("/c")), (Err(Miss::Denied), Err(Miss::Denied)));
+        assert_eq!(tree.resolve("/a/b/../..").as_deref(), Ok("/"));
     }
 
     #[test]

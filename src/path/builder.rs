@@ -7,6 +7,10 @@ use super::{Hop, HopId, HopSpec, Traffic};
 use crate::machine::Machine;
 use crate::machine::pci::PciAddress;
 
+/// No more block devices lie one on another: a file system on LVM on LUKS on an array of partitions has seven. What a
+/// hostile capture piles up beyond that is left out.
+const MOST_LAYERS: usize = 64;
+
 /// A path that is being built.
 pub(super) struct Builder<'m> {
     pub(super) machine: &'m Machine,
@@ -91,11 +95,12 @@ impl<'m> Builder<'m> {
     /// Puts in all block devices that are still to be put in, and those that they are built on.
     pub(super) fn finish_blocks(&mut self) {
         // What was asked for first is put in first, so that members stand in their order.
-        while !self.pending.is_empty() {
+        for _ in 0..MOST_LAYERS {
             for (above, block, fraction) in std::mem::take(&mut self.pending) {
                 self.block(above, &block, fraction);
             }
         }
+        self.pending.clear();
     }
 
     /// The node that most of the data comes from, the lowest of several; `None` when no function says where it is.

@@ -1,29 +1,110 @@
 //! Makes foreign text inert: model names, slot names and labels come from devices and from other people's files, and
 //! may hold escape sequences that a terminal would obey.
 
+use std::borrow::Cow;
+
 /// No text from outside is longer than this many characters in a report; the rest is cut off.
 const LONGEST: usize = 2000;
 
+/// What the program writes to set text off: reset, bold, faint, red, green, yellow (`report/text/ink`). Nothing else that
+/// begins with an escape character reaches a terminal.
+const OWN_COLOURS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
+
 /// `text` without anything that a terminal obeys or that changes the order of what is read: control characters
 /// (C0, DEL, C1), line separators, and the invisible and bidirectional formatting characters of Unicode are written as
-/// escapes (`\x1b`, `\u{202e}`).
+/// escapes (`\x1b`, `\u{202e}`). A long text is cut off.
 pub fn inert(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+    let mut out = String::with_capacity(text.len().min(LONGEST));
     for (count, c) in text.chars().enumerate() {
         if count >= LONGEST {
             out.push('…');
             break;
         }
+        put(&mut out, c);
+    }
+    out
+}
+
+/// As [`inert`], however long the text is.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    written(text, |_| None)
+}
+
+/// Lines of text, as [`inert`] but for the ends of lines: the last door before standard error.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    written(text, |rest| rest.starts_with('\n').then_some(1))
+}
+
+/// A page of text, as [`lines`]; with `colours` the ways in which the program itself sets text off stay, too: the last
+/// door before standard output.
+pub fn page(text: &str, colours: bool) -> Cow<'_, str> {
+    written(text, |rest| match rest.starts_with('\n') {
+        true => Some(1),
+        false if colours => OWN_COLOURS.iter().find(|own| rest.starts_with(**own)).map(|own| own.len()),
+        false => None,
+    })
+}
+
+/// JSON with the same characters escaped as JSON does it. Outside ASCII they stand in its strings only.
+pub fn json(text: &str) -> Cow<'_, str> {
+    if is_plain(text) || !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
         match c {
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if c.is_control() || is_invisible(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c if c != '\n' && is_obeyed(c) => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
             c => out.push(c),
         }
     }
-    out
+    Cow::Owned(out)
+}
+
+/// `text` with what a terminal obeys written as escapes, but for what `keep` says to keep: so many bytes at the beginning
+/// of what is left.
+fn written(text: &str, keep: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
+    if !text.chars().any(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_kept = is_obeyed(c).then(|| keep(rest)).flatten();
+        let length = is_kept.unwrap_or(c.len_utf8());
+        let (now, later) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        match is_kept {
+            Some(_) => out.push_str(now),
+            None => put(&mut out, c),
+        }
+        rest = later;
+    }
+    Cow::Owned(out)
+}
+
+fn put(out: &mut String, c: char) {
+    match c {
+        '\n' => out.push_str("\\n"),
+        '\t' => out.push_str("\\t"),
+        '\r' => out.push_str("\\r"),
+        c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
+        c if is_obeyed(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+        c => out.push(c),
+    }
+}
+
+/// Whether a text is ASCII that is shown, and ends of lines: nearly every text is.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
+}
+
+/// Whether a terminal obeys it, or shows others differently for it.
+const fn is_obeyed(c: char) -> bool {
+    matches!(c, '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') || is_invisible(c)
 }
 
 /// `text` as text of XML and HTML, inert in both: between tags, and in attributes within double or single quotes.
@@ -42,20 +123,29 @@ pub fn markup(text: &str) -> String {
     out
 }
 
-/// Characters that show nothing and change how others are shown (Unicode Standard Annex #9, section 2, and the format
-/// characters of general category Cf that text renderers obey).
+/// Characters that show nothing and change how others are shown: the bidirectional ones (Unicode Standard Annex #9,
+/// section 2), the format characters of general category Cf that text renderers obey, line and paragraph separators, and
+/// what is ignorable by default (`DerivedCoreProperties.txt`, `Default_Ignorable_Code_Point`): fillers and selectors.
 const fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{00ad}'
+            | '\u{034f}'
             | '\u{061c}'
-            | '\u{180e}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     )
 }
 
@@ -86,6 +176,29 @@ mod tests {
     }
 
     #[test]
+    fn lines_stay_lines_and_nothing_else_is_kept() {
+        assert_eq!(lines("a\nb\tc\x1b[1md"), "a\nb\\tc\\x1b[1md");
+        assert_eq!(one_line("a\nhint: b"), "a\\nhint: b");
+        assert!(matches!(lines("Größe\nb"), Cow::Owned(_)) && matches!(one_line("Größe"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_colours_of_our_own_reach_a_page_and_only_when_it_has_colours() {
+        let text = "\x1b[1m\x1b[31mbad\x1b[0m \x1b[8mhidden\x1b]0;title\x07";
+        assert_eq!(page(text, true), "\x1b[1m\x1b[31mbad\x1b[0m \\x1b[8mhidden\\x1b]0;title\\x07");
+        assert_eq!(page("\x1b[31mx", false), "\\x1b[31mx");
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_an_escape_in_json() {
+        let value = "a\u{202e}b\u{9b}1m\u{7f}\u{e0041}\u{2028}ö";
+        let text = serde_json::to_string_pretty(&[value]).expect("is JSON");
+        let escaped = json(&text);
+        assert!(escaped.chars().all(|c| c == '\n' || !is_obeyed(c)), "{escaped}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&escaped).expect("is JSON"), [value]);
+    }
+
+    #[test]
     fn markup_of_others_is_text() {
         assert_eq!(markup("<b a=\"1\" c='2'>&\x1b"), "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;\\x1b");
     }
@@ -94,6 +207,15 @@ mod tests {
         #[test]
         fn nothing_that_a_terminal_obeys_survives(text: String) {
             prop_assert!(inert(&text).chars().all(|c| !c.is_control() && !is_invisible(c)));
+            prop_assert!(one_line(&text).chars().all(|c| !c.is_control() && !is_obeyed(c)));
+            prop_assert!(lines(&text).chars().all(|c| c == '\n' || !is_obeyed(c)));
+            prop_assert!(page(&text, false).chars().all(|c| c == '\n' || !is_obeyed(c)));
+        }
+
+        #[test]
+        fn json_says_the_same_when_it_is_inert(text: String) {
+            let plain = serde_json::to_string(&text).expect("is JSON");
+            prop_assert_eq!(serde_json::from_str::<String>(&json(&plain)).expect("is JSON"), text);
         }
     }
 }

@@ -23,6 +23,8 @@ mod guard_clean;
 mod guard_device;
 mod guard_search;
 mod guard_users;
+mod hostile_files;
+mod hostile_text;
 mod hwloc;
 mod import;
 mod lab_cli;

@@ -394,9 +394,7 @@ impl Bench<'_> {
 
 /// A report as JSON.
 pub(super) fn json<T: serde::Serialize>(report: &T) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(report)
-        .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-    Ok(text + "\n")
+    output::json(report)
 }
 
 /// How text may look.

@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "a file that was named on the command line is read")]
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,10 @@ use serde::de::DeserializeOwned;
 
 use crate::cli::Failure;
 use crate::load::held::{Aim, Held, HeldError, Readers};
+use crate::machine::capture::foreign::{self, Refusal};
+
+/// No saved run is larger, in bytes: a sweep of a thousand points with all their samples has some 100 MB.
+const LARGEST: u64 = 256 << 20;
 
 /// A file that always holds a whole report: each save writes a new file and puts it in the place of the old one.
 #[derive(Debug)]
@@ -41,8 +44,10 @@ impl SaveFile {
     /// It cannot be read, or is no report of this kind.
     pub(in crate::cli) fn load<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), Failure> {
         const HINT: &str = "name a file that --save wrote";
-        let text = fs::read_to_string(path)
-            .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(HINT))?;
+        let text = foreign::text(path, LARGEST).map_err(|error| {
+            let hint = Refusal::of(&error).map_or(HINT, Refusal::hint);
+            Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(hint)
+        })?;
         let report = serde_json::from_str(&text).map_err(|error| {
             Failure::new(format!("`{}` is no saved run of this command: {error}", path.display())).hint(HINT)
         })?;

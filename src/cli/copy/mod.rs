@@ -56,13 +56,13 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
     let shown = report::build(&args.src.to_string_lossy(), &args.dst.to_string_lossy(), &result, moved);
     output::data(&render(&shown, args)?)?;
     if result.interrupted {
-        output::note(
-            "narrows: interrupted; what was copied until then is complete\nhint: go on with --resume",
+        output::failure(
+            &Failure::new("interrupted; what was copied until then is complete").hint("go on with --resume"),
         );
     } else if result.is_out_of_space() {
-        output::note(
-            "narrows: no space is left at the destination; what was copied until then is complete\n\
-             hint: free some space there, then go on with --resume",
+        output::failure(
+            &Failure::new("no space is left at the destination; what was copied until then is complete")
+                .hint("free some space there, then go on with --resume"),
         );
     } else if !result.is_whole() {
         output::note(&format!(
@@ -140,9 +140,7 @@ fn devices(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String> {
 
 fn render(shown: &CopyReport, args: &CopyArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(shown)
-            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(shown);
     }
     let colour = match args.color {
         ColorWhen::Auto => Colour::Auto,

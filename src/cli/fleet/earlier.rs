@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the file was named on the command line")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,10 +11,16 @@ use super::{analyse, entries, pool};
 use crate::cli::Failure;
 use crate::cohort::Host;
 use crate::cohort::change::Change;
+use crate::machine::capture::foreign::{self, Refusal};
 use crate::report::fleet::{Record, SCHEMA};
 
 /// The longest line that is read, in bytes; a host has a few kilobytes.
 const LONGEST: u64 = 4 << 20;
+
+/// The most of an earlier run that is read, in bytes: all of its hosts are held at once.
+const LARGEST: u64 = 2 << 30;
+
+const HINT: &str = "--since takes what `--fleet --format jsonl` wrote, or a directory of captures";
 
 /// The hosts of an earlier run, by name.
 ///
@@ -22,16 +28,15 @@ const LONGEST: u64 = 4 << 20;
 /// [`Failure`] when `path` cannot be read, or is neither a directory nor the JSON lines of a run.
 pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Host>, Failure> {
     let unreadable = |error: std::io::Error| {
-        Failure::new(format!("cannot read `{}`: {error}", path.display()))
-            .hint("--since takes what `--fleet --format jsonl` wrote, or a directory of captures")
+        let hint = Refusal::of(&error).map_or(HINT, Refusal::hint);
+        Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(hint)
     };
     if fs::metadata(path).map_err(unreadable)?.is_dir() {
         return analysed(path);
     }
-    lines(BufReader::new(File::open(path).map_err(unreadable)?)).map_err(|why| {
-        Failure::new(format!("cannot use `{}`: {why}", path.display()))
-            .hint("--since takes what `--fleet --format jsonl` wrote, or a directory of captures")
-    })
+    let opened = foreign::open(path, LARGEST).map_err(unreadable)?;
+    lines(BufReader::new(opened))
+        .map_err(|why| Failure::new(format!("cannot use `{}`: {why}", path.display())).hint(HINT))
 }
 
 fn analysed(path: &Path) -> Result<BTreeMap<String, Host>, Failure> {
@@ -55,6 +60,9 @@ fn lines(mut from: impl BufRead) -> Result<BTreeMap<String, Host>, String> {
         if line.is_empty() && number > 1 {
             break;
         }
+        if line.len() as u64 == LONGEST && line.last() != Some(&b'\n') {
+            return Err(format!("line {number} is longer than {} MiB", LONGEST >> 20));
+        }
         match serde_json::from_slice::<Record>(&line) {
             Ok(Record::Fleet { schema, .. }) if number == 1 && schema == SCHEMA => {}
             _ if number == 1 => return Err(format!("its first line is not that of a run (schema {SCHEMA})")),
@@ -71,6 +79,12 @@ fn lines(mut from: impl BufRead) -> Result<BTreeMap<String, Host>, String> {
         }
     }
     Ok(hosts)
+}
+
+/// A door for the fuzzer: what a file of `--since` says of hosts.
+#[cfg(fuzzing)]
+pub fn fuzz(bytes: &[u8]) -> Vec<Host> {
+    lines(bytes).map(|hosts| hosts.into_values().collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ mod entries;
 mod pool;
 mod sink;
 
+#[cfg(fuzzing)]
+pub use earlier::fuzz as fuzz_earlier;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, IsTerminal, LineWriter, Write};
 use std::ops::ControlFlow;

@@ -6,6 +6,7 @@ use super::args::Format;
 use crate::cohort::{Group, Outlier, Summary};
 use crate::report::fleet::table::{self, Layout};
 use crate::report::fleet::{Entry, Record, csv, row};
+use crate::report::sanitize;
 
 /// The rows or lines of a fleet on their way out.
 pub(super) struct Sink<W: Write + Send> {
@@ -56,7 +57,7 @@ impl<W: Write + Send> Sink<W> {
     /// When it cannot be written for another reason, such as a full disk.
     pub(super) fn host(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         self.put(|form| match form {
-            Form::Table(out, layout) => out.write_all(table::host(layout, entry).as_bytes()),
+            Form::Table(out, layout) => put_text(out, layout, &table::host(layout, entry)),
             Form::Csv(out) => put_rows(out, &row::of(entry)),
             Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
             #[cfg(feature = "parquet")]
@@ -77,7 +78,7 @@ impl<W: Write + Send> Sink<W> {
         let rows = || outliers.iter().map(row::Row::outlier).collect::<Vec<_>>();
         self.put(|form| match form {
             Form::Table(out, layout) => {
-                out.write_all(table::foot(layout.style(), &groups, &outliers, &summary).as_bytes())?;
+                put_text(out, layout, &table::foot(layout.style(), &groups, &outliers, &summary))?;
                 out.flush()
             }
             Form::Csv(out) => {
@@ -118,11 +119,18 @@ impl<W: Write + Send> Sink<W> {
     }
 }
 
+// Hosts of `--since` come from a file as they stand there: what a terminal would obey becomes inert on the way out.
+
+fn put_text(out: &mut impl Write, layout: &Layout, text: &str) -> io::Result<()> {
+    out.write_all(sanitize::page(text, layout.style().colour).as_bytes())
+}
+
 fn put_rows(out: &mut impl Write, rows: &[row::Row]) -> io::Result<()> {
-    rows.iter().try_for_each(|row| out.write_all(csv::line(row).as_bytes()))
+    rows.iter().try_for_each(|row| out.write_all(sanitize::lines(&csv::line(row)).as_bytes()))
 }
 
 fn put_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, record)?;
+    let text = serde_json::to_string(record)?;
+    out.write_all(sanitize::json(&text).as_bytes())?;
     out.write_all(b"\n")
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, facts};
 use crate::machine::Machine;
 use crate::machine::capture::{Gathered, Taken, Text, Viewer, gather_with};
 use crate::results::surroundings::Surroundings;
@@ -62,6 +62,5 @@ impl Seen {
 /// # Errors
 /// [`Failure`] when one of them cannot be opened.
 pub(super) fn from(files: &[PathBuf], seen: &mut Seen) -> Result<Gathered, Failure> {
-    gather_with(files, io::stdin().lock(), seen)
-        .map_err(|error| Failure::new(error.to_string()).hint("name a file or directory that you may read"))
+    gather_with(files, io::stdin().lock(), seen).map_err(|error| facts::refused(&error))
 }

@@ -116,9 +116,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
 
 fn render(report: &ImportReport, args: &ImportArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(report);
     }
     let colour = match args.color {
         ColorWhen::Auto => Colour::Auto,

@@ -66,9 +66,7 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
 
 fn shown(report: &PlanReport, args: &PlanArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::new(format!("cannot write the plan as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(report);
     }
     let colour = match args.color {
         ColorWhen::Auto => Colour::Auto,

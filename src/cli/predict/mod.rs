@@ -141,9 +141,7 @@ fn no_path(error: BuildError) -> Failure {
 
 fn render(report: &PredictReport, pictures: &[Roofline], args: &PredictArgs) -> Result<String, Failure> {
     if args.json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-        return Ok(json + "\n");
+        return output::json(report);
     }
     let colour = match args.color {
         ColorWhen::Auto => Colour::Auto,

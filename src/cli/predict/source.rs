@@ -5,10 +5,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
+use crate::machine::capture::foreign::{self, MOST_OF_FILE, Refusal};
 use crate::path::file::MOST_BYTES;
 
 /// What the names of descriptions end in.
 const SUFFIX: &str = ".path.toml";
+
+/// The most descriptions that are read at once.
+const MOST_FILES: usize = 1000;
 
 /// The texts of the files, and of those in directories by name.
 ///
@@ -39,17 +43,22 @@ fn inside(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX)))
+        .take(MOST_FILES + 1)
         .collect();
+    if files.len() > MOST_FILES {
+        return Err(Failure::new(format!("{} has more than {MOST_FILES} *{SUFFIX} in it", path.display()))
+            .hint("name those that matter"));
+    }
     files.sort();
     Ok(files)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a file that the user named, not a fact of the machine")]
 fn read(path: &Path) -> Result<String, Failure> {
-    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
     let mut bytes = Vec::new();
     // One byte more than allowed, so that what is too long is told, and no more.
-    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    foreign::open(path, MOST_OF_FILE)
+        .and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| unreadable(path, &error))?;
     String::from_utf8(bytes).map_err(|_| {
         Failure::new(format!("{} is no text (UTF-8)", path.display()))
             .hint("a description is TOML; `narrows check --to-path FILE` writes one")
@@ -57,5 +66,6 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot read {}: {error}", path.display()))
+    let hint = Refusal::of(error).map(|why| why.hint().to_owned());
+    Failure::new(format!("cannot read {}: {error}", path.display())).maybe_hint(hint)
 }

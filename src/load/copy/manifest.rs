@@ -203,6 +203,24 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(path)
 }
 
+/// A door for the fuzzer: what a manifest says, and the same of the lines that are written of it again.
+#[cfg(fuzzing)]
+pub fn fuzz(bytes: &[u8]) -> Option<(usize, usize)> {
+    let known = parse(bytes)?;
+    let mut again = head(&known.source);
+    known.runs.iter().for_each(|one| again.push_str(&run(*one)));
+    known.directories.iter().for_each(|below| again.push_str(&directory(below)));
+    known.done.iter().for_each(|(below, record)| again.push_str(&done(below, record)));
+    for (below, record) in &known.begun {
+        again.push_str(&begun(below, record));
+        again.push_str(&blocks(below, &record.blocks));
+    }
+    let read = parse(again.as_bytes())?;
+    assert!(read.source == known.source && read.runs == known.runs && read.directories == known.directories);
+    assert!(read.done.len() == known.done.len() && read.begun == known.begun);
+    Some((known.done.len(), known.begun.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

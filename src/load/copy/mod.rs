@@ -27,6 +27,8 @@ mod worker;
 
 pub use fault::{CopyError, Fault, Why};
 pub use job::CopyControl;
+#[cfg(fuzzing)]
+pub use manifest::fuzz as fuzz_manifest;
 pub use result::{CopyResult, LARGE, ReadBack, Side, Tally};
 pub use source::{Extent, Room, Source};
 pub use spent::Spent;

@@ -53,6 +53,8 @@ pub use signatures::Class;
 pub use slice::{Flusher, Slice, SlicePlan, remove_slice};
 pub use usage::{Identity, Usage, Use, UseKind};
 pub use watch::{Step, Watch};
+#[cfg(fuzzing)]
+pub use zfs_label::fuzz as fuzz_zfs_label;
 
 #[cfg(test)]
 mod testing;

@@ -56,6 +56,12 @@ fn string(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     Some((text, begin + length.checked_next_multiple_of(4)?))
 }
 
+/// A door for the fuzzer: the name of the pool in a list.
+#[cfg(fuzzing)]
+pub fn fuzz(list: &[u8]) -> Option<String> {
+    text(list, "name")
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;

@@ -184,8 +184,14 @@ pub(super) fn is_kernel_name(name: &str) -> bool {
 }
 
 /// The disk of a partition: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`. The kernel puts a `p` between a name that ends
-/// in a digit and the number of a partition (`block/partitions/core.c`). `None` for what is no partition.
+/// in a digit and the number of a partition (`block/partitions/core.c`). `None` for what is no partition: none lies in
+/// another, so that no disk has the name of one.
 pub(super) fn disk_of(name: &str) -> Option<&str> {
+    stem(name).filter(|disk| stem(disk).is_none())
+}
+
+/// The name before the number of a partition, whatever that is the name of.
+fn stem(name: &str) -> Option<&str> {
     if !is_kernel_name(name) || name.starts_with("dm-") {
         return None;
     }
@@ -247,6 +253,8 @@ mod tests {
             ("sda", None),
             ("home1", None),
             ("sr0", None),
+            ("nvme0p1p2", None),
+            ("sda1p2", None),
         ] {
             assert_eq!(disk_of(name), disk, "{name}");
         }

@@ -7,17 +7,19 @@
 mod archive;
 mod collector;
 mod format;
+mod spent;
 mod walk;
 
 pub use collector::Gathered;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use collector::Collector;
 
 use crate::machine::capture::Text;
+use crate::machine::capture::foreign::{self, Bounded, MOST_OF_FILE, MOST_OF_STREAM};
 use crate::machine::snapshot::SnapshotError;
 
 /// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
@@ -28,6 +30,18 @@ pub const OFFERED: u64 = 1 << 20;
 
 /// The most that one input may unpack to, in bytes.
 pub const MOST_UNPACKED: u64 = 1 << 30;
+
+/// The most that all inputs may unpack to together, in bytes: archives lie in archives.
+pub const MOST_UNPACKED_IN_ALL: u64 = 4 << 30;
+
+/// The longest that archives and directories are read: an archive of all that a machine says takes some seconds.
+pub const LONGEST_UNPACKING: Duration = Duration::from_secs(120);
+
+/// The most texts in archives and directories. A report of `sos` has some ten thousand.
+pub const MOST_TEXTS: usize = 50_000;
+
+/// The most texts in which something was recognised: what was found is held until all of it is put together.
+pub const MOST_KNOWN_TEXTS: usize = 5_000;
 
 /// The most of all texts that is shown to the readers, in bytes.
 pub const MOST_OF_TEXTS: u64 = 512 << 20;
@@ -107,12 +121,14 @@ pub fn gather_with(
         if path == Path::new("-") {
             // There is only one standard input; named again it has ended.
             if let Some(stdin) = stdin.take() {
+                let stdin = Bounded::new(stdin, MOST_OF_STREAM);
                 collector.input("standard input", stdin).map_err(|error| unusable("-", error))?;
             }
         } else if path.is_dir() {
             walk::walk(path, &mut collector).map_err(|error| unusable(&named, error))?;
         } else {
-            let file = open(path).map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
+            let file = foreign::open(path, MOST_OF_FILE)
+                .map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
             collector.input(&shown(path), file).map_err(|error| unusable(&named, error))?;
         }
     }
@@ -127,11 +143,6 @@ fn unusable(name: &str, error: SnapshotError) -> InputError {
 fn shown(path: &Path) -> String {
     let name = if path.is_absolute() { path.file_name().map(Path::new) } else { Some(path) };
     name.unwrap_or(path).display().to_string()
-}
-
-#[expect(clippy::disallowed_methods, reason = "the file was named on the command line")]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 #[cfg(test)]

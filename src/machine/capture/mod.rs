@@ -11,6 +11,7 @@ mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+pub mod foreign;
 mod gap;
 mod health;
 pub mod hwloc;

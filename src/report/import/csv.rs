@@ -38,10 +38,11 @@ const COLUMNS: &[&str] = &[
 pub fn render(report: &ImportReport) -> String {
     let mut out = COLUMNS.join(",") + "\n";
     for result in &report.results {
+        let codes = codes(result);
         for measurement in &result.measurements {
             for (direction, side) in [("read", &measurement.read), ("write", &measurement.write)] {
                 if let Some(side) = side {
-                    let cells = cells(result, measurement, direction, side);
+                    let cells = cells(result, &codes, measurement, direction, side);
                     out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
                     out.push('\n');
                 }
@@ -51,7 +52,24 @@ pub fn render(report: &ImportReport) -> String {
     out
 }
 
-fn cells(result: &ResultView, measurement: &MeasurementView, direction: &str, side: &Side) -> Vec<String> {
+/// What was found of a result, each code once: fifty thousand jobs may have as many findings.
+fn codes(result: &ResultView) -> String {
+    let mut codes: Vec<String> = Vec::new();
+    for code in result.findings.iter().map(|finding| finding.code.as_str()) {
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    codes.join(" ")
+}
+
+fn cells(
+    result: &ResultView,
+    codes: &str,
+    measurement: &MeasurementView,
+    direction: &str,
+    side: &Side,
+) -> Vec<String> {
     fn shown<T: ToString>(value: Option<T>) -> String {
         value.map(|value| value.to_string()).unwrap_or_default()
     }
@@ -62,7 +80,6 @@ fn cells(result: &ResultView, measurement: &MeasurementView, direction: &str, si
     let work = &measurement.workload;
     let rate = side.bytes_per_second.get();
     let latency = side.latency_ns.as_ref();
-    let codes: Vec<String> = result.findings.iter().map(|finding| finding.code.as_str()).collect();
     vec![
         result.file.clone(),
         result.line.to_string(),
@@ -90,7 +107,7 @@ fn cells(result: &ResultView, measurement: &MeasurementView, direction: &str, si
         shown(latency.and_then(|latency| latency.p99)),
         shown(latency.and_then(|latency| latency.max)),
         result.trusted.to_string(),
-        codes.join(" "),
+        codes.to_owned(),
     ]
 }
 

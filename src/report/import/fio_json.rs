@@ -7,13 +7,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::load::measurement::Pattern;
-use crate::report::sanitize::inert;
+use crate::report::sanitize::{inert, json as json_inert};
 use crate::results::{Durability, Imported, Latency, Measured, Side, Work};
 
 /// One document for each result. It ends with a newline.
 pub fn render(results: &[Imported]) -> String {
     let documents = results.iter().filter(|result| !result.measurements.is_empty()).map(document);
-    documents.map(|one| serde_json::to_string_pretty(&one).unwrap_or_default() + "\n").collect()
+    let text = |one: Value| serde_json::to_string_pretty(&one).unwrap_or_default();
+    documents.map(|one| json_inert(&text(one)).into_owned() + "\n").collect()
 }
 
 /// One result as a document of fio.

@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Effects};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Style;
+use crate::report::sanitize::one_line;
 
 /// What a piece of text means, which decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +89,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// `text` in the characters that the reader can show.
+/// `text` in the characters that the reader can show, with nothing in it that a terminal obeys.
 pub(super) fn shown(style: &Style, text: &str) -> String {
-    if style.unicode { text.to_owned() } else { ascii(text) }
+    let text = one_line(text);
+    if style.unicode { text.into_owned() } else { ascii(&text) }
 }
 
 /// `text` in ASCII: what has a common spelling gets it, anything else becomes `?`.

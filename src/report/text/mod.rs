@@ -16,7 +16,7 @@ mod runs;
 mod style;
 mod tree;
 
-pub use style::{Colour, Style, Surroundings};
+pub use style::{Colour, Style, Surroundings, is_coloured};
 
 pub(super) use ink::{Line, Tone, fit, paragraph};
 pub(super) use latency::percentiles;

@@ -1,6 +1,10 @@
 //! How text may look: colour, width, and which characters the reader can show.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a style with colours was chosen for the output of this process.
+static IS_COLOURED: AtomicBool = AtomicBool::new(false);
 
 /// The width of text that is not shown on a terminal.
 const PIPE_WIDTH: usize = 100;
@@ -70,7 +74,9 @@ impl Style {
             term: term.as_deref(),
             locale: locale.as_deref(),
         };
-        Self::choose(colour, plain, surroundings)
+        let style = Self::choose(colour, plain, surroundings);
+        IS_COLOURED.fetch_or(style.colour, Ordering::Relaxed);
+        style
     }
 
     /// The style for what is known of the output.
@@ -93,6 +99,11 @@ impl Style {
             plain: false,
         }
     }
+}
+
+/// Whether the output of this process has colours: only then may an escape sequence of our own be in it.
+pub fn is_coloured() -> bool {
+    IS_COLOURED.load(Ordering::Relaxed)
 }
 
 /// Whether a locale's name, such as `de_DE.UTF-8`, names UTF-8.

@@ -15,6 +15,9 @@ use crate::results::{DeviceUse, Imported, Measured, Tool};
 /// No job is longer without its bins, in bytes.
 const LONGEST_JOB: usize = 16 << 20;
 
+/// No text has more jobs, in all of its documents: a machine runs some hundred at once, a sweep some thousand.
+const MOST_JOBS: usize = 100_000;
+
 /// Values are nested no deeper.
 const DEEPEST: usize = 64;
 
@@ -29,8 +32,15 @@ pub(in crate::results) type Between = (usize, String);
 
 /// The results in a long text, and what stands between them.
 pub(in crate::results) fn read(name: &str, chunks: &mut Chunks<'_>) -> (Vec<Imported>, Vec<Between>) {
-    let mut reader =
-        Reader { name, chunks, value: Vec::new(), between: Vec::new(), goes_on: false, room: MOST_BETWEEN };
+    let mut reader = Reader {
+        name,
+        chunks,
+        value: Vec::new(),
+        between: Vec::new(),
+        goes_on: false,
+        room: MOST_BETWEEN,
+        jobs_left: MOST_JOBS,
+    };
     let mut found = Vec::new();
     if reader.chunks.ahead().starts_with(b"\xef\xbb\xbf") {
         reader.chunks.take(3);
@@ -63,6 +73,8 @@ struct Reader<'c, 'r> {
     /// Whether the last of them goes on.
     goes_on: bool,
     room: usize,
+    /// How many jobs may still come.
+    jobs_left: usize,
 }
 
 /// A document as far as it is read.
@@ -205,7 +217,14 @@ impl Reader<'_, '_> {
                     return Ok(());
                 }
                 b',' => self.chunks.take(1),
+                _ if self.jobs_left == 0 => {
+                    self.chunks.stop(format!(
+                        "it has more than {MOST_JOBS} jobs, and no more are read: split it, or name fewer results"
+                    ));
+                    return Err(Stop::Cut);
+                }
                 _ => {
+                    self.jobs_left -= 1;
                     let line = self.chunks.line();
                     let done = self.collect();
                     let job = match done {

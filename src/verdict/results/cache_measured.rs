@@ -169,7 +169,7 @@ fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Seen> {
 fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Seen> {
     case.around.has(Word::RemoteStorage)?;
     let (wire, source) = case.around.wire.clone()?;
-    let all = case.all.iter().flat_map(|one| &one.measurements).flat_map(Measured::sides);
+    let all = case.beside.measured().flat_map(|(_, one)| one.sides());
     let mut rates = all.map(|(_, side)| side.bytes_per_second.fraction_of(wire));
     if !rates.any(|share| (0.75..=1.0).contains(&share)) {
         return None;

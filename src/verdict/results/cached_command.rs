@@ -1,5 +1,6 @@
 //! Caches by command: what was asked for goes through the page cache, and fits it.
 
+use super::beside::MOST;
 use super::cache_measured::Seen;
 use super::case::Case;
 use crate::results::{Durability, Imported, Measured, Op, Side, Tool, is_reordered};
@@ -55,10 +56,7 @@ fn is_null(measured: &Measured) -> bool {
 /// Whether another copy, above this one, wrote the same file.
 fn wrote_before(case: &Case<'_>, measured: &Measured) -> bool {
     let Some(target) = measured.work.target.as_deref() else { return false };
-    let above = case.all.iter().take_while(|other| !std::ptr::eq(*other, case.result));
-    above.filter(|other| other.tool == Tool::Dd).any(|other| {
-        other.measurements.iter().any(|one| one.write.is_some() && one.work.target.as_deref() == Some(target))
-    })
+    case.beside.is_written_before(target, case.result)
 }
 
 /// fio drops a file's pages before it starts, so that only reads for the second time are cached.
@@ -145,10 +143,10 @@ fn ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen
             (Confidence::Medium, vec![took, case.evidence(measured, "fsync", "not asked for (-e)")])
         });
     }
+    let same = case.beside.results().filter(|other| is_same_file(other, measured, case.result));
     let write =
-        case.all.iter().filter(|other| is_same_file(other, measured, case.result)).find_map(|other| {
-            other.measurements.iter().find_map(|one| one.write.as_ref().map(|side| side.bytes_per_second))
-        })?;
+        same.flat_map(|other| other.measurements.iter().take(MOST)).find_map(|one| one.write.as_ref());
+    let write = write?.bytes_per_second;
     let ratio = side.bytes_per_second.get() / write.get().max(1.0);
     if command.is_some_and(|command| !is_reordered(command)) && ratio > 1.5 {
         let own = case.evidence(measured, "reader", "the node that wrote the data (no -C or -Z)");
@@ -166,7 +164,7 @@ fn is_same_file(other: &Imported, measured: &Measured, own: &Imported) -> bool {
     other.tool == Tool::Ior
         && (is_own
             || measured.work.target.is_some()
-                && other.measurements.iter().any(|one| one.work.target == measured.work.target))
+                && other.measurements.iter().take(MOST).any(|one| one.work.target == measured.work.target))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Caches by counters: the devices moved fewer bytes than the tool.
 
+use super::beside::MOST;
 use super::cache_measured::Seen;
 use super::case::{Case, is_random};
 use crate::results::devices::{Device, Sample};
@@ -57,17 +58,7 @@ pub(super) fn iostat(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
     if !reaches || case.around.has(Word::Network).is_some() {
         return None;
     }
-    let of: fn(&Sample) -> Option<BytesPerSec> = match op {
-        Op::Read => |sample| sample.read,
-        Op::Write => |sample| sample.write,
-    };
-    let is_alone =
-        case.all.iter().flat_map(|one| &one.measurements).filter(|one| one.side(op).is_some()).count() == 1;
-    let rates = base_devices(&case.around.devices).into_iter().filter_map(|device| {
-        let rate = if is_alone { device.rate(of) } else { device.most(of) };
-        Some((device, rate?))
-    });
-    let rates: Vec<(&Device, BytesPerSec)> = rates.collect();
+    let rates = case.beside.rates(op);
     let moved: f64 = rates.iter().map(|(_, rate)| rate.get()).sum();
     let asked = side.bytes_per_second;
     if asked.get() <= MORE * moved || moved < SAME_TIME * asked.get() {
@@ -87,6 +78,19 @@ pub(super) fn iostat(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
         evidence.push(Evidence::new(format!("median of {}", busiest.name), shown, busiest.source.clone()));
     }
     Some((Confidence::Medium, evidence))
+}
+
+/// What each device did in one direction; with a single measurement in the text (`is_alone`) the median of its samples.
+pub(super) fn rates_of_devices(all: &[Device], op: Op, is_alone: bool) -> Vec<(&Device, BytesPerSec)> {
+    let of: fn(&Sample) -> Option<BytesPerSec> = match op {
+        Op::Read => |sample| sample.read,
+        Op::Write => |sample| sample.write,
+    };
+    let rates = base_devices(all.get(..MOST).unwrap_or(all)).into_iter().filter_map(|device| {
+        let rate = if is_alone { device.rate(of) } else { device.most(of) };
+        Some((device, rate?))
+    });
+    rates.collect()
 }
 
 /// Devices that are not made of others in the list: no partitions, arrays, mappings or loops, unless nothing else is there.

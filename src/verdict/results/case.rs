@@ -1,6 +1,7 @@
 //! What a rule looks at.
 
 use super::Ground;
+use super::beside::Beside;
 use crate::load::measurement::Pattern;
 use crate::machine::Machine;
 use crate::results::surroundings::Surroundings;
@@ -12,7 +13,7 @@ use crate::verdict::finding::{Code, Evidence, Finding, Severity};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) result: &'a Imported,
-    pub(super) all: &'a [Imported],
+    pub(super) beside: &'a Beside<'a>,
     pub(super) around: &'a Surroundings,
     pub(super) machine: Option<&'a Machine>,
     pub(super) ground: Ground<'a>,

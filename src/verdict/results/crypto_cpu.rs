@@ -22,7 +22,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    let below = case.all.iter().filter(|one| one.tool == Tool::Hdparm).filter_map(disk_rate);
+    let below = case.beside.results().filter(|one| one.tool == Tool::Hdparm).filter_map(disk_rate);
     let Some((name, most)) = below.max_by(|a, b| a.1.get().total_cmp(&b.1.get())) else { return Vec::new() };
     if is_plain(target) || rate.get() >= STEP * most.get() {
         return Vec::new();
@@ -52,8 +52,7 @@ const NEAR: std::ops::Range<f64> = 0.85..1.1;
 /// keeps one core busy.
 fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Encrypted)?;
-    let ciphers =
-        case.all.iter().filter(|one| one.tool == Tool::Cryptsetup).flat_map(|one| &one.measurements);
+    let ciphers = case.beside.measured().filter(|(of, _)| of.tool == Tool::Cryptsetup).map(|(_, one)| one);
     let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
     let (measured, op, side, cipher, ceiling) = case.sides().find_map(|(measured, op, side)| {
         let share = match op {

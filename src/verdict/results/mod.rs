@@ -5,6 +5,7 @@
 //! reason to doubt it.
 
 pub mod against;
+mod beside;
 mod cache_measured;
 mod cached_command;
 mod cached_counters;
@@ -34,6 +35,7 @@ mod zero_or_sparse_data;
 use std::collections::BTreeMap;
 
 use against::{Against, Stated};
+use beside::Beside;
 use case::Case;
 
 use super::Subject;
@@ -106,7 +108,9 @@ pub fn judge_results(
 
 /// The same, with the paths that the results were measured on.
 pub fn judge_on(results: &[Imported], around: &Surroundings, ground: Ground<'_>) -> Vec<ResultVerdict> {
-    let judge = |result| judge_one(&Case { result, all: results, around, machine: ground.machine, ground });
+    let beside = Beside::of(results, around);
+    let judge =
+        |result| judge_one(&Case { result, beside: &beside, around, machine: ground.machine, ground });
     results.iter().map(judge).collect()
 }
 

@@ -65,8 +65,8 @@ fn full_clients(case: &Case<'_>) -> Option<Finding> {
     /// Nearly all of a wire: a chance of one in twenty that something else has its rate.
     const NEARLY: f64 = 0.93;
     const LONG: Nanos = Nanos::from_millis(30_000);
-    let all = case.all.iter().filter(|one| one.tool == Tool::Ior && case.result.tool == Tool::Ior);
-    let rates = all.flat_map(|one| &one.measurements).flat_map(|one| {
+    let all = case.beside.measured().filter(|(of, _)| of.tool == Tool::Ior && case.result.tool == Tool::Ior);
+    let rates = all.flat_map(|(_, one)| {
         let nodes = one.nodes.filter(|nodes| *nodes > 1);
         let long = one.sides().filter(|(_, side)| side.elapsed_ns.is_some_and(|time| time > LONG));
         long.filter_map(move |(op, side)| Some((op, side.bytes_per_second / f64::from(nodes?))))

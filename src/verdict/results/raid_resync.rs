@@ -48,7 +48,7 @@ fn told(case: &Case<'_>) -> Option<Finding> {
 /// An array beside one of its members, by the same tool.
 fn slower_than_a_member(case: &Case<'_>) -> Option<Finding> {
     let (array, rate) = rate_of(case.result).filter(|(name, _)| is_array(name))?;
-    let alike = case.all.iter().filter(|one| one.tool == case.result.tool);
+    let alike = case.beside.results().filter(|one| one.tool == case.result.tool);
     let plain = alike.filter_map(rate_of).filter(|(name, _)| is_disk(name));
     let (member, best) = plain.max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     (rate.get() < SLOWER * best.get()).then(|| {

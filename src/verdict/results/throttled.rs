@@ -5,7 +5,7 @@
 
 use super::case::{Case, is_random, mean};
 use super::not_so_when;
-use crate::results::{Imported, Measured, Op, Percentile, Side, Tool};
+use crate::results::{Measured, Op, Percentile, Side, Tool};
 use crate::units::{Nanos, human};
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
@@ -53,11 +53,7 @@ fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> 
     let iops = side.iops?.get();
     let limit = sold(iops)?;
     let rate = |op: Op| {
-        let all = case
-            .all
-            .iter()
-            .flat_map(|one| &one.measurements)
-            .filter(|one| one.side(op).is_some() && !is_mixed(one));
+        let all = case.beside.measured().map(|(_, one)| one).filter(|one| !is_mixed(one));
         all.filter_map(|one| one.side(op)?.iops)
             .map(|iops| iops.get())
             .find(|other| (other / iops - 1.0).abs() <= 0.01)
@@ -143,21 +139,14 @@ fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Seen> {
     const SLOW: f64 = 50_000.0;
     let iops = side.iops?.get();
     let waits = mean(side).is_some_and(|mean| mean > QUEUED) && iops < SLOW;
-    let all = || case.all.iter().flat_map(|one| one.measurements.iter().map(move |measured| (one, measured)));
-    let random = || all().filter(|(_, measured)| is_random(measured));
-    let rate = |measured: &Measured| Some(measured.side(op)?.iops?.get());
-    let by_label = random().filter_map(|(_, measured)| {
-        let (_, host) = measured.work.label.split_once(" on ")?;
-        Some((host.to_owned(), rate(measured)?))
-    });
-    let mut hosts: Vec<(String, f64)> = by_label.collect();
-    if hosts.is_empty() && waits {
-        hosts = random().filter_map(|(one, measured)| Some((one.file.clone(), rate(measured)?))).collect();
-    }
-    hosts.sort_by(|a, b| a.0.cmp(&b.0));
-    hosts.dedup_by(|a, b| a.0 == b.0);
-    let alike = hosts.iter().filter(|(_, other)| (other / iops - 1.0).abs() <= ALIKE).count();
-    (alike >= 3 && alike == hosts.len()).then(|| {
+    let hosts = match case.beside.hosts(op) {
+        named if named.count > 0 => named,
+        _ if waits => case.beside.hosts_by_file(op),
+        none => none,
+    };
+    let is_alike = |other: f64| (other / iops - 1.0).abs() <= ALIKE;
+    (hosts.count >= 3 && is_alike(hosts.least) && is_alike(hosts.most)).then(|| {
+        let alike = hosts.count;
         let value = format!("{alike} within 0.5 % of {} I/Os per second", human::count(iops));
         (Confidence::Medium, vec![Evidence::new("hosts", value, case.result.place())])
     })
@@ -202,8 +191,7 @@ fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side)
     if !is_flat || depth < 8.0 || !is_random(measured) {
         return None;
     }
-    let others =
-        case.all.iter().filter(|one| one.tool == Tool::Fio).flat_map(|one: &Imported| &one.measurements);
+    let others = case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
     let single = others
         .filter(|one| is_random(one) && one.work.block_size == measured.work.block_size)
         .find(|one| {

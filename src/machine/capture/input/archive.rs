@@ -49,7 +49,7 @@ pub(super) fn read(
             if let Some(found) = found(&mut entry) {
                 match collector.entry(&path, found, depth) {
                     Err(SnapshotError::TooLarge { limit }) => {
-                        collector.note(format!("`{name}` holds more than {limit}; the rest is left out"));
+                        collector.note(format!("`{name}` holds more than {limit}; the rest is left out: unpack it and name what matters"));
                         break;
                     }
                     other => other?,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 
 use super::format::{Format, HEAD, unpack};
-use super::{MOST_OF_TEXT, MOST_OF_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive};
+use super::spent::Spent;
+use super::{
+    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive,
+};
 use crate::machine::capture::merge::Merger;
 use crate::machine::capture::sysfs::{self, Missing};
 use crate::machine::capture::{Text, dmidecode, lspci, parts};
@@ -58,7 +61,13 @@ pub(super) struct Collector<'v> {
     budget: Budget,
     /// The path of a record that was put in last: what the next one costs depends on what both share.
     before: String,
+    /// Bytes, texts, and texts with something in them that may still be read.
     texts_left: u64,
+    entries_left: usize,
+    known_left: usize,
+    /// Whether texts were left out for that, and a note says so.
+    is_full: bool,
+    spent: Spent,
 }
 
 impl<'v> Collector<'v> {
@@ -71,6 +80,10 @@ impl<'v> Collector<'v> {
             budget: Budget::whole(),
             before: String::new(),
             texts_left: MOST_OF_TEXTS,
+            entries_left: MOST_TEXTS,
+            known_left: MOST_KNOWN_TEXTS,
+            is_full: false,
+            spent: Spent::nothing(),
         }
     }
 }
@@ -98,12 +111,15 @@ impl Collector<'_> {
     /// [`SnapshotError`] when a record is of another version, or when all that was given holds too much.
     pub(super) fn entry(&mut self, path: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
         self.budget.entry()?;
+        self.spent.check()?;
         let path = normalise(path);
         let path = path.trim_start_matches('/');
         if let Some((place, inside)) = split_record(path) {
             return self.record(place, inside, found, depth);
         }
         let Found::File(content) = found else { return Ok(()) };
+        self.entries_left =
+            self.entries_left.checked_sub(1).ok_or(SnapshotError::TooLarge { limit: "50 000 texts" })?;
         // A file that cannot be used costs itself only.
         if let Err(error) = self.file(path, content, depth) {
             let error = error.to_string();
@@ -175,7 +191,8 @@ impl Collector<'_> {
             Format::Packed(packing) if depth.packings < DEEPEST_PACKING => match unpack(packing, whole) {
                 Ok(plain) => {
                     let depth = Depth { packings: depth.packings + 1, ..depth };
-                    self.file(unpacked_name(name), plain, depth)
+                    let plain = self.spent.reader(plain);
+                    self.file(unpacked_name(name), Box::new(plain), depth)
                 }
                 Err(error) => {
                     self.note(format!("`{name}` cannot be unpacked: {error}"));
@@ -228,6 +245,9 @@ impl Collector<'_> {
     }
 
     fn text(&mut self, name: &str, content: &mut dyn Read) {
+        if self.texts_left == 0 || self.known_left == 0 {
+            return self.leave_out(name);
+        }
         let most = MOST_OF_TEXT.min(self.texts_left);
         let mut bytes = Vec::new();
         let offered = (&mut *content).take(OFFERED).read_to_end(&mut bytes);
@@ -261,12 +281,26 @@ impl Collector<'_> {
         drop(bytes);
         let found = parts(&text);
         let is_known = self.viewer.see(&text) || !found.is_empty();
+        self.known_left -= usize::from(is_known);
         if !is_known && !text.body().trim().is_empty() {
             self.unrecognised(name);
         }
         for part in found {
             self.gathered.merger.add(name, part);
         }
+    }
+
+    /// Too much was read before: says so once, with what to do.
+    fn leave_out(&mut self, name: &str) {
+        if !self.is_full {
+            self.is_full = true;
+            self.note(format!(
+                "`{name}` and all behind it are left out: {} MiB of text, or {MOST_KNOWN_TEXTS} texts with something in \
+                 them, are read at most; name the files that matter",
+                MOST_OF_TEXTS >> 20
+            ));
+        }
+        self.gathered.unrecognised_count += 1;
     }
 
     /// A raw SMBIOS table, or a dump of one that begins with its entry point.

@@ -121,7 +121,10 @@ fn deep_paths_are_given_up_on_and_what_came_before_stays() {
     }
     let deep = builder.into_inner().expect("memory takes it");
     let found = gathered(&[("a.txt", LISTING.as_bytes()), ("deep.tar", &deep)]);
-    assert_eq!(found.notes, ["`deep.tar` holds more than 256 MiB; the rest is left out"]);
+    assert_eq!(
+        found.notes,
+        ["`deep.tar` holds more than 256 MiB; the rest is left out: unpack it and name what matters"]
+    );
     assert_eq!(recognised(found), ["a.txt"]);
 }
 

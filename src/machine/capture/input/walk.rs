@@ -1,16 +1,14 @@
 //! Entries of a directory.
 #![expect(clippy::disallowed_methods, reason = "the directory was named by the user; it is not the machine")]
 
-use std::fs::{self, DirEntry, OpenOptions};
+use std::fs::{self, DirEntry};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
-use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, statfs};
-
 use super::collector::{Collector, Depth, Found};
-use crate::machine::snapshot::SnapshotError;
+use crate::machine::capture::foreign::{self, is_live};
+use crate::machine::snapshot::{MOST_ENTRIES, SnapshotError};
 use crate::machine::tree::Node;
 
 /// The kernel's directories, that no record is made of.
@@ -27,8 +25,10 @@ const DEEPEST: usize = 64;
 pub(super) fn walk(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotError> {
     match walk_all(directory, collector) {
         Err(SnapshotError::TooLarge { limit }) => {
-            collector
-                .note(format!("`{}` holds more than {limit}; the rest is left out", directory.display()));
+            collector.note(format!(
+                "`{}` holds more than {limit}; the rest is left out: name what matters in it",
+                directory.display()
+            ));
             Ok(())
         }
         other => other,
@@ -68,16 +68,12 @@ fn walk_all(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotE
 }
 
 fn list(path: &Path) -> io::Result<Vec<DirEntry>> {
-    fs::read_dir(path)?.collect()
+    // One more than the bound, so that the collector tells that there are more.
+    fs::read_dir(path)?.take(MOST_ENTRIES + 1).collect()
 }
 
 fn name(directory: &Path, path: &Path) -> String {
     path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned()
-}
-
-/// Whether a kernel answers at `path`. Its files may block, change, or never end.
-fn is_live(path: &Path) -> bool {
-    statfs(path).is_ok_and(|fs| [PROC_SUPER_MAGIC, SYSFS_MAGIC].contains(&fs.filesystem_type()))
 }
 
 /// Hands over what is at `path`. Whether it is a directory, to be walked too.
@@ -114,9 +110,6 @@ fn found(path: &Path) -> io::Result<Option<Found<'static>>> {
         () if !kind.is_dir() && !kind.is_file() => None,
         () if is_denied => Some(Found::Node(Node::Denied)),
         () if kind.is_dir() => Some(Found::Node(Node::Dir)),
-        () => {
-            let file = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW | O_NONBLOCK).open(path)?;
-            Some(Found::File(Box::new(file)))
-        }
+        () => Some(Found::File(Box::new(foreign::open_entry(path)?))),
     })
 }

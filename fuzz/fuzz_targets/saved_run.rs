@@ -1,0 +1,30 @@
+//! Saved runs of bench, sweep and ladder, as `--resume` and `compare` read them: any text ends in a report or an error, and
+//! any report can be shown and compared with itself.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use narrows::compare::{Input, compare};
+use narrows::report::bench::sweep::{self, SweepReport};
+use narrows::report::bench::{self, BenchReport};
+use narrows::report::ladder::{self, LadderReport};
+use narrows::report::text::{self, Style};
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    let style = Style::PLAIN;
+    let mut shown = String::new();
+    if let Ok(report) = serde_json::from_str::<BenchReport>(&text) {
+        shown += &bench::render(&report, &style);
+    }
+    if let Ok(report) = serde_json::from_str::<SweepReport>(&text) {
+        shown += &sweep::render(&report, &style);
+    }
+    if let Ok(report) = serde_json::from_str::<LadderReport>(&text) {
+        shown += &ladder::render(&report, &style);
+    }
+    if let Ok(input) = Input::parse("a.json", &text) {
+        let same = compare(&input, &input, 0.01);
+        shown += &text::compare::render(&same, &style);
+    }
+    assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+});
