@@ -124,7 +124,7 @@ impl Judge {
 }
 
 /// The body of an attack.
-pub(crate) type Body = Box<dyn Fn(&Ground, &mut Judge) -> Result<()>>;
+pub(crate) type Body = Box<dyn Fn(&Ground, &mut Judge) -> Result<()> + Send + Sync>;
 
 /// One attack.
 pub(crate) struct Attack {
@@ -134,6 +134,8 @@ pub(crate) struct Attack {
     pub(crate) class: Class,
     /// Whether it is quick enough for every test run.
     pub(crate) quick: bool,
+    /// Whether it needs the machine for itself.
+    pub(crate) alone: bool,
     /// What it does.
     pub(crate) body: Body,
 }
@@ -143,9 +145,14 @@ impl Attack {
     pub(crate) fn new(
         class: Class,
         name: &str,
-        body: impl Fn(&Ground, &mut Judge) -> Result<()> + 'static,
+        body: impl Fn(&Ground, &mut Judge) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: format!("{}/{name}", class.name()), class, quick: false, body: Box::new(body) }
+        Self { name: format!("{}/{name}", class.name()), class, quick: false, alone: true, body: Box::new(body) }
+    }
+
+    /// The same, beside others that do not need the machine for themselves.
+    pub(crate) fn beside(self) -> Self {
+        Self { alone: false, ..self }
     }
 
     /// The same, also in the quick run.

@@ -1,13 +1,13 @@
 //! The ground on which attacks are made: one directory, and nothing outside of it. Whatever ends the program, the loop
 //! devices, mounts and processes that stand on it go with it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
@@ -16,12 +16,12 @@ use nix::unistd::Pid;
 use super::attack::{Result, Stop};
 use super::random::Random;
 
-/// Processes that we started and that have not been waited for.
-static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Processes that we started and that have not been waited for, and which of our threads did.
+static STARTED: Mutex<BTreeMap<u32, ThreadId>> = Mutex::new(BTreeMap::new());
 
 /// Counts a process as ours.
 pub(crate) fn remember(process: u32) {
-    STARTED.lock().unwrap_or_else(PoisonError::into_inner).insert(process);
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner).insert(process, thread::current().id());
 }
 
 /// It has been waited for.
@@ -66,6 +66,15 @@ impl Ground {
         Ok(Self { root: root.canonicalize()?, binary, seed, quick, next: AtomicU64::new(0) })
     }
 
+    /// A ground of its own below this one, for attacks that run beside others.
+    pub(crate) fn part(&self, name: &str) -> std::io::Result<Self> {
+        let root = self.root.join(name);
+        fs::create_dir_all(&root)?;
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o755))?;
+        let binary = self.binary.clone();
+        Ok(Self { root, binary, seed: self.seed, quick: self.quick, next: AtomicU64::new(0) })
+    }
+
     /// The directory itself.
     pub(crate) fn root(&self) -> &Path {
         &self.root
@@ -93,9 +102,9 @@ impl Ground {
         if self.quick { quick } else { full }
     }
 
-    /// Takes away what an attack left: processes, mounts, loop devices, files.
+    /// Takes away what an attack of this thread left: processes, mounts, loop devices, files.
     pub(crate) fn clear(&self) {
-        stop_processes();
+        stop_processes(Some(thread::current().id()));
         for _ in 0..3 {
             unmount_below(&self.root);
             detach_over(&self.root);
@@ -108,8 +117,9 @@ impl Ground {
         }
     }
 
-    /// The same, and the directory goes, too.
+    /// The same for all threads, and the directory goes, too.
     pub(crate) fn leave(&self) {
+        stop_processes(None);
         self.clear();
         let _ = fs::remove_dir(&self.root);
     }
@@ -131,12 +141,16 @@ pub(crate) fn clear_on_signals(root: PathBuf) -> Result<()> {
     Ok(())
 }
 
-fn stop_processes() {
-    let started = std::mem::take(&mut *STARTED.lock().unwrap_or_else(PoisonError::into_inner));
-    for process in started {
-        kill_group(process);
-        signal(process, Signal::SIGKILL);
-    }
+/// Kills what a thread started, or all of them.
+fn stop_processes(of: Option<ThreadId>) {
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner).retain(|process, thread| {
+        if of.is_some_and(|of| of != *thread) {
+            return true;
+        }
+        kill_group(*process);
+        signal(*process, Signal::SIGKILL);
+        false
+    });
 }
 
 /// Unmounts everything below a directory, what was mounted last first.

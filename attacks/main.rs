@@ -14,6 +14,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 mod attack;
@@ -105,25 +106,52 @@ fn run(options: &Options) -> Result<ExitCode, String> {
     Ok(if table.counts().1 == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Runs the attacks, one after the other.
+/// So many attacks run beside each other: they wait more than they work.
+const BESIDE: usize = 4;
+
+/// Runs the attacks.
 fn against(options: &Options, meant: &[Attack]) -> Result<Table, String> {
     if !nix::unistd::geteuid().is_root() {
-        return Err("it makes loop devices, which needs root".to_owned());
+        return Ok(without_root(meant));
     }
     let binary = options.binary.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_narrows")));
     let binary = binary.canonicalize().map_err(|error| format!("{}: {error}", binary.display()))?;
     let seed = options.seed.unwrap_or_else(drawn);
     let place = options.place.clone().unwrap_or_else(std::env::temp_dir);
-    let ground = Ground::make(&place, binary, seed, options.quick)
-        .map_err(|error| format!("{}: {error}", place.display()))?;
+    let failed = |error: std::io::Error| format!("{}: {error}", place.display());
+    let ground = Ground::make(&place, binary, seed, options.quick).map_err(failed)?;
     ground::clear_on_signals(ground.root().to_owned()).map_err(|error| format!("{error:?}"))?;
     println!("{} attacks on {}, --seed {seed}", meant.len(), ground.binary.display());
-    let mut table = Table::default();
-    for attack in meant {
-        table.add(one(&ground, attack, options.keep));
+    let (alone, beside): (Vec<&Attack>, Vec<&Attack>) = meant.iter().partition(|attack| attack.alone);
+    let mut rows = several(&ground, &beside, options.keep);
+    let part = ground.part("alone").map_err(failed)?;
+    rows.extend(alone.iter().map(|attack| one(&part, attack, options.keep)));
+    if !(options.keep && rows.iter().any(|row| matches!(row.verdict, Verdict::Broken(_)))) {
+        ground.leave();
     }
-    ground.leave();
-    Ok(table)
+    let place_of = |row: &Row| meant.iter().position(|attack| attack.name == row.name);
+    rows.sort_by_key(place_of);
+    Ok(rows.into_iter().collect())
+}
+
+/// Runs attacks beside each other, each thread on a ground of its own.
+fn several(ground: &Ground, attacks: &[&Attack], keep: bool) -> Vec<Row> {
+    let next = AtomicUsize::new(0);
+    let work = &|thread: usize| -> Vec<Row> {
+        let Ok(part) = ground.part(&format!("beside-{thread}")) else { return Vec::new() };
+        let mine = std::iter::from_fn(|| attacks.get(next.fetch_add(1, Ordering::Relaxed)));
+        mine.map(|attack| one(&part, attack, keep)).collect()
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..BESIDE).map(|thread| scope.spawn(move || work(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    })
+}
+
+/// What cannot be tried is skipped, never held.
+fn without_root(meant: &[Attack]) -> Table {
+    let verdict = || Verdict::Skipped("loop devices need root".to_owned());
+    meant.iter().map(|attack| Row { name: attack.name.clone(), verdict: verdict(), seconds: 0.0 }).collect()
 }
 
 fn one(ground: &Ground, attack: &Attack, keep: bool) -> Row {

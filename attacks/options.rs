@@ -18,7 +18,7 @@ Usage: attacks [OPTIONS]
   --with FILE        count in the table that another run wrote with --summary (what ran in a virtual machine)
   --keep             leave the directory of an attack that broke something
 
-Needs root. Exit status: 0 all held or were skipped, 1 something broke, 2 it could not be done.";
+Without root all are skipped. Exit status: 0 all held or were skipped, 1 something broke, 2 it could not be done.";
 
 /// The options.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -24,11 +24,6 @@ pub(crate) struct Row {
 pub(crate) struct Table(Vec<Row>);
 
 impl Table {
-    /// Adds a line.
-    pub(crate) fn add(&mut self, row: Row) {
-        self.0.push(row);
-    }
-
     /// Adds what another run found. One attack may run in several places: broken anywhere is broken, and skipped here
     /// does not count where it held elsewhere.
     pub(crate) fn unite(&mut self, text: &str) -> Result<(), serde_json::Error> {
@@ -71,6 +66,12 @@ impl Table {
     pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
         let rows: Vec<Value> = self.0.iter().map(write).collect();
         fs::write(path, format!("{:#}\n", Value::Array(rows)))
+    }
+}
+
+impl FromIterator<Row> for Table {
+    fn from_iter<T: IntoIterator<Item = Row>>(rows: T) -> Self {
+        Self(rows.into_iter().collect())
     }
 }
 

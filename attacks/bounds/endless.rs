@@ -60,7 +60,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     ]
 }
 
-fn endless(name: &str, find: impl Fn(&Ground) -> Result<PathBuf> + 'static) -> Attack {
+fn endless(name: &str, find: impl Fn(&Ground) -> Result<PathBuf> + Send + Sync + 'static) -> Attack {
     Attack::new(Class::Bounds, name, move |ground: &Ground, judge: &mut Judge| {
         let path = find(ground)?;
         for words in EVERYTHING {

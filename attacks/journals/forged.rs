@@ -117,7 +117,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     ]
 }
 
-fn forged(name: &str, change: impl Fn(&str, &Device) -> String + 'static) -> Attack {
+fn forged(name: &str, change: impl Fn(&str, &Device) -> String + Send + Sync + 'static) -> Attack {
     Attack::new(Class::Journal, name, move |ground: &Ground, judge: &mut Judge| {
         let text = genuine(ground)?;
         let device = same_device(ground)?;

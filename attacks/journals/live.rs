@@ -81,7 +81,7 @@ fn foreign() -> Vec<u8> {
 
 /// The lab was killed with its file system mounted; `write` then writes. Undo must leave that, say so, and may clear what is
 /// the lab's. What is foreign is what `write` changed.
-fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + 'static) -> Attack {
+fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + Send + Sync + 'static) -> Attack {
     Attack::new(Class::Journal, &format!("killed, then {name}"), move |ground: &Ground, judge: &mut Judge| {
         let device = same_device(ground)?;
         let lab = killed(ground, &device, "ext4")?;

@@ -76,7 +76,7 @@ fn mode(path: &Path, mode: u32) -> Result<()> {
 fn placed(
     name: &str,
     words: &'static [&'static str],
-    spoil: impl Fn(&Path) -> Result<()> + 'static,
+    spoil: impl Fn(&Path) -> Result<()> + Send + Sync + 'static,
 ) -> Attack {
     Attack::new(Class::Journal, name, move |ground: &Ground, judge: &mut Judge| {
         let text = genuine(ground)?;
@@ -92,7 +92,7 @@ fn placed(
 fn special(
     name: &str,
     words: &'static [&'static str],
-    make: impl Fn(&Path) -> Result<()> + 'static,
+    make: impl Fn(&Path) -> Result<()> + Send + Sync + 'static,
 ) -> Attack {
     Attack::new(Class::Journal, name, move |ground: &Ground, judge: &mut Judge| {
         let path = closed_directory(ground)?.join("lab.jsonl");

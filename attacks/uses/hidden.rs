@@ -56,7 +56,7 @@ fn place(name: &'static str, script: &'static str) -> Attack {
         let device = free(ground)?;
         refused_through(ground, judge, &device, script, &[UNSEEN, &["/sys", "sysfs"]].concat())
     };
-    Attack::new(Class::Use, name, body).quick()
+    Attack::new(Class::Use, name, body).quick().beside()
 }
 
 fn holder(ground: &Ground, node: &str) -> Result<Holder> {
