@@ -121,18 +121,12 @@ pub enum Command {
     /// Say whether narrows may write to a block device, and everything that speaks against it; writes nothing
     ///
     /// A device is free when it, its partitions and whatever is built on it hold no known signature, its first and last
-    /// MiB are zero, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices, open and mapped files,
-    /// what the kernel exports, and its counters for a second), and --i-own gives its serial number. There is no way around a refusal but to change what it names. Run it as root:
+    /// MiB are zero, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices, open files), and
+    /// --i-own gives its serial number. There is no way around a refusal but to change what it names. Run it as root:
     /// what cannot be looked at speaks against writing.
     ///
     /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined.
     Guard(GuardArgs),
-    /// What narrows starts of itself to see whether devices answer
-    #[command(hide = true)]
-    LookAtDevices {
-        /// Kernel names
-        names: Vec<String>,
-    },
     /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
     ///
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
@@ -169,6 +163,12 @@ pub enum Command {
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
     Lab(Box<LabArgs>),
+    /// What narrows starts of itself to see whether devices answer
+    #[command(hide = true)]
+    LookAtDevices {
+        /// Kernel names
+        names: Vec<String>,
+    },
 }
 
 /// What `check` is asked.

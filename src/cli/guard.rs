@@ -88,8 +88,25 @@ pub(super) fn open_for_writing(
     let region = owned::usable(whole, size).unwrap_or(Region { start: EDGE, length: Bytes::new(0) });
     let progress = Progress::on_stderr(false);
     let mut watching = Watching::new(name, whole, &progress, Some(stop));
-    guard::open_for_writing(permit, region, &mut |step| watching.step(step))
-        .map_err(|error| not_opened(root, &error))
+    let opened = guard::open_for_writing(permit, region, &mut |step| watching.step(step))
+        .map_err(|error| not_opened(root, &error))?;
+    still_unused(root, name)?;
+    Ok(opened)
+}
+
+/// Looks once more who uses the device, now that nobody can claim it: the search may have taken two minutes, in which others
+/// who claim nothing may have opened it.
+///
+/// # Errors
+/// Somebody does.
+fn still_unused(root: &Root, name: &str) -> Result<(), Failure> {
+    let usage = settled(root, name);
+    let unseen = usage.unseen.into_iter().map(|what| Reason::Unseen { what });
+    let reasons: Vec<Reason> = usage.uses.into_iter().map(Reason::InUse).chain(unseen).collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(refused(root, &Refusal { device: name.to_owned(), reasons }))
 }
 
 /// Why a permitted device was not opened after all.
@@ -128,7 +145,8 @@ struct Decision {
 fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failure> {
     // The handle comes first: while it is open, the number belongs to this device.
     let device = open(name).map_err(|error| load_failure(&error))?;
-    let usage = settled_usage(root, name);
+    let mut usage = settled(root, name);
+    lab::watch_usage(root, &mut usage);
     let examined: Vec<Examined> = match silence(&usage)? {
         None => usage.family.iter().map(|member| examine(root, member, name, &device)).collect(),
         Some(silence) => silence,
@@ -164,12 +182,11 @@ fn unreadable(member: &str, error: String) -> Examined {
 
 /// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is
 /// new and close it at once.
-fn settled_usage(root: &Root, name: &str) -> Usage {
+fn settled(root: &Root, name: &str) -> Usage {
     let begin = Instant::now();
     loop {
-        let mut usage = lab::usage_of(root, name);
+        let usage = lab::usage_of(root, name);
         if !usage.may_pass() || begin.elapsed() > GLANCE {
-            lab::watch_usage(root, &mut usage);
             return usage;
         }
         thread::sleep(GLANCE / 20);
