@@ -145,8 +145,7 @@ struct Decision {
 fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failure> {
     // The handle comes first: while it is open, the number belongs to this device.
     let device = open(name).map_err(|error| load_failure(&error))?;
-    let mut usage = settled(root, name);
-    lab::watch_usage(root, &mut usage);
+    let usage = settled_usage(root, name);
     let examined: Vec<Examined> = match silence(&usage)? {
         None => usage.family.iter().map(|member| examine(root, member, name, &device)).collect(),
         Some(silence) => silence,
@@ -178,6 +177,13 @@ fn silence(usage: &Usage) -> Result<Option<Vec<Examined>>, Failure> {
 
 fn unreadable(member: &str, error: String) -> Examined {
     Examined { device: member.to_owned(), signatures: Vec::new(), unreadable: Some(error) }
+}
+
+/// Who uses a device, and, where nobody is found, who reads or writes it within a second.
+fn settled_usage(root: &Root, name: &str) -> Usage {
+    let mut usage = settled(root, name);
+    lab::watch_usage(root, &mut usage);
+    usage
 }
 
 /// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is
