@@ -122,21 +122,16 @@ pub enum Command {
     ///
     /// A device is free when it, its partitions and whatever is built on it hold no known signature, no byte that is not
     /// zero is found anywhere on it, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices,
-    /// open and mapped files, what the kernel exports, and its counters for a second), and --i-own gives its serial number. All of it is read where that takes some seconds, else places in each
-    /// MiB, else random places, with the bound that follows; never longer than two minutes. There is no way around a
-    /// refusal but to change what it names; it says which commands would make the device blank. Run it as root: what
-    /// cannot be looked at speaks against writing.
+    /// open and mapped files, what the kernel exports, and its counters for a second), and --i-own gives its serial
+    /// number. All of it is read where that takes some seconds, else places in each MiB, else random places, with the
+    /// bound that follows; never longer than two minutes. There is no way around a refusal but to change what it names;
+    /// it says which commands would make the device blank. Run it as root: what cannot be looked at speaks against
+    /// writing.
     ///
     /// Nothing is written, but with --clean.
     ///
     /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined, or with --clean something is left.
     Guard(GuardArgs),
-    /// What narrows starts of itself to see whether devices answer
-    #[command(hide = true)]
-    LookAtDevices {
-        /// Kernel names
-        names: Vec<String>,
-    },
     /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
     ///
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
@@ -173,6 +168,12 @@ pub enum Command {
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
     Lab(Box<LabArgs>),
+    /// What narrows starts of itself to see whether devices answer
+    #[command(hide = true)]
+    LookAtDevices {
+        /// Kernel names
+        names: Vec<String>,
+    },
 }
 
 /// What `check` is asked.

@@ -88,8 +88,25 @@ pub(super) fn open_for_writing(
     let region = owned::usable(whole, size).unwrap_or(Region { start: EDGE, length: Bytes::new(0) });
     let progress = Progress::on_stderr(false);
     let mut watching = Watching::new(name, whole, &progress, Some(stop));
-    guard::open_for_writing(permit, region, &mut |step| watching.step(step))
-        .map_err(|error| not_opened(root, &error))
+    let opened = guard::open_for_writing(permit, region, &mut |step| watching.step(step))
+        .map_err(|error| not_opened(root, &error))?;
+    still_unused(root, name)?;
+    Ok(opened)
+}
+
+/// Looks once more who uses the device, now that nobody can claim it: the search may have taken two minutes, in which others
+/// who claim nothing may have opened it.
+///
+/// # Errors
+/// Somebody does.
+fn still_unused(root: &Root, name: &str) -> Result<(), Failure> {
+    let usage = settled(root, name);
+    let unseen = usage.unseen.into_iter().map(|what| Reason::Unseen { what });
+    let reasons: Vec<Reason> = usage.uses.into_iter().map(Reason::InUse).chain(unseen).collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    Err(refused(root, &Refusal { device: name.to_owned(), reasons }))
 }
 
 /// Why a permitted device was not opened after all.
@@ -162,14 +179,20 @@ fn unreadable(member: &str, error: String) -> Examined {
     Examined { device: member.to_owned(), signatures: Vec::new(), looks: None, unreadable: Some(error) }
 }
 
+/// Who uses a device, and, where nobody is found, who reads or writes it within a second.
+fn settled_usage(root: &Root, name: &str) -> Usage {
+    let mut usage = settled(root, name);
+    lab::watch_usage(root, &mut usage);
+    usage
+}
+
 /// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is
 /// new and close it at once.
-fn settled_usage(root: &Root, name: &str) -> Usage {
+fn settled(root: &Root, name: &str) -> Usage {
     let begin = Instant::now();
     loop {
-        let mut usage = lab::usage_of(root, name);
+        let usage = lab::usage_of(root, name);
         if !usage.may_pass() || begin.elapsed() > GLANCE {
-            lab::watch_usage(root, &mut usage);
             return usage;
         }
         thread::sleep(GLANCE / 20);
