@@ -147,7 +147,13 @@ impl Attack {
         name: &str,
         body: impl Fn(&Ground, &mut Judge) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: format!("{}/{name}", class.name()), class, quick: false, alone: true, body: Box::new(body) }
+        Self {
+            name: format!("{}/{name}", class.name()),
+            class,
+            quick: false,
+            alone: true,
+            body: Box::new(body),
+        }
     }
 
     /// The same, beside others that do not need the machine for themselves.
