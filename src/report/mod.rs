@@ -11,6 +11,7 @@ pub mod hwloc;
 pub mod import;
 pub mod lab;
 pub mod ladder;
+mod names;
 pub mod plan;
 pub mod predict;
 pub mod progress;

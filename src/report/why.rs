@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::names::Names;
 use super::text::{Style, Tone, paragraph};
 use super::view::{CeilingView, CheckReport, HopView};
 use crate::ceiling::Basis;
-use crate::machine::snapshot::redact::scrub;
 use crate::units::human;
 
 /// A hop that the report does not have, or that is not named clearly enough.
@@ -46,7 +46,7 @@ pub fn explain(report: &CheckReport, asked: &str, style: &Style) -> Result<Strin
         }
     }
     if style.plain {
-        scrub(&mut [&mut out]);
+        Names::of(report).hide(&mut [&mut out]);
     }
     Ok(out)
 }

@@ -13,12 +13,15 @@ mod found;
 mod io;
 
 use crate::machine::Machine;
+use crate::report::text::public::without_identity;
 use crate::report::view::CheckReport;
 use element::Xml;
 use found::Found;
 
-/// Writes the machine. It holds no serial numbers, no network addresses and no host name.
+/// Writes the machine. It holds no serial numbers, no network addresses, no host name, and no name that people chose:
+/// pictures of a machine are made to be shared.
 pub fn export(machine: &Machine, report: &CheckReport) -> String {
+    let report = &without_identity(report);
     let (devices, found) = (io::Devices::of(machine), Found::of(report));
     let mut xml = Xml::new();
     cpu::write(&mut xml, machine, &Scene { machine, report, devices: &devices, found: &found });

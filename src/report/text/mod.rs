@@ -10,7 +10,7 @@ mod ink;
 mod ladder;
 mod latency;
 mod overview;
-mod public;
+pub(super) mod public;
 mod rate;
 mod runs;
 mod style;

@@ -1,17 +1,14 @@
-//! Takes out of a report what should not be pasted in public: addresses, UUIDs, WWNs, and the names of servers.
+//! Takes out of a report what should not be pasted in public: addresses, UUIDs, WWNs, and the names that people chose.
 
 use crate::compare::{Change, Comparison};
-use crate::machine::snapshot::redact::scrub;
-use crate::path::HopKind;
+use crate::report::names::{Names, is_name};
 use crate::report::view::{CeilingView, CheckReport, HopPair};
 
 /// The report without what identifies its owner.
-pub(super) fn without_identity(report: &CheckReport) -> CheckReport {
-    let servers = servers(report);
+pub(in crate::report) fn without_identity(report: &CheckReport) -> CheckReport {
+    let names = Names::of(report);
     let mut report = report.clone();
-    let mut texts = texts(&mut report);
-    replace_servers(&mut texts, servers);
-    scrub(&mut texts);
+    names.hide(&mut texts(&mut report));
     report
 }
 
@@ -47,8 +44,7 @@ pub(super) fn comparison_without_identity(comparison: &Comparison) -> Comparison
         texts.push(&mut change.what);
         texts.extend(change.a.iter_mut().chain(&mut change.b).chain(&mut change.reason));
     }
-    replace_servers(&mut texts, names);
-    scrub(&mut texts);
+    Names::of_servers(names).hide(&mut texts);
     comparison
 }
 
@@ -69,35 +65,6 @@ fn server_in(text: &str) -> Option<String> {
     let id = text.strip_prefix("remote:")?;
     let name = id.split(':').next()?;
     is_name(name).then(|| name.to_owned())
-}
-
-/// Whether it is the name of a server rather than an address, which is recognised by its form.
-fn is_name(name: &str) -> bool {
-    name.len() > 2 && name.parse::<std::net::IpAddr>().is_err()
-}
-
-/// Puts numbered words in the place of the names of servers, the longest first.
-fn replace_servers(texts: &mut [&mut String], mut servers: Vec<String>) {
-    servers.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-    servers.dedup();
-    for (number, server) in servers.iter().enumerate() {
-        for text in &mut *texts {
-            **text = text.replace(server.as_str(), &format!("server-{}", number + 1));
-        }
-    }
-}
-
-/// The names of servers, as the ids of their hops and the targets that are mounted from them hold them.
-fn servers(report: &CheckReport) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for hop in report.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.kind == HopKind::Remote) {
-        let name = hop.id.split_once(':').map_or("", |(_, name)| name);
-        let name = name.split_once(":/").map_or(name, |(server, _)| server);
-        if is_name(name) {
-            found.push(name.to_owned());
-        }
-    }
-    found
 }
 
 /// Every text of a report that may name something.

@@ -223,7 +223,7 @@ mod tests {
     use super::super::testing::{codes, fio_read, verdict_of};
     use super::*;
     use crate::results::surroundings::Surroundings;
-    use crate::results::{Latency, Spread};
+    use crate::results::{Imported, Latency, Spread};
 
     fn with(percentiles: &[(f64, f64)]) -> Imported {
         let mut result = fio_read("randread", 60);

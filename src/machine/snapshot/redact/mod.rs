@@ -7,9 +7,10 @@
 //! - serial numbers, WWNs, UUIDs, NQNs and IQNs, keys (`vault`, `patterns`, `files`, `binary`, `smbios`);
 //! - MAC addresses, and IP addresses, which become documentation addresses that are routed alike (`address`);
 //! - the host name and the names of servers (`words`);
-//! - mount points and file names outside well-known places, exported paths, user names (`places`, `mounts`).
+//! - mount points and file names outside well-known places, exported paths, user names (`places`, `mounts`);
+//! - the names of mappings and volumes, but for words such as `root` (`words`).
 //!
-//! Names that people give to volume groups, pools and arrays stay, but for the host name in them.
+//! Names that people give to pools and arrays stay, but for the host name in them.
 
 mod address;
 mod binary;
@@ -60,6 +61,11 @@ pub fn scrub(texts: &mut [&mut String]) {
     for text in texts {
         **text = redactor.patterns(text);
     }
+}
+
+/// Whether a path tells something of its owner: no well-known place, and none whose name the system chooses.
+pub fn is_private_place(path: &str) -> bool {
+    Places::default().mount(path) != path
 }
 
 /// The names that the kernel gives, and the words in them: a secret that happens to be one of them must not take it

@@ -24,6 +24,9 @@ impl Words {
     /// Learns the machine's name, if this is where it stands and if it is none of the `spared` words.
     pub(super) fn learn(&mut self, path: &str, node: &Node, spared: &BTreeSet<String>) {
         let Node::File(content) = node else { return };
+        if path.ends_with("/dm/name") {
+            self.mapping(String::from_utf8_lossy(content).trim(), spared);
+        }
         if is_host_file(path) {
             let name = String::from_utf8_lossy(content).trim().to_owned();
             let short = name.split('.').next().unwrap_or_default().to_owned();
@@ -33,6 +36,18 @@ impl Words {
                 self.add(name, "host");
             }
         }
+    }
+
+    /// Learns what a person called a mapping or a volume. What is a name for installers too, and a word of small letters that
+    /// may be any other, stays; so does what LVM's own suffixes and members make of a name (lvmthin(7)).
+    fn mapping(&mut self, name: &str, spared: &BTreeSet<String>) {
+        let is_word = name.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_by_form = name.starts_with("luks-") || name.starts_with("mpath") || name.contains('_');
+        if is_word || is_by_form || spared.contains(&name.to_ascii_lowercase()) {
+            return;
+        }
+        let count = self.0.values().filter(|token| token.starts_with("volume")).count();
+        self.add(name, &format!("volume{}", count + 1));
     }
 
     /// The token for a server's name.
