@@ -41,7 +41,9 @@ impl Words {
     /// Learns what a person called a mapping or a volume. What is a name for installers too, and a word of small letters that
     /// may be any other, stays; so does what LVM's own suffixes and members make of a name (lvmthin(7)).
     fn mapping(&mut self, name: &str, spared: &BTreeSet<String>) {
-        let is_word = name.bytes().all(|byte| byte.is_ascii_lowercase());
+        // A number or a few letters would be met everywhere.
+        let is_distinct = name.len() >= 4 && name.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let is_word = !is_distinct || name.bytes().all(|byte| byte.is_ascii_lowercase());
         let is_by_form = name.starts_with("luks-") || name.starts_with("mpath") || name.contains('_');
         if is_word || is_by_form || spared.contains(&name.to_ascii_lowercase()) {
             return;
@@ -120,6 +122,22 @@ mod tests {
         let mut words = Words::default();
         words.learn("/etc/hostname", &Node::File(b"sda\n".to_vec()), &BTreeSet::new());
         assert_eq!(words.replace("/dev/sda"), "/dev/sda");
+    }
+
+    #[test]
+    fn names_of_volumes_go_and_words_and_numbers_stay() {
+        let mut words = Words::default();
+        for name in ["acme-db", "root", "10", "luks-1", "acme-thin_tdata"] {
+            words.learn(
+                "/sys/block/dm-0/dm/name",
+                &Node::File(format!("{name}\n").into_bytes()),
+                &BTreeSet::new(),
+            );
+        }
+        assert_eq!(
+            words.replace("/dev/mapper/acme-db LVM-x-acme-db root 10 luks-1 acme-thin_tdata"),
+            "/dev/mapper/volume1 LVM-x-volume1 root 10 luks-1 acme-thin_tdata"
+        );
     }
 
     #[test]
