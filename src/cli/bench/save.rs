@@ -1,7 +1,5 @@
 //! Results on disk after every step: a run that was killed goes on where it was.
 
-#![expect(clippy::disallowed_methods, reason = "a file that was named on the command line is read")]
-
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -140,6 +138,9 @@ pub(in crate::cli) fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> 
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "the tests make files")]
+    use std::fs;
+
     use super::*;
 
     #[test]
