@@ -370,10 +370,8 @@ impl<'a> Undoer<'a> {
                 Step::Slice { index, extent } => self.remove_slice(index, extent)?,
                 _ if !self.left.is_empty() => {}
                 Step::Loop { index } => self.detach(&names, index)?,
-                Step::File { .. } | Step::Directory => {
-                    if scratch::remove(*step, &names)? {
-                        self.done.calls.extend(step.undo(&names).iter().map(Call::to_string));
-                    }
+                Step::File { .. } | Step::Directory if scratch::remove(*step, &names)? => {
+                    self.done.calls.extend(step.undo(&names).iter().map(Call::to_string));
                 }
                 _ => {}
             }
