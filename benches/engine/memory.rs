@@ -143,9 +143,14 @@ fn fill(path: &Path) -> Outcome<Region> {
         family: vec![name.clone()],
         ..Usage::default()
     };
+    // What the last run filled.
+    let go = &mut |_| ControlFlow::Continue(());
+    let cleaning = decide_to_clean(Device::open(&real)?, &usage, Some(&name));
+    clean(cleaning.map_err(|refusal| refusal.to_string())?, go).map_err(|error| error.to_string())?;
     let examined = [examine(&name, &device)];
+    let region = owned::usable(device.size(), SIZE).ok_or("the device is too small")?;
     let permit = decide(device, &usage, &examined, Some(&name)).map_err(|refusal| refusal.to_string())?;
-    let writable = open_for_writing(permit).map_err(|error| error.to_string())?;
+    let writable = open_for_writing(permit, region, go).map_err(|error| error.to_string())?;
     let go = &mut |_, _| ControlFlow::Continue(());
     Ok(owned::prepare(writable, SIZE, 1, 0, go)?.region())
 }

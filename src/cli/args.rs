@@ -118,14 +118,18 @@ pub enum Command {
     /// UUIDs, MAC and IP addresses, the host name, and mount points that are not well known are replaced, each by the
     /// same token wherever it stands, so that the verdict stays the same.
     Snapshot(SnapshotArgs),
-    /// Say whether narrows may write to a block device, and everything that speaks against it; writes nothing
+    /// Say whether narrows may write to a block device, and everything that speaks against it
     ///
-    /// A device is free when it, its partitions and whatever is built on it hold no known signature, its first and last
-    /// MiB are zero, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices, open and mapped files,
-    /// what the kernel exports, and its counters for a second), and --i-own gives its serial number. There is no way around a refusal but to change what it names. Run it as root:
-    /// what cannot be looked at speaks against writing.
+    /// A device is free when it, its partitions and whatever is built on it hold no known signature, no byte that is not
+    /// zero is found anywhere on it, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices, open
+    /// and mapped files, what the kernel exports, and its counters for a second), and --i-own gives its serial number. All
+    /// of it is read where that takes some seconds, else places in each MiB, else random places, with the bound that follows; never longer than two minutes. There is no way around a
+    /// refusal but to change what it names; it says which commands would make the device blank. Run it as root: what
+    /// cannot be looked at speaks against writing.
     ///
-    /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined.
+    /// Nothing is written, but with --clean.
+    ///
+    /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined, or with --clean something is left.
     Guard(GuardArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]

@@ -1,4 +1,4 @@
-//! `narrows guard`: may narrows write to this device? Writes nothing. `bench --write` asks the same here before it
+//! `narrows guard`: may narrows write to this device? Writes nothing but with `--clean`. `bench --write` asks the same here before it
 //! writes.
 
 mod blank;
@@ -159,7 +159,7 @@ fn silence(usage: &Usage) -> Result<Option<Vec<Examined>>, Failure> {
 }
 
 fn unreadable(member: &str, error: String) -> Examined {
-    Examined { device: member.to_owned(), signatures: Vec::new(), unreadable: Some(error) }
+    Examined { device: member.to_owned(), signatures: Vec::new(), looks: None, unreadable: Some(error) }
 }
 
 /// Who uses a device for longer than a look at it takes: udev, and tools that search for a free device, open each that is

@@ -114,13 +114,13 @@ const TOOLS: &[(u64, &str, &str)] = &[
     ),
 ];
 
-fn shell(script: &str, argument: &str) -> bool {
+pub(crate) fn shell(script: &str, argument: &str) -> bool {
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let status = Command::new("sh").args(["-ec", script, "sh", argument]).env("PATH", path).output();
     status.is_ok_and(|output| output.status.success())
 }
 
-fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -175,7 +175,7 @@ fn whatever_wipefs_sees_we_see() {
 
 /// One test at a time: a child process that another test starts holds a copy of each open file, and with it the claim
 /// on a device, between fork and exec.
-static ALONE: Mutex<()> = Mutex::new(());
+pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 
 /// A loop device over a blank file of 16 MiB, detached when dropped.
 struct Loop {

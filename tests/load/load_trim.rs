@@ -29,10 +29,10 @@ static ALONE: Mutex<()> = Mutex::new(());
 const MIB: usize = 1 << 20;
 /// The part of a disk that a run of 16 MiB may change.
 const PART: std::ops::Range<usize> = MIB..17 * MIB;
-/// The part with data of somebody else's, where the guard looks for none.
+/// The part to which somebody else writes once the device is open: before, the guard would refuse it.
 const OTHERS: std::ops::Range<usize> = 17 * MIB..40 * MIB;
 
-/// A loop device over a file of 64 MiB in memory, whose `OTHERS` are not zero. Gone when dropped.
+/// A loop device over a file of 64 MiB in memory. Gone when dropped.
 struct Disk {
     device: PathBuf,
     mount: tempfile::TempDir,
@@ -63,7 +63,6 @@ impl Disk {
         let mut disk = Self { device: PathBuf::new(), mount, _alone: alone };
         let image = fs::File::create(disk.image()).expect("a file");
         image.set_len(64 << 20).expect("a sparse file");
-        image.write_all_at(&[0x5a; 23 * MIB], OTHERS.start as u64).expect("room for it");
         drop(image);
         match Command::new("losetup").args(["--find", "--show"]).arg(disk.image()).output() {
             Ok(output) if output.status.success() => {
@@ -124,9 +123,31 @@ impl Disk {
         };
         let examined = vec![examine(&self.name(), &device)];
         let permit = decide(device, &usage, &examined, Some(&self.own())).expect("nothing speaks against it");
+        let region = Region { start: Bytes::from_mib(1), length: Bytes::from_mib(16) };
         let writable = open_for_writing(permit, region, &mut |_| ControlFlow::Continue(())).expect("opens");
+        self.plant(0x5a);
         owned::prepare(writable, Bytes::from_mib(16), 1, 0, &mut |_, _| ControlFlow::Continue(()))
             .expect("can be filled")
+    }
+
+    /// Writes `OTHERS` through the file: nobody who has the device open hinders that.
+    fn plant(&self, byte: u8) {
+        let image = fs::File::options().write(true).open(self.image()).expect("opens");
+        image.write_all_at(&vec![byte; OTHERS.len()], OTHERS.start as u64).expect("room for it");
+    }
+
+    /// Clears what runs wrote to a target, and says that nothing else is left of it.
+    fn clear(&self, target: Target) {
+        let cleared =
+            owned::clear(&target, None, &mut |_| ControlFlow::Continue(())).expect("can be cleared");
+        assert!(cleared.is_some_and(|cleared| cleared.is_blank()));
+        self.assert_the_rest_is_as_it_was();
+        assert!(self.bytes()[PART].iter().all(|byte| *byte == 0), "as it was found");
+        self.plant(0);
+    }
+
+    fn assert_blank(&self) {
+        assert!(self.bytes().iter().all(|byte| *byte == 0), "as it was found");
     }
 
     fn narrows(&self, command: &str, more: &[&str]) -> Output {
@@ -185,8 +206,7 @@ fn a_device_is_trimmed_by_discards_whatever_the_engine() {
         // One is tried before, through the ring or by ioctl.
         assert_eq!(after.1 - bytes, (16 << 20) + (64 << 10), "{engine:?}");
         assert!(disk.bytes()[PART].iter().all(|byte| *byte == 0), "{engine:?}");
-        disk.assert_the_rest_is_as_it_was();
-        drop(target);
+        disk.clear(target);
     }
 }
 
@@ -199,7 +219,7 @@ fn reads_and_writes_beside_trims_stay_within_the_part_that_is_permitted() {
     assert_eq!((measured.errors, &measured.cut_short), (0, &None));
     let kinds = [&measured.reads, &measured.writes, &measured.discards];
     assert!(kinds.iter().all(|kind| kind.count > 0), "{kinds:?}");
-    disk.assert_the_rest_is_as_it_was();
+    disk.clear(target);
 }
 
 #[test]
@@ -219,8 +239,7 @@ fn a_device_that_discards_nothing_is_refused_by_the_engine_and_before_that_by_th
         let refused = run(&target, &trims(100, 100), &options, &Control::default());
         assert!(matches!(refused, Err(LoadError::NoDiscard(_))), "{engine:?}: {refused:?}");
     }
-    drop(target);
-    disk.assert_the_rest_is_as_it_was();
+    disk.clear(target);
 }
 
 #[test]
@@ -244,7 +263,7 @@ fn the_preset_trims_a_device_that_it_may_write() {
     // The fill, and what was trimmed by two tests is written again before the next.
     let writes = report.writes.expect("it writes");
     assert!(writes.written_bytes >= Bytes::from_mib(3 * 16), "{writes:?}");
-    disk.assert_the_rest_is_as_it_was();
+    disk.assert_blank();
 }
 
 #[test]
@@ -255,7 +274,7 @@ fn a_sweep_trims_a_device_and_refuses_what_it_would_ignore() {
     let report: SweepReport = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     assert!(report.complete, "{report:?}");
-    disk.assert_the_rest_is_as_it_was();
+    disk.assert_blank();
     let least: u64 = disk.attribute("queue/discard_granularity").trim().parse().expect("a number");
     if least > 512 {
         let output = disk.narrows("sweep", &[&grid[..], &["512B"]].concat());
@@ -272,5 +291,5 @@ fn what_is_only_read_is_not_trimmed() {
     let refused = run(&target, &trims(100, 100), &RunOptions::default(), &Control::default());
     assert!(matches!(refused, Err(LoadError::NotOurs(_))), "{refused:?}");
     drop(target);
-    disk.assert_the_rest_is_as_it_was();
+    disk.assert_blank();
 }

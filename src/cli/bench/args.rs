@@ -70,7 +70,8 @@ pub struct Common {
 pub struct Writing {
     /// Also write to the device that TARGET names, if it is proven empty and unused (see `narrows guard`)
     ///
-    /// The first and the last MiB are never written. What the run wrote between them stays there; `blkdiscard` clears it.
+    /// The part that may be written, behind the first MiB and before the last, is read as a whole first, and the rest of the
+    /// device is searched for data. Afterwards that part is cleared, so that the device is as it was found.
     #[arg(long, requires = "i_own", conflicts_with = "read_only")]
     pub write: bool,
 

@@ -187,7 +187,7 @@ fn by_threads(
         }
         drop(sender);
         for (piece, read) in &came {
-            if see(piece, read.as_deref().map_err(|error| copy_of(error))).is_break() {
+            if see(piece, read.as_deref().map_err(copy_of)).is_break() {
                 return Ok(());
             }
         }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn check(read: impl Fn(&mut (dyn Iterator<Item = Piece> + Send), See<'_>) -> io::Result<()>) {
-        let mut seen = vec![0_u8; 200];
+        let mut seen = [0_u8; 200];
         read(&mut all(200), &mut |piece, bytes| {
             let bytes = bytes.unwrap();
             let number = (piece.offset / 4096) as usize;

@@ -5,7 +5,8 @@ use std::fmt;
 use super::super::marks::DeviceKey;
 use super::open::Device;
 use super::reason::Reason;
-use super::scan::{EDGE, Examined, Medium};
+use super::scan::{EDGE, Examined, Medium, Signature};
+use super::signatures::Class;
 use super::usage::Usage;
 
 /// The right to open one device for writing, once. Only [`decide`] makes it.
@@ -97,8 +98,7 @@ fn beside_contents(device: &Device, usage: &Usage, own: Option<&str>) -> Vec<Rea
 fn contents(usage: &Usage, examined: &[Examined]) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for found in examined {
-        let content = |signature| Reason::Content { device: found.device.clone(), signature };
-        reasons.extend(found.signatures.iter().cloned().map(content));
+        reasons.extend(found.signatures.iter().map(|signature| content(found, signature)));
         let unreadable = |error| Reason::Unreadable { device: found.device.clone(), error };
         reasons.extend(found.unreadable.clone().map(unreadable));
     }
@@ -107,6 +107,17 @@ fn contents(usage: &Usage, examined: &[Examined]) -> Vec<Reason> {
     let missed = members.filter(|name| !examined.iter().any(|found| found.device == **name));
     reasons.extend(missed.map(|name| Reason::Unseen { what: format!("the contents of {name}") }));
     reasons
+}
+
+/// A signature as a reason; data at the ends with what they look like.
+fn content(found: &Examined, signature: &Signature) -> Reason {
+    let device = found.device.clone();
+    match (&found.looks, signature.offsets.first()) {
+        (Some(looks), Some(at)) if signature.class == Class::Data => {
+            Reason::Data { device, at: *at, looks: looks.clone() }
+        }
+        _ => Reason::Content { device, signature: signature.clone() },
+    }
 }
 
 /// What the device itself says.

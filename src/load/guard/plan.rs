@@ -10,11 +10,15 @@ pub(super) const LONGEST: Duration = Duration::from_secs(115);
 /// All of a medium is read when that takes no longer.
 const WHOLE_TIME: Duration = Duration::from_secs(12);
 /// All of a medium is read when it is no larger.
-const WHOLE_SIZE: u64 = 64 * MIB;
+pub(super) const WHOLE_SIZE: u64 = 64 * MIB;
+/// A search that reads all is given up when it is going to take longer in all.
+pub(super) const WHOLE_LATE: Duration = Duration::from_secs(40);
 /// More than one place of each MiB is read as long as that takes no longer.
 const DENSE_TIME: Duration = Duration::from_secs(25);
+/// Further places of each MiB are given up when they take longer in all.
+pub(super) const DENSE_LATE: Duration = Duration::from_secs(50);
 /// How long the places of each MiB may be expected to take.
-const SPARSE_TIME: Duration = Duration::from_secs(90);
+const SPARSE_TIME: Duration = Duration::from_secs(105);
 /// How long random places are read.
 const RANDOM_TIME: Duration = Duration::from_secs(60);
 /// More than one place of each MiB is read as long as there are no more in all.
@@ -79,6 +83,25 @@ pub(super) fn plan(size: u64, speed: Speed) -> Plan {
     Plan { method: Method::Random, reads, time: RANDOM_TIME }
 }
 
+impl Plan {
+    /// What is done instead when it takes too long: a place of each MiB instead of all, random ones instead of that.
+    pub(super) fn instead(self, size: u64, speed: Speed) -> Option<Self> {
+        let each = size.div_ceil(MIB);
+        match self.method {
+            Method::All => {
+                let time = Duration::try_from_secs_f64(each as f64 / speed.places.max(1.0)).ok();
+                let time = time.unwrap_or(SPARSE_TIME).min(SPARSE_TIME);
+                Some(Self { method: Method::EachMib(1), reads: each, time })
+            }
+            Method::EachMib(_) => {
+                let reads = (RANDOM_TIME.as_secs_f64() * speed.places) as u64;
+                Some(Self { method: Method::Random, reads: reads.clamp(1, MOST_PLACES), time: RANDOM_TIME })
+            }
+            Method::Random => None,
+        }
+    }
+}
+
 /// Where partitions mostly begin: sector 34 or 63, at 64 KiB, at a power of two of MiB, at the first MiB, or at a GiB.
 pub(super) fn usual_starts(size: u64) -> impl Iterator<Item = u64> + Send {
     let sectors = [34 * 512, 63 * 512, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
@@ -134,7 +157,7 @@ mod tests {
     fn four_terabytes_take_no_more_than_the_promised_reads_at_any_speed() {
         for power in 0..8 {
             let plan = planned(4 * TB, 10_f64.powi(power), 1e8);
-            assert!(plan.reads <= 4_200_000 && plan.time <= Duration::from_secs(90), "{plan:?}");
+            assert!(plan.reads <= 4_200_000 && plan.time <= SPARSE_TIME, "{plan:?}");
         }
     }
 

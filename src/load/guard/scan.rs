@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::super::marks::{DeviceKey, Judge, SECTOR, Sector};
+use super::looks::{self, Looks};
+use super::search::Found;
 use super::signatures::{Class, FORMATS, Format};
 use crate::units::Bytes;
 
@@ -50,6 +52,8 @@ pub struct Examined {
     pub device: String,
     /// The signatures, in the order of the table.
     pub signatures: Vec<Signature>,
+    /// What the data at its ends look like, where there are any.
+    pub looks: Option<Looks>,
     /// Why a part of it could not be read; what cannot be read is not known to be empty.
     pub unreadable: Option<String>,
 }
@@ -59,8 +63,11 @@ pub fn examine(device: &str, medium: &dyn Medium) -> Examined {
     let mut reader = Reader { medium, blocks: BTreeMap::new(), failed: None };
     let mut signatures: Vec<Signature> =
         FORMATS.iter().filter_map(|format| reader.look_for(format)).collect();
-    signatures.extend(reader.data());
-    Examined { device: device.to_owned(), signatures, unreadable: reader.failed }
+    let data = reader.data();
+    let first = data.as_ref().and_then(|data| data.offsets.first().copied());
+    let looks = first.map(|at| looks::like(medium, &Found { at, bytes: reader.bytes(at.get()) }));
+    signatures.extend(data);
+    Examined { device: device.to_owned(), signatures, looks, unreadable: reader.failed }
 }
 
 /// Leaves out magic numbers that stand in what bears our own mark, where random data may have any. One that cannot be read
@@ -127,6 +134,13 @@ impl Reader<'_> {
             }
         });
         block.as_deref()
+    }
+
+    /// Some bytes from a place on.
+    fn bytes(&mut self, at: u64) -> Vec<u8> {
+        let from = usize::try_from(at % BLOCK).unwrap_or(0);
+        let rest = self.block(at - at % BLOCK).unwrap_or_default().get(from..).unwrap_or_default();
+        rest.get(..512).unwrap_or(rest).to_vec()
     }
 
     /// Data at both ends: the first byte of each end that is not zero.

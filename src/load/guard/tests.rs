@@ -268,7 +268,7 @@ fn a_blank_device_holds_nothing_whatever_its_size() {
         let found = examine("image", &Sparse { size: size.min(1 << 50), pieces: Vec::new() });
         assert_eq!(
             found,
-            Examined { device: "image".to_owned(), signatures: Vec::new(), unreadable: None },
+            Examined { device: "image".to_owned(), signatures: Vec::new(), looks: None, unreadable: None },
             "{size}"
         );
     }
