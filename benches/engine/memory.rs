@@ -11,7 +11,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows::load::guard::{Device, Identity, Medium, Usage, decide, examine, open_for_writing};
+use narrows::load::guard::{
+    Device, Identity, Medium, Usage, clean, decide, decide_to_clean, examine, open_for_writing,
+};
 use narrows::load::target::Region;
 use narrows::load::{Target, owned};
 use narrows::units::Bytes;

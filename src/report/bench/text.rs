@@ -375,7 +375,7 @@ fn writes(out: &mut String, style: &Style, report: &BenchReport) {
     let (written, limit) = (human::bytes(writes.written_bytes), human::bytes(writes.limit_bytes));
     let mut text = format!("{written} {data}; --max-writes allows {limit}");
     if report.target.kind == super::TargetKind::OwnedDevice {
-        text.push_str("; the device was cleared afterwards");
+        text.push_str("; what was written is cleared afterwards");
     }
     out.push('\n');
     paragraph(out, style, (Tone::Faint, "written: "), Tone::Normal, &text);
