@@ -1,4 +1,4 @@
-//! `narrows guard`: may narrows write to this device? Writes nothing. `bench --write` asks the same here before it
+//! `narrows guard`: may narrows write to this device? Writes nothing but with `--clean`. `bench --write` asks the same here before it
 //! writes.
 
 mod blank;

@@ -1,11 +1,11 @@
 //! `narrows guard --clean`: clears what a killed run of ours left on a device.
 
 use super::watching::Watching;
-use super::{blank, load_failure, not_opened, open, refused, settled_usage};
+use super::{blank, load_failure, not_opened, open, refused, settled_usage, silence};
 use crate::cli::args::GuardArgs;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
-use crate::load::guard::{self, Cleaned, Medium, Reason};
+use crate::load::guard::{self, Cleaned, Medium, Reason, Refusal};
 use crate::machine::root::Root;
 use crate::report;
 use crate::report::progress::Progress;
@@ -19,6 +19,13 @@ pub(super) fn run(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failu
     let device = open(name).map_err(|error| load_failure(&error))?;
     let usage = settled_usage(root, name);
     let size = device.size();
+    // What does not answer is named; what is suspended is a user of the device, and refused as such.
+    if let Some([silent]) = silence(&usage)?.as_deref()
+        && let Some(error) = silent.unreadable.clone()
+    {
+        let reasons = vec![Reason::Unreadable { device: silent.device.clone(), error }];
+        return Err(refused(root, &Refusal { device: name.to_owned(), reasons }));
+    }
     let permit = guard::decide_to_clean(device, &usage, args.i_own.as_deref());
     let permit = permit.map_err(|refusal| refused(root, &refusal))?;
     let progress = Progress::on_stderr(false);

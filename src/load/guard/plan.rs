@@ -10,9 +10,13 @@ pub(super) const LONGEST: Duration = Duration::from_secs(115);
 /// All of a medium is read when that takes no longer.
 const WHOLE_TIME: Duration = Duration::from_secs(12);
 /// All of a medium is read when it is no larger.
-const WHOLE_SIZE: u64 = 64 * MIB;
+pub(super) const WHOLE_SIZE: u64 = 64 * MIB;
+/// A search that reads all is given up when it is going to take longer in all.
+pub(super) const WHOLE_LATE: Duration = Duration::from_secs(40);
 /// More than one place of each MiB is read as long as that takes no longer.
 const DENSE_TIME: Duration = Duration::from_secs(25);
+/// Further places of each MiB are given up when they take longer in all.
+pub(super) const DENSE_LATE: Duration = Duration::from_secs(50);
 /// How long the places of each MiB may be expected to take.
 const SPARSE_TIME: Duration = Duration::from_secs(105);
 /// How long random places are read.
@@ -77,6 +81,25 @@ pub(super) fn plan(size: u64, speed: Speed) -> Plan {
     }
     let reads = ((RANDOM_TIME.as_secs_f64() * speed.places) as u64).clamp(1, MOST_PLACES);
     Plan { method: Method::Random, reads, time: RANDOM_TIME }
+}
+
+impl Plan {
+    /// What is done instead when it takes too long: a place of each MiB instead of all, random ones instead of that.
+    pub(super) fn instead(self, size: u64, speed: Speed) -> Option<Self> {
+        let each = size.div_ceil(MIB);
+        match self.method {
+            Method::All => {
+                let time = Duration::try_from_secs_f64(each as f64 / speed.places.max(1.0)).ok();
+                let time = time.unwrap_or(SPARSE_TIME).min(SPARSE_TIME);
+                Some(Self { method: Method::EachMib(1), reads: each, time })
+            }
+            Method::EachMib(_) => {
+                let reads = (RANDOM_TIME.as_secs_f64() * speed.places) as u64;
+                Some(Self { method: Method::Random, reads: reads.clamp(1, MOST_PLACES), time: RANDOM_TIME })
+            }
+            Method::Random => None,
+        }
+    }
 }
 
 /// Where partitions mostly begin: sector 34 or 63, at 64 KiB, at a power of two of MiB, at the first MiB, or at a GiB.

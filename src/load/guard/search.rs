@@ -12,7 +12,10 @@ use super::super::marks::{DeviceKey, Judge, Sector, is_zero};
 use super::super::random::Random;
 use super::bulk::{Bulk, Piece};
 use super::looks::{self, Looks};
-use super::plan::{CHUNK, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, plan, usual_starts};
+use super::plan::{
+    CHUNK, DENSE_LATE, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, WHOLE_LATE, WHOLE_SIZE, plan,
+    usual_starts,
+};
 use super::reason::Reason;
 use super::watch::{Step, Watch};
 use crate::units::Bytes;
@@ -120,6 +123,30 @@ pub(super) fn search(
     Ok(result)
 }
 
+/// Tells whether reads fall behind.
+struct Late {
+    began: Instant,
+    begin: Instant,
+    all: u64,
+    limit: Duration,
+}
+
+impl Late {
+    /// Of `all` reads that begin now, of a search that `began` before and must be over after `limit`.
+    fn new(began: Instant, all: u64, limit: Duration) -> Self {
+        Self { began, begin: Instant::now(), all, limit }
+    }
+
+    /// Whether it is too late, or going to be as it goes, after so many reads.
+    fn is_at(&self, done: u64) -> bool {
+        let elapsed = self.begin.elapsed();
+        let expected = elapsed.mul_f64(self.all as f64 / done.max(1) as f64);
+        let before = self.begin.duration_since(self.began);
+        self.began.elapsed() > self.limit
+            || (elapsed > Duration::from_secs(4) && before + expected > self.limit)
+    }
+}
+
 struct Search<'a> {
     medium: &'a dyn Bulk,
     key: Option<DeviceKey>,
@@ -157,30 +184,26 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let speed = self.measure(watch)?;
-        let plan = plan(size, speed);
-        self.result.method = plan.method;
-        if self.is_over() || watch(Step::Planned(plan)).is_break() {
-            return Ok(());
-        }
-        let drawn = std::mem::take(&mut self.result.places);
-        match plan.method {
-            Method::All => {
-                self.chunks(0, size.div_ceil(CHUNK), &plan, watch)?;
-                self.result.places = size.div_ceil(self.medium.unit());
+        let drawn = self.result.places;
+        let mut next = Some(plan(size, speed));
+        while let Some(plan) = next {
+            self.result.method = plan.method;
+            self.result.places = 0;
+            self.result.is_broken_off |= watch(Step::Planned(plan)).is_break();
+            if self.is_over() {
+                break;
             }
-            Method::EachMib(count) => {
-                let is_done = self.each_mib(count, &plan, watch)?;
-                if !is_done && !self.is_over() {
+            let is_done = match plan.method {
+                Method::All => self.chunks(&plan, watch)?,
+                Method::EachMib(count) => self.each_mib(count, &plan, watch)?,
+                Method::Random => {
+                    self.starts(&plan, watch)?;
                     self.result.places = drawn;
-                    self.at_random(u64::MAX, LONGEST, watch)?;
+                    self.at_random(&plan, watch)?;
+                    true
                 }
-            }
-            Method::Random => {
-                self.starts(&plan, watch)?;
-                self.result.places = drawn;
-                let until = self.began.elapsed() + plan.time;
-                self.at_random(MOST_PLACES, until.min(LONGEST), watch)?;
-            }
+            };
+            next = if is_done || self.is_over() { None } else { plan.instead(size, speed) };
         }
         Ok(())
     }
@@ -213,65 +236,52 @@ impl<'a> Search<'a> {
         Ok(Speed { places, bytes })
     }
 
-    /// Reads all from one chunk to another.
-    fn chunks(&mut self, from: u64, to: u64, plan: &Plan, watch: Watch<'_>) -> io::Result<()> {
+    /// Reads all. Whether it was done in time.
+    fn chunks(&mut self, plan: &Plan, watch: Watch<'_>) -> io::Result<bool> {
         let size = self.medium.size();
-        let mut chunks = (from..to).map(|index| piece(index * CHUNK, CHUNK, size));
-        let began = self.began;
-        let mut is_cut = false;
-        self.read(
-            CHUNK,
-            &mut chunks,
-            plan,
-            &mut |_| {
-                is_cut = began.elapsed() > LONGEST;
-                !is_cut
-            },
-            watch,
-        )?;
-        if is_cut {
-            // Too slow after all: what was read says nothing of the rest.
-            self.result.method = Method::Random;
-            self.result.places = 0;
-        }
-        Ok(())
+        let mut chunks = (0..plan.reads).map(|index| piece(index * CHUNK, CHUNK, size));
+        let late = Late::new(self.began, plan.reads, WHOLE_LATE);
+        let mut is_late = false;
+        let go_on = &mut |done| {
+            is_late = size > WHOLE_SIZE && late.is_at(done);
+            !is_late
+        };
+        self.read(CHUNK, &mut chunks, plan, go_on, watch)?;
+        self.result.places = size.div_ceil(self.medium.unit());
+        Ok(!is_late)
     }
 
-    /// Reads so many places of each MiB, and more where partitions mostly begin. Whether it was done in time.
+    /// Reads a place of each MiB, then another of each, as many as are planned and the time allows; and more where
+    /// partitions mostly begin. Whether the first of each was read in time.
     fn each_mib(&mut self, count: u32, plan: &Plan, watch: Watch<'_>) -> io::Result<bool> {
         let (unit, size) = (self.medium.unit(), self.medium.size());
-        let within = PLACES.iter().take(count as usize).filter(|at| at.is_multiple_of(unit));
-        let within: Vec<u64> = within.copied().collect();
-        let mut places = (0..size.div_ceil(MIB))
-            .flat_map(|index| within.iter().map(move |at| index * MIB + at))
-            .filter(|at| *at < size)
-            .map(|at| piece(at, unit, size));
-        let (began, begin, all) = (self.began, Instant::now(), plan.reads);
-        let mut is_late = false;
-        self.read(
-            unit,
-            &mut places,
-            plan,
-            &mut |done| {
-                let elapsed = begin.elapsed();
-                let expected = elapsed.mul_f64(all as f64 / done.max(1) as f64);
-                let before = begin.duration_since(began);
-                is_late = began.elapsed() > LONGEST
-                    || (elapsed > Duration::from_secs(5) && before + expected > LONGEST);
+        let (each, begin) = (size.div_ceil(MIB), Instant::now());
+        let (mut rounds, mut places) = (0, 0);
+        for within in PLACES.iter().filter(|at| at.is_multiple_of(unit)).take(count as usize) {
+            // As long as a further round takes what those before it took, and some more.
+            if rounds > 0 && begin.elapsed().mul_f64(1.0 + 1.0 / f64::from(rounds)) > DENSE_LATE {
+                break;
+            }
+            let limit = if rounds == 0 { LONGEST } else { DENSE_LATE };
+            let late = Late::new(self.began, each, limit);
+            let mut is_late = false;
+            let starts = (0..each).map(|index| index * MIB + within).filter(|at| *at < size);
+            let go_on = &mut |done| {
+                is_late = late.is_at(done);
                 !is_late
-            },
-            watch,
-        )?;
-        if is_late {
-            self.result.method = Method::Random;
-            return Ok(false);
+            };
+            self.read(unit, &mut starts.map(|at| piece(at, unit, size)), plan, go_on, watch)?;
+            if is_late || self.is_over() {
+                break;
+            }
+            rounds += 1;
+            places = self.result.places;
         }
-        if !self.is_over() {
-            let looked_at = self.result.places;
+        if rounds > 0 && !self.is_over() {
             self.starts(plan, watch)?;
-            self.result.places = looked_at;
         }
-        Ok(true)
+        (self.result.method, self.result.places) = (Method::EachMib(rounds.max(1)), places);
+        Ok(rounds > 0)
     }
 
     /// Reads where formats have their magic numbers, counted from where partitions mostly begin.
@@ -285,16 +295,16 @@ impl<'a> Search<'a> {
         self.read(unit, &mut places, plan, &mut |_| began.elapsed() < LONGEST, watch)
     }
 
-    fn at_random(&mut self, most: u64, until: Duration, watch: Watch<'_>) -> io::Result<()> {
+    /// Reads random places for the time of the plan.
+    fn at_random(&mut self, plan: &Plan, watch: Watch<'_>) -> io::Result<()> {
         let (unit, size) = (self.medium.unit(), self.medium.size());
         let mut random = self.random.clone();
         let blocks = size.div_ceil(unit);
+        let most = MOST_PLACES.saturating_sub(self.result.reads).max(10 * FEWEST_PLACES);
         let mut places = (0..most).map(move |_| piece(random.below(blocks) * unit, unit, size));
-        let (began, begin) = (self.began, Instant::now());
-        let plan = Plan { method: Method::Random, reads: 0, time: until.saturating_sub(began.elapsed()) };
-        self.read(unit, &mut places, &plan, &mut |_| began.elapsed() < until, watch)?;
-        let _ = begin;
-        Ok(())
+        let began = self.began;
+        let until = (began.elapsed() + plan.time).min(LONGEST);
+        self.read(unit, &mut places, plan, &mut |_| began.elapsed() < until, watch)
     }
 
     /// Reads pieces and looks at them as long as `go_on`, which is told how many of them were read, says so.
@@ -492,8 +502,9 @@ mod tests {
         let medium = Fake::with(1 << 40, Vec::new());
         let mut search = Search::of(&medium, None, 7);
         search.result.method = Method::Random;
-        search.at_random(40_000, LONGEST, &mut go).unwrap();
-        let result = search.result;
+        let plan = Plan { method: Method::Random, reads: 40_000, time: Duration::from_millis(1) };
+        search.at_random(&plan, &mut go).unwrap();
+        let result = Searched { places: 40_000, ..search.result };
         // 3 of 40 000.
         assert_eq!(result.bound().map(human::small_percent).as_deref(), Some("0.0075 %"));
         assert_eq!(result.reasons("sdb", &medium), []);
