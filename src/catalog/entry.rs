@@ -248,6 +248,11 @@ pub struct MediumClass {
     pub write_megabytes_per_second: f64,
     /// Writes when the fast cache is full.
     pub steady_write_megabytes_per_second: f64,
+    /// How often all of a drive of the class may be written by its maker's warranty, low rather than high; absent for what
+    /// does not wear.
+    pub rated_drive_writes: Option<f64>,
+    /// Where that is published.
+    pub endurance_source: Option<String>,
     /// Whether the source states the figures; `false` for what is only typical.
     #[serde(default = "yes")]
     pub verified: bool,

@@ -358,6 +358,10 @@ fn every_class_card_and_core_is_sound() {
         assert!(class.read_iops >= 50.0 && class.write_iops >= 50.0, "{}", class.name);
         let steady = class.steady_write_megabytes_per_second;
         assert!((50.0..=class.write_megabytes_per_second).contains(&steady), "{}", class.name);
+        assert_eq!(class.rated_drive_writes.is_none(), class.name == "ramdisk", "{}", class.name);
+        assert_eq!(class.rated_drive_writes.is_some(), class.endurance_source.is_some(), "{}", class.name);
+        let is_sensible = |writes: f64| (10.0..=200_000.0).contains(&writes);
+        assert!(class.rated_drive_writes.is_none_or(is_sensible), "{}", class.name);
     }
     let nics: Vec<Nic> = every_entry(text::NICS);
     check_names(nics.iter().map(|entry| (entry.name.as_str(), entry.source.as_str())));

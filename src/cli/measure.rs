@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use super::args::{CheckArgs, Measure};
+use super::bench::timing::Timing;
+use super::bench::writes::{Wanted, Writes};
 use super::signals::stop_on_signals;
 use crate::ceiling::Direction;
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::measurement::{Measurement, Pattern, Workload};
+use crate::load::preset::StopRule;
 use crate::load::run::{self, RunOptions};
 use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::stats;
@@ -23,7 +26,7 @@ use crate::machine::activity::{self, Activity, Condition, Sample, TcpState};
 use crate::machine::root::Root;
 use crate::path::{HopSpec, Path, Target};
 use crate::report::progress::Progress;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, human};
 use crate::verdict::{Run, Subject};
 
 /// How often progress is shown.
@@ -130,7 +133,12 @@ pub(super) fn run(
         online: machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)),
         drives: drives(&subject.path),
     };
-    let target = match bench.open(&place(&subject.path, args)?, &plan) {
+    let place = place(&subject.path, args)?;
+    let writes = match &place {
+        Place::Scratch(_) => Some(writes(&plan, &subject.path, root)?),
+        Place::Device(_) | Place::File(_) => None,
+    };
+    let target = match bench.open(&place, &plan, writes.as_ref()) {
         Ok(target) => target,
         Err(LoadError::Interrupted) => return Ok(interrupted()),
         Err(error) => return Err(failure(&error)),
@@ -158,6 +166,29 @@ pub(super) fn run(
         }
     }
     Ok(Completion::Whole)
+}
+
+/// What the scratch file may take: it is no larger than what a bench would write.
+fn writes(plan: &Plan, path: &Path, root: &Root) -> Result<Writes, Failure> {
+    let timing = Timing {
+        stop: StopRule::Seconds(1),
+        precision: 0.02,
+        max_time: plan.scratch_time,
+        fixed: None,
+        warm_up: Duration::ZERO,
+    };
+    Writes::of(&Wanted {
+        asked: None,
+        kept: None,
+        size: (plan.scratch, false),
+        is_device: false,
+        works: &[],
+        timing: &timing,
+        again: 0,
+        is_patient: true,
+        path: Some((path, root)),
+        ceiling: None,
+    })
 }
 
 fn interrupted() -> Completion {
@@ -221,20 +252,26 @@ impl Bench<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn open(&self, place: &Place, plan: &Plan) -> Result<LoadTarget, LoadError> {
+    fn open(&self, place: &Place, plan: &Plan, writes: Option<&Writes>) -> Result<LoadTarget, LoadError> {
         match place {
             Place::Device(path) => LoadTarget::open_device(path),
             Place::File(path) => LoadTarget::open_file_read(path),
-            Place::Scratch(dir) => self.scratch(dir, plan),
+            Place::Scratch(dir) => self.scratch(dir, plan, writes),
         }
     }
 
-    fn scratch(&self, dir: &FilePath, plan: &Plan) -> Result<LoadTarget, LoadError> {
-        let options =
-            ScratchOptions { time: Some(plan.scratch_time), seed: seed(), ..ScratchOptions::default() };
-        self.progress.phase("writing scratch file", plan.scratch_time);
+    fn scratch(&self, dir: &FilePath, plan: &Plan, writes: Option<&Writes>) -> Result<LoadTarget, LoadError> {
+        let options = ScratchOptions {
+            time: Some(plan.scratch_time),
+            seed: seed(),
+            budget: writes.map(|writes| writes.budget().clone()),
+            ..ScratchOptions::default()
+        };
+        let size = writes.map_or(plan.scratch, Writes::size);
+        let phase = format!("writing scratch file, {} at most", human::bytes(size));
+        self.progress.phase(&phase, plan.scratch_time);
         let begin = Instant::now();
-        let file = ScratchFile::create(dir, plan.scratch, &options, &mut |written, _| {
+        let file = ScratchFile::create(dir, size, &options, &mut |written, _| {
             self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
             if self.is_stopped() {
                 std::ops::ControlFlow::Break(())
@@ -289,7 +326,7 @@ impl Bench<'_> {
         let before = condition(self.root, &self.drives);
         let (measurement, mut activity) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &step.workload, &options, &control));
-            let activity = self.watch(&control, step.workload.duration_ns.duration());
+            let activity = self.watch(&control, step.workload.duration_ns.duration(), idle);
             (runner.join(), activity)
         });
         (activity.before, activity.after) = (before, condition(self.root, &self.drives));
@@ -300,11 +337,14 @@ impl Bench<'_> {
     }
 
     /// Watches the machine during the measured time. Counters are taken at its two ends; states that would change as
-    /// soon as the load is gone (links, resyncs) near its end, and connections several times, as what they say varies.
-    fn watch(&self, control: &Control, duration: Duration) -> Activity {
+    /// soon as the load is gone (links, resyncs) near its end, and connections several times, as what they say varies. Threads,
+    /// which take long to read, are read as soon as load runs, before it is measured, and when it is over.
+    fn watch(&self, control: &Control, duration: Duration, idle: &Activity) -> Activity {
+        control.wait_for(Phase::WarmUp);
+        let threads = Sample::of_threads(self.root);
         control.wait_for(Phase::Measuring);
         let begin = Instant::now();
-        let before = Sample::read(self.root);
+        let before = Sample::of_counters(self.root).with_threads_of(threads);
         let missed = control.bytes_done();
         let mut under_load = None;
         let mut tcp: BTreeMap<String, Vec<TcpState>> = BTreeMap::new();
@@ -315,7 +355,7 @@ impl Bench<'_> {
             let elapsed = begin.elapsed();
             self.progress.update(elapsed, Some(control.bytes_done().per(elapsed)));
             if under_load.is_none() && elapsed > duration.mul_f64(0.7) {
-                under_load = Some(Sample::read(self.root));
+                under_load = Some(Sample::of_states(self.root, idle.links.keys()));
             }
             if next_look.is_some_and(|part| elapsed > duration.mul_f64(*part)) {
                 next_look = looks.next();

@@ -12,11 +12,12 @@ use super::bench::save::SaveFile;
 use super::bench::scene::Scene;
 use super::bench::timing::Timing;
 use super::bench::trims::Discards;
-use super::bench::writes::Writes;
+use super::bench::writes::{Wanted, Writes};
 use super::bench::{beside, ground, json, style};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::load::LoadError;
 use crate::load::measurement::Pattern;
-use crate::load::preset::{LoadSpec, Parallel, StopRule};
+use crate::load::preset::{LoadSpec, Parallel, StopRule, Work};
 use crate::load::target::Target as Opened;
 use crate::report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, render,
@@ -141,17 +142,29 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     check_trims(&scene, &place, &loads)?;
     let writes = match place.filled() {
         Some(what) => {
-            let all: Vec<&LoadSpec> = loads.iter().collect();
+            let works: Vec<Work> = match &kept {
+                Some(kept) => kept.missing().into_iter().map(Work::Load).collect(),
+                None => loads.iter().cloned().map(Work::Load).collect(),
+            };
             let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
-            let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
-            let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
-            let writes = Writes::plan(args.common.writing.max_writes, before, size, &all, ceiling, &timing)?;
-            let writes = writes.and_clearing(place.cleared(size))?.on(&scene.subject.path);
+            let writes = Writes::of(&Wanted {
+                asked: args.common.writing.max_writes,
+                kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
+                size: (size, kept.is_some() || args.common.size.is_some()),
+                is_device: place.kind() == TargetKind::OwnedDevice,
+                works: &works,
+                timing: &timing,
+                again: 0,
+                is_patient: args.common.max_time.is_some(),
+                path: Some((&scene.subject.path, &scene.root)),
+                ceiling: ceiling.map(|ceiling| ceiling.bytes_per_second),
+            })?;
             output::note(&writes.announcement(&what));
             Some(writes)
         }
         None => None,
     };
+    let size = writes.as_ref().map_or(size, Writes::size);
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
     let runner = Runner::new(&scene, node, writes)?.polling(poll);
@@ -171,7 +184,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     // Whatever came of the loads.
     let uncleared = ground::clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
-    report.writes = runner.writes().map(Writes::view);
+    report.writes = runner.writes().map(|writes| writes.view(runner.root()));
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = uncleared.or(trouble).or(unkept);
     drop(runner);
@@ -215,7 +228,7 @@ fn timing(args: &SweepArgs, kept: Option<&SweepReport>) -> Timing {
     let timing = Timing {
         stop: StopRule::Precision,
         precision: common.precision,
-        max_time: common.max_time,
+        max_time: common.longest(),
         fixed: common.duration,
         warm_up: common.warm_up,
     };
@@ -321,7 +334,7 @@ fn points(
     report: &mut SweepReport,
 ) -> Result<Option<Failure>, Failure> {
     let keep = |report: &mut SweepReport| {
-        report.writes = runner.writes().map(Writes::view);
+        report.writes = runner.writes().map(|writes| writes.view(runner.root()));
         file.map_or(Ok(()), |file| file.keep(report))
     };
     keep(report)?;
@@ -344,10 +357,13 @@ fn points(
                 let trusted = crate::report::bench::trusted(&subject, &verdict);
                 let checks = crate::report::bench::checks(&load, &outcome.measurement, &subject);
                 let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
+                let point = SweepPoint { allowance: outcome.allowance, ..point };
                 let failure = outcome.measurement.failure;
                 (Some(point), failure.map(|failure| failed::view(&failure, runner.root(), path)))
             }
             Err(_) if runner.is_stopped() || runner.is_over_budget() => break,
+            // Others may need less.
+            Err(LoadError::OverBudget(_)) => continue,
             Err(error) => (None, Some(failed::of_error(&error, runner.root(), path))),
         };
         if let Some(failed) = failed {
@@ -381,6 +397,9 @@ fn conclude(runner: &Runner<'_>, is_kept: bool, report: &mut SweepReport) {
             "no more may be written (--max-writes), and a larger --max-writes is needed to go on".to_owned()
         }
         None if runner.is_stopped() => "interrupted".to_owned(),
+        None if runner.writes().is_some() => {
+            "too little may be written for all of them, and a larger --max-writes is needed".to_owned()
+        }
         None => "ended early".to_owned(),
     };
     report.reason = (rest > 0).then(|| format!("{why}; {rest} loads to go; {how}"));

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::guard::Budget;
 use super::stats::SAMPLE;
-use crate::units::{Bytes, BytesPerSec};
+use crate::units::{Bytes, BytesPerSec, Nanos};
 
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
-    /// Setting up, or under load without measuring yet.
+    /// Nothing is asked for yet.
     #[default]
+    SettingUp,
+    /// Under load, without measuring yet.
     WarmUp,
     /// In the measured time.
     Measuring,
@@ -42,6 +44,8 @@ pub struct Control {
     changed: Condvar,
     bytes: AtomicU64,
     budget: Option<Arc<Budget>>,
+    /// The time of each sample of the series, where it is not [`SAMPLE`].
+    sample: Option<Nanos>,
 }
 
 impl Control {
@@ -55,6 +59,18 @@ impl Control {
     #[must_use]
     pub fn with_budget(self, budget: Arc<Budget>) -> Self {
         Self { budget: Some(budget), ..self }
+    }
+
+    /// The same control, whose [series](Self::series) has a rate for each `sample` in the place of each 100 ms: for runs that
+    /// are over before there are enough of those. It divides 100 ms.
+    #[must_use]
+    pub fn sampling(self, sample: Nanos) -> Self {
+        Self { sample: Some(sample), ..self }
+    }
+
+    /// The time that one rate of the series stands for.
+    pub fn sample(&self) -> Nanos {
+        self.sample.filter(|sample| sample.get() > 0).unwrap_or(SAMPLE)
     }
 
     /// What may be written, where that is limited.
@@ -84,18 +100,19 @@ impl Control {
         self.finish.load(Ordering::Relaxed)
     }
 
-    /// The rate in each 100 ms of the measured time so far, as
-    /// [`Measurement::series`](super::measurement::Measurement::series) will hold it, without the last that workers may
+    /// The rate in each [sample](Self::sample) of the measured time so far, which
+    /// [`Measurement::series`](super::measurement::Measurement::series) will hold for each 100 ms, without the last that workers may
     /// not have told of yet. An I/O that ends within the last milliseconds of a sample may still be missing from it.
     pub fn series(&self) -> Vec<BytesPerSec> {
         let is_measuring = self.phase() == Phase::Measuring;
         let told = self.told();
         let elapsed = told.began.map_or(Duration::ZERO, |began| began.elapsed().saturating_sub(LATE));
-        let over = usize::try_from(elapsed.as_nanos() / u128::from(SAMPLE.get())).unwrap_or(usize::MAX);
+        let sample = self.sample();
+        let over = usize::try_from(elapsed.as_nanos() / u128::from(sample.get())).unwrap_or(usize::MAX);
         let whole = if is_measuring { over } else { over.min(told.samples.len()) };
         // A sample in which nothing ended is zero, also when it is the last.
         let samples = told.samples.iter().copied().chain(std::iter::repeat(0));
-        samples.take(whole).map(|bytes| Bytes::new(bytes).per(SAMPLE.duration())).collect()
+        samples.take(whole).map(|bytes| Bytes::new(bytes).per(sample.duration())).collect()
     }
 
     /// Where the run is.
@@ -181,6 +198,17 @@ mod tests {
         assert!(!control.is_stopped());
         flag.store(true, Ordering::Relaxed);
         assert!(control.is_stopped());
+    }
+
+    #[test]
+    fn finer_samples_are_as_many_as_were_asked_for() {
+        let control = Control::default().sampling(Nanos::from_millis(10));
+        control.enter(Phase::Measuring);
+        control.add_bytes(10, 0);
+        control.add_bytes(7, 2);
+        control.pretend_it_began(Duration::from_millis(75));
+        let rates: Vec<f64> = control.series().iter().map(|rate| rate.get()).collect();
+        assert_eq!(rates[..3], [1000.0, 0.0, 700.0]);
     }
 
     #[test]

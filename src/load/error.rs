@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::failure::Cause;
+use super::guard::OverBudget;
 use super::held::HeldError;
 use crate::units::{Bytes, human};
 
@@ -28,6 +29,9 @@ pub enum LoadError {
     /// Others could have what was typed lead elsewhere.
     #[error(transparent)]
     Held(HeldError),
+    /// What was to be filled is more than may be written.
+    #[error("{0}")]
+    OverBudget(OverBudget),
     /// The path names something else than a block device.
     #[error("`{}` is not a block device", .0.display())]
     NotADevice(PathBuf),
@@ -177,6 +181,7 @@ impl LoadError {
             Self::NoPassthrough { .. } => Some(
                 "NVMe passthrough needs Linux 5.19 or newer, io_uring and root; without it use another engine",
             ),
+            Self::OverBudget(_) => Some("allow more with --max-writes, or use a smaller --size"),
             Self::NoDiscard(_) => Some(NO_DISCARD_HINT),
             Self::Memory { .. } => Some("use smaller blocks or a lower queue depth"),
             Self::Workload(_) | Self::Worker(_) | Self::Interrupted => None,

@@ -11,6 +11,7 @@ use nix::libc;
 
 use super::buffer::Buffer;
 use super::error::LoadError;
+use super::guard::Budget;
 use super::marks::Marker;
 use super::memory::squeeze;
 use super::random::Random;
@@ -30,7 +31,7 @@ pub(super) type Progress<'a> = &'a mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()
 
 /// What is written, and how long.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Filling {
+pub(super) struct Filling<'a> {
     /// After so long the rest is left out, once so much is written.
     pub(super) time: Option<(Duration, Bytes)>,
     /// Decides the data.
@@ -39,6 +40,8 @@ pub(super) struct Filling {
     pub(super) compressible_percent: u8,
     /// How what is written is marked.
     pub(super) marker: Option<Marker>,
+    /// What the writes are taken from, each before it happens, where that is limited.
+    pub(super) budget: Option<&'a Budget>,
 }
 
 /// What was written.
@@ -75,7 +78,7 @@ impl<'a> Fill<'a> {
         mut self,
         start: u64,
         size: u64,
-        filling: &Filling,
+        filling: &Filling<'_>,
         progress: Progress<'_>,
     ) -> Result<Filled, LoadError> {
         let mut buffer = Buffer::new(CHUNK as usize)
@@ -92,6 +95,9 @@ impl<'a> Fill<'a> {
                 return Err(LoadError::Interrupted);
             }
             let length = CHUNK.min(size - at);
+            if let Some(budget) = filling.budget {
+                budget.take(Bytes::new(length)).map_err(LoadError::OverBudget)?;
+            }
             let chunk = buffer.bytes().get_mut(..length as usize).unwrap_or_default();
             random.fill(chunk);
             squeeze(chunk, filling.compressible_percent, DISTINCT);
@@ -155,7 +161,7 @@ pub fn refill(
     if !target.may_change(region.start.get(), end) {
         return Err(LoadError::NotOurs(path.to_owned()));
     }
-    let filling = Filling { time: None, seed, compressible_percent, marker: target.marker() };
+    let filling = Filling { time: None, seed, compressible_percent, marker: target.marker(), budget: None };
     let fill = Fill::new("write again to", path, target.file(), false);
     let filled = fill.write(region.start.get(), region.length.get(), &filling, progress)?;
     if filled.is_full {

@@ -42,7 +42,7 @@ pub fn prepare(
         size: device.size(),
         block_size: Bytes::new(2 * EDGE.get() + UNIT),
     })?;
-    let filling = Filling { time: None, seed, compressible_percent, marker: device.marker() };
+    let filling = Filling { time: None, seed, compressible_percent, marker: device.marker(), budget: None };
     match fill(&device, part, &filling, progress) {
         Ok(()) => Target::owned(device, part.length),
         Err(error) => {

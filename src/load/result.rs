@@ -29,6 +29,8 @@ pub(super) struct Report<'a> {
     pub(super) region: Bytes,
     pub(super) mode: Mode,
     pub(super) nop_ns_per_io: Option<f64>,
+    /// Samples of the tally in each of the series.
+    pub(super) samples_per_bucket: u64,
     pub(super) trims_by: Option<TrimMethod>,
 }
 
@@ -40,8 +42,12 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         Span { start: tally.start(), bucket: tally.bucket_ticks(), buckets: tally.begun_buckets(), elapsed };
     let totals = |kind: &OpTally| op_totals(kind, span, *scale);
     let both = totals(&tally.all());
-    let series: Vec<BytesPerSec> =
-        tally.full_buckets().iter().map(|bytes| Bytes::new(*bytes).per(BUCKET.duration())).collect();
+    let fine = usize::try_from(report.samples_per_bucket).unwrap_or(1).max(1);
+    let series: Vec<BytesPerSec> = tally
+        .full_buckets()
+        .chunks_exact(fine)
+        .map(|samples| Bytes::new(samples.iter().sum()).per(BUCKET.duration()))
+        .collect();
     Measurement {
         workload: (*workload).clone(),
         mode: report.mode,

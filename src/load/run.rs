@@ -153,6 +153,7 @@ fn execute(
         region: plan.region,
         mode: plan.mode,
         nop_ns_per_io,
+        samples_per_bucket: (BUCKET.get() / control.sample().get().max(1)).max(1),
         trims_by: plan.trims_by,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
     });
@@ -210,12 +211,13 @@ fn conduct<'scope, 'env>(
         .iter()
         .map(|_| readiness.recv().unwrap_or_else(|_| Err(LoadError::Worker("it ended early".to_owned()))))
         .collect::<Result<Vec<Setup>, LoadError>>()?;
-    let window = window(&shared.clock, options.warm_up, workload.duration_ns);
+    let window = window(&shared.clock, options.warm_up, workload.duration_ns, shared.control.sample());
     let began = Instant::now();
     for (go, _) in &workers {
         // A worker that has died shows when it is joined.
         let _ = go.send(window);
     }
+    shared.control.enter(Phase::WarmUp);
     let measuring = began + options.warm_up.duration();
     if wait_until(measuring, &readiness) {
         shared.control.enter(Phase::Measuring);
@@ -244,11 +246,11 @@ fn join(workers: Vec<Spawned<'_>>) -> Result<Tally, LoadError> {
 }
 
 /// The measured time in ticks, beginning `warm_up` from now.
-fn window(clock: &Clock, warm_up: Nanos, duration: Nanos) -> Window {
+fn window(clock: &Clock, warm_up: Nanos, duration: Nanos, sample: Nanos) -> Window {
     let start = clock.ticks().saturating_add(clock.ticks_in(warm_up));
     // A whole number of ticks in each bucket, so that a duration of whole buckets has no remainder.
-    let bucket = clock.ticks_in(BUCKET).max(1);
-    let length = duration.get() as f64 / BUCKET.get() as f64 * bucket as f64;
+    let bucket = clock.ticks_in(sample).max(1);
+    let length = duration.get() as f64 / sample.get().max(1) as f64 * bucket as f64;
     Window { start, end: start.saturating_add(length as u64), bucket }
 }
 

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::fcntl::{OFlag, openat};
@@ -16,9 +17,11 @@ use nix::sys::statvfs::{FsFlags, fstatvfs};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::error::LoadError;
-use super::fill::{Fill, Filling};
+use super::fill::{Fill, Filled, Filling};
+use super::guard::Budget;
 use super::held::{Aim, Held};
 use super::leftover::{lock, scratch_name, sweep};
+use super::measurement::Access;
 use super::target::Target;
 use crate::units::Bytes;
 
@@ -38,11 +41,13 @@ pub struct ScratchOptions {
     pub seed: u64,
     /// So many percent of each 4 KiB are zeros, the rest is incompressible.
     pub compressible_percent: u8,
+    /// What the writes are taken from, each before it happens, where that is limited.
+    pub budget: Option<Arc<Budget>>,
 }
 
 impl Default for ScratchOptions {
     fn default() -> Self {
-        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0, compressible_percent: 0 }
+        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0, compressible_percent: 0, budget: None }
     }
 }
 
@@ -71,20 +76,52 @@ impl ScratchFile {
         let size = fitting_size(dir, parent, size, options)?;
         let (file, direct) =
             open_nameless(parent).map_err(|error| LoadError::io("create a scratch file in", dir, error))?;
-        let filling = Filling {
-            time: options.time.map(|time| (time, options.minimum)),
+        let least = options.minimum;
+        let filled = fill(dir, &file, direct, (0, size), &Self::filling(options, least), progress)?;
+        if filled.written < options.minimum.get() {
+            return Err(no_space(dir, parent, options));
+        }
+        Ok(Self { target: Target::scratch(dir, file, filled.direct)? })
+    }
+
+    /// Goes on to fill the file until it has `size` bytes, or fewer when the space or the time of `options` does not
+    /// suffice. `progress` is told of the whole file.
+    ///
+    /// # Errors
+    /// The space does not suffice for the minimum, a write failed, or `progress` broke it off.
+    pub fn grow(
+        self,
+        size: Bytes,
+        options: &ScratchOptions,
+        progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
+    ) -> Result<Self, LoadError> {
+        let dir = self.target.path().to_owned();
+        let (there, none) =
+            (self.target.size(), ScratchOptions { minimum: Bytes::new(0), ..options.clone() });
+        let more = fitting_size(&dir, self.target.file(), size.saturating_sub(there), &none)?;
+        if there + Bytes::new(more) < options.minimum {
+            return Err(no_space(&dir, self.target.file(), options));
+        }
+        if more == 0 {
+            return Ok(self);
+        }
+        let direct = self.target.access() == Access::Direct;
+        let file = self.target.into_file();
+        let least = options.minimum.saturating_sub(there);
+        let part = (there.get(), more);
+        let told = &mut |written: Bytes, _| progress(there + written, size);
+        let filled = fill(&dir, &file, direct, part, &Self::filling(options, least), told)?;
+        Ok(Self { target: Target::scratch(&dir, file, filled.direct)? })
+    }
+
+    fn filling(options: &ScratchOptions, least: Bytes) -> Filling<'_> {
+        Filling {
+            time: options.time.map(|time| (time, least)),
             seed: options.seed,
             compressible_percent: options.compressible_percent,
             marker: None,
-        };
-        let filled =
-            Fill::new("write the scratch file in", dir, &file, direct).write(0, size, &filling, progress)?;
-        let written = if filled.is_full { end_early(dir, &file, filled.written)? } else { filled.written };
-        if written < options.minimum.get() {
-            return Err(no_space(dir, parent, options));
+            budget: options.budget.as_deref(),
         }
-        file.sync_data().map_err(|error| LoadError::io("write the scratch file in", dir, error))?;
-        Ok(Self { target: Target::scratch(dir, file, filled.direct)? })
     }
 
     /// The file as a target of runs.
@@ -96,6 +133,25 @@ impl ScratchFile {
     pub fn into_target(self) -> Target {
         self.target
     }
+}
+
+/// Fills a part of the file, given by where it begins and its length, onto stable storage.
+fn fill(
+    dir: &Path,
+    file: &File,
+    direct: bool,
+    (start, length): (u64, u64),
+    filling: &Filling<'_>,
+    progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
+) -> Result<Filled, LoadError> {
+    let work = Fill::new("write the scratch file in", dir, file, direct);
+    let filled = work.write(start, length, filling, progress)?;
+    let written = match filled.is_full {
+        true => end_early(dir, file, start + filled.written)?.saturating_sub(start),
+        false => filled.written,
+    };
+    file.sync_data().map_err(|error| LoadError::io("write the scratch file in", dir, error))?;
+    Ok(Filled { written, ..filled })
 }
 
 /// Space on the file system of `dir`: free for this user, and to be kept free.
@@ -209,6 +265,7 @@ mod tests {
         time: None,
         seed: 1,
         compressible_percent: 0,
+        budget: None,
     };
 
     fn go(_: Bytes, _: Bytes) -> ControlFlow<()> {
@@ -249,6 +306,30 @@ mod tests {
         let share = |n: &u32| f64::from(*n) / data.len() as f64;
         let entropy: f64 = counts.iter().map(|n| -share(n) * share(n).log2()).sum();
         assert!(entropy > 7.99, "{entropy} bits in a byte");
+    }
+
+    #[test]
+    fn a_file_grows_and_all_of_it_is_data() {
+        let dir = tempfile::tempdir().unwrap();
+        let mib = Bytes::from_mib;
+        let budget = Arc::new(Budget::new(mib(9)));
+        let options = ScratchOptions { budget: Some(budget.clone()), ..SMALL };
+        let scratch = ScratchFile::create(dir.path(), mib(4), &options, &mut go).unwrap();
+        let mut seen = Vec::new();
+        let grown = scratch.grow(mib(9), &ScratchOptions { seed: 2, ..options.clone() }, &mut |done, of| {
+            seen.push((done.get() >> 20, of.get() >> 20));
+            ControlFlow::Continue(())
+        });
+        let grown = grown.unwrap();
+        assert_eq!((grown.target().size(), budget.left()), (mib(9), Bytes::new(0)));
+        assert_eq!(seen, [(4, 9), (8, 9), (9, 9)]);
+        drop_direct(grown.target().file()).unwrap();
+        let mut data = vec![0; 9 << 20];
+        grown.target().file().read_exact_at(&mut data, 0).unwrap();
+        let blocks: HashSet<&[u8]> = data.chunks(4096).collect();
+        assert_eq!(blocks.len(), 9 << 8, "all are different");
+        let refused = grown.grow(mib(10), &options, &mut go);
+        assert!(matches!(refused, Err(LoadError::OverBudget(_))), "{refused:?}");
     }
 
     #[test]

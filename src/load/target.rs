@@ -219,6 +219,10 @@ impl Target {
         Ok(Self { changeable: self.changeable, marker: self.marker, ..target.with_region(self.region) })
     }
 
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+
     pub(super) fn file(&self) -> &File {
         &self.file
     }

@@ -194,9 +194,8 @@ mod tests {
         let options = ScratchOptions {
             reserve: Some(Bytes::new(0)),
             minimum: Bytes::new(4096),
-            time: None,
             seed: 1,
-            compressible_percent: 0,
+            ..ScratchOptions::default()
         };
         let go = &mut |_, _| ControlFlow::Continue(());
         let directory = std::env::temp_dir();

@@ -155,6 +155,11 @@ impl Progress {
         self.bar.tick();
     }
 
+    /// Takes the bar away while something else is said.
+    pub fn aside(&self, say: impl FnOnce()) {
+        self.bar.suspend(say);
+    }
+
     /// Whether anything is drawn.
     pub fn is_shown(&self) -> bool {
         !self.bar.is_hidden()

@@ -39,6 +39,7 @@ pub const fn not_so_when(code: Code) -> &'static str {
         Code::GeneratorCpu => "larger blocks or more jobs give no more",
         Code::CacheMeasured => "the storage's own counters moved as many bytes as the tool",
         Code::TooShort => "a longer run gives the same",
+        Code::NoReadEnded => "another run of the same length has a rate",
         Code::Unsteady => "a longer run on a quiet machine holds",
         Code::SlcExhausted => "the rate comes back without a pause",
         Code::DepthTooLow => "a deeper queue gives no more",

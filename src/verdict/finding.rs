@@ -67,6 +67,8 @@ pub enum Code {
     CacheMeasured,
     /// The run was too short.
     TooShort,
+    /// Nothing that was asked for ended, so nothing was measured.
+    NoReadEnded,
     /// The rate did not hold steady.
     Unsteady,
     /// The drive's fast cache ran out.

@@ -63,7 +63,9 @@ fn factor(case: &Case<'_>, hop: &Hop) -> f64 {
 /// The same from counters: those of the hop's own block device, or of the nearest one towards the application whose
 /// bytes are all that cross the hop (a hop that several members share carries more than any of them).
 fn counted(case: &Case<'_>, hop: &Hop) -> Option<f64> {
-    let asked = case.measurement()?.bytes.as_f64();
+    // What had moved before the counters were first read is in none of them.
+    let missed = case.run.map_or(0.0, |run| run.activity.missed.as_f64());
+    let asked = case.measurement()?.bytes.as_f64() - missed;
     let mut at = hop;
     for _ in 0..case.path().hops.len() {
         if case.traffic(at) != case.traffic(hop) {

@@ -18,6 +18,10 @@ const WORTH_A_WORD: f64 = 0.05;
 /// arithmetic has nothing to add to what was seen).
 pub(super) fn of(judged: &Judged<'_>) -> String {
     let target = &judged.subject.path.target;
+    let silent = judged.audits.values().filter_map(|audit| audit.silent.as_ref()).next();
+    if let Some(what) = silent {
+        return format!("Of {target} {what}; what limits it cannot be said.");
+    }
     let (read, write) = (judged.limit(Direction::Read), judged.limit(Direction::Write));
     let mut text = match (read, write) {
         (Some(read), _) => {

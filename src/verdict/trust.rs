@@ -1,11 +1,11 @@
 //! Is a run to be believed? The load generator, caches and chance are suspected before hardware is.
 //!
 //! A run is trusted when none of these holds: its bytes came from a cache, it is above a physical ceiling, I/Os failed,
-//! it lasted under a second or made too few I/Os, or the generator was the narrows (then its rate is a floor of what
+//! it lasted under a second or made too few I/Os (or none: then it names nothing), or the generator was the narrows (then its rate is a floor of what
 //! the path can do, not its limit). An unsteady run stays trusted: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
-use crate::ceiling::{Basis, Limit};
+use crate::ceiling::{Basis, Direction, Limit};
 use crate::path::{Hop, HopKind};
 use crate::units::{BytesPerSec, Nanos, human};
 
@@ -20,6 +20,8 @@ const FEWEST: u64 = 20;
 /// Devices below this part of the bytes asked for did not deliver them. The rest allows for the edges of the two
 /// observation windows.
 const SEEN_BY_DEVICE: f64 = 0.9;
+/// Workers tell of what has ended every 10 ms; twice that on a busy machine.
+const TOLD_WITHIN: Nanos = Nanos::from_millis(20);
 /// Reads that complete faster than this did not leave memory: the fastest media need 3.4 µs for 512 bytes, NAND 50 µs.
 const MEMORY_LATENCY: Nanos = Nanos::new(3_000);
 
@@ -32,6 +34,8 @@ pub(super) struct Audit {
     pub(super) above: Option<(usize, BytesPerSec)>,
     /// Whether I/Os failed.
     pub(super) failed: bool,
+    /// What did not happen, if nothing that was asked for ended.
+    pub(super) silent: Option<String>,
     /// Why the run is too short, if it is.
     pub(super) too_short: Option<String>,
     /// How far the rate moved, if it did not hold.
@@ -47,6 +51,7 @@ impl Audit {
             above: if cached.is_some() { None } else { above_ceiling(case) },
             cached,
             failed: measurement.errors > 0,
+            silent: silent(case),
             too_short: too_short(case),
             unsteady: Drift::of(&measurement.series).filter(|drift| !drift.is_steady()),
         }
@@ -63,18 +68,23 @@ fn cached(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let (seen, evidence) = bytes_below(case)?;
     let measurement = case.measurement()?;
     let activity = &case.run?.activity;
+    // What was under way when counters were first read may have ended on the device and be counted by us afterwards, and
+    // workers tell of what ended a little later.
+    let under_way = case.asked_outstanding().unwrap_or(0.0) * f64::from(measurement.generator.threads.max(1));
+    let untold = measurement.bytes_per_second.get() * TOLD_WITHIN.as_secs_f64();
     let asked = measurement.bytes.as_f64() - activity.missed.as_f64();
-    let by_bytes = if asked > 0.0 { seen / asked } else { 1.0 };
+    let of = |asked: f64| if asked > 0.0 { seen / asked } else { 1.0 };
     let elapsed = activity.elapsed.as_secs_f64();
     let by_rate = if elapsed > 0.0 && measurement.bytes_per_second.get() > 0.0 {
         seen / elapsed / measurement.bytes_per_second.get()
     } else {
         0.0
     };
-    let part = by_bytes.max(by_rate);
+    let part = of(asked).max(by_rate);
+    let at_most = of(asked - under_way - untold).max(part);
     let too_fast = measurement.latency.p50.is_some_and(|median| median < MEMORY_LATENCY)
         && case.leaves().iter().all(|(_, _, device)| device.synthetic.is_none());
-    (part < SEEN_BY_DEVICE || too_fast && part < 1.0).then(|| {
+    (at_most < SEEN_BY_DEVICE || too_fast && part < 1.0).then(|| {
         let mut all = vec![Evidence::new("bytes asked for", measurement.bytes, "narrows' own count")];
         all.extend(evidence);
         all.push(Evidence::new("part that came from below", human::percent(part), "the quotient of both"));
@@ -152,6 +162,25 @@ pub(super) const fn is_physical(hop: &Hop) -> bool {
             | HopKind::Controller
             | HopKind::Network
     )
+}
+
+/// Nothing that was asked for ended in all the time of a run: `no read ended in 3 s`. A run that was ended early is too
+/// short, one whose I/Os failed has failed.
+fn silent(case: &Case<'_>) -> Option<String> {
+    let measurement = case.measurement()?;
+    let is_silent = measurement.latency.count == 0
+        && measurement.bytes_per_second.get() <= 0.0
+        && measurement.errors == 0
+        && measurement.cut_short.is_none();
+    is_silent.then(|| format!("no {} ended in {}", io(case.direction), measurement.elapsed_ns))
+}
+
+/// What is asked for in a direction.
+pub(super) const fn io(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
 }
 
 fn too_short(case: &Case<'_>) -> Option<String> {

@@ -12,7 +12,8 @@ use crate::units::Bytes;
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct Common {
-    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset, or what 2 s write, an eighth of it at least]
+    /// The size of the scratch file: 512MiB, 4GiB [default: that of the preset, or what 2 s write, an eighth of it at least;
+    /// no more than a quarter of what may be written]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
@@ -24,9 +25,10 @@ pub struct Common {
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     pub precision: f64,
 
-    /// The longest that a test may run: 30s, 2m
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
-    pub max_time: Duration,
+    /// The longest that a test may run: 30s, 2m [default: 30s, and where tests write as long as the estimate of the whole run
+    /// holds]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub max_time: Option<Duration>,
 
     /// Run each test for exactly this time, however sure its rate is
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -65,6 +67,16 @@ pub struct Common {
     pub color: ColorWhen,
 }
 
+/// The longest that a test runs, unless another time is asked for.
+const LONGEST: Duration = Duration::from_secs(30);
+
+impl Common {
+    /// The longest that a test may run.
+    pub fn longest(&self) -> Duration {
+        self.max_time.unwrap_or(LONGEST)
+    }
+}
+
 /// What both commands are asked about what is written.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Writing {
@@ -79,8 +91,8 @@ pub struct Writing {
     #[arg(long, value_name = "SERIAL", requires = "write")]
     pub i_own: Option<String>,
 
-    /// The most that may be written in all, the scratch file included; the run ends when the next write would be more
-    /// [default: 256GiB]
+    /// The most that may be written in all, the scratch file included; it is divided among the tests that write [default:
+    /// 8GiB, or 0.01 % of the drive's rated life if that is less]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_writes: Option<Bytes>,
 
@@ -214,7 +226,7 @@ mod tests {
     fn the_defaults_are_those_of_the_help() {
         let args = bench(&["/srv"]).unwrap();
         assert_eq!((args.preset.as_str(), args.common.precision), ("kdiskmark", 0.02));
-        assert_eq!(args.common.max_time, Duration::from_secs(30));
+        assert_eq!(args.common.longest(), Duration::from_secs(30));
         assert!(bench(&["--list"]).unwrap().list);
     }
 

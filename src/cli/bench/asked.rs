@@ -119,7 +119,7 @@ pub(super) fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>
     let timing = Timing {
         stop,
         precision: common.precision,
-        max_time: common.max_time,
+        max_time: common.longest(),
         fixed: common.duration,
         warm_up: common.warm_up,
     };

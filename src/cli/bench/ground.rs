@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::runner::{Runner, failure, seed};
+use super::writes::ESTIMATED_AFTER;
 use crate::cli::guard::watching::Watching;
 use crate::cli::{Failure, guard};
 use crate::load::owned;
@@ -33,8 +34,17 @@ pub(super) fn open(
     }
     runner.progress.phase("filling the device", Duration::ZERO);
     let begin = Instant::now();
-    let progress = &mut |written, _: Bytes| runner.follow(begin, written);
-    owned::prepare(writable, size, seed(), compressible, progress).map_err(|error| failure(&error))
+    let progress = &mut |written: Bytes, all: Bytes| {
+        if written >= ESTIMATED_AFTER {
+            runner.estimate(None, written.per(begin.elapsed()), (written, all));
+        }
+        runner.follow(begin, written)
+    };
+    let prepared = owned::prepare(writable, size, seed(), compressible, progress);
+    let target = prepared.map_err(|error| failure(&error))?;
+    let filled = target.region().length;
+    runner.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
+    Ok(target)
 }
 
 /// Makes what was written of a device zero again: exactly what bears our marks. A signal does not end that; a second one

@@ -7,6 +7,7 @@ pub mod args;
 mod asked;
 pub(super) mod failed;
 mod fio;
+mod fitting;
 pub(super) mod ground;
 mod outcome;
 mod passthrough;
@@ -22,6 +23,7 @@ use std::path::Path as FilePath;
 use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common};
+use fitting::{Fitting, too_large};
 use outcome::Outcome;
 use place::{Filling, Place};
 use runner::Runner;
@@ -29,10 +31,11 @@ use save::SaveFile;
 use scene::Scene;
 use timing::Timing;
 use trims::Discards;
-use writes::Writes;
+use writes::{Wanted, Writes};
 
 use super::args::ColorWhen;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::load::LoadError;
 use crate::load::measurement::RunFailure;
 use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
@@ -42,8 +45,11 @@ use crate::report::bench::{
     self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
 use crate::report::text::{Colour, Style};
-use crate::units::{Bytes, Nanos, human};
+use crate::units::{Bytes, Nanos};
 use crate::verdict::{self, Subject};
+
+/// What fio may write beside each test, as often as the test itself: it cannot be told to stop after so many bytes.
+const WITH_FIO: u32 = 2;
 
 /// Runs the tests and shows what came of them.
 ///
@@ -73,20 +79,31 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let loads: Vec<_> = preset.loads().collect();
     let discards = Discards::of(&scene, &place, &loads)?;
     let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
-    let size = kept.as_ref().map_or(args.common.size.unwrap_or(preset.size), |kept| kept.target.size_bytes);
     let context = Context::new(&scene.subject, preset.peer);
-    let before = kept.as_ref().and_then(|kept| kept.writes.as_ref());
-    let ceiling = context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second);
+    let fitting = Fitting { kind: place.kind(), engine, discards };
     let writes = match place.filled() {
         Some(what) => {
-            let asked = args.common.writing.max_writes;
-            let writes = Writes::plan(asked, before, size, &loads, ceiling, &timing)?;
-            let writes = writes.and_clearing(place.cleared(size))?.on(&scene.subject.path);
+            let works = fitting.works(&preset, kept.as_ref());
+            let kept_size = kept.as_ref().map(|kept| kept.target.size_bytes);
+            let size = kept_size.or(args.common.size);
+            let writes = Writes::of(&Wanted {
+                asked: args.common.writing.max_writes,
+                kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
+                size: (size.unwrap_or(preset.size), size.is_some()),
+                is_device: place.kind() == TargetKind::OwnedDevice,
+                works: &works,
+                timing: &timing,
+                again: if engine == Engine::Fio { WITH_FIO } else { 0 },
+                is_patient: args.common.max_time.is_some(),
+                path: Some((&scene.subject.path, &scene.root)),
+                ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
+            })?;
             output::note(&writes.announcement(&what));
             Some(writes)
         }
         None => None,
     };
+    let size = writes.as_ref().map_or(preset.size, Writes::size);
     let runner = Runner::new(&scene, node, writes)?.polling(poll);
     let runner = match engine {
         Engine::Passthrough => runner.through(&scene, &place)?,
@@ -107,7 +124,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         runner: &runner,
         place: &place,
         target: &target,
-        discards,
+        fitting,
         timing,
         node,
         context,
@@ -161,7 +178,7 @@ struct Bench<'a> {
     runner: &'a Runner<'a>,
     place: &'a Place,
     target: &'a Opened,
-    discards: Discards,
+    fitting: Fitting,
     timing: Timing,
     node: Option<u32>,
     context: Context,
@@ -203,10 +220,10 @@ impl Bench<'_> {
                 // Half of a test is no result; a resumed run does it again.
                 break;
             }
-            let is_whole = result.is_whole();
+            let goes_on = result.is_whole() || self.may_write_too_little(&result);
             report.results.push(result);
             trouble = self.keep(file, &mut report).err();
-            if !is_whole || trouble.is_some() {
+            if !goes_on || trouble.is_some() {
                 break;
             }
         }
@@ -217,6 +234,12 @@ impl Bench<'_> {
         });
         let unkept = self.keep(file, &mut report).err();
         Ok((report, failed.or(trouble).or(unkept)))
+    }
+
+    /// Whether a test was not begun since it may write too little, while others may.
+    fn may_write_too_little(&self, result: &TestResult) -> bool {
+        let is_not_begun = result.failed.is_none() && result.elapsed_ns.get() == 0;
+        is_not_begun && self.runner.writes().is_some() && !self.runner.is_over_budget()
     }
 
     /// Says whether the report is complete, and why not.
@@ -233,13 +256,16 @@ impl Bench<'_> {
                     .to_owned()
             }
             None if self.runner.is_stopped() => "interrupted".to_owned(),
+            None if report.results.iter().any(|result| self.may_write_too_little(result)) => {
+                "too little may be written for all tests, and a larger --max-writes is needed".to_owned()
+            }
             None => "ended early".to_owned(),
         };
         report.reason = (rest > 0).then(|| format!("{why}; {rest} tests to go; {how}"));
     }
 
     fn keep(&self, file: Option<&SaveFile>, report: &mut BenchReport) -> Result<(), Failure> {
-        report.writes = self.runner.writes().map(Writes::view);
+        report.writes = self.runner.writes().map(|writes| writes.view(self.runner.root()));
         file.map_or(Ok(()), |file| file.keep(report))
     }
 
@@ -250,35 +276,11 @@ impl Bench<'_> {
 
     /// Why a test cannot be run on the target, if it cannot.
     fn obstacle(&self, test: &Test) -> Option<String> {
-        let needs_files = match &test.work {
-            Work::Load(load) => load.buffered,
-            Work::Scan(_) => true,
+        let rounds = || match (&test.work, self.runner.writes()) {
+            (Work::Load(load), Some(writes)) => writes.obstacle(load, &self.timing),
+            _ => None,
         };
-        if needs_files && self.engine == Engine::Passthrough {
-            return Some("it cannot be run by NVMe commands".to_owned());
-        }
-        match self.place.kind() {
-            TargetKind::Device if test.writes() => {
-                return Some("a device is only read, unless --write --i-own SERIAL".to_owned());
-            }
-            TargetKind::OwnedDevice if matches!(test.work, Work::Scan(_)) => {
-                return Some(
-                    "most of an empty device was never written, so it is read from nowhere".to_owned(),
-                );
-            }
-            TargetKind::File if test.writes() => return Some("the file is only read".to_owned()),
-            _ => {}
-        }
-        if let Work::Load(load) = &test.work
-            && let Some(why) = self.discards.obstacle(load)
-        {
-            return Some(why);
-        }
-        let (needed, size) = (test.least_size(), self.target.region().length);
-        (needed > size).then(|| {
-            let (needed, size) = (human::block_size(needed), human::block_size(size));
-            format!("it needs {needed}, and the target has {size}")
-        })
+        self.fitting.obstacle(test).or_else(|| too_large(test, self.target)).or_else(rounds)
     }
 
     fn empty(&self, typed: String) -> BenchReport {
@@ -325,6 +327,7 @@ impl Bench<'_> {
                         fio_command: command(outcome.measurement.elapsed_ns.duration()),
                         ended: outcome.ended,
                         rounds: outcome.rounds,
+                        allowance: outcome.allowance,
                         failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
                     };
                     bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
@@ -332,8 +335,9 @@ impl Bench<'_> {
             }
         };
         let mut result = measured.unwrap_or_else(|error| {
-            let failed = failed::of_error(&error, self.runner.root(), &self.scene.subject.path);
-            let failed = Some(failed).filter(|_| !self.runner.is_over_budget());
+            let is_failure = !self.runner.is_over_budget() && !matches!(error, LoadError::OverBudget(_));
+            let failed =
+                is_failure.then(|| failed::of_error(&error, self.runner.root(), &self.scene.subject.path));
             bench::not_begun(test, &error.to_string(), failed, command(self.timing.longest()))
         });
         if self.engine == Engine::Fio && !self.runner.is_stopped() && result.is_whole() {

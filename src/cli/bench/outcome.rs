@@ -1,11 +1,13 @@
 //! What one test came to.
 
 use super::timing::Timing;
+use super::writes::whole_gib;
 use crate::ceiling::Direction;
 use crate::load::measurement::{Measurement, OpTotals};
 use crate::load::stats::{self, Outlook};
 use crate::machine::activity::Activity;
-use crate::units::{BytesPerSec, Iops, Nanos, human};
+use crate::report::bench::AllowanceView;
+use crate::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 use crate::verdict::Run;
 
 /// What one test came to.
@@ -14,6 +16,8 @@ pub(in crate::cli) struct Outcome {
     pub(in crate::cli) measurement: Measurement,
     /// Why it ended.
     pub(in crate::cli) ended: String,
+    /// What it might write, where it writes.
+    pub(in crate::cli) allowance: Option<AllowanceView>,
     /// The mean rates of rounds, where there were rounds.
     pub(in crate::cli) rounds: Vec<BytesPerSec>,
     /// What the machine did meanwhile.
@@ -56,6 +60,37 @@ pub(super) fn known(timing: &Timing, measurement: &Measurement, outlook: &Outloo
         _ => format!(", the first {warm_up} left out as warm-up"),
     };
     format!("known to ± {precision} after {elapsed}{without}")
+}
+
+/// How to let a test run on that ends with what was announced for the whole run.
+const PATIENCE: &str = "as announced for the whole run; --max-time 30s lets it go on";
+
+/// Why a run ended that might write no more; `needed` is what the whole run would need for its rate to be known, `None`
+/// where only what was announced kept it from that.
+pub(super) fn used_up(
+    measurement: &Measurement,
+    written: Bytes,
+    outlook: Option<&Outlook>,
+    needed: Option<Bytes>,
+) -> String {
+    let more = match needed {
+        Some(needed) => format!("--max-writes {} would do", whole_gib(needed)),
+        None => PATIENCE.to_owned(),
+    };
+    let (written, elapsed) = (human::bytes(written), measurement.elapsed_ns);
+    format!("allowance used up: {written} written, {} after {elapsed}; {more}", width(outlook))
+}
+
+/// Why a run ended whose rate is not known when the time that was announced is over.
+pub(super) fn late(measurement: &Measurement, outlook: Option<&Outlook>) -> String {
+    format!("ran for {}, {}, {PATIENCE}", measurement.elapsed_ns, width(outlook))
+}
+
+fn width(outlook: Option<&Outlook>) -> String {
+    match outlook.and_then(Outlook::relative) {
+        Some(width) => format!("known to ± {}", human::percent(width)),
+        None => "too soon for an interval".to_owned(),
+    }
 }
 
 /// Makes the rates of a run those after the warm-up that was found in it, of which its interval is. Bytes, latencies and
@@ -101,6 +136,30 @@ mod tests {
         fixed: None,
         warm_up: Duration::ZERO,
     };
+
+    #[test]
+    fn a_test_that_may_write_no_more_says_how_well_its_rate_is_known() {
+        let measurement = Measurement { elapsed_ns: Nanos::from_millis(700), ..Measurement::default() };
+        let rate = BytesPerSec::from_mb(100.0);
+        let outlook = Outlook {
+            decision: Decision::Continue { left: None },
+            warm_up: 0,
+            rate,
+            half_width: Some(BytesPerSec::from_mb(5.0)),
+        };
+        let (written, needed) = (Bytes::from_mib(64), Bytes::from_mib(12 << 10));
+        assert_eq!(
+            used_up(&measurement, written, Some(&outlook), Some(needed)),
+            "allowance used up: 67.1 MB written, known to ± 5 % after 700 ms; --max-writes 12GiB would do"
+        );
+        assert!(
+            used_up(&measurement, written, None, None).contains("too soon for an interval after 700 ms; as")
+        );
+        assert_eq!(
+            late(&measurement, Some(&outlook)),
+            "ran for 700 ms, known to ± 5 %, as announced for the whole run; --max-time 30s lets it go on"
+        );
+    }
 
     #[test]
     fn the_rate_is_that_of_its_interval_when_a_warm_up_was_found() {

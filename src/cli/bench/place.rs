@@ -7,6 +7,7 @@ use super::args::{Common, Writing};
 use super::ground;
 use super::runner::{Runner, failure, seed};
 use super::scene::Scene;
+use super::writes::ESTIMATED_AFTER;
 use crate::cli::measure::device;
 use crate::cli::{Failure, target};
 use crate::load::LoadError;
@@ -123,15 +124,6 @@ impl Place {
         }
     }
 
-    /// What is written to clear it again afterwards, of `size` bytes: all of it where a device does not return zeros for
-    /// what was discarded.
-    pub(in crate::cli) const fn cleared(&self, size: Bytes) -> Bytes {
-        match self {
-            Self::Owned { .. } => size,
-            Self::Device(_) | Self::File(_) | Self::Scratch(_) => Bytes::new(0),
-        }
-    }
-
     /// What a person would let fio open.
     pub(in crate::cli) fn job_target(&self, opened: &Opened) -> JobTarget {
         let (offset, size) = (opened.region().start, opened.region().length);
@@ -164,12 +156,7 @@ impl Place {
             Self::Scratch(dir) => scratch(dir, size, filling, compressible, runner),
             Self::Owned { name, own } => return ground::open(name, own, size, compressible, runner),
         };
-        let opened = opened.map_err(|error| failure(&error))?;
-        if let Some(writes) = runner.writes().filter(|_| self.filled().is_some()) {
-            let taken = writes.budget().take(opened.region().length);
-            taken.map_err(|over| Failure::new(over.to_string()))?;
-        }
-        Ok(opened)
+        opened.map_err(|error| failure(&error))
     }
 }
 
@@ -185,15 +172,37 @@ fn scratch(
         Filling::Whole => (FILL_TIME, minimum),
         Filling::Quick => (QUICK_FILL_TIME, minimum.max(Bytes::new(size.get() / LEAST_PART))),
     };
+    let minimum = size.min(minimum);
     let options = ScratchOptions {
         time: Some(time),
         seed: seed(),
-        minimum: size.min(minimum),
+        minimum,
         compressible_percent: compressible,
+        budget: runner.writes().map(|writes| writes.budget().clone()),
         ..ScratchOptions::default()
     };
-    runner.progress.phase("writing scratch file", time);
+    let Some(writes) = runner.writes() else { return Err(LoadError::NotOurs(dir.to_owned())) };
+    writes.begin_metering(runner.root());
+    let first = if size <= ESTIMATED_AFTER { size } else { writes.filled_before_trials() };
     let begin = Instant::now();
-    let created = ScratchFile::create(dir, size, &options, &mut |written, _| runner.follow(begin, written));
-    created.map(ScratchFile::into_target)
+    let follow = &mut |written, _: Bytes| runner.follow(begin, written);
+    runner.progress.phase("writing scratch file", time);
+    let options = ScratchOptions { minimum: minimum.min(first), ..options };
+    let scratch = ScratchFile::create(dir, first, &options, follow)?;
+    let (there, took) = (scratch.target().size(), begin.elapsed());
+    let rate = there.per(took);
+    let left = time.saturating_sub(took);
+    // A file that is late already stays as it is.
+    let by_time = there + Bytes::new((rate.get() * left.as_secs_f64()) as u64);
+    let in_all = if there < first { there } else { size.min(by_time.max(minimum)) };
+    runner.estimate(Some(scratch.target()), rate, (there, in_all));
+    let grown = if there < in_all {
+        runner.progress.phase("writing scratch file", left);
+        let options = ScratchOptions { time: Some(left), seed: seed(), minimum, ..options };
+        scratch.grow(size, &options, follow)?
+    } else {
+        scratch
+    };
+    writes.end_metering(runner.root());
+    Ok(grown.into_target())
 }

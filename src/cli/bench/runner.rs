@@ -7,35 +7,44 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::outcome::{Outcome, known, leave_out_warm_up};
+use super::outcome::{Outcome, known, late, leave_out_warm_up, used_up};
 use super::passthrough;
 use super::place::Place;
 use super::scene::Scene;
 use super::timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
-use super::writes::Writes;
-use crate::cli::Failure;
+use super::writes::{Allowance, Writes};
 use crate::cli::measure::{condition, drives, reader_cpus};
 use crate::cli::signals::stop_on_signals;
+use crate::cli::{Failure, output};
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::fill::refill;
+use crate::load::measurement::Measurement;
 use crate::load::measurement::Workload;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::run::{self, EngineChoice, RunOptions};
 use crate::load::scan::{self, Scan, ScanPlan};
-use crate::load::stats::{Decision, Outlook};
+use crate::load::stats::{self, Decision, Outlook};
 use crate::load::target::Target as Opened;
 use crate::load::{Namespace, Reap};
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
+use crate::report::bench::AllowanceView;
 use crate::report::progress::{Live, Progress};
-use crate::units::{Bytes, Nanos, human};
+use crate::units::{Bytes, BytesPerSec, Nanos, human};
 use crate::verdict::Run;
 
 /// How often the progress of a scan is shown.
 const TICK: Duration = Duration::from_millis(100);
 /// How often a run is looked at; the intervals of [`Precision`](crate::load::stats::Precision) are tested for this.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long each test that writes is tried, and all of them together, before the run is estimated.
+const TRIAL: Duration = Duration::from_millis(50);
+const TRIALS: Duration = Duration::from_secs(2);
+/// The samples of a test that may write so little that it is over before there are enough of 100 ms.
+const FINE: Nanos = Nanos::from_millis(10);
+/// The part of a rate within which an interval is wanted that a test without one is taken to need, as a factor of bytes.
+const WITHOUT_INTERVAL: f64 = 4.0;
 /// How long the idle machine is watched before the first test.
 const IDLE: Duration = Duration::from_millis(300);
 
@@ -145,7 +154,56 @@ impl<'a> Runner<'a> {
     /// Shows how far the filling of a target is, and breaks it off when a signal came.
     pub(in crate::cli) fn follow(&self, begin: Instant, written: Bytes) -> ControlFlow<()> {
         self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
+        if let Some(writes) = &self.writes {
+            writes.meter(self.root, None);
+        }
         self.go_on()
+    }
+
+    /// Estimates the whole run and says what it takes: `there` of the `size` that are filled were written at `rate`. The
+    /// loads are tried on what is there, where that can be.
+    pub(in crate::cli) fn estimate(
+        &self,
+        target: Option<&Opened>,
+        rate: BytesPerSec,
+        (there, size): (Bytes, Bytes),
+    ) {
+        let Some(writes) = self.writes.as_ref().filter(|writes| !writes.is_estimated()) else { return };
+        let tried = target.map_or_else(Vec::new, |target| self.try_out(target, writes));
+        let text = writes.estimate(rate, (there, size), &tried);
+        self.progress.aside(|| output::note(&text));
+    }
+
+    /// The bytes that each load writes in a second, as far as a moment of it tells.
+    fn try_out(&self, target: &Opened, writes: &Writes) -> Vec<(LoadSpec, f64)> {
+        let trials = writes.trials();
+        let time = TRIAL.min(TRIALS / u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1));
+        let timing = Timing {
+            stop: StopRule::Seconds(1),
+            precision: 0.5,
+            max_time: time,
+            fixed: Some(time),
+            warm_up: Duration::ZERO,
+        };
+        self.progress.phase("trying what writes", TRIALS);
+        let mut tried = Vec::new();
+        for (load, budget) in trials {
+            let in_flight = load.total_depth().saturating_mul(load.block_size.get());
+            let is_fitting =
+                in_flight <= budget.left().get() / 2 && in_flight <= target.region().length.get();
+            if self.is_stopped() || !is_fitting {
+                continue;
+            }
+            let (workload, options) = self.plan(&load, &timing);
+            let options = RunOptions { measure_nop: false, passthrough: None, ..options };
+            let control = Control::with_stop(self.stop.clone()).with_budget(budget).sampling(FINE);
+            if let Ok(run) = run::run(target, &workload, &options, &control) {
+                let rate = run.writes.bytes_per_second.get();
+                tried.extend((rate > 0.0).then_some((load, rate)));
+            }
+            writes.meter(self.root, None);
+        }
+        tried
     }
 
     /// Breaks work off when a signal came.
@@ -173,21 +231,24 @@ impl<'a> Runner<'a> {
         };
         let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
-        let mut outcome = self.once(load, target, timing)?;
+        let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
+        let timing = &announced(*timing, allowance.as_ref());
+        let mut outcome = self.once(load, target, timing, allowance.as_ref())?;
         if !matches!(timing.stop, StopRule::SteadyRounds(_)) {
             return Ok(outcome);
         }
         let mut rounds = vec![outcome.measurement.bytes_per_second];
         let again = Timing { warm_up: Duration::ZERO, ..*timing };
-        while outcome.measurement.cut_short.is_none()
-            && rounds.len() < MOST_ROUNDS as usize
-            && !is_steady(&rounds)
-        {
+        let is_over = |outcome: &Outcome| {
+            outcome.measurement.cut_short.is_some()
+                || outcome.allowance.is_some_and(|allowance| allowance.ended_test)
+        };
+        while !is_over(&outcome) && rounds.len() < MOST_ROUNDS as usize && !is_steady(&rounds) {
             self.progress.name(&format!("{label}, round {}", rounds.len() + 1));
-            outcome = self.once(load, target, &again)?;
+            outcome = self.once(load, target, &again, allowance.as_ref())?;
             rounds.push(outcome.measurement.bytes_per_second);
         }
-        if outcome.measurement.cut_short.is_none() {
+        if !is_over(&outcome) {
             outcome.ended = if is_steady(&rounds) {
                 format!("steady over rounds {} to {}", rounds.len() + 1 - WINDOW, rounds.len())
             } else {
@@ -225,6 +286,10 @@ impl<'a> Runner<'a> {
         target: &Opened,
         limit: Duration,
     ) -> Result<Scan, LoadError> {
+        if let Some(writes) = &self.writes {
+            // A scan writes nothing; what it was thought to take is not there for others any more.
+            writes.allow(None);
+        }
         let control = Control::with_stop(self.stop.clone());
         let plan = plan.fitting(target.size());
         let all = Bytes::new(plan.sample_size.get().saturating_mul(plan.samples.into()));
@@ -243,17 +308,34 @@ impl<'a> Runner<'a> {
         .map_err(|_| panicked())?
     }
 
-    fn once(&self, load: &LoadSpec, target: &Opened, timing: &Timing) -> Result<Outcome, LoadError> {
+    fn once(
+        &self,
+        load: &LoadSpec,
+        target: &Opened,
+        timing: &Timing,
+        allowance: Option<&Allowance>,
+    ) -> Result<Outcome, LoadError> {
+        let writing = allowance.filter(|_| load.write_percent > 0);
+        let written = writing.map_or(Bytes::new(0), |allowance| allowance.budget.spent());
+        if let Some(Err(over)) = writing.map(|allowance| allowance.suffices(load)) {
+            if over.left.get() == 0 {
+                // Nothing is left for any test: the run ends with that as its reason.
+                let _ = self.writes.as_ref().map(|writes| writes.budget().take(Bytes::new(u64::MAX)));
+            }
+            return Err(LoadError::OverBudget(over));
+        }
         let (workload, options) = self.plan(load, timing);
         let control = Control::with_stop(self.stop.clone());
-        let control = match &self.writes {
-            Some(writes) => control.with_budget(writes.budget().clone()),
+        let control = match writing {
+            Some(allowance) => control.with_budget(allowance.budget.clone()),
             None => control,
         };
+        // Where its allowance ends a test soon, there are too few samples of 100 ms.
+        let control = if writing.is_some() { control.sampling(FINE) } else { control };
         let before = condition(self.root, &self.drives);
         let (measured, mut watched) = thread::scope(|scope| {
             let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
-            let watched = self.watch(&control, timing);
+            let watched = self.watch(&control, timing, writing);
             (runner.join(), watched)
         });
         (watched.activity.before, watched.activity.after) = (before, condition(self.root, &self.drives));
@@ -264,17 +346,56 @@ impl<'a> Runner<'a> {
         if let Some(why) = &self.unpolled {
             measurement.generator.engine.push_str(&format!("; not polled: {why}"));
         }
+        let is_announced = allowance.is_some_and(|allowance| allowance.time.is_some());
+        let view = writing.map(|allowance| self.allowance(allowance, timing, &measurement, &watched));
         let (ended, known) = match (&measurement.cut_short, watched.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
-            (None, Some(outlook)) if control.is_finished() => {
+            (None, Some(outlook)) if watched.is_known => {
                 leave_out_warm_up(&mut measurement, &outlook);
                 (known(timing, &measurement, &outlook), outlook.ci95())
             }
-            (None, _) => (format!("ran for {}", measurement.elapsed_ns), None),
+            (None, outlook) => match view.as_ref().filter(|view| view.ended_test) {
+                Some(view) => {
+                    let needed = view.needed_max_writes_bytes;
+                    let written = view.written_bytes.saturating_sub(written);
+                    let said = used_up(&measurement, written, outlook.as_ref(), needed);
+                    (said, outlook.and_then(|outlook| outlook.ci95()))
+                }
+                None if is_announced && timing.stop == StopRule::Precision => {
+                    (late(&measurement, outlook.as_ref()), outlook.and_then(|outlook| outlook.ci95()))
+                }
+                None => (format!("ran for {}", measurement.elapsed_ns), None),
+            },
         };
         // The interval that ended the run, which allows for its having been looked at often.
         measurement.ci95 = known.or(measurement.ci95);
-        Ok(Outcome { measurement, ended, rounds: Vec::new(), activity: watched.activity })
+        Ok(Outcome { measurement, ended, allowance: view, rounds: Vec::new(), activity: watched.activity })
+    }
+
+    /// What became of what a test might write.
+    fn allowance(
+        &self,
+        allowance: &Allowance,
+        timing: &Timing,
+        measurement: &Measurement,
+        watched: &Watched,
+    ) -> AllowanceView {
+        let budget = &allowance.budget;
+        let ended_test = budget.is_exhausted() && !watched.is_known && measurement.cut_short.is_none();
+        let by_width = |outlook: Outlook| Some((outlook.relative()? / timing.precision).powi(2));
+        let by_time = || {
+            let rest = timing.longest().as_secs_f64() / measurement.elapsed_ns.as_secs_f64().max(1e-3);
+            if timing.fixed.is_some() { rest } else { rest.min(WITHOUT_INTERVAL) }
+        };
+        let times =
+            watched.outlook.filter(|_| timing.fixed.is_none()).and_then(by_width).unwrap_or_else(by_time);
+        let needed = self.writes.as_ref().map(|writes| writes.needed(times));
+        AllowanceView {
+            bytes: budget.limit(),
+            written_bytes: budget.spent(),
+            ended_test,
+            needed_max_writes_bytes: needed.filter(|_| ended_test && !allowance.is_held),
+        }
     }
 
     /// The engine's terms for a load. Streams are carried by as many workers as there are processors.
@@ -310,21 +431,33 @@ impl<'a> Runner<'a> {
     /// Follows a run: shows the rate with its interval and the time left, and stops it when it is precise enough or a
     /// signal came. Counters are taken at both ends of the measured time, states that change with the load near its end.
     /// How much processors work is looked at between the first and that, where reading all of it takes none of their time.
-    fn watch(&self, control: &Control, timing: &Timing) -> Watched {
+    fn watch(&self, control: &Control, timing: &Timing, writing: Option<&Allowance>) -> Watched {
+        let metered = self.writes.as_ref().zip(writing);
+        let is_fine = writing.is_some_and(Allowance::is_short);
+        if let Some((writes, _)) = metered {
+            writes.begin_metering(self.root);
+        }
+        control.wait_for(Phase::WarmUp);
+        // Threads take long to read: before the measured time, where load is warmed up.
+        let threads = Sample::of_threads(self.root);
         control.wait_for(Phase::Measuring);
         let begin = Instant::now();
-        let before = Sample::read(self.root);
+        let before = Sample::of_counters(self.root).with_threads_of(threads);
         let missed = control.bytes_done();
         let from = Sample::of_processors(self.root);
         let mut to = None;
         let mut under_load = None;
-        let mut last = None;
+        let (mut last, mut is_known) = (None, false);
         while control.phase() < Phase::Done {
             thread::sleep(LOOK);
+            if let Some((writes, allowance)) = metered {
+                writes.meter(self.root, Some(&allowance.budget));
+            }
             let elapsed = begin.elapsed();
-            let outlook = timing.judge(&control.series());
+            let outlook = timing.judge(&series(control, is_fine));
             self.show(elapsed, control.bytes_done(), outlook.as_ref(), timing);
-            let is_known = outlook.is_some_and(|outlook| outlook.decision == Decision::Stop);
+            is_known |=
+                !control.is_finished() && outlook.is_some_and(|outlook| outlook.decision == Decision::Stop);
             if under_load.is_none() && control.phase() < Phase::Done {
                 to = Some(Sample::of_processors(self.root));
             }
@@ -332,7 +465,7 @@ impl<'a> Runner<'a> {
                 && (is_known || elapsed > timing.longest().mul_f64(0.7))
                 && control.phase() < Phase::Done
             {
-                under_load = Some(Sample::read(self.root));
+                under_load = Some(Sample::of_states(self.root, self.idle.links.keys()));
             }
             if !control.is_finished() {
                 last = outlook;
@@ -340,6 +473,17 @@ impl<'a> Runner<'a> {
             if is_known {
                 control.finish();
             }
+        }
+        if let Some((writes, allowance)) = metered {
+            writes.meter(self.root, Some(&allowance.budget));
+            writes.end_metering(self.root);
+        }
+        if control.is_finished() && !is_known {
+            // It ended by itself: all that was measured says how well its rate is known.
+            let mut series = series(control, true);
+            series.pop();
+            last = timing.judge(&series);
+            is_known = last.is_some_and(|outlook| outlook.decision == Decision::Stop);
         }
         let mut activity = Activity::between(&before, &Sample::read(self.root));
         activity.missed = missed;
@@ -355,7 +499,7 @@ impl<'a> Runner<'a> {
             // The kernel does not count what passes the block layer by.
             activity.disks.retain(|name, _| !self.drives.contains(name));
         }
-        Watched { activity, outlook: last }
+        Watched { activity, outlook: last, is_known }
     }
 
     fn show(&self, elapsed: Duration, done: Bytes, outlook: Option<&Outlook>, timing: &Timing) {
@@ -384,9 +528,34 @@ fn without_poll_queues(root: &Root, drives: &[String]) -> Option<String> {
     Some(format!("the driver of {without} has no queues for polling{how}"))
 }
 
+/// The series of a run, in its own samples or in those of 100 ms.
+fn series(control: &Control, is_fine: bool) -> Vec<BytesPerSec> {
+    let series = control.series();
+    let each = usize::try_from(stats::SAMPLE.get() / control.sample().get().max(1)).unwrap_or(1);
+    if is_fine || each < 2 {
+        return series;
+    }
+    let mean = |samples: &[BytesPerSec]| samples.iter().copied().sum::<BytesPerSec>() / samples.len() as f64;
+    series.chunks_exact(each).map(mean).collect()
+}
+
 struct Watched {
     activity: Activity,
     outlook: Option<Outlook>,
+    /// Whether the rate is known as well as was asked.
+    is_known: bool,
+}
+
+/// The time of a test that ends with what was announced for the whole run.
+fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
+    let time = allowance.and_then(|allowance| allowance.time);
+    let timing = match time.filter(|_| timing.fixed.is_none() && timing.stop == StopRule::Precision) {
+        Some(time) => Timing { max_time: timing.max_time.min(time.saturating_sub(timing.warm_up)), ..timing },
+        None => timing,
+    };
+    // What is little is kept for what counts.
+    let warm_up = allowance.map_or(timing.warm_up, |allowance| allowance.warm_up(timing.warm_up));
+    Timing { warm_up, ..timing }
 }
 
 /// A seed that differs from run to run.

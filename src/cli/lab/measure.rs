@@ -70,7 +70,9 @@ impl Bench {
         }
         let size = filled(args);
         let probes = if args.encrypts() { probes(&tests) } else { Vec::new() };
-        let loads: Vec<&LoadSpec> = tests.iter().chain(&probes).map(|test| &test.load).collect();
+        // Each target runs all tests, so all targets share what may be written.
+        let once = || tests.iter().chain(&probes).map(|test| &test.load);
+        let loads: Vec<&LoadSpec> = (0..fills).flat_map(|_| once()).collect();
         let timing = tests.first().map(|test| test.timing);
         let timing = timing.ok_or_else(|| Failure::new("there is no test"))?;
         let fill = Bytes::new(size.get().saturating_mul(fills));
@@ -152,7 +154,7 @@ impl Bench {
     }
 
     fn counted(&self, target: Target) -> Result<Target, Failure> {
-        let taken = self.writes.budget().take(target.region().length);
+        let taken = self.writes.take_filled(target.region().length);
         taken.map_err(|over| Failure::new(over.to_string()))?;
         Ok(target)
     }

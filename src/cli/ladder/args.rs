@@ -55,6 +55,11 @@ pub struct LadderArgs {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
+    /// The most that may be written in all, the scratch file included [default: 8GiB, or 0.01 % of the drive's rated life if
+    /// that is less]
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "read")]
+    pub max_writes: Option<Bytes>,
+
     /// A host with `iperf3 --server` at the far end of the path, to measure the network alone with the iperf3 installed here
     #[arg(long, value_name = "HOST", value_parser = host)]
     pub peer: Option<String>,

@@ -9,6 +9,7 @@ mod legs;
 mod network;
 mod opened;
 pub(in crate::cli) mod runner;
+mod scratch;
 
 use args::LadderArgs;
 use climb::Climb;
@@ -40,8 +41,9 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     if !args.read && (args.write_scratch || !std::path::Path::new(&args.target).is_file()) {
         target::check_way(&scene.machine, &args.target, &scene.subject.path.asked)?;
     }
-    let runner = Runner::new(&scene, args)?;
     let loads = loads(args)?;
+    let writes = scratch::writes(&scene, &layers, &loads, args)?;
+    let runner = Runner::new(&scene, args, writes)?;
     let opened = Opening::of(&layers, args, &runner)?;
     if opened.is_empty() {
         return Err(opened.failure(&args.target));
@@ -67,6 +69,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         target: args.target.clone(),
         duration: args.time.into(),
         legs,
+        writes: runner.writes().map(|writes| writes.view(&scene.root)),
         left_out: opened.left_out().map(|(hop, reason)| (hop.to_owned(), reason.to_owned())).collect(),
         reason,
     };

@@ -1,25 +1,15 @@
 //! Opens what load runs on at each layer: devices and files for reading, a scratch file on a file system.
 
-use std::path::{Path as FilePath, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path as FilePath;
 
 use super::args::LadderArgs;
 use super::runner::Runner;
+use super::scratch;
 use crate::cli::Failure;
-use crate::cli::bench::runner::seed;
 use crate::cli::measure::device;
 use crate::load::LoadError;
-use crate::load::scratch::{ScratchFile, ScratchOptions};
 use crate::load::target::Target;
 use crate::path::layers::{Entry, Layer};
-use crate::units::Bytes;
-
-/// The size of the scratch file, unless another is asked for.
-const SIZE: Bytes = Bytes::from_mib(1024);
-/// How long it may take to write before it stays as large as it is.
-const FILL_TIME: Duration = Duration::from_secs(4);
-/// The least part of a size that was not asked for, as a divisor.
-const LEAST_PART: u64 = 8;
 
 /// What was opened at a layer, or why nothing was.
 enum Open {
@@ -123,32 +113,13 @@ fn open(entry: &Entry, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target,
     let opened = match entry {
         Entry::Block(name) => Target::open_device(&device(name)),
         Entry::File(path) => Target::open_file_read(FilePath::new(path)),
-        Entry::Mount(path) => {
-            let path = PathBuf::from(path);
-            match (path.is_file(), args.write_scratch) {
-                (true, false) => Target::open_file_read(&path),
-                _ if args.read => {
-                    return Err(Refusal::Asked("--read writes no scratch file; name a large file on it"));
-                }
-                (true, true) => scratch(path.parent().unwrap_or(&path), args, runner),
-                (false, _) => scratch(&path, args, runner),
+        Entry::Mount(path) => match scratch::directory(entry, args) {
+            Some(dir) => scratch::make(&dir, args, runner),
+            None if FilePath::new(path).is_file() => Target::open_file_read(FilePath::new(path)),
+            None => {
+                return Err(Refusal::Asked("--read writes no scratch file; name a large file on it"));
             }
-        }
+        },
     };
     opened.map_err(Refusal::Engine)
-}
-
-fn scratch(dir: &FilePath, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, LoadError> {
-    let size = args.size.unwrap_or(SIZE);
-    let minimum = ScratchOptions::default().minimum;
-    let least = match args.size {
-        Some(size) => size.min(minimum),
-        None => minimum.max(Bytes::new(size.get() / LEAST_PART)),
-    };
-    let options =
-        ScratchOptions { time: Some(FILL_TIME), seed: seed(), minimum: least, ..ScratchOptions::default() };
-    runner.progress.phase("writing scratch file", FILL_TIME);
-    let begin = Instant::now();
-    ScratchFile::create(dir, size, &options, &mut |written, _| runner.follow(begin, written))
-        .map(ScratchFile::into_target)
 }

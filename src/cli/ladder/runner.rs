@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
 use crate::ceiling::Direction;
-use crate::cli::Failure;
 use crate::cli::bench::runner::{failure, seed};
 use crate::cli::bench::scene::Scene;
+use crate::cli::bench::writes::{ESTIMATED_AFTER, Writes};
 use crate::cli::measure::reader_cpus;
 use crate::cli::signals::stop_on_signals;
+use crate::cli::{Failure, output};
 use crate::load::control::{Control, Phase};
 use crate::load::measurement::{Measurement, Workload};
 use crate::load::preset::{LoadSpec, Parallel};
@@ -45,6 +46,8 @@ pub(super) struct Runner<'a> {
     idle: Activity,
     time: Duration,
     warm_up: Duration,
+    /// What may be written; `None` when nothing is.
+    writes: Option<Writes>,
 }
 
 impl<'a> Runner<'a> {
@@ -52,7 +55,7 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     /// Signals cannot be watched for.
-    pub(super) fn new(scene: &'a Scene, args: &LadderArgs) -> Result<Self, Failure> {
+    pub(super) fn new(scene: &'a Scene, args: &LadderArgs, writes: Option<Writes>) -> Result<Self, Failure> {
         let progress = Progress::on_stderr(false);
         let stop = stop_on_signals()?;
         progress.phase("watching the idle machine", IDLE);
@@ -68,7 +71,18 @@ impl<'a> Runner<'a> {
             idle: Activity::between(&before, &Sample::read(&scene.root)),
             time: args.time,
             warm_up: args.warm_up,
+            writes,
         })
+    }
+
+    /// Where facts are read.
+    pub(super) const fn root(&self) -> &Root {
+        self.root
+    }
+
+    /// What may be written; `None` when nothing is.
+    pub(super) const fn writes(&self) -> Option<&Writes> {
+        self.writes.as_ref()
     }
 
     /// Whether a signal came.
@@ -81,9 +95,17 @@ impl<'a> Runner<'a> {
         self.online
     }
 
-    /// Shows how far the scratch file is, and breaks it off when a signal came.
-    pub(super) fn follow(&self, begin: Instant, written: Bytes) -> ControlFlow<()> {
-        self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
+    /// Shows how far the scratch file of `size` is, and breaks it off when a signal came.
+    pub(super) fn follow(&self, begin: Instant, written: Bytes, size: Bytes) -> ControlFlow<()> {
+        let rate = written.per(begin.elapsed());
+        self.progress.update(begin.elapsed(), Some(rate));
+        if let Some(writes) = &self.writes {
+            writes.meter(self.root, None);
+            if written >= size.min(ESTIMATED_AFTER) && !writes.is_estimated() {
+                let text = writes.estimate(rate, (written, size), &[]);
+                self.progress.aside(|| output::note(&text));
+            }
+        }
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -100,7 +122,16 @@ impl<'a> Runner<'a> {
     ) -> Result<Run, Failure> {
         self.progress.phase(label, self.warm_up + self.time);
         let (workload, options) = self.plan(load, cpus);
-        let controls: Vec<Control> = targets.iter().map(|_| Control::with_stop(self.stop.clone())).collect();
+        let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
+        let allowance = allowance.filter(|_| load.write_percent > 0);
+        let control = || {
+            let control = Control::with_stop(self.stop.clone());
+            match &allowance {
+                Some(allowance) => control.with_budget(allowance.budget.clone()),
+                None => control,
+            }
+        };
+        let controls: Vec<Control> = targets.iter().map(|_| control()).collect();
         let (measured, activity) = thread::scope(|scope| {
             let (workload, options) = (&workload, &options);
             let runs: Vec<_> = targets
@@ -150,9 +181,11 @@ impl<'a> Runner<'a> {
     /// resyncs) are read near its end.
     fn watch(&self, controls: &[Control]) -> Activity {
         let Some(first) = controls.first() else { return Activity::default() };
+        first.wait_for(Phase::WarmUp);
+        let threads = Sample::of_threads(self.root);
         first.wait_for(Phase::Measuring);
         let begin = Instant::now();
-        let mut samples = vec![Sample::read(self.root)];
+        let mut samples = vec![Sample::of_counters(self.root).with_threads_of(threads)];
         let done = || controls.iter().map(|control| control.bytes_done().get()).sum::<u64>();
         let missed = Bytes::new(done());
         let (mut under_load, mut last, mut last_full) = (None, begin, begin);

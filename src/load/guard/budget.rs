@@ -3,6 +3,7 @@
 //! Flash wears with every write, so what a run will write is announced before it, checked against `--max-writes`, and
 //! counted while it runs: the engine takes bytes from the [`Budget`] before it submits them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::units::{Bytes, human};
@@ -13,6 +14,8 @@ pub struct Budget {
     limit: Bytes,
     left: AtomicU64,
     refused: AtomicBool,
+    /// What this is a part of: the allowance of one test is a part of that of the run.
+    whole: Option<Arc<Self>>,
 }
 
 /// More was to be written than the budget holds.
@@ -25,12 +28,20 @@ pub struct OverBudget {
     pub left: Bytes,
     /// What might be written in all.
     pub limit: Bytes,
+    /// Whether only a [part](Budget::part_of) is used up, and more of the whole is left.
+    pub is_part: bool,
 }
 
 impl Budget {
     /// A budget of `limit` bytes.
     pub const fn new(limit: Bytes) -> Self {
-        Self { limit, left: AtomicU64::new(limit.get()), refused: AtomicBool::new(false) }
+        Self { limit, left: AtomicU64::new(limit.get()), refused: AtomicBool::new(false), whole: None }
+    }
+
+    /// A part of `whole`: `limit` bytes, and no more than the whole has left. What is taken of the part is taken of the
+    /// whole, too. A run whose part is used up has ended well; one whose whole is used up was cut short.
+    pub fn part_of(whole: &Arc<Self>, limit: Bytes) -> Self {
+        Self { whole: Some(whole.clone()), ..Self::new(limit) }
     }
 
     /// Whether a run that writes `planned` bytes fits into what is left. Takes nothing.
@@ -47,18 +58,38 @@ impl Budget {
     /// [`OverBudget`] when not enough is left. The write must then not happen.
     pub fn take(&self, bytes: Bytes) -> Result<(), OverBudget> {
         // The count guards no other memory, so no ordering beyond its own is needed.
-        self.left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes.get()))
-            .map(drop)
-            .map_err(|_| {
-                self.refused.store(true, Ordering::Relaxed);
-                self.over(bytes)
-            })
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes.get()));
+        if taken.is_err() {
+            self.refused.store(true, Ordering::Relaxed);
+            return Err(self.over(bytes));
+        }
+        let of_whole = self.whole.as_ref().map_or(Ok(()), |whole| whole.take(bytes));
+        of_whole.inspect_err(|_| {
+            self.left.fetch_add(bytes.get(), Ordering::Relaxed);
+        })
+    }
+
+    /// Takes `bytes`, or what is left if that is less, and returns what was taken. For what was written already by somebody
+    /// else on our behalf, which cannot be refused.
+    pub fn take_up_to(&self, bytes: Bytes) -> Bytes {
+        let reduced = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            Some(left.saturating_sub(bytes.get()))
+        });
+        let before = reduced.unwrap_or_else(|left| left);
+        if let Some(whole) = &self.whole {
+            return whole.take_up_to(bytes);
+        }
+        Bytes::new(before.min(bytes.get()))
     }
 
     /// Gives back the bytes of a write that was taken and did not happen.
     pub fn give_back(&self, bytes: Bytes) {
         self.left.fetch_add(bytes.get(), Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.give_back(bytes);
+        }
     }
 
     /// Whether a write was refused.
@@ -89,7 +120,7 @@ impl Budget {
     }
 
     fn over(&self, wanted: Bytes) -> OverBudget {
-        OverBudget { wanted, left: self.left(), limit: self.limit }
+        OverBudget { wanted, left: self.left(), limit: self.limit, is_part: self.whole.is_some() }
     }
 }
 
@@ -129,6 +160,26 @@ mod tests {
         assert_eq!(taken, 1953 * 512);
         assert_eq!(budget.spent(), Bytes::new(1953 * 512));
         assert_eq!(budget.left(), Bytes::new(67));
+    }
+
+    #[test]
+    fn a_part_ends_before_the_whole_does_and_takes_of_both() {
+        let whole = Arc::new(Budget::new(Bytes::new(1000)));
+        let part = Budget::part_of(&whole, Bytes::new(300));
+        assert_eq!(part.take(Bytes::new(250)), Ok(()));
+        assert!(part.take(Bytes::new(100)).expect_err("is more than the part").is_part);
+        assert_eq!((part.spent(), whole.spent()), (Bytes::new(250), Bytes::new(250)));
+        assert!(part.is_exhausted() && !whole.is_exhausted());
+        part.give_back(Bytes::new(50));
+        assert_eq!((part.left(), whole.left()), (Bytes::new(100), Bytes::new(800)));
+        // Somebody else wrote as well: the part cannot pay for all of it, the whole can.
+        assert_eq!(part.take_up_to(Bytes::new(200)), Bytes::new(200));
+        assert_eq!((part.left(), whole.left()), (Bytes::new(0), Bytes::new(600)));
+        let large = Budget::part_of(&whole, Bytes::new(5000));
+        let over = large.take(Bytes::new(601)).expect_err("is more than the whole has left");
+        assert!(!over.is_part && whole.is_exhausted());
+        assert_eq!(large.spent(), Bytes::new(0), "what the whole refused is not gone from the part");
+        assert_eq!(whole.take_up_to(Bytes::new(9999)), Bytes::new(600));
     }
 
     proptest! {

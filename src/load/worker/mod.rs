@@ -81,6 +81,8 @@ enum End {
     Aborted,
     /// No more may be written.
     OverBudget(OverBudget),
+    /// What this run may write of the whole is used up: it was long enough.
+    Allowance,
     Failed(RunFailure),
 }
 
@@ -178,6 +180,14 @@ impl<'a, E: Engine> Worker<'a, E> {
                 self.shared.abort.store(true, Ordering::Relaxed);
                 Some(over.to_string())
             }
+            End::Allowance if self.now >= self.window.start => {
+                self.shared.control.finish();
+                None
+            }
+            End::Allowance => {
+                self.shared.abort.store(true, Ordering::Relaxed);
+                Some("what it may write was used up before its measured time began".to_owned())
+            }
             End::Failed(failure) => {
                 self.shared.abort.store(true, Ordering::Relaxed);
                 let why = failure.detail.clone();
@@ -215,7 +225,8 @@ impl<'a, E: Engine> Worker<'a, E> {
                 return (End::Failed(failure), before);
             }
             if let Some(over) = self.over_budget {
-                return (End::OverBudget(over), before);
+                let end = if over.is_part { End::Allowance } else { End::OverBudget(over) };
+                return (end, before);
             }
             if self.slots.in_flight() == 0 && self.source.is_exhausted() {
                 return (End::Exhausted, before);

@@ -20,8 +20,8 @@ pub(super) const LEAST_CORES: f64 = 0.01;
 pub struct Activity {
     /// The time between them.
     pub elapsed: Nanos,
-    /// What a load had moved when the earlier one had been taken, where it was watched: as much of it as that is in no
-    /// counter. Little, unless the look itself had to wait for a processor.
+    /// What a load had moved when the earlier one had been taken, where it was watched: as much of it as that, and what was
+    /// under way then, is in no counter. Little, unless the look itself had to wait for a processor.
     pub missed: Bytes,
     /// Disks, by kernel name.
     pub disks: BTreeMap<String, DiskActivity>,
@@ -108,7 +108,7 @@ impl Activity {
             }),
             working: working(before, after, elapsed),
             steal: steal(before, after),
-            threads: threads(before, after, elapsed),
+            threads: threads(before, after),
             nics: pairs(&before.nics, &after.nics, |before, after| nic(before, after, elapsed)),
             links: after.links.clone(),
             resyncs: after.resyncs.iter().filter(|(_, resync)| resync.is_running()).map(owned).collect(),
@@ -209,7 +209,8 @@ fn working(before: &Sample, after: &Sample, elapsed: Nanos) -> f64 {
     if elapsed.get() == 0 { 0.0 } else { pairs(&before.cpus, &after.cpus, of).values().sum() }
 }
 
-fn threads(before: &Sample, after: &Sample, elapsed: Nanos) -> Vec<ThreadActivity> {
+fn threads(before: &Sample, after: &Sample) -> Vec<ThreadActivity> {
+    let elapsed = Nanos::new(after.threads_at().get().saturating_sub(before.threads_at().get()));
     let none = ThreadCounters::default();
     let mut threads: Vec<ThreadActivity> = after
         .threads
@@ -328,6 +329,18 @@ mod tests {
         let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
         assert_eq!(names, ["kworker/u4:1-kcryptd/253:0", "md0_raid1"]);
         assert!((threads[0].cores - 0.95).abs() < 1e-9 && (threads[1].cores - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn threads_that_were_read_earlier_than_all_else_count_over_their_own_time() {
+        let thread =
+            |cpu| ThreadCounters { name: "kcryptd".to_owned(), is_kernel: true, cpu: ms(cpu), last_cpu: 0 };
+        let early = Sample { threads: BTreeMap::from([(5, thread(100))]), ..sample(1) };
+        let before = sample(2).with_threads_of(early);
+        let after = Sample { threads: BTreeMap::from([(5, thread(1700))]), ..sample(3) };
+        let activity = Activity::between(&before, &after);
+        assert_eq!(activity.elapsed, ms(1000));
+        assert!((activity.threads[0].cores - 0.8).abs() < 1e-9, "1.6 of 2 s: {:?}", activity.threads);
     }
 
     #[test]

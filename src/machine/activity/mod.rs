@@ -34,6 +34,8 @@ pub struct Sample {
     pub cpus: BTreeMap<u32, CpuCounters>,
     /// Every kernel thread and our own threads, `/proc/[pid]/stat`, by thread id.
     pub threads: BTreeMap<u32, ThreadCounters>,
+    /// When threads were read, where that was at another time than all else.
+    pub threads_at: Option<Nanos>,
     /// `/proc/net/dev`, by interface.
     pub nics: BTreeMap<String, NicCounters>,
     /// The state of links, by the address of the function below each.
@@ -133,6 +135,7 @@ impl Sample {
             at: now(),
             cpus: parse_cpus(&text("/proc/stat")),
             threads: threads(root),
+            threads_at: None,
             nics: parse_nics(&text("/proc/net/dev")),
             links: links(root),
             resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
@@ -147,6 +150,44 @@ impl Sample {
     pub fn of_disks(root: &Root) -> Self {
         let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
         Self { at: now(), disks, ..Self::default() }
+    }
+
+    /// Reads every kernel thread and our own threads, and nothing else. It takes a slow processor tens of milliseconds, so it
+    /// is done before the time that is measured.
+    pub fn of_threads(root: &Root) -> Self {
+        let at = now();
+        Self { at, threads_at: Some(at), threads: threads(root), ..Self::default() }
+    }
+
+    /// Reads what is read in no time: disks, processors and interfaces.
+    pub fn of_counters(root: &Root) -> Self {
+        let text = |path: &str| root.text(path).get().unwrap_or_default();
+        let disks = parse_diskstats(&text("/proc/diskstats"));
+        let (cpus, nics) = (parse_cpus(&text("/proc/stat")), parse_nics(&text("/proc/net/dev")));
+        Self { at: now(), disks, cpus, nics, ..Self::default() }
+    }
+
+    /// Reads what changes as soon as load is gone: these links, arrays and connections.
+    pub fn of_states<'a>(root: &Root, known: impl Iterator<Item = &'a PciAddress>) -> Self {
+        let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+        Self {
+            at: now(),
+            links: known.filter_map(|address| Some((*address, link_of(root, *address)?))).collect(),
+            resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
+            tcp: connections(root),
+            ..Self::default()
+        }
+    }
+
+    /// The same with the threads of another sample.
+    #[must_use]
+    pub fn with_threads_of(self, other: Self) -> Self {
+        Self { threads: other.threads, threads_at: other.threads_at.or(Some(other.at)), ..self }
+    }
+
+    /// When threads were read.
+    fn threads_at(&self) -> Nanos {
+        self.threads_at.unwrap_or(self.at)
     }
 
     /// Reads processors only, which takes nearly no time of them.
@@ -184,6 +225,15 @@ fn link(root: &Root, function: &str) -> Option<LinkState> {
     let dir = format!("/sys/bus/pci/devices/{function}");
     let class = root.number(&format!("{dir}/class")).get()?;
     carries_data(class).then_some(())?;
+    state_of(root, &dir)
+}
+
+/// The link of a function that is known to have one.
+fn link_of(root: &Root, function: PciAddress) -> Option<LinkState> {
+    state_of(root, &format!("/sys/bus/pci/devices/{function}"))
+}
+
+fn state_of(root: &Root, dir: &str) -> Option<LinkState> {
     let speed = root.parse(&format!("{dir}/current_link_speed"), GtPerSec::parse).get();
     let width = root.parse(&format!("{dir}/current_link_width"), Lanes::parse).get();
     (speed.is_some() || width.is_some()).then_some(LinkState { speed, width })

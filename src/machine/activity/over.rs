@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::between::LEAST_CORES;
 use super::{Activity, Sample, ThreadActivity};
+use crate::units::Nanos;
 
 impl Activity {
     /// What happened from the first sample to the last. A kernel worker serves one work queue after the other and is
@@ -13,7 +14,8 @@ impl Activity {
     pub fn over(samples: &[Sample]) -> Option<Self> {
         let [first, .., last] = samples else { return None };
         let mut activity = Self::between(first, last);
-        activity.threads = threads(samples, activity.elapsed.as_secs_f64());
+        let span = last.threads_at().get().saturating_sub(first.threads_at().get());
+        activity.threads = threads(samples, Nanos::new(span).as_secs_f64());
         for (name, disk) in &mut activity.disks {
             let held: Vec<u64> =
                 samples.iter().filter_map(|sample| Some(sample.disks.get(name)?.in_flight)).collect();
@@ -55,7 +57,6 @@ fn settled(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::machine::activity::{DiskCounters, ThreadCounters};
-    use crate::units::Nanos;
 
     fn sample(millis: u64, name: &str, cpu: u64, in_flight: u64) -> Sample {
         let thread = ThreadCounters {

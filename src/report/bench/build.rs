@@ -1,8 +1,8 @@
 //! From runs and their verdicts to the view: joins and cleans, and decides nothing.
 
 use super::{
-    BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA,
-    Settings, SideView, TargetView, TestResult,
+    AllowanceView, BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView,
+    PresetView, SCHEMA, Settings, SideView, TargetView, TestResult,
 };
 use crate::ceiling::{Direction, narrow};
 use crate::load::measurement::{Measurement, OpTotals};
@@ -117,6 +117,8 @@ pub struct About {
     pub fio_command: String,
     /// The mean rates of rounds.
     pub rounds: Vec<BytesPerSec>,
+    /// What it might write.
+    pub allowance: Option<AllowanceView>,
     /// What ended it, when it failed.
     pub failed: Option<FailedView>,
 }
@@ -167,6 +169,7 @@ pub fn of_load(
         trim,
         elapsed_ns: measurement.elapsed_ns,
         ended: about.ended,
+        allowance: about.allowance,
         trusted,
         findings: verdict.findings.iter().filter(|finding| is_about_a_run(finding)).map(note).collect(),
         checks: Some(checks(load, measurement, subject)),
@@ -213,6 +216,7 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         trim: None,
         elapsed_ns: scan.elapsed_ns,
         ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
+        allowance: None,
         trusted: about.failed.is_some().then_some(false),
         findings: Vec::new(),
         checks: None,
@@ -245,6 +249,7 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
         trim: None,
         elapsed_ns: Nanos::new(0),
         ended: format!("could not begin: {why}"),
+        allowance: None,
         trusted: failed.is_some().then_some(false),
         findings: Vec::new(),
         checks: None,
@@ -314,6 +319,7 @@ fn is_about_a_run(finding: &Finding) -> bool {
             | Code::CacheMeasured
             | Code::GeneratorCpu
             | Code::Thermal
+            | Code::NoReadEnded
             | Code::TooShort
             | Code::Unsteady
             | Code::RaidResync

@@ -8,9 +8,11 @@ mod chart;
 pub mod hlog;
 pub mod sweep;
 mod text;
+pub(in crate::report) mod writes;
 
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
 pub use text::{list, render};
+pub use writes::{AllowanceView, EstimateView, WritesView};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -204,6 +206,9 @@ pub struct TestResult {
     pub elapsed_ns: Nanos,
     /// Why the test ended.
     pub ended: String,
+    /// What the test might write; absent where it writes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<AllowanceView>,
     /// Whether to believe it.
     pub trusted: Option<bool>,
     /// What the verdict says of this test.
@@ -249,26 +254,6 @@ impl TestResult {
     pub fn is_whole(&self) -> bool {
         self.failed.is_none() && (self.scan.is_some() || self.cut_short.is_none())
     }
-}
-
-/// What may be and was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WritesView {
-    /// The most that may be written in all, whether the run is resumed or not.
-    pub limit_bytes: Bytes,
-    /// What was written so far: the filling of the target and the tests.
-    pub written_bytes: Bytes,
-    /// What would be written if every test took its longest at the ceiling of the path.
-    pub expected_bytes: Option<Bytes>,
-    /// `limit_bytes` as a part of what the drive's maker warrants that may be written to it, 1 for all of it.
-    pub limit_of_rated_life: Option<f64>,
-    /// Whether a write was refused since it would have been more than `limit_bytes`.
-    pub limit_reached: bool,
-    /// Percent of each written block that are zeros; the rest cannot be compressed.
-    pub compressible_percent: u8,
-    /// Why fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 /// What ended a test before its time.

@@ -1,6 +1,8 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
-use super::{BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart};
+use super::{
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart, writes,
+};
 use crate::load::preset::{Preset, StopRule, Test};
 use crate::report::text::{Line, Style, Tone, fit, paragraph, percentiles};
 use crate::report::view::ConditionView;
@@ -70,7 +72,10 @@ pub fn render(report: &BenchReport, style: &Style) -> String {
         put_result(&mut out, style, result, &table);
     }
     left_out(&mut out, style, report);
-    writes(&mut out, style, report);
+    if let Some(written) = &report.writes {
+        let is_device = report.target.kind == super::TargetKind::OwnedDevice;
+        writes::put(&mut out, style, written, is_device);
+    }
     commands(&mut out, style, report);
     if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
         out.push('\n');
@@ -83,7 +88,7 @@ pub fn render(report: &BenchReport, style: &Style) -> String {
 pub fn list(presets: &[Preset], style: &Style) -> String {
     let mut out = String::new();
     for preset in presets {
-        let writes = preset.tests.iter().any(Test::writes);
+        let changes = preset.tests.iter().any(Test::writes);
         paragraph(
             &mut out,
             style,
@@ -95,7 +100,7 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         paragraph(&mut out, style, lead, Tone::Faint, &format!("from: {}", preset.source));
         paragraph(&mut out, style, lead, Tone::Faint, &format!("differs: {}", preset.differs));
         let count = preset.tests.len();
-        let scratch = if writes {
+        let scratch = if changes {
             "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
@@ -363,22 +368,6 @@ fn compared(ours: &SideView, theirs: &FioSide) -> String {
         human::count(theirs.iops.get()),
         human::percent(ratio)
     )
-}
-
-/// What was written.
-fn writes(out: &mut String, style: &Style, report: &BenchReport) {
-    let Some(writes) = &report.writes else { return };
-    let data = match writes.compressible_percent {
-        0 => "of data that cannot be compressed".to_owned(),
-        percent => format!("of data of which {percent} % are zeros"),
-    };
-    let (written, limit) = (human::bytes(writes.written_bytes), human::bytes(writes.limit_bytes));
-    let mut text = format!("{written} {data}; --max-writes allows {limit}");
-    if report.target.kind == super::TargetKind::OwnedDevice {
-        text.push_str("; what was written is cleared afterwards");
-    }
-    out.push('\n');
-    paragraph(out, style, (Tone::Faint, "written: "), Tone::Normal, &text);
 }
 
 /// Tests that were not run, those with the same reason together.

@@ -8,6 +8,7 @@ use crate::ceiling::Direction;
 use crate::load::preset::LoadSpec;
 use crate::machine::Machine;
 use crate::path::HopKind;
+use crate::report::bench::WritesView;
 use crate::report::sanitize::inert;
 use crate::report::view::{HopPair, finding_view, machine_view, tool};
 use crate::units::Nanos;
@@ -26,6 +27,8 @@ pub struct About {
     pub duration: Nanos,
     /// The legs.
     pub legs: Vec<Leg>,
+    /// What was written; `None` where nothing may be.
+    pub writes: Option<WritesView>,
     /// What could not be measured, by hop, and why.
     pub left_out: Vec<(String, String)>,
     /// Why it is not complete, if it is not.
@@ -43,6 +46,7 @@ pub fn report(machine: &Machine, about: About, ladders: Vec<LadderView>) -> Ladd
         duration_ns: about.duration,
         legs: about.legs.iter().map(clean_leg).collect(),
         ladders,
+        writes: about.writes,
         left_out: left_out.map(|(hop, reason)| LeftOut { hop: inert(hop), reason: inert(reason) }).collect(),
         complete: about.reason.is_none(),
         reason: about.reason.map(|reason| inert(&reason)),

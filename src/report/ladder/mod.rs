@@ -17,6 +17,7 @@ use crate::ceiling::Basis;
 use crate::load::measurement::{Access, GeneratorUse, Latency};
 use crate::load::preset::LoadSpec;
 use crate::path::HopKind;
+use crate::report::bench::WritesView;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 use crate::verdict::ladder::{Cause, Leg, NodeRun};
 use crate::verdict::{Confidence, Evidence};
@@ -41,6 +42,9 @@ pub struct LadderReport {
     pub legs: Vec<Leg>,
     /// One for each load.
     pub ladders: Vec<LadderView>,
+    /// What may be and was written to the scratch file; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<WritesView>,
     /// What could not be measured, and why.
     pub left_out: Vec<LeftOut>,
     /// Whether every rung was measured.

@@ -2,6 +2,7 @@
 
 use super::{LadderReport, LadderView, LossView, RungView};
 use crate::ceiling::Basis;
+use crate::report::bench::writes;
 use crate::report::text::{Line, Style, Tone, fit, paragraph};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::ladder::Leg;
@@ -30,6 +31,9 @@ pub fn render(report: &LadderReport, style: &Style) -> String {
             let text = format!("{}: {}", left.hop, left.reason);
             paragraph(&mut out, style, (Tone::Warn, "not measured: "), Tone::Normal, &text);
         }
+    }
+    if let Some(written) = &report.writes {
+        writes::put(&mut out, style, written, false);
     }
     if let Some(reason) = &report.reason {
         out.push('\n');

@@ -2,7 +2,7 @@
 //!
 //! Without a run the answer is arithmetic: the hop whose ceiling, divided by its traffic, is the smallest
 //! ([`ranking`]). With a run the answer is an observation, and the order of suspicion matters. [`DECIDERS`] are asked
-//! one after another and the first that has proof names the hop:
+//! one after another and the first that has proof names the hop; a run in which nothing moved names none:
 //!
 //! 1. [`own::cache`]: the devices did not move the bytes, so nothing below memory was measured.
 //! 2. [`own::generator`]: our own worker used up its core and the requests did not wait anywhere below it.
@@ -134,11 +134,24 @@ const DECIDERS: &[Decider] = &[
     hardware::medium,
 ];
 
+/// Why a run in which nothing moved names nothing: whatever held it up, no rate was seen that a hop could have limited.
+fn nothing_moved(case: &Case<'_>, audit: &Audit) -> Option<String> {
+    let measurement = case.measurement().filter(|measurement| measurement.bytes_per_second.get() <= 0.0)?;
+    let reason = || match &measurement.cut_short {
+        Some(why) => format!("nothing moved before the run ended: {why}"),
+        None => "nothing moved".to_owned(),
+    };
+    Some(audit.silent.clone().unwrap_or_else(reason))
+}
+
 /// Names the limiting hop of a path in one direction.
 ///
 /// # Errors
 /// The reason, as a phrase for a person, why no hop can be named.
 pub(super) fn attribute(case: &Case<'_>, audit: &Audit) -> Result<Attribution, String> {
+    if let Some(reason) = nothing_moved(case, audit) {
+        return Err(reason);
+    }
     let ranked = rank(case);
     let decision = case.run.and_then(|_| DECIDERS.iter().find_map(|decide| decide(case, audit)));
     let Some(decision) = decision else { return ranking::smallest(case, &ranked) };

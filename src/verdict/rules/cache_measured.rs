@@ -63,6 +63,8 @@ mod tests {
         };
         assert_eq!(late(600.0, 0.34), None);
         assert!(late(600.0, 0.1).is_some(), "a fifth is missing");
+        // 32 blocks of 1 MiB under way, and 20 ms of 900 MB/s, of 1800 MB.
+        assert_eq!(late(600.0, 0.24), None, "what was under way may be missing, too");
         assert!(late(0.0, 0.9).is_some(), "nothing came from the disk");
         assert_eq!(late(600.0, 1.1), None, "nothing is known");
     }

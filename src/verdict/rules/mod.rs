@@ -24,6 +24,7 @@ mod missing_device_bifurcation;
 mod mps_mrrs;
 mod network_limited;
 mod nic_slot_limited;
+mod no_read_ended;
 mod numa_remote;
 mod numa_unbalanced;
 mod partial_input;
@@ -144,6 +145,7 @@ const PATH_RULES: &[PathRule] = &[
     cache_measured::check,
     generator_cpu::check,
     above_ceiling::check,
+    no_read_ended::check,
     too_short::check,
     unsteady::check,
     depth_too_low::check,

@@ -9,7 +9,8 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .audits
         .iter()
         .filter_map(|(direction, audit)| {
-            let reason = audit.too_short.as_ref()?;
+            // Where nothing ended at all, `no_read_ended` says so.
+            let reason = audit.too_short.as_ref().filter(|_| audit.silent.is_none())?;
             let case = judged.case(*direction);
             let measurement = case.measurement()?;
             let summary = format!("The run on {target} is too short to rely on: {reason}.");

@@ -96,6 +96,7 @@ pub(super) mod tests {
             trusted: Some(true),
             errors: 0,
             ended: String::new(),
+            allowance: None,
             checks: None,
             reason: None,
         }

@@ -12,7 +12,7 @@ pub use text::render;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Checks, FailedView, PathCeilings, TargetView, WritesView};
+use super::{AllowanceView, Checks, FailedView, PathCeilings, TargetView, WritesView};
 use crate::load::measurement::{Latency, Measurement};
 use crate::load::preset::LoadSpec;
 use crate::machine::Machine;
@@ -162,6 +162,9 @@ pub struct SweepPoint {
     pub errors: u64,
     /// Why the point ended.
     pub ended: String,
+    /// What the load might write; absent where it writes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<AllowanceView>,
     /// What the generator says of itself, and what links and drives did.
     #[serde(default)]
     pub checks: Option<Checks>,
@@ -195,6 +198,7 @@ impl SweepPoint {
             trusted,
             errors: measurement.errors,
             ended,
+            allowance: None,
             checks: Some(checks),
             reason: (!why.is_empty()).then(|| why.join("; ")),
         }
