@@ -116,13 +116,15 @@ pub fn counters(root: &Root, name: &str) -> Option<Counters> {
     Counters::parse(&root.text(&format!("/sys/class/block/{name}/stat")).get()?)
 }
 
-fn known(root: &Root, name: &str) -> Option<Known> {
+/// A disk or partition as the kernel knows it now.
+pub fn known(root: &Root, name: &str) -> Option<Known> {
     let node = root.probe(&format!("sysfs-node/{name}"), || directory_number(name)).get()?;
     let number = crate::machine::usage::number(root, name).get()?;
     Some(Known { number, node: node.parse().ok()?, counters: counters(root, name)? })
 }
 
 /// The number of a device's directory in sysfs. The kernel gives each a number of its own (`fs/kernfs/dir.c`).
+#[expect(clippy::disallowed_methods, reason = "the answer of a probe, which a tree has recorded")]
 fn directory_number(name: &str) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let metadata = std::fs::metadata(format!("/sys/class/block/{name}")).ok()?;
