@@ -50,7 +50,8 @@ impl Undoer<'_> {
                 self.left.push(format!("{}: {}", sentence(&disk, &why), left.on(Bytes::new(start))));
             }
             (None, Some(why @ Doubt::Written(_))) => {
-                let nothing = "nothing of that stands in the lab's slice, and the rest of the device was not touched";
+                let nothing =
+                    "nothing of that stands in the lab's slice, and the rest of the device was not touched";
                 self.left.push(format!("{}: {nothing}", sentence(&held.disk, &why)));
             }
             _ => held.rest(root, claim),

@@ -246,7 +246,9 @@ fn is_mapping_ours(root: &Root, block: &str, mapped: &str, names: &Names) -> boo
 /// Whether an array bears our UUID: as the kernel tells, or where it does not, in the superblocks of all its members (magic
 /// number at 0, `set_uuid` at 16 of `struct mdp_superblock_1`, which stands 4 KiB behind the beginning).
 fn is_array_ours(root: &Root, name: &str, names: &Names) -> bool {
-    if let Some(uuid) = root.text(&format!("/sys/block/{name}/md/uuid")).get() {
+    let told = root.text(&format!("/sys/block/{name}/md/uuid")).get();
+    // Zeros stand there until the first member was added.
+    if let Some(uuid) = told.filter(|uuid| uuid.bytes().any(|byte| !b"0-\n".contains(&byte))) {
         return uuid.trim() == names.id.uuid();
     }
     let members = root.list(&format!("/sys/class/block/{name}/slaves"));
