@@ -8,6 +8,7 @@
 
 pub mod aim;
 mod build;
+mod clear;
 pub mod journal;
 mod journal_file;
 mod key;

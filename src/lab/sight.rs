@@ -116,13 +116,15 @@ pub fn counters(root: &Root, name: &str) -> Option<Counters> {
     Counters::parse(&root.text(&format!("/sys/class/block/{name}/stat")).get()?)
 }
 
-fn known(root: &Root, name: &str) -> Option<Known> {
+/// A disk or partition as the kernel knows it now.
+pub fn known(root: &Root, name: &str) -> Option<Known> {
     let node = root.probe(&format!("sysfs-node/{name}"), || directory_number(name)).get()?;
     let number = crate::machine::usage::number(root, name).get()?;
     Some(Known { number, node: node.parse().ok()?, counters: counters(root, name)? })
 }
 
 /// The number of a device's directory in sysfs. The kernel gives each a number of its own (`fs/kernfs/dir.c`).
+#[expect(clippy::disallowed_methods, reason = "the answer of a probe, which a tree has recorded")]
 fn directory_number(name: &str) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let metadata = std::fs::metadata(format!("/sys/class/block/{name}")).ok()?;
@@ -244,7 +246,9 @@ fn is_mapping_ours(root: &Root, block: &str, mapped: &str, names: &Names) -> boo
 /// Whether an array bears our UUID: as the kernel tells, or where it does not, in the superblocks of all its members (magic
 /// number at 0, `set_uuid` at 16 of `struct mdp_superblock_1`, which stands 4 KiB behind the beginning).
 fn is_array_ours(root: &Root, name: &str, names: &Names) -> bool {
-    if let Some(uuid) = root.text(&format!("/sys/block/{name}/md/uuid")).get() {
+    let told = root.text(&format!("/sys/block/{name}/md/uuid")).get();
+    // Zeros stand there until the first member was added.
+    if let Some(uuid) = told.filter(|uuid| uuid.bytes().any(|byte| !b"0-\n".contains(&byte))) {
         return uuid.trim() == names.id.uuid();
     }
     let members = root.list(&format!("/sys/class/block/{name}/slaves"));

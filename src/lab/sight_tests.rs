@@ -63,7 +63,7 @@ fn an_array_is_ours_by_its_uuid_and_by_nothing_else() {
     assert_eq!(of(None, &[&ours, &ours]), array, "before the kernel told it");
     for (uuid, superblocks) in [
         (Some("11111111-2222-3333-4444-555555555555"), [&ours[..], &ours]),
-        (Some("00000000-0000-0000-0000-000000000000"), [&ours[..], &ours]),
+        (Some("00000000-0000-0000-0000-000000000000"), [&ours[..], &other]),
         (None, [&ours[..], &other]),
         (None, [&[][..], &[]]),
     ] {

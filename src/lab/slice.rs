@@ -104,6 +104,21 @@ pub struct Moment {
     pub counts: bool,
 }
 
+impl Known {
+    /// Whether both are one disk or partition, in one start of the machine.
+    pub fn is(&self, other: &Self) -> bool {
+        self.number == other.number && self.node == other.node
+    }
+}
+
+impl Moment {
+    /// Whether both are moments of one slice, in one start of the machine.
+    pub fn is_of(&self, other: &Self) -> bool {
+        let pairs = [(&self.disk, &other.disk), (&self.slice, &other.slice), (&self.rest, &other.rest)];
+        self.sequence == other.sequence && pairs.iter().all(|(one, other)| one.is(other))
+    }
+}
+
 /// What the journal has of a slice, written before its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceRecord {
@@ -155,9 +170,7 @@ pub struct Since {
 /// # Errors
 /// They are not of one slice, or cannot be compared.
 pub fn since(before: &Moment, now: &Moment) -> Result<Since, Doubt> {
-    let is_same = |one: &Known, other: &Known| one.number == other.number && one.node == other.node;
-    let pairs = [(&before.disk, &now.disk), (&before.slice, &now.slice), (&before.rest, &now.rest)];
-    if before.sequence != now.sequence || !pairs.iter().all(|(one, other)| is_same(one, other)) {
+    if !before.is_of(now) {
         return Err(Doubt::Other);
     }
     if !before.counts || !now.counts {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::journal::Head;
 use super::names::{node, partition};
 use super::sight;
 use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, since};
@@ -152,19 +153,23 @@ impl Slices {
         Ok(Watch::start(watched.collect::<std::io::Result<_>>()?, stop))
     }
 
-    /// Holds the slices that an earlier lab left, as far as they are there.
+    /// Holds the slices that an earlier lab left, as far as they are there: not others at their places.
     pub(super) fn again(
         root: &Root,
         names: &[Option<String>],
         records: &[SliceRecord],
-        sizes: &[u64],
-        key: DeviceKey,
+        head: &Head,
+        is_same_boot: bool,
     ) -> Self {
+        let key = head.names(Vec::new()).key();
         let hold = |record: &SliceRecord| {
             let disk = names.get(record.index)?.clone()?;
-            let is_there = sight::partition_extent(root, &disk, PARTITION)
-                == Some((record.extent.start, record.extent.bytes));
-            let plan = plan(&disk, record.extent, sizes.get(record.index).copied()?, key);
+            let is_it = sight::moment(root, &disk).is_some_and(|now| record.made.is_of(&now));
+            let is_there = is_same_boot
+                && is_it
+                && sight::partition_extent(root, &disk, PARTITION)
+                    == Some((record.extent.start, record.extent.bytes));
+            let plan = plan(&disk, record.extent, head.devices.get(record.index)?.bytes, key);
             let slice = is_there.then(|| Slice::hold(plan).ok()).flatten()?;
             Some(Held::again(&disk, *record, slice))
         };

@@ -10,22 +10,21 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::journal::{Head, Journal, NamedDevice};
+use super::journal::{Head, Journal};
 use super::journal_file::JournalError;
 use super::key::Key;
-use super::names::{Names, node};
+use super::names::{Names, node, partition};
 use super::scratch::{self, ScratchError};
 use super::sight::{self, Today, Top};
-use super::slice::{Doubt, Extent, PARTITION, SliceRecord, doubt};
+use super::slice::{Counters, Doubt, Extent, PARTITION, SliceRecord};
 use super::slices::{Slices, plan};
 use super::step::{
     Call, Step, destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array,
 };
 use super::tool::{ToolError, Tools};
-use super::usage;
 use super::watch::sentence;
 use crate::load::LoadError;
-use crate::load::guard::{self, Device, Mark, Medium, Ours, Restored, WriteError};
+use crate::load::guard::{self, Mark, WriteError};
 use crate::machine::root::Root;
 use crate::units::Bytes;
 
@@ -144,15 +143,15 @@ pub(super) struct Scope<'a> {
 
 /// Undoes for one lab.
 pub(super) struct Undoer<'a> {
-    root: &'a Root,
-    scope: Scope<'a>,
+    pub(super) root: &'a Root,
+    pub(super) scope: Scope<'a>,
     tools: &'a mut Tools,
-    slices: &'a mut Slices,
+    pub(super) slices: &'a mut Slices,
     /// No tool that undoes needs a key; what it would get is random.
     key: Key,
-    is_same_boot: bool,
+    pub(super) is_same_boot: bool,
     done: Undone,
-    left: Vec<String>,
+    pub(super) left: Vec<String>,
 }
 
 impl<'a> Undoer<'a> {
@@ -194,6 +193,9 @@ impl<'a> Undoer<'a> {
                 {
                     thread::sleep(TICK);
                 }
+                Ok(()) if !self.scope.is_later && !self.left.is_empty() => {
+                    return Err(UndoError::Left(std::mem::take(&mut self.left)));
+                }
                 other => return other,
             }
         }
@@ -218,78 +220,6 @@ impl<'a> Undoer<'a> {
             self.done.written = self.done.written + restored.written;
         }
         Ok(())
-    }
-
-    /// While the lab runs nothing is cleared on any device when somebody else wrote to one.
-    fn refuse_others(&mut self) -> Result<(), UndoError> {
-        for record in self.scope.records {
-            let Some(held) = self.slices.of(record.index) else { continue };
-            let disk = held.disk.clone();
-            held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
-            let now = sight::moment(self.root, &disk);
-            if let Err(why) = doubt(record, now.as_ref(), self.is_same_boot, false) {
-                return Err(UndoError::Others(disk, why));
-            }
-        }
-        Ok(())
-    }
-
-    /// Clears a slice that is held.
-    fn clear_held(&mut self, record: &SliceRecord, mark: &Mark) -> Result<Restored, UndoError> {
-        let (root, scope, is_same_boot) = (self.root, self.scope, self.is_same_boot);
-        let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
-        let claim = held.claim()?;
-        let synced = held.slice.sync();
-        synced.map_err(|error| LoadError::io("write what is still kept of", claim.path(), error))?;
-        let now = sight::moment(root, &held.disk);
-        let judged = doubt(record, now.as_ref(), is_same_boot, scope.is_damaged);
-        let (ours, why) = match judged {
-            Ok(since) if since.ours.written > 0 => {
-                (Ours::All { discard: scope.head.scratch.is_none() }, None)
-            }
-            Ok(_) => (Ours::Marked, Some(Doubt::Unexplained)),
-            Err(why) if scope.is_later => (Ours::Marked, Some(why)),
-            Err(why) => return Err(UndoError::Others(held.disk.clone(), why)),
-        };
-        let restored = guard::restore(&claim, (0, record.extent.bytes), mark, ours)?;
-        match (restored.left, why) {
-            (Some(left), Some(why)) => {
-                let (disk, start) = (held.disk.clone(), record.extent.start);
-                self.left.push(format!("{}: {}", sentence(&disk, &why), left.on(Bytes::new(start))));
-            }
-            _ => held.rest(root, claim),
-        }
-        Ok(restored)
-    }
-
-    /// Clears what bears the mark where a slice was that is gone. The device is opened for writing only if there is any.
-    fn clear_gone(
-        &mut self,
-        device: &NamedDevice,
-        name: &str,
-        extent: Extent,
-        mark: &Mark,
-    ) -> Result<Restored, UndoError> {
-        let path = node(name);
-        let opened = Device::open_afresh(path.as_ref())?;
-        let size = Bytes::new(device.bytes);
-        if opened.size() != size {
-            let what = format!("{name} has another size than the device of the journal");
-            return Err(UndoError::Left(vec![what]));
-        }
-        let part = (extent.start, extent.end());
-        let failed = |error| LoadError::io("read", path.as_ref(), error);
-        let mut found = guard::survey(&opened, part, mark).map_err(failed)?;
-        if found.cleared.get() > 0 {
-            let usage = usage::of(self.root, name);
-            let writable = guard::open_to_clear(&opened, &usage, &device.identity, size)?;
-            found = guard::restore(&writable, part, mark, Ours::Marked)?;
-        }
-        if let Some(left) = found.left {
-            let why = if self.is_same_boot { Doubt::Gone } else { Doubt::OtherBoot };
-            self.left.push(format!("{}: {}", sentence(name, &why), left.on(Bytes::new(0))));
-        }
-        Ok(found)
     }
 
     /// Takes away arrays and mappings, the highest first.
@@ -387,8 +317,7 @@ impl<'a> Undoer<'a> {
         drop(self.slices.take(index));
         let key = self.scope.head.names(Vec::new()).key();
         let begin = Instant::now();
-        let at = (extent.start, extent.bytes);
-        while self.is_same_boot && sight::partition_extent(self.root, &disk, PARTITION) == Some(at) {
+        while self.is_slice(index, &disk, extent) {
             match guard::remove_slice(&plan(&disk, extent, device.bytes, key)) {
                 Err(error) if begin.elapsed() >= PATIENCE => return Err(error.into()),
                 Err(_) => thread::sleep(TICK),
@@ -396,6 +325,21 @@ impl<'a> Undoer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the partition on a disk where a slice was to be is that slice.
+    fn is_slice(&self, index: usize, disk: &str, extent: Extent) -> bool {
+        let at = (extent.start, extent.bytes);
+        if !self.is_same_boot || sight::partition_extent(self.root, disk, PARTITION) != Some(at) {
+            return false;
+        }
+        let Some(known) = sight::known(self.root, &partition(disk, PARTITION)) else { return false };
+        let record = self.scope.records.iter().find(|record| record.index == index);
+        match record {
+            Some(record) => record.made.slice.is(&known),
+            // The lab was ended before it wrote down what it had made, and so before anything was written through it.
+            None => !self.scope.is_later || known.counters == Counters::default(),
+        }
     }
 
     fn detach(&mut self, names: &Names, index: usize) -> Result<(), UndoError> {
@@ -465,9 +409,8 @@ fn mark(names: &Names) -> Mark {
 /// [`UndoError`]; then something is left, and it can be tried again.
 pub fn undo(root: &Root, journal: &Journal, tools: &mut Tools) -> Result<Undone, UndoError> {
     let head = &journal.head;
-    let sizes: Vec<u64> = head.devices.iter().map(|device| device.bytes).collect();
-    let today = present(root, head)?;
-    let mut slices = Slices::again(root, &today, &journal.slices, &sizes, head.names(Vec::new()).key());
+    let is_same_boot = sight::boot(root) == head.boot;
+    let mut slices = Slices::again(root, &present(root, head)?, &journal.slices, head, is_same_boot);
     let steps = [&journal.ground[..], &journal.steps[..]].concat();
     let is_damaged = journal.damaged > 0;
     let scope = Scope { head, steps: &steps, records: &journal.slices, is_damaged, is_later: true };

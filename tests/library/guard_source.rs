@@ -1,5 +1,5 @@
-//! Only six files open anything for writing: those of the scratch file, the guard, the destination of a copy, the new files of
-//! a held directory, the journal of a lab and the device-mapper's control node.
+//! Only seven files open anything for writing: those of the scratch file, the guard, the destination of a copy, the new files of
+//! a held directory, the journal of a lab and its key, and the device-mapper's control node.
 
 #![expect(
     clippy::disallowed_methods,
@@ -20,6 +20,7 @@ const WRITERS: &[(&str, &str)] = &[
         "new files that were named on the command line, and the scratch files of a lab",
     ),
     ("lab/journal_file.rs", "the journal of a lab, which is only appended to"),
+    ("lab/trust.rs", "the key by which journals are sealed"),
     (
         "machine/ioctl/device_mapper.rs",
         "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
@@ -97,6 +98,7 @@ fn only_the_decision_makes_a_permit_and_only_four_functions_open_a_device_for_wr
     assert_eq!(uses("CleaningPermit {"), 3);
     assert_eq!(uses("Permit {"), 6);
     assert_eq!(uses("write(true)"), 1);
-    // Its definition, and one call each: with a permit, to clear our marks, on what the lab built, to clear what it wrote.
-    assert_eq!(uses("claim("), 5);
+    // Its definition, and one call each: with a permit, to clear our marks, on what the lab built, on its slice, to clear what it
+    // wrote.
+    assert_eq!(uses("claim("), 6);
 }

@@ -280,6 +280,8 @@ impl Session<'_> {
     /// Undoes all, shows what was measured, and removes the journal when nothing in it is needed any more.
     fn finish(mut self, came: (shown::Lab, Option<Failure>)) -> Result<u8, Failure> {
         let (report, trouble) = came;
+        // Also what was seen after the last layout was gone.
+        let trouble = trouble.or_else(|| self.workshop.alarm().map(Failure::new));
         let left = self.workshop.leave();
         report.show(self.args)?;
         if trouble.is_none() {

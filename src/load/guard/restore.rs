@@ -44,7 +44,7 @@ pub enum Ours {
 /// What was done to a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// How much was not zero and was the lab's.
+    /// How much was cleared that was the lab's; where blocks are given back, from the first that is not zero to the end.
     pub cleared: Bytes,
     /// How much was written to clear it.
     pub written: Bytes,
@@ -163,23 +163,19 @@ fn pieces(
 
 fn clear_all(device: &WritableDevice, part: Part, discard: bool) -> io::Result<Restored> {
     let mut restored = Restored::default();
-    pieces(device, part, &mut |_, piece| {
-        restored.cleared = restored.cleared + Bytes::new(piece.len() as u64);
-        Ok(true)
-    })?;
-    if restored.cleared.get() == 0 {
-        return Ok(restored);
-    }
+    let Some(first) = first_data(device, part)? else { return Ok(restored) };
     // What a device answers to this is not asked: what does not read as zero is written.
     let emptied = if discard { give_back(device, part) } else { zero_range(device, part) };
-    if emptied.is_ok() && !discard {
-        restored.written = Bytes::new(part.1 - part.0);
+    if emptied.is_ok() {
+        restored.cleared = Bytes::new(part.1 - first.get());
+        restored.written = if discard { Bytes::new(0) } else { Bytes::new(part.1 - part.0) };
     }
     let mut written: Vec<u64> = Vec::new();
     pieces(device, part, &mut |start, piece| {
         write_zeros(device, start, piece.len())?;
         written.push(start);
         restored.written = restored.written + Bytes::new(piece.len() as u64);
+        restored.cleared = restored.cleared.max(restored.written);
         Ok(true)
     })?;
     device.file().sync_all()?;
