@@ -21,6 +21,8 @@ mod options;
 mod pointer;
 #[path = "parts/qemu.rs"]
 mod qemu;
+#[path = "parts/row.rs"]
+mod row;
 mod runner;
 #[path = "parts/scenario.rs"]
 mod scenario;

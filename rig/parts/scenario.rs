@@ -75,3 +75,22 @@ fn a_check_depends_on_rates_when_it_expects_one_or_a_hop() {
     assert!(depends(&format!("{MINIMAL}\nlimiting_kind = \"device\"")));
     assert!(depends(&MINIMAL.replace("[[check.expect]]", "reference = \"fio_rate x\"\n[[check.expect]]")));
 }
+
+#[test]
+fn a_kernel_is_within_its_bounds_from_the_first_to_before_the_last() {
+    assert!(is_within((6, 1), None, None));
+    assert!(is_within((6, 12), Some((6, 12)), None) && !is_within((6, 11), Some((6, 12)), None));
+    assert!(is_within((6, 11), None, Some((6, 12))) && !is_within((6, 12), None, Some((6, 12))));
+}
+
+#[test]
+fn what_another_kernel_is_expected_to_do_is_left_out() {
+    let text = MINIMAL.replace("exit = [0]", "exit = [0]\nbefore_linux = [6, 12]")
+        + "[[check.expect]]\nexit = [1]\nsince_linux = [6, 12]\n";
+    let exits = |release| {
+        let mut scenario = Scenario::parse("s", &text).expect("is valid");
+        scenario.keep_for(release);
+        scenario.checks[0].expectations.iter().map(|one| one.exit[0]).collect::<Vec<_>>()
+    };
+    assert_eq!((exits((6, 1)), exits((6, 12))), (vec![0], vec![1]));
+}

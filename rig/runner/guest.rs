@@ -262,14 +262,15 @@ fn prepare(base: &Base, scenarios: &[&Scenario], mode: Mode, directory: &Path) -
     Ok(arguments)
 }
 
+/// QEMU ends with the thread that started it, also when that is killed.
 fn command(directory: &Path, arguments: &[String]) -> Command {
-    let mut command = Command::new(qemu::PROGRAM);
-    command.current_dir(directory).args(arguments);
+    let mut command = Command::new("setpriv");
+    command.current_dir(directory).args(["--pdeathsig", "KILL", qemu::PROGRAM]).args(arguments);
     command
 }
 
 fn start(source: std::io::Error) -> RigError {
-    RigError::Start { tool: qemu::PROGRAM.to_owned(), source }
+    RigError::Start { tool: "setpriv".to_owned(), source }
 }
 
 fn late(what: &str, limit: Duration) -> RigError {

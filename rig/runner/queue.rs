@@ -46,7 +46,7 @@ impl<'a> Queue<'a> {
         Self { groups: Mutex::new(groups.collect()), times }
     }
 
-    /// The next scenario for a worker that has a guest of this shape, or none. Prefers its shape, then the longest work that nobody does,
+    /// The next scenario for a worker whose last one had this shape; `None` for a worker that begins. Prefers its shape, then the longest work that nobody does,
     /// then to help another worker.
     pub(crate) fn next(&self, current: Option<&Shape>) -> Option<Next<'a>> {
         let mut groups = self.lock();

@@ -70,6 +70,9 @@ impl Rig {
         let progress = Progress { all: scenarios.len(), done: AtomicUsize::new(0), later };
         let mut rows = self.round(&beside, jobs, 1, &progress);
         rows.extend(self.round(&alone, 1, 1, &Progress { later: 0.0, ..progress }));
+        let is_lost = |one: &&&Scenario| rows.iter().all(|row| row.scenario != one.name);
+        let lost: Vec<Row> = scenarios.iter().filter(is_lost).map(|one| Row::lost(one)).collect();
+        rows.extend(lost);
         self.run_again(scenarios, &mut rows);
         println!(
             "\n{} scenarios in {:.0} s; guests booted: {}",
@@ -112,7 +115,10 @@ impl Rig {
                 let (queue, rows) = (&queue, &rows);
                 scope.spawn(move || {
                     let mut guest: Option<Guest> = None;
-                    while let Some(next) = queue.next(guest.as_ref().map(Guest::shape)) {
+                    let mut shape: Option<Shape> = None;
+                    // Also a worker whose guest was thrown away stays with its shape.
+                    while let Some(next) = queue.next(shape.as_ref()) {
+                        shape = Some(Shape::of(next.scenario));
                         let row = self.row(&mut guest, &next, worker, attempt);
                         let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
                         row.print(&progress.step(queue.work() / jobs as f64));

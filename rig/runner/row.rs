@@ -65,7 +65,12 @@ impl Row {
         Self { complaints: vec![reason], log: tail(console), ..Self::new(scenario, attempt) }
     }
 
-    /// One of a scenario that was not run.
+    /// One of a scenario that no worker took, which must not be.
+    pub(crate) fn lost(scenario: &Scenario) -> Self {
+        Self::failed(scenario, 1, "it was not run: the rig has lost it".to_owned(), "")
+    }
+
+    /// One of a scenario that was not run, as it could show nothing.
     pub(crate) fn unable(scenario: &Scenario, attempt: u32, reason: String) -> Self {
         Self { inconclusive: Some(reason), ..Self::new(scenario, attempt) }
     }

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
 pub use condition::Condition;
-pub use parse::{parse_cpus, parse_diskstats, parse_nics, parse_thread};
+pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
 pub use tcp::{TcpState, connections};
 
 use crate::machine::block::md::parse_speed;
@@ -61,7 +61,8 @@ pub struct DiskCounters {
     pub written_bytes: Bytes,
     /// Time spent in writes, summed over writes.
     pub write_time: Nanos,
-    /// Requests in flight now.
+    /// Requests that the driver holds now: `/sys/block/*/inflight`. From Linux 6.12 on, the number in `/proc/diskstats` has those that
+    /// wait in the scheduler as well; before, both are the same.
     pub in_flight: u64,
     /// Time during which at least one request was in flight.
     pub busy: Nanos,
@@ -130,7 +131,7 @@ impl Sample {
     /// Reads all counters now. TCP connections can be asked of a live machine only.
     pub fn read(root: &Root) -> Self {
         let text = |path: &str| root.text(path).get().unwrap_or_default();
-        let disks = parse_diskstats(&text("/proc/diskstats"));
+        let disks = disks(root);
         Self {
             at: now(),
             cpus: parse_cpus(&text("/proc/stat")),
@@ -148,8 +149,7 @@ impl Sample {
 impl Sample {
     /// Reads disks only. Reading every kernel thread takes a slow processor some percent of its time, this nearly none.
     pub fn of_disks(root: &Root) -> Self {
-        let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
-        Self { at: now(), disks, ..Self::default() }
+        Self { at: now(), disks: disks(root), ..Self::default() }
     }
 
     /// Reads every kernel thread and our own threads, and nothing else. It takes a slow processor tens of milliseconds, so it
@@ -195,6 +195,15 @@ impl Sample {
         let cpus = parse_cpus(&root.text("/proc/stat").get().unwrap_or_default());
         Self { at: now(), cpus, ..Self::default() }
     }
+}
+
+fn disks(root: &Root) -> BTreeMap<String, DiskCounters> {
+    let mut disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+    for (name, disk) in disks.iter_mut().filter(|(_, disk)| disk.in_flight > 0) {
+        let text = root.text(&format!("/sys/block/{name}/inflight"));
+        disk.in_flight = text.value().and_then(|text| parse_inflight(text)).unwrap_or(disk.in_flight);
+    }
+    disks
 }
 
 /// Time since the first sample of this process.

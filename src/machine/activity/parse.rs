@@ -18,6 +18,14 @@ pub fn parse_diskstats(text: &str) -> BTreeMap<String, DiskCounters> {
     text.lines().filter_map(disk).collect()
 }
 
+/// Reads `/sys/block/*/inflight`: reads and writes that the driver holds, together (kernel
+/// `Documentation/ABI/stable/sysfs-block`).
+pub fn parse_inflight(text: &str) -> Option<u64> {
+    let [reads, writes] = text.split_whitespace().collect::<Vec<_>>().try_into().ok()?;
+    let count = |word: &str| word.parse::<u64>().ok();
+    count(reads)?.checked_add(count(writes)?)
+}
+
 fn disk(line: &str) -> Option<(String, DiskCounters)> {
     let mut fields = line.split_whitespace().skip(2);
     let name = fields.next()?.to_owned();
@@ -125,6 +133,16 @@ const fn sum(one: Nanos, other: Nanos) -> Nanos {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_the_driver_holds_is_the_sum_of_both_directions() {
+        // `cat /sys/block/nvme0n1/inflight` while fio reads at a depth of 7 and writes at one of 1.
+        assert_eq!(parse_inflight("       7        1\n"), Some(8));
+        assert_eq!(parse_inflight("       0        0\n"), Some(0));
+        for bad in ["", "7", "7 x", "7 1 1", "18446744073709551615 1"] {
+            assert_eq!(parse_inflight(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn disk_counters_are_in_sectors_of_512_bytes_and_milliseconds() {

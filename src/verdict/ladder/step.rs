@@ -221,7 +221,11 @@ fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
                     format!("{:.1}", disk.in_flight),
                     "times of /proc/diskstats",
                 ),
-                Evidence::new("of these at the driver", format!("{held:.1}"), "samples of /proc/diskstats"),
+                Evidence::new(
+                    "of these at the driver",
+                    format!("{held:.1}"),
+                    "samples of /sys/block/*/inflight",
+                ),
             ];
             (hop, evidence)
         })
