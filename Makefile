@@ -60,3 +60,4 @@ fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for e
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"
 
 include rig/rig.mk
+include attacks/attacks.mk

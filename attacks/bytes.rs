@@ -82,7 +82,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
         ),
         on_device(
             "bench of a few writes",
-            &["bench", "--preset", "peak", "--size", "32MiB", "--max-writes", "40MiB", "--max-time", "2s"],
+            &["bench", "--preset", "peak", "--size", "8MiB", "--max-writes", "40MiB", "--max-time", "2s"],
         )
         .quick(),
         Attack::new(Class::Bytes, "a default bench of a directory", |ground, judge| {

@@ -69,9 +69,22 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
+        Ok(Options { install: Some(place), .. }) => match install(&place) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => could_not(format!("{}: {error}", place.display())),
+        },
         Ok(options) => run(&options).unwrap_or_else(could_not),
         Err(error) => could_not(error),
     }
+}
+
+/// Copies this program to a place from which the rig takes it into its guests.
+fn install(place: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(place.parent().unwrap_or(place))?;
+    // Not into the file itself: it may be running.
+    let new = place.with_extension("new");
+    std::fs::copy(std::env::current_exe()?, &new)?;
+    std::fs::rename(new, place)
 }
 
 fn could_not(error: String) -> ExitCode {

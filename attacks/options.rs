@@ -16,6 +16,7 @@ Usage: attacks [OPTIONS]
   --place DIR        where the sparse files are made [default: the directory for temporary files]
   --summary FILE     also write the table as JSON
   --with FILE        count in the table that another run wrote with --summary (what ran in a virtual machine)
+  --install FILE     copy this program there, for a virtual machine, and run nothing
   --keep             leave the directory of an attack that broke something
 
 Without root all are skipped. Exit status: 0 all held or were skipped, 1 something broke, 2 it could not be done.";
@@ -33,6 +34,7 @@ pub(crate) struct Options {
     pub(crate) place: Option<PathBuf>,
     pub(crate) summary: Option<PathBuf>,
     pub(crate) with: Vec<PathBuf>,
+    pub(crate) install: Option<PathBuf>,
 }
 
 impl Options {
@@ -57,6 +59,7 @@ impl Options {
                 "--binary" => options.binary = Some(value()?.into()),
                 "--place" => options.place = Some(value()?.into()),
                 "--summary" => options.summary = Some(value()?.into()),
+                "--install" => options.install = Some(value()?.into()),
                 "--with" => options.with.push(value()?.into()),
                 other => return Err(format!("`{other}` is no option")),
             }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 log=$target/test.log
 cargo=${CARGO:-cargo}
-parts=${*:-tools units rig}
+parts=${*:-tools units attacks rig}
 
 tests() {
     local status=0
@@ -27,10 +27,11 @@ for part in $parts; do
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything the tests need once is most of it.
     units) step "unit and integration tests" 480 tests ;;
+    attacks) step "attacks" 150 "${MAKE:-make}" --no-print-directory attacks-quick ;;
     rig) step "kernel VM rig" 660 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
-        echo "hint: the parts are: tools units rig" >&2
+        echo "hint: the parts are: tools units attacks rig" >&2
         exit 2
         ;;
     esac || break
