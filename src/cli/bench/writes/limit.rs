@@ -115,10 +115,18 @@ pub(super) fn size(
     if is_asked || wanted <= at_most.min(LEAST) {
         return if wanted <= at_most { Ok(wanted) } else { Err(too_little(limit, left, wanted, times)) };
     }
-    let share = if writes { Bytes::new(left.get() / (all * FILLED)) } else { at_most };
-    let whole_mib = Bytes::new(share.get() >> 20 << 20);
-    let size = wanted.min(whole_mib.max(LEAST));
+    let size = if writes { part(left, wanted, all) } else { in_whole_mib(at_most) };
+    let size = size.max(LEAST).min(wanted);
     if size <= at_most { Ok(size) } else { Err(too_little(limit, left, size, times)) }
+}
+
+/// What is filled of `wanted` when so many times as much is, out of `left`: most is left to the tests.
+pub(super) fn part(left: Bytes, wanted: Bytes, times: u64) -> Bytes {
+    wanted.min(in_whole_mib(Bytes::new(left.get() / (times * FILLED))))
+}
+
+fn in_whole_mib(bytes: Bytes) -> Bytes {
+    Bytes::new(bytes.get() >> 20 << 20)
 }
 
 fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Failure {

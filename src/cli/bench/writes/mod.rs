@@ -458,6 +458,12 @@ impl Writes {
     }
 }
 
+/// What each of so many things that are filled may take of what may be written, of `wanted`.
+pub(in crate::cli) fn part_of_limit(asked: Option<Bytes>, wanted: Bytes, count: u64) -> Bytes {
+    let limit = Limit::of(asked, None, Some(limit::added(None)));
+    limit::part(limit.data, wanted, count.max(1))
+}
+
 /// `12GiB`, as it is typed.
 pub(in crate::cli) fn whole_gib(bytes: Bytes) -> String {
     format!("{}GiB", bytes.get().div_ceil(1 << 30))
