@@ -69,7 +69,7 @@ pub struct LabArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
-    /// The most that tests may write in all; the lab ends when the next write would be more [default: 256GiB]
+    /// The most that tests may write in all; the lab ends when the next write would be more [default: 8GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_writes: Option<Bytes>,
 
