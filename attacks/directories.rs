@@ -345,7 +345,9 @@ fn planted_in_copy(ground: &Ground, judge: &mut Judge) -> Result<()> {
 
 /// A copy is killed; somebody replaces its manifest by one of theirs, and by a link to root's file.
 fn planted_manifest(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let (place, victim) = (theirs(ground, 0o755)?, Victim::new(ground)?);
+    // In a directory of theirs nothing is begun.
+    let (place, victim) = (ground.directory("sticky")?, Victim::new(ground)?);
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o1777))?;
     let source = ground.directory("tree")?;
     for file in 0..400 {
         fs::write(source.join(format!("f{file}")), vec![b'x'; 200_000])?;
