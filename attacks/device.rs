@@ -43,11 +43,6 @@ impl Sum {
         self.0.is_empty()
     }
 
-    /// Bytes in blocks that are not zero.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.0.len() as u64 * BLOCK
-    }
-
     /// Where two differ, as text; nothing where they are the same.
     pub(crate) fn difference(&self, after: &Self) -> Option<String> {
         let gone = self.0.iter().filter(|(at, _)| !after.0.contains_key(at)).count();

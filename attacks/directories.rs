@@ -1,5 +1,8 @@
 //! Directories and files of other users: root works in them, and what is not in them must not change.
 
+mod copies;
+mod others;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -8,7 +11,7 @@ use super::attack::{Attack, Class, Judge, Result};
 use super::ground::{Ground, text};
 use super::lab::closed_directory;
 use super::narrows::{Answer, Run};
-use super::tool::{Holder, needs, shell};
+use super::tool::shell;
 
 /// A user without rights.
 const SOMEBODY: u32 = 65_534;
@@ -126,16 +129,25 @@ pub(crate) fn attacks() -> Vec<Attack> {
         Attack::new(
             Class::Directory,
             "links that are swapped in the place of scratch files",
-            swapped_scratch,
+            copies::swapped_scratch,
         )
         .quick(),
-        Attack::new(Class::Directory, "links that are swapped in the destination of a copy", swapped_copy)
+        Attack::new(
+            Class::Directory,
+            "links that are swapped in the destination of a copy",
+            copies::swapped_copy,
+        )
+        .quick(),
+        Attack::new(Class::Directory, "a link in the destination of a copy", copies::planted_in_copy).quick(),
+        Attack::new(Class::Directory, "a manifest of a copy that somebody planted", copies::planted_manifest),
+        Attack::new(
+            Class::Directory,
+            "a snapshot with everything is closed to others",
+            others::snapshot_mode,
+        )
+        .quick(),
+        Attack::new(Class::Directory, "programs of somebody's in the search path", others::search_path)
             .quick(),
-        Attack::new(Class::Directory, "a link in the destination of a copy", planted_in_copy).quick(),
-        Attack::new(Class::Directory, "a manifest of a copy that somebody planted", planted_manifest),
-        Attack::new(Class::Directory, "a snapshot with everything is closed to others", snapshot_mode)
-            .quick(),
-        Attack::new(Class::Directory, "programs of somebody's in the search path", search_path).quick(),
     ]);
     all
 }
@@ -263,198 +275,6 @@ fn own_link(ground: &Ground, judge: &mut Judge) -> Result<()> {
     for (name, words) in &COMMANDS[..2] {
         let answer = run(ground, words, &link, None)?;
         judge.that(answer.status.is_some_and(|status| status < 2), || format!("{name}: {}", answer.short()));
-    }
-    Ok(())
-}
-
-/// A user who owns the directory replaces whatever appears in it by a link to root's directory, or to a file there.
-fn swapper(ground: &Ground, place: &Path, victim: &Victim) -> Result<Holder> {
-    needs(&["setpriv"])?;
-    let ready = ground.directory("ready")?;
-    chown(&ready, Some(SOMEBODY), None)?;
-    let ready = ready.join("ready");
-    // The program itself may lie where others may not look; root opens it for them.
-    let binary = ground.path("swapper");
-    fs::copy(std::env::current_exe()?, &binary)?;
-    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755))?;
-    let script = "exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$1\" --hold swap \"$2\" \"$3\"";
-    let mut command = super::tool::command(script, &[text(&binary)?, text(place)?, text(&ready)?]);
-    command.env("ATTACK_VICTIM", &victim.place);
-    Holder::ready(&mut command, &ready)
-}
-
-fn swapped_scratch(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let place = theirs(ground, 0o755)?;
-    let victim = Victim::new(ground)?;
-    let _swapper = swapper(ground, &place, &victim)?;
-    for round in 0..ground.rounds(100, 5) {
-        for (name, words) in [COMMANDS[5], COMMANDS[0]] {
-            let answer = run(ground, words, &place, None)?;
-            victim.must_be_whole(judge, &format!("round {round}, {name}"), Some(&answer))?;
-        }
-        if !judge.is_content() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn swapped_copy(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let place = theirs(ground, 0o755)?;
-    let victim = Victim::new(ground)?;
-    let _swapper = swapper(ground, &place, &victim)?;
-    let source = ground.directory("tree")?;
-    for directory in 0..20 {
-        let sub = source.join(format!("d{directory}"));
-        fs::create_dir(&sub)?;
-        for file in 0..10 {
-            fs::write(sub.join(format!("f{file}")), "copied\n")?;
-        }
-    }
-    for round in 0..ground.rounds(100, 10) {
-        let target = place.join(format!("copy{round}"));
-        let answer = Run::new(ground, &["copy", text(&source)?, text(&target)?]).within(60).answer()?;
-        victim.must_be_whole(judge, &format!("round {round}"), Some(&answer))?;
-        if !judge.is_content() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// A directory of the destination is a link to root's.
-fn planted_in_copy(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    for resume in [false, true] {
-        let (place, victim) = (theirs(ground, 0o755)?, Victim::new(ground)?);
-        let target = place.join("copy");
-        fs::create_dir(&target)?;
-        symlink(&victim.place, target.join("sub"))?;
-        chown(&target, Some(SOMEBODY), None)?;
-        let words: Words = if resume { &["copy", "SRC", "DIR", "--resume"] } else { &["copy", "SRC", "DIR"] };
-        let answer = run(ground, words, &target, None)?;
-        answer.must_refuse(
-            judge,
-            "copy",
-            &[2],
-            &["link", "exists", "is there", "other", "not empty", "no directory", "not a directory"],
-        );
-        victim.must_be_whole(judge, "copy", Some(&answer))?;
-    }
-    Ok(())
-}
-
-/// A copy is killed; somebody replaces its manifest by one of theirs, and by a link to root's file.
-fn planted_manifest(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    // In a directory of theirs nothing is begun.
-    let (place, victim) = (ground.directory("sticky")?, Victim::new(ground)?);
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o1777))?;
-    let source = ground.directory("tree")?;
-    for file in 0..400 {
-        fs::write(source.join(format!("f{file}")), vec![b'x'; 200_000])?;
-    }
-    let target = place.join("copy");
-    let words = ["copy", text(&source)?, text(&target)?];
-    let mut running = Run::new(ground, &words).start()?;
-    running.wait(std::time::Duration::from_millis(150));
-    super::ground::kill_group(running.id());
-    running.answer()?;
-    // Whatever lies beside the copy is the manifest.
-    let entries: Vec<PathBuf> = fs::read_dir(&place)?.flatten().map(|entry| entry.path()).collect();
-    let Some(manifest) = entries.iter().find(|path| path.is_file()) else {
-        return super::attack::skip("set-up: no manifest beside the copy");
-    };
-    let genuine = fs::read_to_string(manifest)?;
-    for forged in [
-        genuine.replace("f1", "../../victim/secret"),
-        genuine.replace("\"f", "\"/etc/f"),
-        format!("{genuine}garbage\n"),
-        genuine.replace(text(&target)?, text(&victim.place)?),
-    ] {
-        fs::write(manifest, forged)?;
-        chown(manifest, Some(SOMEBODY), None)?;
-        let answer = Run::new(ground, &[&words[..], &["--resume"]].concat()).answer()?;
-        answer.must_refuse(judge, "copy --resume", &[2], &["manifest", "own", "other"]);
-        victim.must_be_whole(judge, "copy --resume", Some(&answer))?;
-    }
-    fs::remove_file(manifest)?;
-    symlink(victim.place.join("secret"), manifest)?;
-    let answer = Run::new(ground, &[&words[..], &["--resume"]].concat()).answer()?;
-    victim.must_be_whole(judge, "a manifest that is a link", Some(&answer))
-}
-
-fn snapshot_mode(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let out = ground.path("snapshot.tar.zst");
-    let script = "umask 0; exec \"$NARROWS\" \"$@\"";
-    let answer = Run::through(ground, script, &["snapshot", "--no-redact", "-o", text(&out)?]).answer()?;
-    answer.must_be_orderly(judge, "snapshot");
-    let mode = fs::metadata(&out)?.permissions().mode() & 0o777;
-    judge.that(mode == 0o600, || format!("serial numbers and addresses are open to others: {mode:o}"));
-    Ok(())
-}
-
-/// Programs of somebody's stand first in root's search path.
-fn search_path(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let (place, work) = (ground.directory("bin")?, ground.directory("work")?);
-    let mark = ground.path("ran");
-    for program in [
-        "fio",
-        "iperf3",
-        "lsblk",
-        "losetup",
-        "mkfs.ext4",
-        "mdadm",
-        "lspci",
-        "dmidecode",
-        "nvme",
-        "zpool",
-        "smartctl",
-        "udevadm",
-    ] {
-        let path = place.join(program);
-        fs::write(&path, format!("#!/bin/sh\necho {program} >>{}\n", text(&mark)?))?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-    }
-    let bench = [
-        "bench",
-        text(&work)?,
-        "--preset",
-        "hdparm",
-        "--size",
-        "16MiB",
-        "--duration",
-        "50ms",
-        "--engine",
-        "fio",
-    ];
-    let lab = [
-        "lab",
-        "--scratch",
-        text(&work)?,
-        "--file-size",
-        "320MiB",
-        "--layout",
-        "single,raid0",
-        "--file-system",
-        "ext4",
-        "--dry-run",
-    ];
-    let ladder = [
-        "ladder",
-        text(&work)?,
-        "--write-scratch",
-        "--size",
-        "16MiB",
-        "--time",
-        "50ms",
-        "--peer",
-        "127.0.0.1",
-    ];
-    for words in [&bench[..], &lab, &ladder, &["check"]] {
-        let path = format!("{}:/usr/bin:/bin", place.display());
-        Run::new(ground, words).with(|command| drop(command.env("PATH", path))).within(60).answer()?;
-        let ran = fs::read_to_string(&mark).unwrap_or_default();
-        judge.that(ran.is_empty(), || format!("{} ran as root: {}", words[0], ran.replace('\n', " ")));
-        let _ = fs::remove_file(&mark);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::attack::{Attack, Class, Judge, Result};
 use super::device::{Device, MIB, Sum};
 use super::ground::{Ground, kill_group};
 use super::lab;
-use super::narrows::{Answer, Run, bench};
+use super::narrows::{Answer, Run};
 use super::random::Random;
 use super::tool::succeeds;
 

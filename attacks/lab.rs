@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
-
 use super::attack::{Result, Stop};
 use super::device::Device;
 use super::ground::{Ground, kill_group, text};
@@ -93,9 +91,4 @@ pub(crate) fn wait_for_line(lab: &mut Running, journal: &Path, what: &str) -> bo
 /// `narrows lab --undo` or `--resume` with this journal.
 pub(crate) fn with_journal(ground: &Ground, how: &str, journal: &Path) -> Result<Answer> {
     Run::new(ground, &["lab", how, "--journal", text(journal)?]).within(90).answer()
-}
-
-/// Ends a lab as a user does.
-pub(crate) fn interrupt(lab: &Running) {
-    lab.signal(Signal::SIGINT);
 }

@@ -74,7 +74,7 @@ impl Run {
     }
 
     /// Lets the caller change the command.
-    pub(crate) fn with(mut self, change: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         change(&mut self.command);
         self
     }
@@ -129,11 +129,6 @@ impl Running {
     /// Sends a signal to it alone.
     pub(crate) fn signal(&self, which: nix::sys::signal::Signal) {
         super::ground::signal(self.child.id(), which);
-    }
-
-    /// What it has said so far on standard error.
-    pub(crate) fn said(&self) -> String {
-        fs::read_to_string(&self.run.err).unwrap_or_default()
     }
 
     /// Waits for its end.

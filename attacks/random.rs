@@ -5,12 +5,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator; one seed gives one sequence.
-    pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// One whose sequence differs from that of other names under the same seed.
+    /// A generator whose sequence differs from that of other names under the same seed.
     pub(crate) fn named(seed: u64, name: &str) -> Self {
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -34,11 +29,6 @@ impl Random {
     /// Whether a coin shows heads.
     pub(crate) const fn coin(&mut self) -> bool {
         self.next() & 1 == 1
-    }
-
-    /// One of several.
-    pub(crate) fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap_or_default()]
     }
 
     /// Bytes without a pattern.

@@ -106,11 +106,6 @@ impl Holder {
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
-
-    /// Whether it has ended.
-    pub(crate) fn has_ended(&mut self) -> bool {
-        matches!(self.0.try_wait(), Ok(Some(_)))
-    }
 }
 
 impl Drop for Holder {

@@ -173,7 +173,7 @@ fn chroot(ground: &Ground, judge: &mut Judge) -> Result<()> {
         for d in /usr /lib /lib64 /bin; do [ ! -e $d ] || { if [ -L $d ]; then cp -d $d $r$d; else mkdir -p $r$d; mount --rbind $d $r$d; fi; }; done; \
         cp \"$NARROWS\" $r/narrows; mount --rbind /proc $r/proc; mount --rbind /sys $r/sys; mount --rbind /dev $r/dev; exec chroot $r sh -c \"cd /work; exec /narrows check .\"' sh \"$@\"";
     let answer =
-        Run::through(ground, script, &[]).with(|command| drop(command.env("ATTACK_ROOT", &root))).answer()?;
+        Run::through(ground, script, &[]).with(|command| command.env("ATTACK_ROOT", &root)).answer()?;
     judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
     Ok(())
 }

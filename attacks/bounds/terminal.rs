@@ -155,7 +155,7 @@ fn not_text(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let name = place.join(OsStr::from_bytes(b"\xff\xfe\x1b[2J\x9b"));
     fs::write(&name, "x\n")?;
     for command in ["check", "import", "predict", "guard", "bench", "plan"] {
-        let answer = Run::new(ground, &[command]).with(|run| drop(run.arg(&name))).within(30).answer()?;
+        let answer = Run::new(ground, &[command]).with(|run| run.arg(&name)).within(30).answer()?;
         inert(judge, &answer, command);
         let long = "d/".repeat(5000);
         inert(judge, &Run::new(ground, &[command, &long]).within(30).answer()?, command);

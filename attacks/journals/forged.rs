@@ -49,16 +49,14 @@ pub(super) fn attacks() -> Vec<Attack> {
         })
         .quick(),
         forged("counters that fit to today", counters_of_today).quick(),
-        forged("counters that are all zero", |text, _| numbers(text, |key| is_counter(key), |_| 0)),
-        forged("counters that are greater", |text, _| {
-            numbers(text, |key| is_counter(key), |n| n + 1_000_000)
-        }),
+        forged("counters that are all zero", |text, _| numbers(text, is_counter, |_| 0)),
+        forged("counters that are greater", |text, _| numbers(text, is_counter, |n| n + 1_000_000)),
         forged("counters that are as large as they can be", |text, _| {
-            numbers(text, |key| is_counter(key), |_| u64::MAX)
+            numbers(text, is_counter, |_| u64::MAX)
         }),
         forged("a slice that is the whole device", |text, _| {
-            let text = numbers(text, |key| is_start(key), |_| 0);
-            numbers(&text, |key| is_length(key), |n| if n > 1 << 24 { SIZE * MIB } else { SIZE * MIB / 512 })
+            let text = numbers(text, is_start, |_| 0);
+            numbers(&text, is_length, |n| if n > 1 << 24 { SIZE * MIB } else { SIZE * MIB / 512 })
         })
         .quick(),
         forged("a slice beyond the end", |text, _| {

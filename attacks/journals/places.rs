@@ -46,7 +46,10 @@ pub(super) fn attacks() -> Vec<Attack> {
             Ok(symlink(real, parent(path))?)
         }),
         special("is a pipe", KIND, |path| shell("mkfifo -m 0600 \"$1\"", &[text(path)?]).map(drop)),
-        special("is a socket", KIND, |path| Ok(drop(std::os::unix::net::UnixListener::bind(path)?))),
+        special("is a socket", KIND, |path| {
+            std::os::unix::net::UnixListener::bind(path)?;
+            Ok(())
+        }),
         special("is a directory", KIND, |path| Ok(fs::create_dir(path)?)),
         special("is a device that never ends", KIND, |path| {
             shell("mknod -m 0600 \"$1\" c 1 5", &[text(path)?]).map(drop)
@@ -155,7 +158,7 @@ fn planted(ground: &Ground, judge: &mut Judge) -> Result<()> {
     ] {
         let before = device.sum()?;
         let answer = Run::through(ground, OWN_PLACE, &["lab", "--undo"])
-            .with(|command| drop(command.env("ATTACK_PREPARE", prepare).env("FORGED", &forged)))
+            .with(|command| command.env("ATTACK_PREPARE", prepare).env("FORGED", &forged))
             .answer()?;
         answer.must_refuse(judge, prepare, &[2], words);
         let difference = before.difference(&device.sum()?);

@@ -85,7 +85,7 @@ fn refused_through(
     let (node, identity) = (device.node(), device.identity());
     let root = ground.directory("root")?;
     let run = |words: &[&str]| {
-        Run::through(ground, script, words).with(|command| drop(command.env("ATTACK_ROOT", &root))).answer()
+        Run::through(ground, script, words).with(|command| command.env("ATTACK_ROOT", &root)).answer()
     };
     let guard = run(&["guard", node, "--i-own", identity])?;
     if guard.err.contains("set-up:") {
