@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
         let speed = self.measure(watch)?;
         let drawn = self.result.places;
         let mut next = Some(plan(size, speed));
-        while let Some(plan) = next {
+        while let Some(plan) = next.filter(|_| !self.is_over()) {
             self.result.method = plan.method;
             self.result.places = 0;
             self.result.is_broken_off |= watch(Step::Planned(plan)).is_break();
@@ -203,7 +203,7 @@ impl<'a> Search<'a> {
                     true
                 }
             };
-            next = if is_done || self.is_over() { None } else { plan.instead(size, speed) };
+            next = if is_done { None } else { plan.instead(size, speed) };
         }
         Ok(())
     }
@@ -413,7 +413,9 @@ mod tests {
         let mut search = Search::of(medium, None, 7);
         let plan = Plan { method: Method::EachMib(count), reads: medium.size >> 20, time: LONGEST };
         search.result.method = plan.method;
-        assert!(search.each_mib(count, &plan, &mut go).unwrap());
+        // It ends early once there are data.
+        let is_done = search.each_mib(count, &plan, &mut go).unwrap();
+        assert!(is_done || search.is_over());
         search.result
     }
 
@@ -529,7 +531,8 @@ mod tests {
         let mut search = Search::of(&medium, None, 7);
         let plan = Plan { method: Method::EachMib(1), reads: 1 << 20, time: Duration::from_secs(10) };
         assert!(!search.each_mib(1, &plan, &mut go).unwrap(), "a million reads at 3 ms take too long");
-        assert_eq!(search.result.method, Method::Random);
+        let speed = Speed { places: 300.0, bytes: 1e8 };
+        assert_eq!(plan.instead(medium.size, speed).map(|plan| plan.method), Some(Method::Random));
     }
 
     proptest! {
