@@ -239,7 +239,12 @@ fn planted_output(ground: &Ground, judge: &mut Judge, words: Words) -> Result<()
         symlink(victim.place.join("secret"), &out)?;
         std::os::unix::fs::lchown(&out, Some(SOMEBODY), Some(SOMEBODY))?;
         let answer = run(ground, words, &place, Some(&out))?;
-        answer.must_refuse(judge, "a link to root's file", &[2], &["link", "exists", "there is", "other users"]);
+        answer.must_refuse(
+            judge,
+            "a link to root's file",
+            &[2],
+            &["link", "exists", "there is", "other users"],
+        );
         victim.must_be_whole(judge, "a link to root's file", Some(&answer))?;
         // One that leads to nothing yet.
         fs::remove_file(&out)?;
