@@ -231,6 +231,8 @@ pub(super) mod tests {
         let block = |key: DeviceKey| {
             let mut block: Vec<u8> = (0..UNIT).map(|at| (at * 7 + at / 256) as u8 | 1).collect();
             key.marker(Bytes::from_mib(9)).mark(&mut block);
+            // Its stamp, by which the first sector is told from those that follow.
+            block[..8].copy_from_slice(b"narrows1");
             block
         };
         let ours = mark().on(&block(mark().key));
