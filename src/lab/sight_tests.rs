@@ -48,7 +48,7 @@ fn an_array_is_ours_by_its_uuid_and_by_nothing_else() {
             tree.insert(&format!("/sys/class/block/{name}/holders/md9"), Node::Dir);
             tree.insert(&format!("/sys/class/block/md9/slaves/{name}"), Node::Dir);
             let head = [&[0; 4096], *superblock].concat();
-            tree.insert(&format!("/dev/{name}"), Node::File(head.into()));
+            tree.insert(&format!("/dev/{name}"), Node::File(head));
         }
         tree.insert("/sys/block/md9/md", Node::Dir);
         if let Some(uuid) = uuid {
@@ -157,7 +157,7 @@ fn a_device_is_found_by_what_it_is_and_not_by_its_name() {
         "by its number, in the same start of the machine"
     );
     head.devices = vec![NamedDevice { number: (8, 48), ..device("sda", "S1") }];
-    assert_eq!(find_devices(&root, &head), [twins.clone()], "plugged in anew");
+    assert_eq!(find_devices(&root, &head), std::slice::from_ref(&twins), "plugged in anew");
     head.boot = "another".to_owned();
     head.devices = vec![memory, device("sda", "S1")];
     assert_eq!(find_devices(&root, &head), [Today::Absent, twins], "memory does not outlive a restart");

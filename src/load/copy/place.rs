@@ -124,8 +124,6 @@ pub(super) fn join(below: &[u8], name: &[u8]) -> Below {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::disallowed_methods, reason = "tests make files")]
-
     use super::*;
 
     #[test]

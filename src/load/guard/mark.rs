@@ -119,7 +119,7 @@ impl Mark {
         let last = end - (end - start) % LABEL;
         let places =
             [Some(start), start.checked_add(LABEL), last.checked_sub(2 * LABEL), last.checked_sub(LABEL)];
-        let inside = |at: &u64| *at >= start && at.saturating_add(LABEL) <= end && at % LABEL == 0;
+        let inside = |at: &u64| *at >= start && at.saturating_add(LABEL) <= end && at.is_multiple_of(LABEL);
         let is_ours = |at: &u64| zfs_label::pool(*at, medium).is_some_and(|pool| pool == self.pool);
         let mut found: Vec<u64> = places.into_iter().flatten().filter(inside).filter(is_ours).collect();
         found.dedup();
@@ -220,7 +220,7 @@ pub(super) mod tests {
     fn a_copy_of_a_superblock_is_ours_wherever_its_format_puts_one() {
         for at in [0, 1024, 3072] {
             let copy = medium(&[(at + 0x38, b"\x53\xef"), (at + 0x68, &[0xab; 16])]);
-            assert_eq!(mark().on(&copy.0[..UNIT]), [at..at + 1024]);
+            assert_eq!(mark().on(&copy.0[..UNIT]), vec![at..at + 1024; 1]);
         }
         let odd = medium(&[(512 + 0x38, b"\x53\xef"), (512 + 0x68, &[0xab; 16])]);
         assert!(mark().on(&odd.0[..UNIT]).is_empty());
@@ -251,7 +251,7 @@ pub(super) mod tests {
         for index in [0, 1, 14, 15] {
             let place = usize::try_from(at(index) + LIST).unwrap();
             let found = |list: &[u8]| mark().labels(&medium(&[(place, list)]), 0, 4 << 20);
-            assert_eq!(found(&ours), [at(index) + LIST..at(index + 1)]);
+            assert_eq!(found(&ours), vec![at(index) + LIST..at(index + 1); 1]);
             assert!(found(&other).is_empty());
         }
         let elsewhere = medium(&[((1 << 20) + (16 << 10), &ours)]);

@@ -217,14 +217,12 @@ fn read_back(device: &WritableDevice, (_, to): Part, written: &[u64]) -> io::Res
     Ok(())
 }
 
+/// Is shown where a unit lies, what it holds once what bears the mark is cleared, and how many bytes those were.
+type Show<'a> = &'a mut dyn FnMut(u64, &[u8], u64) -> io::Result<()>;
+
 /// Shows every unit in which something bears the mark, with that cleared, and how many bytes those were. The answer is what
 /// stands there that does not.
-fn each_marked(
-    medium: &dyn Medium,
-    part: Part,
-    mark: &Mark,
-    see: &mut dyn FnMut(u64, &[u8], u64) -> io::Result<()>,
-) -> io::Result<Option<Left>> {
+fn each_marked(medium: &dyn Medium, part: Part, mark: &Mark, see: Show<'_>) -> io::Result<Option<Left>> {
     let labels = mark.labels(medium, part.0, part.1);
     let mut left: Option<Left> = None;
     pieces(medium, part, &mut |start, piece| {

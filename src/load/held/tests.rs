@@ -177,10 +177,10 @@ fn no_way_of_opening_follows_a_link_or_leads_out() {
     symlink("real", top.join("link")).unwrap();
     symlink("real/file", top.join("end")).unwrap();
     let held = Held::open(&top, Aim::Read).unwrap();
-    let ways: [&dyn Fn(&[u8]) -> io::Result<File>; 2] =
-        [&|path| held.open_beneath(path, OFlags::RDONLY), &|path| {
-            open_stepwise(held.handle(), path, OFlags::RDONLY)
-        }];
+    type Open<'a> = &'a dyn Fn(&[u8]) -> io::Result<File>;
+    let ways: [Open<'_>; 2] = [&|path| held.open_beneath(path, OFlags::RDONLY), &|path| {
+        open_stepwise(held.handle(), path, OFlags::RDONLY)
+    }];
     for open in ways {
         assert!(open(b"real/file").is_ok());
         for path in

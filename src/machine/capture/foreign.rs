@@ -255,11 +255,13 @@ impl<R: Read> Read for Bounded<R> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "the tests make files")]
+
     use super::*;
     use std::os::unix::net::UnixListener;
 
     fn refusal(path: &Path) -> Refusal {
-        let error = open(path, 100).err().expect("is refused");
+        let error = open(path, 100).expect_err("is refused");
         Refusal::of(&error).expect("is a refusal").clone()
     }
 

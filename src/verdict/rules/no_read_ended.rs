@@ -97,7 +97,7 @@ mod tests {
             assert!(finding.summary.contains("no read ended in 3 s"), "{}", finding.summary);
             assert_eq!((finding.severity, finding.hop.clone()), (Severity::Fault, None));
             let verdict = path.path();
-            assert!(verdict.limiting.get(&crate::ceiling::Direction::Read).is_none(), "{verdict:?}");
+            assert!(!verdict.limiting.contains_key(&crate::ceiling::Direction::Read), "{verdict:?}");
             assert!(verdict.sentence.contains("no read ended in 3 s"), "{}", verdict.sentence);
             assert!(verdict.measured.values().all(|measured| !measured.trusted));
             for other in [Code::TooShort, Code::GeneratorCpu, Code::CacheMeasured, Code::DeviceLimited] {

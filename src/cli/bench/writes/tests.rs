@@ -111,7 +111,10 @@ fn tests_never_write_half_more_than_was_estimated() {
     }
     let spent = writes.budget().spent().as_f64();
     assert!((1.45..=1.5).contains(&(spent / estimate.bytes.as_f64())), "{spent}");
-    assert!(estimated(&[one.clone()], None, true).allow(Some(&one)).time.is_none(), "--max-time was typed");
+    assert!(
+        estimated(std::slice::from_ref(&one), None, true).allow(Some(&one)).time.is_none(),
+        "--max-time was typed"
+    );
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn little_makes_short_tests_and_the_need_is_said() {
     let deep = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 32).writing(100);
     assert_eq!(allowance.suffices(&deep).unwrap_err().wanted, Bytes::from_mib(64));
     assert_eq!(whole_gib(writes.needed(6.0)), "2GiB");
-    let nothing = estimated(&[one.clone()], Some(100), false).allow(Some(&one));
+    let nothing = estimated(std::slice::from_ref(&one), Some(100), false).allow(Some(&one));
     assert_eq!(nothing.budget.left(), Bytes::new(0));
 }
 
