@@ -34,6 +34,7 @@ const READERS: [&[&str]; 13] = [
 
 fn ended(args: &[&str], file: &str) -> Ran {
     let empty = scratch_dir();
+    fs::write(empty.path().join("capture.txt"), "/sys/block/sda/size:10000000\n").expect("is ours");
     let args: Vec<&str> = args.iter().map(|arg| if *arg == "@" { file } else { *arg }).collect();
     let mut child = narrows(&args)
         .current_dir(empty.path())
@@ -115,8 +116,12 @@ fn header(name: &str, size: usize, target: Option<&str>) -> [u8; 512] {
     header
 }
 
-/// Runs `check --from` on an archive and gives what it said, the time, and the most memory in KiB.
-fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, body: &[u8]) -> (Ran, u64) {
+/// The processor time that a run may take, in seconds: a debug build needs some. The time on the clock says nothing on a
+/// machine that is busy with other tests.
+const MOST_PROCESSOR: u32 = 40;
+
+/// Runs `check --from` on an archive within bounds of memory (1 GB) and processor time, and gives what it said.
+fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, body: &[u8]) -> Ran {
     let path = dir.path().join(name);
     let mut file = std::io::BufWriter::new(File::create(&path).expect("is ours"));
     for header in headers {
@@ -126,13 +131,13 @@ fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, 
     file.flush().expect("fits");
     drop(file);
     let script = format!(
-        "ulimit -v 1000000; exec '{}' check --from '{}'",
+        "ulimit -v 1000000 -t {MOST_PROCESSOR}; exec '{}' check --from '{}'",
         cargo_bin("narrows").display(),
         path.display()
     );
-    let begin = Instant::now();
-    let ran = Ran::from(Command::new("sh").args(["-c", &script]).output().expect("a shell"));
-    (ran, begin.elapsed().as_secs())
+    let ran = Ran::from(Command::new("bash").args(["-c", &script]).output().expect("a shell"));
+    assert!(matches!(ran.status, Some(0..=2)), "{name}: {ran:?}");
+    ran
 }
 
 #[test]
@@ -141,15 +146,13 @@ fn an_archive_of_countless_entries_is_cut_off_in_bounded_memory() {
     let mut body = [0; 512];
     body[..2].copy_from_slice(b"x\n");
     let entries = (0..120_000).map(|number| header(&format!("t/{number}"), 2, None));
-    let (ran, seconds) = checked(&dir, "many.tar", entries, &body);
+    let ran = checked(&dir, "many.tar", entries, &body);
     assert_eq!(ran.status, Some(2), "{ran:?}");
     assert!(ran.err.contains("`many.tar` holds more than 50 000 texts"), "{ran:?}");
-    assert!(seconds < 60, "{seconds}");
 
     let records = (0..250_000).map(|number| header(&format!("sys/t/{number}"), 0, None));
-    let (ran, seconds) = checked(&dir, "records.tar", records, &[]);
+    let ran = checked(&dir, "records.tar", records, &[]);
     assert!(ran.err.contains("`records.tar` holds more than 200 000 entries"), "{ran:?}");
-    assert!(seconds < 60, "{seconds}");
 }
 
 #[test]
@@ -157,8 +160,8 @@ fn links_that_lead_from_one_to_the_next_cost_no_more_than_others() {
     let dir = scratch_dir();
     let links = (0..20_000)
         .map(|number| header(&format!("sys/block/l{number}"), 0, Some(&format!("l{}", number + 1))));
-    let (ran, seconds) = checked(&dir, "links.tar", links, &[]);
-    assert!(matches!(ran.status, Some(0..=2)) && seconds < 60, "{seconds}: {ran:?}");
+    let ran = checked(&dir, "links.tar", links, &[]);
+    assert!(ran.out.contains("/dev/l0"), "{ran:?}");
 }
 
 #[test]
@@ -177,10 +180,14 @@ fn a_result_of_fifty_thousand_jobs_is_judged_in_linear_time() {
         let path = dir.path().join(format!("{count}.json"));
         fs::write(&path, format!("{{\"fio version\":\"fio-3.33\",\"jobs\":[\n{}]}}", jobs.join(",\n")))
             .expect("is ours");
-        let begin = Instant::now();
-        let ran = run(&[&["import", path.to_str().expect("is text")], form].concat());
-        assert!(matches!(ran.status, Some(0 | 1)) && ran.err.is_empty(), "{}", ran.err);
-        begin.elapsed().as_secs_f64()
+        let script = format!(
+            "export LC_ALL=C; TIMEFORMAT=%U; time '{}' import '{}' {} >/dev/null",
+            cargo_bin("narrows").display(),
+            path.display(),
+            form.join(" ")
+        );
+        let ran = Ran::from(Command::new("bash").args(["-c", &script]).output().expect("a shell"));
+        ran.err.trim().parse::<f64>().unwrap_or_else(|_| panic!("{form:?}: {ran:?}"))
     };
     for form in [&[][..], &["--to", "csv"], &["--json"]] {
         let (short, long) = (time(6_000, form), time(48_000, form));
@@ -204,7 +211,7 @@ fn more_jobs_than_any_result_has_are_left_out_and_that_is_said() {
 #[test]
 fn an_endless_standard_input_ends() {
     let script = format!(
-        "yes $(printf 'x%.0s' $(seq 2000)) | timeout 60 '{}' check --from -; echo \"status $?\"",
+        "ulimit -t {MOST_PROCESSOR}; yes $(printf 'x%.0s' $(seq 2000)) | timeout 300 '{}' check --from -; echo \"status $?\"",
         cargo_bin("narrows").display()
     );
     let ran = Ran::from(Command::new("bash").args(["-c", &script]).output().expect("a shell"));
