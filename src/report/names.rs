@@ -71,7 +71,7 @@ impl Finder {
         if name.len() < 2 || USUAL.contains(&name) || self.0.contains_key(name) {
             return;
         }
-        let number = self.0.values().filter(|token| token.contains(kind)).count() + 1;
+        let number = self.0.values().filter(|token| token.starts_with(kind)).count() + 1;
         self.0.insert(name.to_owned(), format!("{kind}-{number}"));
     }
 
