@@ -45,10 +45,11 @@ const TRIED: f64 = 1.5;
 const GUESSED: f64 = 8.0;
 
 impl Item {
-    /// What it is thought to write: enough in any case for what it has in flight.
-    fn need(&self) -> f64 {
+    /// What it is thought to write: enough in any case for what it has in flight. While rates are only guessed
+    /// (`is_known` is false) they have no unit, and only how tests divide what there is follows from them.
+    fn need(&self, is_known: bool) -> f64 {
         let in_flight = |load: &LoadSpec| load.total_depth().saturating_mul(load.block_size.get()) as f64;
-        let least = self.load.as_ref().map_or(0.0, in_flight) * IN_FLIGHT;
+        let least = self.load.as_ref().filter(|_| is_known).map_or(0.0, in_flight) * IN_FLIGHT;
         if self.rate > 0.0 { (self.seconds * self.rate).max(least) } else { 0.0 }
     }
 }
@@ -145,7 +146,7 @@ impl Ahead {
             rate: load.map_or(0.0, guess),
             doubt: GUESSED,
         });
-        let written = self.part(item.need(), self.need(), bytes.as_f64(), |item| item.rate > 0.0);
+        let written = self.part(item.need(self.is_known), self.need(), bytes.as_f64(), |item| item.rate > 0.0);
         let others: f64 = self.items.iter().map(|item| item.seconds + AROUND).sum();
         let spare = (time.as_secs_f64() - item.seconds - others).max(0.0);
         let long = item.seconds + if self.items.is_empty() { spare } else { spare / 2.0 };
@@ -176,7 +177,7 @@ impl Ahead {
     }
 
     fn need(&self) -> f64 {
-        self.items.iter().map(Item::need).sum()
+        self.items.iter().map(|item| item.need(self.is_known)).sum()
     }
 
     /// The part of their time that all tests that write have.
