@@ -61,10 +61,11 @@ impl Mounted {
         Self::by(&["-t", "tmpfs", "-o", "size=2g"], None)
     }
 
-    /// Has none, so that a scratch file has a name for a moment: what can be mounted of vfat and ntfs-3g.
+    /// Has none, so that a scratch file has a name for a moment: what can be mounted of vfat and ntfs-3g,
+    /// with directories that only root may change: root writes in no others.
     fn with_names() -> Option<Self> {
         let vfat = (["mkfs.vfat", "-F", "32"], ["-t", "vfat", "-o", "loop"]);
-        let ntfs = (["mkfs.ntfs", "-F", "-Q"], ["-t", "ntfs-3g", "-o", "loop"]);
+        let ntfs = (["mkfs.ntfs", "-F", "-Q"], ["-t", "ntfs-3g", "-o", "loop,umask=022"]);
         [vfat, ntfs].into_iter().find_map(|(make, mount)| Self::made(&make, &mount))
     }
 

@@ -146,7 +146,8 @@ impl Ahead {
             rate: load.map_or(0.0, guess),
             doubt: GUESSED,
         });
-        let written = self.part(item.need(self.is_known), self.need(), bytes.as_f64(), |item| item.rate > 0.0);
+        let written =
+            self.part(item.need(self.is_known), self.need(), bytes.as_f64(), |item| item.rate > 0.0);
         let others: f64 = self.items.iter().map(|item| item.seconds + AROUND).sum();
         let spare = (time.as_secs_f64() - item.seconds - others).max(0.0);
         let long = item.seconds + if self.items.is_empty() { spare } else { spare / 2.0 };
