@@ -35,11 +35,11 @@ use writes::{Wanted, Writes};
 
 use super::args::ColorWhen;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::load::LoadError;
 use crate::load::measurement::RunFailure;
 use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
 use crate::load::target::Target as Opened;
+use crate::load::{LoadError, owned};
 use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
     self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
@@ -135,7 +135,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let uncleared = ground::clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
     let unkept = bench.keep(file.as_ref(), &mut report).err();
-    let trouble = uncleared.or(trouble).or(unkept);
+    let trouble = with(trouble, uncleared).or(unkept);
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
@@ -157,6 +157,14 @@ pub(super) fn beside(failure: Failure, uncleared: Option<&Failure>) -> Failure {
         output::failure(uncleared);
     }
     failure
+}
+
+/// What ended a run early, with what could not be cleared said as well.
+pub(super) fn with(trouble: Option<Failure>, uncleared: Option<Failure>) -> Option<Failure> {
+    match trouble {
+        Some(trouble) => Some(beside(trouble, uncleared.as_ref())),
+        None => uncleared,
+    }
 }
 
 /// Writes the log of latencies.
@@ -254,6 +262,9 @@ impl Bench<'_> {
             None if self.runner.is_over_budget() => {
                 "no more may be written (--max-writes), and a larger --max-writes is needed to go on"
                     .to_owned()
+            }
+            None if owned::check_alone(self.target).is_err() => {
+                "somebody else wrote to the device".to_owned()
             }
             None if self.runner.is_stopped() => "interrupted".to_owned(),
             None if report.results.iter().any(|result| self.may_write_too_little(result)) => {
