@@ -15,10 +15,10 @@ use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
 use super::bench::{beside, ground, json, style, with};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::load::LoadError;
 use crate::load::measurement::Pattern;
 use crate::load::preset::{LoadSpec, Parallel, StopRule, Work};
 use crate::load::target::Target as Opened;
-use crate::load::{LoadError, owned};
 use crate::report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, render,
 };
@@ -341,7 +341,7 @@ fn points(
     let mut trouble = None;
     let (all, path) = (report.asked.len(), &scene.subject.path);
     for load in report.missing() {
-        if runner.is_stopped() {
+        if runner.is_stopped() || !target.is_alone() {
             break;
         }
         let label = format!("{} {}", load.mark(), load.direction());
@@ -396,7 +396,7 @@ fn conclude(runner: &Runner<'_>, target: &Opened, is_kept: bool, report: &mut Sw
         None if runner.is_over_budget() => {
             "no more may be written (--max-writes), and a larger --max-writes is needed to go on".to_owned()
         }
-        None if owned::check_alone(target).is_err() => "somebody else wrote to the device".to_owned(),
+        None if !target.is_alone() => "somebody else wrote to the device".to_owned(),
         None if runner.is_stopped() => "interrupted".to_owned(),
         None if runner.writes().is_some() => {
             "too little may be written for all of them, and a larger --max-writes is needed".to_owned()

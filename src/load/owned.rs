@@ -96,7 +96,7 @@ pub fn clear(
 ///
 /// # Errors
 /// Somebody has.
-pub fn check_alone(target: &Target) -> Result<(), LoadError> {
+fn check_alone(target: &Target) -> Result<(), LoadError> {
     match guard::check_alone(target.path(), target.file(), target.census()) {
         // Whatever else is wrong with it shows when it is used.
         Err(LoadError::Others(others)) => Err(LoadError::Others(others)),

@@ -131,6 +131,11 @@ impl Target {
         self.census.as_deref()
     }
 
+    /// Whether nobody else has written to it, as far as its counters tell. When nothing is in flight, they tell all of it.
+    pub fn is_alone(&self) -> bool {
+        self.census().is_none_or(|census| census.check().is_ok())
+    }
+
     /// Whether what is written to it bears marks, and is cleared afterwards: a device that the guard permitted.
     pub fn is_marked(&self) -> bool {
         self.marker.is_some()

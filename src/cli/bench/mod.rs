@@ -35,11 +35,11 @@ use writes::{Wanted, Writes};
 
 use super::args::ColorWhen;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use crate::load::LoadError;
 use crate::load::measurement::RunFailure;
 use crate::load::preset::job::{self, JobTarget, JobTime};
 use crate::load::preset::{self, Preset, StopRule, Test, Work};
 use crate::load::target::Target as Opened;
-use crate::load::{LoadError, owned};
 use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
     self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
@@ -219,7 +219,8 @@ impl Bench<'_> {
             if report.result(&test.name).is_some() {
                 continue;
             }
-            if self.runner.is_stopped() {
+            // Nothing is in flight here, so that a single sector of others is seen.
+            if self.runner.is_stopped() || !self.target.is_alone() {
                 break;
             }
             self.runner.progress.test(index, all, &test.name);
@@ -263,9 +264,7 @@ impl Bench<'_> {
                 "no more may be written (--max-writes), and a larger --max-writes is needed to go on"
                     .to_owned()
             }
-            None if owned::check_alone(self.target).is_err() => {
-                "somebody else wrote to the device".to_owned()
-            }
+            None if !self.target.is_alone() => "somebody else wrote to the device".to_owned(),
             None if self.runner.is_stopped() => "interrupted".to_owned(),
             None if report.results.iter().any(|result| self.may_write_too_little(result)) => {
                 "too little may be written for all tests, and a larger --max-writes is needed".to_owned()
