@@ -13,7 +13,7 @@ use super::bench::scene::Scene;
 use super::bench::timing::Timing;
 use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
-use super::bench::{beside, ground, json, style};
+use super::bench::{beside, ground, json, style, with};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::load::LoadError;
 use crate::load::measurement::Pattern;
@@ -186,7 +186,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
     report.writes = runner.writes().map(|writes| writes.view(runner.root()));
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
-    let trouble = uncleared.or(trouble).or(unkept);
+    let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);
     output::data(&if args.common.json { json(&report)? } else { render(&report, &style(&args.common)) })?;
     if let Some(trouble) = trouble {
@@ -341,7 +341,7 @@ fn points(
     let mut trouble = None;
     let (all, path) = (report.asked.len(), &scene.subject.path);
     for load in report.missing() {
-        if runner.is_stopped() {
+        if runner.is_stopped() || !target.is_alone() {
             break;
         }
         let label = format!("{} {}", load.mark(), load.direction());
@@ -380,12 +380,12 @@ fn points(
             break;
         }
     }
-    conclude(runner, file.is_some(), report);
+    conclude(runner, target, file.is_some(), report);
     Ok(trouble.or(keep(report).err()))
 }
 
 /// Says whether the report is complete, and why not.
-fn conclude(runner: &Runner<'_>, is_kept: bool, report: &mut SweepReport) {
+fn conclude(runner: &Runner<'_>, target: &Opened, is_kept: bool, report: &mut SweepReport) {
     let rest = report.missing().len();
     report.complete = rest == 0;
     let how = if is_kept { "--resume goes on" } else { "with --save FILE a sweep can be resumed" };
@@ -396,6 +396,7 @@ fn conclude(runner: &Runner<'_>, is_kept: bool, report: &mut SweepReport) {
         None if runner.is_over_budget() => {
             "no more may be written (--max-writes), and a larger --max-writes is needed to go on".to_owned()
         }
+        None if !target.is_alone() => "somebody else wrote to the device".to_owned(),
         None if runner.is_stopped() => "interrupted".to_owned(),
         None if runner.writes().is_some() => {
             "too little may be written for all of them, and a larger --max-writes is needed".to_owned()

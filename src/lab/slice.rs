@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::load::guard::Counters;
 use crate::units::{Bytes, human};
 
 /// The number of the partition that the lab builds in.
@@ -43,37 +44,6 @@ impl Extent {
     /// The byte after the last.
     pub const fn end(self) -> u64 {
         self.start.saturating_add(self.bytes)
-    }
-}
-
-/// How much was written and discarded, in sectors of 512 bytes, since the kernel knows the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Counters {
-    /// Written.
-    pub written: u64,
-    /// Discarded; 0 where the kernel does not count it.
-    pub discarded: u64,
-}
-
-impl Counters {
-    /// What came since `before`; `None` when there is less.
-    pub fn since(self, before: Self) -> Option<Self> {
-        Some(Self {
-            written: self.written.checked_sub(before.written)?,
-            discarded: self.discarded.checked_sub(before.discarded)?,
-        })
-    }
-
-    /// All of it, in bytes.
-    pub const fn bytes(self) -> Bytes {
-        Bytes::new(self.written.saturating_add(self.discarded).saturating_mul(512))
-    }
-
-    /// Reads a `stat` of sysfs (kernel `Documentation/block/stat.rst`): the seventh number is the sectors written, the
-    /// fourteenth those discarded, since Linux 4.19.
-    pub fn parse(text: &str) -> Option<Self> {
-        let numbers: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        Some(Self { written: *numbers.get(6)?, discarded: numbers.get(13).copied().unwrap_or(0) })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::failure::Cause;
-use super::guard::OverBudget;
+use super::guard::{OTHERS_HINT, Others, OverBudget};
 use super::held::HeldError;
 use crate::units::{Bytes, human};
 
@@ -29,6 +29,9 @@ pub enum LoadError {
     /// Others could have what was typed lead elsewhere.
     #[error(transparent)]
     Held(HeldError),
+    /// Somebody else wrote to a device that is ours.
+    #[error(transparent)]
+    Others(Others),
     /// What was to be filled is more than may be written.
     #[error("{0}")]
     OverBudget(OverBudget),
@@ -165,6 +168,7 @@ impl LoadError {
                     Some(cause) => Some(cause.hint()),
                 },
             },
+            Self::Others(_) => Some(OTHERS_HINT),
             Self::NotADevice(_) => Some("name a block device such as /dev/nvme0n1"),
             Self::NotAFile(_) | Self::NotADirectory(_) => Some("name a directory to measure its file system"),
             Self::ReadOnly(_) => Some("name a large file on it to read, or the block device below it"),

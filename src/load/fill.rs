@@ -11,7 +11,7 @@ use nix::libc;
 
 use super::buffer::Buffer;
 use super::error::LoadError;
-use super::guard::Budget;
+use super::guard::{Budget, Census};
 use super::marks::Marker;
 use super::memory::squeeze;
 use super::random::Random;
@@ -42,6 +42,8 @@ pub(super) struct Filling<'a> {
     pub(super) marker: Option<Marker>,
     /// What the writes are taken from, each before it happens, where that is limited.
     pub(super) budget: Option<&'a Budget>,
+    /// What the device counts beside what is sent to it, where that is watched.
+    pub(super) census: Option<&'a Census>,
 }
 
 /// What was written.
@@ -102,6 +104,11 @@ impl<'a> Fill<'a> {
             random.fill(chunk);
             squeeze(chunk, filling.compressible_percent, DISTINCT);
             distinguish(chunk, start + at, filling);
+            if let Some(census) = filling.census {
+                // Between two chunks nothing is in flight: what is counted now beside what was sent is of others.
+                census.check().map_err(LoadError::Others)?;
+                census.writes(length);
+            }
             match self.chunk(chunk, start + at) {
                 Ok(()) => at += length,
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) => {
@@ -161,7 +168,14 @@ pub fn refill(
     if !target.may_change(region.start.get(), end) {
         return Err(LoadError::NotOurs(path.to_owned()));
     }
-    let filling = Filling { time: None, seed, compressible_percent, marker: target.marker(), budget: None };
+    let filling = Filling {
+        time: None,
+        seed,
+        compressible_percent,
+        marker: target.marker(),
+        budget: None,
+        census: target.census(),
+    };
     let fill = Fill::new("write again to", path, target.file(), false);
     let filled = fill.write(region.start.get(), region.length.get(), &filling, progress)?;
     if filled.is_full {

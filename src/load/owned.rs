@@ -9,7 +9,7 @@ use nix::libc::ENOSPC;
 
 use super::error::LoadError;
 use super::fill::{Fill, Filling};
-use super::guard::{Budget, Cleared, EDGE, Ground, Medium, Watch, WritableDevice, clear_marked};
+use super::guard::{self, Budget, Cleared, EDGE, Ground, Medium, Watch, WritableDevice, clear_marked};
 use super::target::{Region, Target};
 use crate::units::Bytes;
 
@@ -42,11 +42,17 @@ pub fn prepare(
         size: device.size(),
         block_size: Bytes::new(2 * EDGE.get() + UNIT),
     })?;
-    let filling = Filling { time: None, seed, compressible_percent, marker: device.marker(), budget: None };
+    let census = device.census().map(|census| &**census);
+    let marker = device.marker();
+    let filling = Filling { time: None, seed, compressible_percent, marker, budget: None, census };
+    // The last thing before the first byte: nobody has written since the look began.
+    device.check_alone()?;
     match fill(&device, part, &filling, progress) {
         Ok(()) => Target::owned(device, part.length),
         Err(error) => {
             if device.key().is_some() {
+                // Where somebody else wrote, nothing more is changed.
+                device.check_alone()?;
                 // The failure is what is told; what stays is marked, and the guard finds it.
                 let _ = clear_marked(&device.ground(), part, None, &mut |_| ControlFlow::Continue(()));
             }
@@ -66,7 +72,7 @@ fn part(device: &WritableDevice, size: Bytes) -> Option<Region> {
 /// target, of which nothing is cleared.
 ///
 /// # Errors
-/// A read or write fails. What was cleared until then is.
+/// Somebody else wrote to the device, which is left as it is then; or a read or write fails. What was cleared until then is.
 pub fn clear(
     target: &Target,
     budget: Option<&Budget>,
@@ -78,8 +84,24 @@ pub fn clear(
         file: target.file(),
         key: Some(marker.key),
         unit: target.logical_block_size().get(),
+        census: target.census(),
     };
-    clear_marked(&ground, target.changeable(), budget, watch).map(Some)
+    check_alone(target)?;
+    let cleared = clear_marked(&ground, target.changeable(), budget, watch)?;
+    check_alone(target)?;
+    Ok(Some(cleared))
+}
+
+/// Makes sure that nobody else has written to a target that is a device with a permit. Nothing of ours may be in flight.
+///
+/// # Errors
+/// Somebody has.
+fn check_alone(target: &Target) -> Result<(), LoadError> {
+    match guard::check_alone(target.path(), target.file(), target.census()) {
+        // Whatever else is wrong with it shows when it is used.
+        Err(LoadError::Others(others)) => Err(LoadError::Others(others)),
+        _ => Ok(()),
+    }
 }
 
 fn fill(

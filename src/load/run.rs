@@ -326,7 +326,7 @@ impl Thread<'_> {
         let window = self.start(setup)?;
         let pace = self.plan.pace(self.index, self.shared.clock);
         let worker = Worker::new(self.shared, engine, self.source.clone(), self.plan.depth, window);
-        Some(worker.with_ledger(ledger).with_pace(pace).run())
+        Some(worker.with_ledger(ledger).with_pace(pace).counted_by(self.target.census()).run())
     }
 
     fn start(&self, setup: Setup) -> Option<Window> {

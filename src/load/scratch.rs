@@ -121,6 +121,7 @@ impl ScratchFile {
             compressible_percent: options.compressible_percent,
             marker: None,
             budget: options.budget.as_deref(),
+            census: None,
         }
     }
 

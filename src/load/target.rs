@@ -8,13 +8,14 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 use nix::libc;
 
 use super::buffer::Buffer;
 use super::error::LoadError;
-use super::guard::WritableDevice;
+use super::guard::{Census, WritableDevice};
 use super::marks::Marker;
 use super::measurement::Access;
 pub use super::workload::Region;
@@ -59,6 +60,8 @@ pub struct Target {
     changeable: Region,
     /// How what is written is marked.
     marker: Option<Marker>,
+    /// What it counts beside what is sent to it.
+    census: Option<Arc<Census>>,
     keep_cache: bool,
 }
 
@@ -112,14 +115,25 @@ impl Target {
     /// A device that may be written, of which runs visit the first `size` bytes of the region that may be.
     pub(super) fn owned(device: WritableDevice, size: Bytes) -> Result<Self, LoadError> {
         let (region, marker, path) = (device.region(), device.marker(), device.path().to_owned());
+        let census = device.census().cloned();
         let target = Self::probed(&path, device.into_file(), Kind::Owned, true)?;
         let visited = Region { length: region.length.min(size), ..region };
-        Ok(Self { changeable: region, marker, ..target.with_region(visited) })
+        Ok(Self { changeable: region, marker, census, ..target.with_region(visited) })
     }
 
     /// How what is written to it is marked.
     pub(super) fn marker(&self) -> Option<Marker> {
         self.marker
+    }
+
+    /// What it counts beside what is sent to it, for a device that the guard permitted.
+    pub(super) fn census(&self) -> Option<&Census> {
+        self.census.as_deref()
+    }
+
+    /// Whether nobody else has written to it, as far as its counters tell. When nothing is in flight, they tell all of it.
+    pub fn is_alone(&self) -> bool {
+        self.census().is_none_or(|census| census.check().is_ok())
     }
 
     /// Whether what is written to it bears marks, and is cleared afterwards: a device that the guard permitted.
@@ -159,6 +173,7 @@ impl Target {
             region: Region { start: Bytes::new(0), length: size },
             changeable: NOTHING,
             marker: None,
+            census: None,
             keep_cache: false,
         })
     }

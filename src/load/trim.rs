@@ -81,6 +81,9 @@ impl TrimMethod {
         let length = u32::try_from(first.block_size).unwrap_or(u32::MAX);
         let request = Request { op: Op::Discard, offset: first.first, length };
         let failed = |error| LoadError::io("discard a block of", target.path(), error);
+        if let Some(census) = target.census() {
+            census.sends(request);
+        }
         if in_ring {
             match through_ring(target.file(), request) {
                 Ok(()) => return Ok(Self::RingDiscard),

@@ -76,7 +76,7 @@ pub struct CleanedView {
 /// One thing that speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReasonView {
-    /// A stable word: `content`, `data`, `marked`, `zoned`, `unsearched`, `in_use`, `claimed`, `read_only`, `too_small`, `unreadable`, `unseen`, `changed`,
+    /// A stable word: `content`, `data`, `marked`, `written`, `zoned`, `unsearched`, `in_use`, `claimed`, `read_only`, `too_small`, `unreadable`, `unseen`, `changed`,
     /// `not_named`, `other_named`, `no_identity`.
     pub code: &'static str,
     /// The reason as a phrase.

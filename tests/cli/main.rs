@@ -13,6 +13,7 @@ mod bad_places;
 mod bench_cli;
 mod bench_failures;
 mod bench_kill;
+mod bench_others;
 mod bench_writes;
 mod capture;
 mod chroot;

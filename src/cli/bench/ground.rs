@@ -1,14 +1,16 @@
 //! A device of the user's as what is tested: proven empty, filled, and made as it was found.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::runner::{Runner, failure, seed};
 use super::writes::ESTIMATED_AFTER;
 use crate::cli::guard::watching::Watching;
 use crate::cli::{Failure, guard};
-use crate::load::owned;
+use crate::load::guard::Others;
 use crate::load::target::Target as Opened;
+use crate::load::{LoadError, owned};
 use crate::report::progress::Progress;
 use crate::report::sanitize::inert;
 use crate::units::{Bytes, human};
@@ -25,6 +27,7 @@ pub(super) fn open(
     runner: &Runner<'_>,
 ) -> Result<Opened, Failure> {
     let writable = guard::open_for_writing(runner.root(), name, own, size, &runner.stop)?;
+    runner.keep_watch(&writable)?;
     let length = writable.region().length;
     if let Some(writes) = runner.writes() {
         let taken = writes.budget().take(length + length);
@@ -40,11 +43,25 @@ pub(super) fn open(
         }
         runner.follow(begin, written)
     };
+    let path = writable.path().to_owned();
     let prepared = owned::prepare(writable, size, seed(), compressible, progress);
-    let target = prepared.map_err(|error| failure(&error))?;
+    let target = prepared.map_err(|error| match &error {
+        LoadError::Others(others) => stopped(others, &path),
+        _ => failure(&error),
+    })?;
     let filled = target.region().length;
     runner.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
     Ok(target)
+}
+
+/// What is said when somebody else wrote to a device that was filled.
+fn stopped(others: &Others, path: &Path) -> Failure {
+    let path = inert(&path.display().to_string());
+    let message = inert(&others.to_string());
+    Failure::new(format!("{message}: all was stopped, and nothing was cleared")).hint(format!(
+        "find out who writes to it (`fuser -v {path}`) and look at what was written; what narrows wrote bears its mark, and \
+         `narrows guard --clean {path} --i-own SERIAL` clears exactly that; results of this run are not to be trusted"
+    ))
 }
 
 /// Makes what was written of a device zero again: exactly what bears our marks. A signal does not end that; a second one
@@ -62,6 +79,7 @@ pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), 
         // What was set aside.
         budget.give_back(target.changeable().length);
     }
+    runner.end_watch();
     let progress = Progress::on_stderr(false);
     let mut watching = Watching::new(&path, target.size(), &progress, None);
     let follow = &mut |step| {
@@ -71,6 +89,9 @@ pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), 
     let cleared = owned::clear(target, budget.map(|budget| &**budget), follow);
     let left = "what is left bears our marks: `narrows guard --clean DEVICE --i-own SERIAL` clears it";
     let cleared = cleared.map_err(|error| {
+        if let LoadError::Others(others) = &error {
+            return stopped(others, target.path());
+        }
         let failed = failure(&error);
         Failure::new(format!("{path} was not cleared: {failed}")).hint(left)
     })?;

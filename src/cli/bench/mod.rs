@@ -135,7 +135,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let uncleared = ground::clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
     let unkept = bench.keep(file.as_ref(), &mut report).err();
-    let trouble = uncleared.or(trouble).or(unkept);
+    let trouble = with(trouble, uncleared).or(unkept);
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
@@ -157,6 +157,14 @@ pub(super) fn beside(failure: Failure, uncleared: Option<&Failure>) -> Failure {
         output::failure(uncleared);
     }
     failure
+}
+
+/// What ended a run early, with what could not be cleared said as well.
+pub(super) fn with(trouble: Option<Failure>, uncleared: Option<Failure>) -> Option<Failure> {
+    match trouble {
+        Some(trouble) => Some(beside(trouble, uncleared.as_ref())),
+        None => uncleared,
+    }
 }
 
 /// Writes the log of latencies.
@@ -211,7 +219,8 @@ impl Bench<'_> {
             if report.result(&test.name).is_some() {
                 continue;
             }
-            if self.runner.is_stopped() {
+            // Nothing is in flight here, so that a single sector of others is seen.
+            if self.runner.is_stopped() || !self.target.is_alone() {
                 break;
             }
             self.runner.progress.test(index, all, &test.name);
@@ -255,6 +264,7 @@ impl Bench<'_> {
                 "no more may be written (--max-writes), and a larger --max-writes is needed to go on"
                     .to_owned()
             }
+            None if !self.target.is_alone() => "somebody else wrote to the device".to_owned(),
             None if self.runner.is_stopped() => "interrupted".to_owned(),
             None if report.results.iter().any(|result| self.may_write_too_little(result)) => {
                 "too little may be written for all tests, and a larger --max-writes is needed".to_owned()

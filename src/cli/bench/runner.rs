@@ -1,6 +1,6 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,7 @@ use crate::cli::{Failure, output};
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::fill::refill;
+use crate::load::guard::{Sentry, WritableDevice};
 use crate::load::measurement::Measurement;
 use crate::load::measurement::Workload;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
@@ -70,6 +71,8 @@ pub(in crate::cli) struct Runner<'a> {
     poll: bool,
     /// Why there is no polling although it was asked for.
     unpolled: Option<String>,
+    /// Watches the device that is written.
+    sentry: RefCell<Option<Sentry>>,
     /// The namespace, when it is read by NVMe commands.
     passthrough: Option<Namespace>,
 }
@@ -112,6 +115,7 @@ impl<'a> Runner<'a> {
             nop: Cell::new(None),
             poll: false,
             unpolled: None,
+            sentry: RefCell::new(None),
             passthrough: None,
         }
     }
@@ -144,6 +148,21 @@ impl<'a> Runner<'a> {
     /// What may be written; `None` when nothing is.
     pub(in crate::cli) fn writes(&self) -> Option<&Writes> {
         self.writes.as_ref()
+    }
+
+    /// Watches a device that is going to be written, and stops all when somebody else writes to it.
+    ///
+    /// # Errors
+    /// There is no room for another thread.
+    pub(super) fn keep_watch(&self, device: &WritableDevice) -> Result<(), Failure> {
+        let sentry = device.sentry(self.stop.clone()).map_err(|error| failure(&error))?;
+        self.sentry.replace(sentry);
+        Ok(())
+    }
+
+    /// Watches no more.
+    pub(super) fn end_watch(&self) {
+        self.sentry.replace(None);
     }
 
     /// Whether a write was refused since no more may be written.

@@ -15,6 +15,7 @@ use super::super::marks::{DeviceKey, Judge, SECTOR, Sector, is_zero};
 use super::super::trim::TrimMethod;
 use super::super::workload::Region;
 use super::budget::Budget;
+use super::census::Census;
 use super::search::{Found, sort};
 use super::watch::{Step, Watch};
 use crate::units::Bytes;
@@ -35,6 +36,8 @@ pub struct Ground<'a> {
     pub(in crate::load) key: Option<DeviceKey>,
     /// The least that can be written.
     pub(in crate::load) unit: u64,
+    /// What the device counts beside what is sent to it, where that is watched.
+    pub(in crate::load) census: Option<&'a Census>,
 }
 
 /// What came of clearing.
@@ -72,7 +75,7 @@ impl Cleared {
 /// cover stays.
 ///
 /// # Errors
-/// A read or write fails. What was cleared until then is.
+/// A read or write fails, or somebody else writes to the device. What was cleared until then is.
 pub fn clear_marked(
     ground: &Ground<'_>,
     region: Region,
@@ -87,6 +90,7 @@ pub fn clear_marked(
             clearing.result.is_broken_off = true;
             break;
         }
+        ground.census.map_or(Ok(()), Census::check).map_err(LoadError::Others)?;
         let next = at.saturating_add(WINDOW).min(end);
         clearing.window(at, next)?;
         at = next;
@@ -161,6 +165,9 @@ impl<'a> Clearing<'a> {
         for part in parts {
             let length = u32::try_from(part.end - part.start).unwrap_or(0);
             let request = Request { op: Op::Discard, offset: part.start, length };
+            if let Some(census) = self.ground.census {
+                census.sends(request);
+            }
             if TrimMethod::Blkdiscard.carry_out(self.ground.file, request).is_err() {
                 self.discards = false;
                 return false;
@@ -180,6 +187,9 @@ impl<'a> Clearing<'a> {
                 continue;
             }
             let zeros = self.zeros.bytes().get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
+            if let Some(census) = self.ground.census {
+                census.writes(length);
+            }
             self.ground.file.write_all_at(zeros, part.start).map_err(failed)?;
         }
         Ok(uncovered)

@@ -6,6 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 use nix::libc;
@@ -18,6 +20,7 @@ use super::super::target::direct_granularity;
 use super::super::trim::is_zoned;
 use super::super::workload::Region;
 use super::bulk::{Bulk, Opened};
+use super::census::Census;
 use super::clear::Ground;
 use super::decide::{Permit, Refusal};
 use super::looks;
@@ -25,7 +28,9 @@ use super::prove::prove;
 use super::reason::Reason;
 use super::scan::{EDGE, Medium, Signature, examine, retain_foreign};
 use super::search::{Searched, search};
+use super::sentry::Sentry;
 use super::signatures::Class;
+use super::slice::Flusher;
 use super::watch::Watch;
 use crate::units::Bytes;
 
@@ -120,6 +125,7 @@ pub struct WritableDevice {
     key: Option<DeviceKey>,
     unit: u64,
     searched: Option<Searched>,
+    census: Option<Arc<Census>>,
 }
 
 impl WritableDevice {
@@ -162,7 +168,33 @@ impl WritableDevice {
 
     /// The same device, to be cleared.
     pub fn ground(&self) -> Ground<'_> {
-        Ground { path: self.path.as_path(), file: &self.file, key: self.key, unit: self.unit }
+        let census = self.census.as_deref();
+        Ground { path: self.path.as_path(), file: &self.file, key: self.key, unit: self.unit, census }
+    }
+
+    /// What it counts beside what was sent to it, since before it was searched; `None` without a permit.
+    pub(in crate::load) const fn census(&self) -> Option<&Arc<Census>> {
+        self.census.as_ref()
+    }
+
+    /// Watches it from now on, and raises `stop` when somebody else writes to it; `None` without a permit.
+    ///
+    /// # Errors
+    /// There is no room for another handle or thread.
+    pub fn sentry(&self, stop: Arc<AtomicBool>) -> Result<Option<Sentry>, LoadError> {
+        let failed = |error| LoadError::io("watch", &self.path, error);
+        let Some(census) = self.census.clone() else { return Ok(None) };
+        let flusher = Flusher::of(&self.file).map_err(failed)?;
+        Sentry::start(census, flusher, stop).map(Some).map_err(failed)
+    }
+
+    /// Makes sure that nobody else has written to it since it was searched; what the kernel still keeps of that is written
+    /// first, and so counted. Nothing of ours may be in flight.
+    ///
+    /// # Errors
+    /// Somebody has, or the kernel refuses.
+    pub(in crate::load) fn check_alone(&self) -> Result<(), LoadError> {
+        check_alone(&self.path, &self.file, self.census.as_deref())
     }
 
     /// The handle on its own.
@@ -174,6 +206,19 @@ impl WritableDevice {
     pub(super) fn bulk(&self) -> Opened<'_> {
         Opened { file: &self.file, size: self.size.get(), unit: self.unit.max(LEAST_READ) }
     }
+}
+
+/// As [`WritableDevice::check_alone`], for whatever has a census.
+pub(in crate::load) fn check_alone(
+    path: &Path,
+    file: &File,
+    census: Option<&Census>,
+) -> Result<(), LoadError> {
+    let Some(census) = census else { return Ok(()) };
+    // What cannot be written any more cannot be counted; the device says why when it is used.
+    let synced = file.sync_data();
+    census.check().map_err(LoadError::Others)?;
+    synced.map_err(|error| LoadError::io("write to", path, error))
 }
 
 /// Pieces are read in multiples of this, or of a larger logical block.
@@ -206,7 +251,7 @@ pub enum WriteError {
 /// Opens the device of a permit for writing, exclusively, and proves through the very handle that writes that nothing
 /// stands in its way: looks at every place where a known format puts its magic number, searches all of the device, and
 /// reads every byte of `region` last. Whatever came onto it since the decision is found, and nothing can be mounted on it
-/// from then on.
+/// from then on. Meanwhile the device must have counted no write.
 ///
 /// [`open_built`](super::open_built) and [`restore`](super::restore) open what the lab built, and built on.
 ///
@@ -221,6 +266,7 @@ pub fn open_for_writing(
     let Permit { device, name, key } = permit;
     let claimed = claim(&device.path)?;
     let mut reasons = changed(&device, &claimed, &name);
+    let number = claimed.number;
     let mut writable = WritableDevice { region, key: Some(key), ..WritableDevice::of(claimed)? };
     if (region.start + region.length) > writable.size || region.length.get() == 0 {
         reasons.push(Reason::TooSmall { size: writable.size });
@@ -229,13 +275,28 @@ pub fn open_for_writing(
         reasons.push(Reason::Zoned { device: name.clone() });
     }
     if reasons.is_empty() {
+        reasons.extend(writable.begin_census(number, &name)?);
+    }
+    if reasons.is_empty() {
         let searched = look_everywhere(&name, &writable, &writable.bulk(), Some(key), watch, &mut reasons)?;
         writable.searched = Some(searched);
     }
     if reasons.is_empty() {
         reasons.extend(proof(&name, &writable, watch)?);
     }
+    if reasons.is_empty() {
+        reasons.extend(written(&name, &writable)?);
+    }
     if reasons.is_empty() { Ok(writable) } else { Err(Refusal { device: name, reasons }.into()) }
+}
+
+/// Whether somebody has written to it since it was searched: what was read before that is no proof.
+fn written(name: &str, device: &WritableDevice) -> Result<Option<Reason>, LoadError> {
+    match device.check_alone() {
+        Ok(()) => Ok(None),
+        Err(LoadError::Others(others)) => Ok(Some(Reason::Written { device: name.to_owned(), others })),
+        Err(error) => Err(error),
+    }
 }
 
 /// What differs between the device that was decided about and the one that was opened.
@@ -337,6 +398,15 @@ pub(super) fn claim(path: &Path) -> Result<Device, LoadError> {
 }
 
 impl WritableDevice {
+    /// Begins to compare what it counts with what is sent to it. What others wrote before and the kernel still keeps is
+    /// written first, so that it is read and not counted.
+    fn begin_census(&mut self, number: (u32, u32), name: &str) -> Result<Option<Reason>, LoadError> {
+        self.file.sync_data().map_err(|error| LoadError::io("write to", &self.path, error))?;
+        self.census = Census::begin(&self.path, number).map(Arc::new);
+        let what = || format!("what is written to {name}: the kernel does not count it (queue/iostats)");
+        Ok(self.census.is_none().then(|| Reason::Unseen { what: what() }))
+    }
+
     /// What [`claim`] opened: nothing of it is proven, and all but its ends may be written.
     ///
     /// # Errors
@@ -346,6 +416,15 @@ impl WritableDevice {
         let unit = direct_granularity(&file).map_err(|error| LoadError::io("read", &path, error))?;
         let room = size.saturating_sub(EDGE).saturating_sub(EDGE);
         let region = Region { start: EDGE.min(size), length: room };
-        Ok(Self { path, file, size, region, key: None, unit: unit.unwrap_or(LEAST_READ), searched: None })
+        Ok(Self {
+            path,
+            file,
+            size,
+            region,
+            key: None,
+            unit: unit.unwrap_or(LEAST_READ),
+            searched: None,
+            census: None,
+        })
     }
 }

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use super::census::Others;
 use super::looks::Looks;
 use super::scan::Signature;
 use super::signatures::Class;
 use super::usage::Use;
 use crate::units::{Bytes, human};
+
+/// What to do when somebody else writes to a device that is ours.
+pub(in crate::load) const OTHERS_HINT: &str = "find out who writes to it (`fuser -v`, `lsof`) and look at what was written (`hexdump -C`) before anything else";
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,13 @@ pub enum Reason {
         device: String,
         /// The first place.
         at: Bytes,
+    },
+    /// Somebody wrote to it while it was looked at.
+    Written {
+        /// The device.
+        device: String,
+        /// What was seen of that.
+        others: Others,
     },
     /// The device is written in zones.
     Zoned {
@@ -101,6 +112,7 @@ impl Reason {
             Self::Content { .. } => "content",
             Self::Data { .. } => "data",
             Self::Marked { .. } => "marked",
+            Self::Written { .. } => "written",
             Self::Zoned { .. } => "zoned",
             Self::Unsearched { .. } => "unsearched",
             Self::InUse(_) => "in_use",
@@ -125,6 +137,7 @@ impl Reason {
             Self::Marked { .. } => {
                 "a bench or sweep of narrows was killed there: `narrows guard --clean DEVICE --i-own SERIAL` clears exactly what it wrote"
             }
+            Self::Written { .. } => OTHERS_HINT,
             Self::Zoned { .. } => "name a device without zones: a discard would reset a whole zone",
             Self::Unsearched { .. } => {
                 "the device answers too slowly; see `dmesg`, and try again when nothing else uses it"
@@ -167,6 +180,14 @@ impl fmt::Display for Reason {
                 "{device} holds blocks from byte {} on that a run of narrows wrote and did not clear",
                 at.get()
             ),
+            Self::Written { device, others } => match others.bytes {
+                Some((written, discarded)) => write!(
+                    f,
+                    "somebody wrote {} to {device} while it was looked at",
+                    human::bytes(written + discarded)
+                ),
+                None => write!(f, "{others}"),
+            },
             Self::Zoned { device } => write!(f, "{device} is written in zones"),
             Self::Unsearched { what } => write!(f, "not known: {what}"),
             Self::InUse(used) => write!(f, "{} {} {}", used.device, used.kind.verb(), used.by),

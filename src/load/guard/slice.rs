@@ -123,6 +123,11 @@ impl Slice {
 pub struct Flusher(Vec<File>);
 
 impl Flusher {
+    /// Of one device.
+    pub(super) fn of(file: &File) -> io::Result<Self> {
+        Ok(Self(vec![file.try_clone()?]))
+    }
+
     /// Does it, and waits for nothing.
     pub fn flush(&self) {
         for file in &self.0 {

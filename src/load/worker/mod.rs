@@ -17,7 +17,7 @@ use super::clock::Clock;
 use super::control::Control;
 use super::engine::{Completion, Engine, Op, PATIENCE, Request};
 use super::failure::RunFailure;
-use super::guard::{Budget, OverBudget};
+use super::guard::{Budget, Census, OverBudget};
 use super::in_order::InOrder;
 use super::ledger::Ledger;
 use super::pace::Schedule;
@@ -102,6 +102,8 @@ pub(super) struct Worker<'a, E> {
     ledger: Option<Ledger>,
     /// What may be written, where that is limited.
     budget: Option<&'a Budget>,
+    /// Told what is sent.
+    census: Option<&'a Census>,
     over_budget: Option<OverBudget>,
     /// Writes so far, the generation of each without a ledger.
     writes: u64,
@@ -132,6 +134,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             now: shared.clock.ticks(),
             ledger: None,
             budget: shared.control.budget(),
+            census: None,
             over_budget: None,
             writes: 0,
             done: Vec::with_capacity(2 * depth as usize),
@@ -143,6 +146,11 @@ impl<'a, E: Engine> Worker<'a, E> {
     /// The same worker, which keeps a ledger of its writes.
     pub(super) fn with_ledger(self, ledger: Option<Ledger>) -> Self {
         Self { ledger, ..self }
+    }
+
+    /// The same worker, which tells what it sends.
+    pub(super) fn counted_by(self, census: Option<&'a Census>) -> Self {
+        Self { census, ..self }
     }
 
     /// The same worker, held to a pace.
@@ -271,6 +279,9 @@ impl<'a, E: Engine> Worker<'a, E> {
             if let Some(slot) = self.slots.take(request) {
                 if request.op == Op::Write {
                     self.stamp(slot, request);
+                }
+                if let Some(census) = self.census {
+                    census.sends(request);
                 }
                 self.engine.prepare(slot, request)?;
                 if let (Some(pace), Some(due)) = (&mut self.pace, due) {

@@ -1,0 +1,95 @@
+//! `narrows bench` on a device that somebody else writes to, through the node and without a claim: before the first byte of
+//! ours the run is refused, later it is stopped, and what the other wrote stays.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    reason = "tests write to devices, run the program and may panic"
+)]
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::bench_failures::{Disk, begin};
+
+const BLOCK: [u8; 4096] = [0x5a; 4096];
+/// In the part that is filled, near its end.
+const INSIDE: u64 = 32 << 20;
+/// Behind the part that is filled.
+const OUTSIDE: u64 = 50 << 20;
+
+/// Writes a block as a program without a claim does.
+fn write(device: &Path, at: u64) {
+    let node = OpenOptions::new().write(true).open(device).expect("a plain open is not kept out");
+    node.write_all_at(&BLOCK, at).expect("can be written");
+    node.sync_data().expect("is written");
+}
+
+fn is_there(disk: &Disk, at: u64) -> bool {
+    let at = usize::try_from(at).expect("is small");
+    disk.bytes()[at..at + BLOCK.len()] == BLOCK
+}
+
+#[test]
+fn a_block_of_somebody_else_stops_the_run_and_nothing_is_cleared() {
+    let (Some(disk), results) = (Disk::blank(), tempfile::tempdir().expect("a directory")) else { return };
+    let child = begin(&disk, &results.path().join("run.json"), 1);
+    write(&disk.device, OUTSIDE);
+    let written = Instant::now();
+    let output = child.wait_with_output().expect("ends");
+    let (took, said) = (written.elapsed(), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let device = disk.device.display();
+    assert!(said.contains(&format!("somebody else wrote 4.1 kB on `{device}`")), "{said}");
+    assert!(said.contains("nothing was cleared") && said.contains("narrows guard --clean"), "{said}");
+    assert!(took < Duration::from_secs(3), "{took:?}: the run was not stopped");
+    assert!(is_there(&disk, OUTSIDE), "what the other wrote stays");
+    let inside = usize::try_from(INSIDE).expect("is small");
+    assert!(disk.bytes()[inside..inside + 4096].iter().any(|byte| *byte != 0), "nothing is cleared");
+}
+
+/// Whether the program has opened the device to write past the page cache.
+fn has_claimed(process: u32, device: &Path) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    files.flatten().any(|file| {
+        let info = format!("/proc/{process}/fdinfo/{}", file.file_name().to_string_lossy());
+        // O_RDWR is 2 in the last digit of the flags, which are octal (proc(5)).
+        let flags = fs::read_to_string(info).unwrap_or_default();
+        let flags = flags.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
+        fs::read_link(file.path()).is_ok_and(|to| to == device)
+            && flags.is_some_and(|flags| flags.ends_with('2'))
+    })
+}
+
+#[test]
+fn a_block_that_appears_before_the_first_write_is_never_overwritten() {
+    for delay in [0, 5, 20, 60, 150] {
+        let Some(disk) = Disk::blank() else { return };
+        let child = disk.bench(&disk.backing(), &["--duration", "50ms", "--json"]).spawn().expect("starts");
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !has_claimed(child.id(), &disk.device) {
+            assert!(Instant::now() < patience, "the device was not opened");
+        }
+        thread::sleep(Duration::from_millis(delay));
+        let process = Pid::from_raw(i32::try_from(child.id()).expect("is small"));
+        kill(process, Signal::SIGSTOP).expect("can be stopped");
+        thread::sleep(Duration::from_millis(20));
+        let is_early = disk.bytes().iter().all(|byte| *byte == 0);
+        write(&disk.device, INSIDE);
+        kill(process, Signal::SIGCONT).expect("goes on");
+        let output = child.wait_with_output().expect("ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "after {delay} ms: {said}");
+        if is_early {
+            assert!(is_there(&disk, INSIDE), "after {delay} ms: overwritten: {said}");
+            assert!(said.contains("somebody") || said.contains("holds data"), "{said}");
+        }
+    }
+}
