@@ -26,9 +26,9 @@ for part in $parts; do
     case $part in
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything the tests need once is most of it.
-    units) step "unit and integration tests" 480 tests ;;
-    attacks) step "attacks" 150 "${MAKE:-make}" --no-print-directory attacks-quick ;;
-    rig) step "kernel VM rig" 660 "${MAKE:-make}" --no-print-directory rig ;;
+    units) step "unit and integration tests" 600 tests ;;
+    attacks) step "attacks" 300 "${MAKE:-make}" --no-print-directory attacks-quick ;;
+    rig) step "kernel VM rig" 780 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
         echo "hint: the parts are: tools units attacks rig" >&2

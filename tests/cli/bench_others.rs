@@ -3,7 +3,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::disallowed_types,
     clippy::expect_used,
     reason = "tests write to devices, run the program and may panic"
 )]
