@@ -21,8 +21,12 @@ pub(super) const KINDS: &[Kind] = &[
     format("reiserfs", &["reiser"], |image| image.put(0x1_0000 + 52, b"ReIsEr2Fs")),
     format("ocfs2", &["ocfs2"], |image| image.put(0x2000, b"OCFSV2\0\0")),
     format("gfs2", &["gfs2"], gfs2),
-    format("hfs", &["hfs"], |image| image.put(0x400, &[b"BD".as_slice(), &[0x5a; 160]].concat())),
-    format("hfs plus", &["hfs"], |image| image.put(0x400, &[b"H+\0\x04".as_slice(), &[0x5a; 160]].concat())),
+    format("hfs", &["hfs", "holds data at"], |image| {
+        image.put(0x400, &[b"BD".as_slice(), &[0x5a; 160]].concat())
+    }),
+    format("hfs plus", &["hfs", "holds data at"], |image| {
+        image.put(0x400, &[b"H+\0\x04".as_slice(), &[0x5a; 160]].concat())
+    }),
     format("iso9660", &["iso"], iso9660),
     format("romfs", &["romfs"], |image| image.put(0, b"-rom1fs-\0\x10\0\0abcdlabel\0")),
     format("bcachefs", &["bcache"], bcachefs),

@@ -15,7 +15,7 @@ use super::{genuine, must_change_nothing, proper_place, same_device, store};
 const SOMEBODY: u32 = 65_534;
 const OWNER: &[&str] = &["own", "root"];
 const MODE: &[&str] = &["mode", "permission", "0600", "0700", "others", "writable", "rights"];
-const LINK: &[&str] = &["link"];
+const LINK: &[&str] = &["link", "names in place of one"];
 const KIND: &[&str] =
     &["regular", "not a file", "fifo", "pipe", "special", "directory", "no journal", "device"];
 

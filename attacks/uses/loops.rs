@@ -40,21 +40,22 @@ pub(super) fn attacks() -> Vec<Attack> {
         mounted("mounted through a loop device over a hard link", Over::Twin),
         mounted("mounted in another namespace", Over::Namespace),
         mounted("mounted, detached and still open", Over::Lazy),
-        held("swap", &["swap"], |_, device| {
+        // Not quick: where the kernel swaps meanwhile, it writes to them itself.
+        slow(held("swap", &["swap"], |_, device| {
             shell("mkswap \"$1\" >/dev/null 2>&1; swapon \"$1\"", &[device.node()])?;
             // Blank again, while the kernel swaps to it.
             device.settle()?;
             clear(device.image(), 0, 16 * BLOCK)?;
             shell("blockdev --flushbufs \"$1\"", &[device.node()])?;
             Ok(Swap(device.node().to_owned()))
-        }),
-        held("swap on a twin", &["swap", "loop"], |ground, device| {
+        })),
+        slow(held("swap on a twin", &["swap", "loop"], |ground, device| {
             let other = Device::over(&Name::Link.of(ground, device)?)?;
             shell("mkswap \"$1\" >/dev/null 2>&1; swapon \"$1\"", &[other.node()])?;
             other.settle()?;
             clear(device.image(), 0, 16 * BLOCK)?;
             Ok((Swap(other.node().to_owned()), other))
-        }),
+        })),
         held("partitions that are no longer on the disk", &["partition"], |_, device| {
             partitioned(device)?;
             Ok(Partitions(device.node().to_owned()))
@@ -207,4 +208,9 @@ fn other_name(ground: &Ground, judge: &mut Judge) -> Result<()> {
     answer.must_refuse(judge, "bench without a name", &[2], &["--i-own", "typed"]);
     device.must_be_zero(judge, "afterwards")?;
     Ok(())
+}
+
+/// The same attack, left out of the quick run.
+fn slow(attack: Attack) -> Attack {
+    Attack { quick: false, ..attack }
 }

@@ -19,8 +19,8 @@ use super::trust::{self, Untrusted};
 
 /// Where journals are, unless another place is asked for.
 pub const DIRECTORY: &str = "/var/lib/narrows";
-/// No journal is longer.
-const LONGEST: u64 = 1 << 30;
+/// No journal is longer, in bytes: one of a hundred cells has some hundred kilobytes.
+const LONGEST: u64 = 64 << 20;
 /// How often the lock is tried.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -150,6 +150,12 @@ impl JournalFile {
         let file = options.open(&place).map_err(failed)?;
         trust::file(path, &file).map_err(failed)??;
         let file = lock(path, file, patience)?;
+        if file.metadata().map_err(failed)?.len() > LONGEST {
+            return Err(failed(io::Error::new(
+                ErrorKind::InvalidData,
+                "no journal of a lab is longer than 64 MiB",
+            )));
+        }
         let mut text = Vec::new();
         (&*file).take(LONGEST).read_to_end(&mut text).map_err(failed)?;
         // A lab that was ended before it did anything. A file that somebody named may be anything until it begins as one.
