@@ -1,8 +1,8 @@
 //! A directory that somebody typed, resolved once and held open from then on.
 //!
-//! Others may change what a path leads to between two looks at it. So a typed path is walked once ([`walk`]), a symbolic
-//! link on it is followed only where other users can change neither the link nor the directory that holds it ([`trust`]),
-//! and all that comes afterwards is relative to the open directory and follows no link ([`beneath`]). When narrows runs as
+//! Others may change what a path leads to between two looks at it. So a typed path is walked once (`walk`), a symbolic
+//! link on it is followed only where other users can change neither the link nor the directory that holds it (`trust`),
+//! and all that comes afterwards is relative to the open directory and follows no link (`beneath`). When narrows runs as
 //! root and is to write, every directory on the way must be one that nobody else can change: then no name on it can be
 //! swapped, and what stands in a journal or a manifest still leads there later.
 
