@@ -85,10 +85,12 @@ fn a_block_that_appears_before_the_first_write_is_never_overwritten() {
         kill(process, Signal::SIGCONT).expect("goes on");
         let output = child.wait_with_output().expect("ends");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "after {delay} ms: {said}");
+        let is_refused = output.status.code() == Some(2);
+        // On a busy machine the run may have ended, and cleared, before it was stopped: then the block stays as well.
+        assert!(is_refused || is_there(&disk, INSIDE), "after {delay} ms: {said}");
         if is_early {
             assert!(is_there(&disk, INSIDE), "after {delay} ms: overwritten: {said}");
-            assert!(said.contains("somebody") || said.contains("holds data"), "{said}");
+            assert!(!is_refused || said.contains("somebody") || said.contains("holds data"), "{said}");
         }
     }
 }
