@@ -132,6 +132,11 @@ impl Root {
 
     /// The last component of a symbolic link's target: `../../bus/pci/drivers/nvme` → `nvme`.
     pub fn link_name(&self, path: &str) -> Fact<String> {
+        self.link_target(path).map(|target| target.rsplit('/').next().unwrap_or_default().to_owned())
+    }
+
+    /// A symbolic link's target, as it stands there.
+    pub fn link_target(&self, path: &str) -> Fact<String> {
         let target = match &self.backing {
             Backing::Tree(tree) => tree.read_link(path).map(str::to_owned),
             Backing::Live => {
@@ -142,7 +147,7 @@ impl Root {
                 target
             }
         };
-        fact(target.map(|target| target.rsplit('/').next().unwrap_or_default().to_owned()), path)
+        fact(target, path)
     }
 
     /// The path with every link resolved: `/sys/block/sda` → `/sys/devices/pci0000:00/…/block/sda`.

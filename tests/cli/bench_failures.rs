@@ -13,13 +13,15 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows::load::measurement::Cause;
 use narrows::report::bench::{BenchReport, TargetKind};
 use nix::fcntl::{FallocateFlags, fallocate};
+
+use crate::devices::{self, Turn};
 
 /// One at a time: a child that another test starts holds copies of our files between fork and exec.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -30,13 +32,13 @@ const DISK: u64 = 64 << 20;
 pub(crate) struct Disk {
     mount: tempfile::TempDir,
     pub(crate) device: PathBuf,
-    _alone: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Disk {
     /// `None`, with a note past the test harness, where the tests may not mount or attach.
     pub(crate) fn blank() -> Option<Self> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = devices::turn(&ALONE);
         let mount = tempfile::tempdir().expect("a directory");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=80m", "narrows-test"])
@@ -48,7 +50,7 @@ impl Disk {
         let file = File::create(mount.path().join("disk")).expect("a file");
         file.set_len(DISK).expect("a sparse file");
         drop(file);
-        let mut disk = Self { mount, device: PathBuf::new(), _alone: alone };
+        let mut disk = Self { mount, device: PathBuf::new(), _turn: turn };
         let attached = Command::new("losetup").args(["--find", "--show"]).arg(disk.backing()).output();
         match attached {
             Ok(output) if output.status.success() => {

@@ -10,6 +10,7 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -67,15 +68,25 @@ fn has_claimed(process: u32, device: &Path) -> bool {
     })
 }
 
+/// The program once it has claimed the device.
+fn claimed(mut child: Child, device: &Path) -> Child {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !has_claimed(child.id(), device) {
+        if child.try_wait().expect("can be asked").is_some() {
+            let output = child.wait_with_output().expect("has ended");
+            panic!("ended before it claimed the device: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert!(Instant::now() < patience, "the device was not claimed");
+    }
+    child
+}
+
 #[test]
 fn a_block_that_appears_before_the_first_write_is_never_overwritten() {
     for delay in [0, 5, 20, 60, 150] {
         let Some(disk) = Disk::blank() else { return };
         let child = disk.bench(&disk.backing(), &["--duration", "50ms", "--json"]).spawn().expect("starts");
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !has_claimed(child.id(), &disk.device) {
-            assert!(Instant::now() < patience, "the device was not opened");
-        }
+        let child = claimed(child, &disk.device);
         thread::sleep(Duration::from_millis(delay));
         let process = Pid::from_raw(i32::try_from(child.id()).expect("is small"));
         kill(process, Signal::SIGSTOP).expect("can be stopped");

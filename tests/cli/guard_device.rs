@@ -14,8 +14,9 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
+use crate::devices::{self, Turn};
 use narrows::load::guard::{
     Device, Examined, Identity, Medium, Permit, Reason, Region, Usage, WritableDevice, WriteError, decide,
     examine, open_for_writing,
@@ -126,7 +127,7 @@ pub(crate) fn note(text: &str) {
 
 #[test]
 fn what_real_tools_write_is_named_and_stays_as_it_is() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = devices::turn(&ALONE);
     let mut checked = 0;
     for (mib, name, command) in TOOLS {
         let image = Image::blank(*mib);
@@ -148,7 +149,7 @@ fn what_real_tools_write_is_named_and_stays_as_it_is() {
 
 #[test]
 fn whatever_wipefs_sees_we_see() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = devices::turn(&ALONE);
     for (mib, _, command) in TOOLS {
         let image = Image::blank(*mib);
         if !shell(command, image.path()) {
@@ -181,19 +182,19 @@ pub(crate) static ALONE: Mutex<()> = Mutex::new(());
 struct Loop {
     device: PathBuf,
     image: Image,
-    _alone: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Loop {
     /// `None`, with a note, where loop devices cannot be had.
     fn attach() -> Option<Self> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = devices::turn(&ALONE);
         let image = Image::blank(16);
         let output = Command::new("losetup").args(["--find", "--show", image.path()]).output();
         match output {
             Ok(output) if output.status.success() => {
                 let device = String::from_utf8_lossy(&output.stdout).trim().into();
-                Some(Self { device, image, _alone: alone })
+                Some(Self { device, image, _turn: turn })
             }
             _ => {
                 note("skipped: no loop device here");

@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::devices::{self, Turn};
 use crate::guard_device::{ALONE, note, shell};
 
 const MIB: u64 = 1 << 20;
@@ -20,13 +20,13 @@ pub(crate) struct Disk {
     pub(crate) device: PathBuf,
     /// Open only while it is read or written: who has it open is a user of the device.
     image: tempfile::TempPath,
-    _alone: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Disk {
     /// `None`, with a note, where loop devices cannot be had.
     pub(crate) fn blank(size: u64) -> Option<Self> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = devices::turn(&ALONE);
         let image = tempfile::NamedTempFile::new().expect("a temporary file");
         if let Err(error) = image.as_file().set_len(size) {
             note(&format!("skipped: no file of {size} bytes here: {error}"));
@@ -37,7 +37,7 @@ impl Disk {
         match output {
             Ok(output) if output.status.success() => {
                 let device = String::from_utf8_lossy(&output.stdout).trim().into();
-                Some(Self { device, image, _alone: alone })
+                Some(Self { device, image, _turn: turn })
             }
             _ => {
                 note("skipped: no loop device here");
@@ -80,12 +80,16 @@ impl Disk {
     /// The first places of runs of data, read through the file.
     pub(crate) fn data(&self) -> Vec<u64> {
         let mut found = Vec::new();
-        let mut buffer = vec![0; MIB as usize];
+        let (mut buffer, zeros) = (vec![0; MIB as usize], vec![0; MIB as usize]);
         let image = fs::File::open(&self.image).expect("opens");
         let size = fs::metadata(&self.image).expect("is there").len();
         for at in (0..size).step_by(MIB as usize) {
             let length = image.read_at(&mut buffer, at).expect("is readable");
-            found.extend(buffer[..length].iter().position(|byte| *byte != 0).map(|byte| at + byte as u64));
+            // Compared as a whole first: byte by byte takes a hundred times longer without optimisation.
+            if buffer[..length] != zeros[..length] {
+                found
+                    .extend(buffer[..length].iter().position(|byte| *byte != 0).map(|byte| at + byte as u64));
+            }
         }
         found
     }

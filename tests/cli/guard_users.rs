@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use narrows::lab;
@@ -17,7 +18,7 @@ use narrows::machine::root::Root;
 use nix::libc;
 use tempfile::TempDir;
 
-use super::{narrows, scratch_dir, skip};
+use super::{devices, narrows, scratch_dir, skip};
 
 /// A loop device over a blank file of 16 MiB, in a directory of its own.
 struct Blank {
@@ -232,6 +233,8 @@ fn in_a_thread(path: String) {
 
 #[test]
 fn a_blank_device_that_nobody_uses_may_be_written() {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _turn = devices::turn(&ALONE);
     let Some(mut blank) = Blank::attach("guard: nobody") else { return };
     blank.permitted();
     // A path alone reads and writes nothing.
@@ -302,6 +305,8 @@ fn a_loop_device_over_a_device_is_no_disk_of_its_own() {
 
 #[test]
 fn whoever_holds_the_device_or_its_file_is_seen_in_every_way_to_hold_it() {
+    // Descriptors on their way, and what a ring holds that was deleted, refuse every device.
+    let _others = devices::nobody_else();
     for (way, says) in [
         ("open", "is open in process"),
         ("map", "is mapped into memory by process"),

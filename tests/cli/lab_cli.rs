@@ -13,9 +13,11 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::devices::{self, Turn};
 
 pub(super) const QUICK: [&str; 10] = [
     "--preset",
@@ -52,8 +54,8 @@ pub(super) fn run(words: &[&str]) -> (Option<i32>, String, String) {
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The right to run a lab, where loop devices can be made; said aloud where not.
-pub(super) fn loops() -> Option<MutexGuard<'static, ()>> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+pub(super) fn loops() -> Option<Turn> {
+    let turn = devices::turn(&ALONE);
     let probe = tempfile::NamedTempFile::new().expect("a file");
     probe.as_file().set_len(1 << 20).expect("a size");
     let path = probe.path().display().to_string();
@@ -65,7 +67,7 @@ pub(super) fn loops() -> Option<MutexGuard<'static, ()>> {
     } else {
         let _ = writeln!(std::io::stderr(), "skipped: loop devices need root and a kernel that has them");
     }
-    made.map(|_| alone)
+    made.map(|_| turn)
 }
 
 /// What is in a directory, and the loop devices over files in it.

@@ -19,6 +19,7 @@ mod capture;
 mod chroot;
 mod compare;
 mod copy;
+mod devices;
 mod fio_formats;
 mod fleet;
 mod guard_clean;

@@ -10,7 +10,6 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,6 +22,9 @@ use narrows::load::{
 use narrows::units::{Bytes, Nanos};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, raise};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+use super::{alone, is_alone};
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Auto, EngineChoice::Psync];
 
@@ -151,7 +153,7 @@ fn a_watcher_sees_the_phases_and_the_progress() {
     let control = Control::default();
     let options = RunOptions { warm_up: Nanos::from_millis(30), ..options(EngineChoice::Auto) };
     let workload = workload(Pattern::Random, 4, 4, 200);
-    assert_eq!(control.phase(), Phase::WarmUp);
+    assert_eq!(control.phase(), Phase::SettingUp);
     let measurement = thread::scope(|scope| {
         let watcher = scope.spawn(|| (control.wait_for(Phase::Measuring), control.wait_for(Phase::Done)));
         let measurement = run(&target, &workload, &options, &control).expect("the run begins");
@@ -276,24 +278,33 @@ fn a_block_that_direct_access_cannot_read_is_refused() {
     assert!(refusal.to_string().starts_with("the block size 1000 B is no multiple of"), "{refusal}");
 }
 
-const CHILD_FILE: &str = "NARROWS_TEST_NO_RING_FILE";
+/// What a run of `engine` on `target` ends with.
+fn outcome(target: &Target, engine: EngineChoice) -> Result<Measurement, LoadError> {
+    run(target, &workload(Pattern::Random, 4, 4, 100), &options(engine), &Control::default())
+}
 
-/// Only in the child process of the test below: the descriptor limit leaves no room for a ring.
+/// Makes the kernel refuse every ring to this thread and to those that it starts, as a container's seccomp profile does.
+fn refuse_rings() {
+    let refused = [(nix::libc::SYS_io_uring_setup, Vec::new())].into_iter().collect();
+    let architecture = std::env::consts::ARCH.try_into().expect("seccomp knows this processor");
+    let deny = SeccompAction::Errno(nix::libc::EPERM as u32);
+    let filter = SeccompFilter::new(refused, SeccompAction::Allow, deny, architecture).expect("a filter");
+    let program: BpfProgram = filter.try_into().expect("a program");
+    seccompiler::apply_filter(&program).expect("is applied");
+}
+
+/// Only in the child process of the test below.
 #[test]
-fn child_without_room_for_a_ring() {
-    let Some(path) = std::env::var_os(CHILD_FILE) else { return };
-    let target = Target::open_file_read(Path::new(&path)).expect("it opens");
-    let next = std::os::fd::AsRawFd::as_raw_fd(&File::open("/dev/null").expect("a descriptor"));
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
-    setrlimit(Resource::RLIMIT_NOFILE, next as u64, hard).expect("a lower limit");
-    let forced = run(
-        &target,
-        &workload(Pattern::Random, 4, 4, 100),
-        &options(EngineChoice::IoUring),
-        &Control::default(),
-    );
+fn child_without_rings() {
+    if !is_alone() {
+        return;
+    }
+    let file = file(4);
+    let target = Target::open_file_read(file.path()).expect("it opens");
+    refuse_rings();
+    let forced = outcome(&target, EngineChoice::IoUring);
     assert!(matches!(forced, Err(LoadError::NoRing(_))), "{forced:?}");
-    let measurement = measure(&target, &workload(Pattern::Random, 4, 4, 100), &options(EngineChoice::Auto));
+    let measurement = outcome(&target, EngineChoice::Auto).expect("runs without a ring");
     check_books(&measurement);
     let engine = measurement.generator.engine;
     assert!(engine.starts_with("psync (4 threads; the kernel refused io_uring: "), "{engine}");
@@ -301,14 +312,30 @@ fn child_without_room_for_a_ring() {
 
 #[test]
 fn where_the_kernel_refuses_a_ring_the_run_goes_on_without_and_says_so() {
+    alone("load_run::child_without_rings");
+}
+
+/// Only in the child process of the test below.
+#[test]
+fn child_without_descriptors() {
+    if !is_alone() {
+        return;
+    }
     let file = file(4);
-    let child = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "load_run::child_without_room_for_a_ring", "--nocapture"])
-        .env(CHILD_FILE, file.path())
-        .output()
-        .expect("the child runs");
-    let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    let target = Target::open_file_read(file.path()).expect("it opens");
+    let next = std::os::fd::AsRawFd::as_raw_fd(&File::open("/dev/null").expect("a descriptor"));
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
+    let next = u64::try_from(next).expect("is no error");
+    setrlimit(Resource::RLIMIT_NOFILE, next, hard).expect("a lower limit");
+    for engine in [EngineChoice::IoUring, EngineChoice::Auto] {
+        let refused = outcome(&target, engine);
+        assert!(matches!(refused, Err(LoadError::Descriptors(limit)) if limit == next), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_limit_on_open_files_is_named_and_changes_no_engine() {
+    alone("load_run::child_without_descriptors");
 }
 
 #[test]

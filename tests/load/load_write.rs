@@ -14,6 +14,8 @@ use narrows::load::measurement::{
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, ScratchFile, ScratchOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 
+use super::{alone, is_alone};
+
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Auto, EngineChoice::Psync];
 
 fn scratch(mib: u64) -> Target {
@@ -100,6 +102,15 @@ fn peak_mib() -> u64 {
 
 #[test]
 fn a_thousand_streams_need_little_memory() {
+    alone("load_write::child_of_a_thousand_streams");
+}
+
+/// Only in the child process of the test above: what other tests need would count.
+#[test]
+fn child_of_a_thousand_streams() {
+    if !is_alone() {
+        return;
+    }
     let target = scratch(256);
     for (engine, write_percent) in
         [(EngineChoice::Auto, 0), (EngineChoice::Auto, 50), (EngineChoice::Psync, 0)]

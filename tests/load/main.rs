@@ -7,3 +7,24 @@ mod load_run;
 mod load_scratch;
 mod load_trim;
 mod load_write;
+
+/// Set for a test that does its work only in a process of its own: `alone("module::name")`.
+const ALONE: &str = "NARROWS_TEST_ALONE";
+
+/// Whether this is the process that [`alone`] started.
+fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Runs a test that does nothing unless [`is_alone`], in a process of its own. What is measured or limited for a whole process
+/// does not touch other tests there.
+#[expect(clippy::expect_used, clippy::disallowed_types, reason = "a test starts itself again and may panic")]
+fn alone(test: &str) {
+    let child = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, "1")
+        .output()
+        .expect("the child runs");
+    let said = String::from_utf8_lossy(&child.stdout).into_owned() + &String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+}

@@ -12,6 +12,7 @@ mod identity;
 mod kernel;
 mod loops;
 mod processes;
+mod rings;
 mod sight;
 pub mod texts;
 mod traffic;

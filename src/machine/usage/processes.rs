@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::How;
 use super::class::Class;
 use super::findings::Findings;
+use super::rings::RING;
 use super::texts::{self, Mapping};
 use super::wanted::{Held, Wanted};
 use crate::machine::fact::Fact;
@@ -16,10 +17,10 @@ const ROUNDS: usize = 5;
 
 /// Looks through all processes.
 pub(super) struct Processes<'a> {
-    root: &'a Root,
-    wanted: &'a Wanted,
+    pub(super) root: &'a Root,
+    pub(super) wanted: &'a Wanted,
     own: Option<u32>,
-    findings: &'a mut Findings,
+    pub(super) findings: &'a mut Findings,
     /// Mount namespaces that were looked through.
     namespaces: BTreeSet<String>,
     /// Sources of mounts without a device number, and the devices below.
@@ -106,7 +107,7 @@ impl<'a> Processes<'a> {
         }
     }
 
-    fn note(&mut self, held: Held, process: u32, how: impl FnOnce(u32, String) -> How) {
+    pub(super) fn note(&mut self, held: Held, process: u32, how: impl FnOnce(u32, String) -> How) {
         let program = self.root.text(&format!("/proc/{process}/comm")).get().unwrap_or_default();
         let program = match held.through {
             Some(node) => format!("{program}, as {node}"),
@@ -183,10 +184,6 @@ impl<'a> Processes<'a> {
         }
     }
 
-    fn is_ring(&self, path: &str) -> bool {
-        self.root.link_name(path).value().is_some_and(|target| target.starts_with(RING))
-    }
-
     fn socket(&mut self, process: u32, fdinfo: &str) {
         let waiting = texts::waiting(fdinfo);
         if waiting > 0 {
@@ -196,67 +193,9 @@ impl<'a> Processes<'a> {
         }
     }
 
-    fn named(&self, process: u32) -> String {
+    pub(super) fn named(&self, process: u32) -> String {
         let program = self.root.text(&format!("/proc/{process}/comm")).get().unwrap_or_default();
         format!("process {process} ({program})")
-    }
-
-    /// What a process has registered with a ring. A ring that is busy tells it a moment later.
-    fn ring(&mut self, process: u32, directory: &str, entry: &str) {
-        let path = format!("{directory}/fdinfo/{entry}");
-        let mut found = texts::Registered::default();
-        for _ in 0..3 {
-            let Some(text) = self.root.text(&path).get() else { break };
-            found = texts::registered(&text);
-            if found.is_whole {
-                break;
-            }
-        }
-        let mut unknown = Vec::new();
-        for name in &found.names {
-            match self.registered(process, name) {
-                Ok(Some(held)) => {
-                    self.note(held, process, |process, program| How::Registered { process, program });
-                }
-                Ok(None) => {}
-                Err(()) => unknown.push(format!("`{name}`")),
-            }
-        }
-        // One that is gone meanwhile has nothing registered any more.
-        if !found.is_whole && self.root.link_name(&format!("{directory}/fd/{entry}")).value().is_some() {
-            unknown.push("a list that does not come".to_owned());
-        }
-        self.unknown_files(process, &unknown);
-    }
-
-    fn unknown_files(&mut self, process: u32, unknown: &[String]) {
-        const SHOWN: usize = 3;
-        if unknown.is_empty() {
-            return;
-        }
-        let who = self.named(process);
-        let names = unknown.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-        let more = if unknown.len() > SHOWN { " and more" } else { "" };
-        let why = format!("which files {who} has registered cannot be told ({names}{more}); end it");
-        self.findings.hide(&[Class::Rings], why);
-    }
-
-    /// The member that a registered file leads to; an error when its name does not tell which file it is.
-    fn registered(&self, process: u32, name: &str) -> Result<Option<Held>, ()> {
-        let is_no_file = ["socket:[", "pipe:[", "anon_inode:"].iter().any(|start| name.starts_with(start));
-        if is_no_file || name.is_empty() {
-            return Ok(None);
-        }
-        if !name.starts_with('/') || name.ends_with(" (deleted)") {
-            return Err(());
-        }
-        let places = [format!("/proc/{process}/root{name}"), name.to_owned()];
-        let found: Vec<_> = places.iter().filter_map(|place| self.root.stat(place)).collect();
-        match found.iter().find_map(|stat| self.wanted.held(stat)) {
-            Some(held) => Ok(Some(held)),
-            None if found.is_empty() => Err(()),
-            None => Ok(None),
-        }
     }
 
     /// What a process has mapped.
@@ -316,31 +255,21 @@ impl<'a> Processes<'a> {
         let text = self.root.text(&format!("/proc/{teller}/maps")).get().unwrap_or_default();
         texts::mappings(&text).any(|other| other == *found)
     }
-
-    fn has_ring_descriptor(&self, process: u32, threads: &[u32]) -> bool {
-        threads.iter().any(|thread| {
-            let directory = format!("{}/fd", directory(process, *thread));
-            self.root.list(&directory).iter().any(|entry| self.is_ring(&format!("{directory}/{entry}")))
-        })
-    }
 }
 
 /// Where the kernel tells of a thread; the first one has the number of its process.
-fn directory(process: u32, thread: u32) -> String {
+pub(super) fn directory(process: u32, thread: u32) -> String {
     if thread == process { format!("/proc/{process}") } else { format!("/proc/{process}/task/{thread}") }
 }
 
-/// The target of a link to a ring.
-const RING: &str = "anon_inode:[io_uring]";
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::tests::{hows, machine, over_file};
     use super::super::{How, read};
     use super::*;
     use crate::machine::tree::Tree;
 
-    fn with(files: &[(&str, &str)]) -> Tree {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Tree {
         let mut tree = machine();
         put(&mut tree, files);
         tree
@@ -415,47 +344,6 @@ mod tests {
             unseen,
             ["mapped memory, hidden here because process 5 does not show its own (needs root)"]
         );
-    }
-
-    fn ring(files: &str) -> Tree {
-        with(&[
-            ("/proc/5/fd/4", "-> anon_inode:[io_uring]"),
-            ("/proc/5/fdinfo/4", &format!("pos:\t0\nUserFiles:\t1\n    0: {files}\nUserBufs:\t0\n")),
-            ("/proc/5/root/dev/null", ""),
-        ])
-    }
-
-    #[test]
-    fn what_is_registered_with_a_ring_is_a_use() {
-        let found = hows(ring("/dev/sdc"), "sdc");
-        assert_eq!(found, [("sdc".to_owned(), How::Registered { process: 5, program: "dd".to_owned() })]);
-        for harmless in ["<none>", "socket:[77]", "/dev/null"] {
-            let usage = read(&Root::from_tree(ring(harmless)), "sdc");
-            assert_eq!((usage.uses, usage.unseen), (Vec::new(), Vec::new()), "{harmless}");
-        }
-        for unknown in ["sdc", "/tmp/node\\040(deleted)", "/no/such/file"] {
-            let unseen = read(&Root::from_tree(ring(unknown)), "sdc").unseen;
-            assert!(
-                unseen[0].starts_with("files registered with io_uring, hidden here because"),
-                "{unseen:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_ring_that_does_not_list_its_files_hides_the_class() {
-        let busy = with(&[
-            ("/proc/5/fd/4", "-> anon_inode:[io_uring]"),
-            ("/proc/5/fdinfo/4", "pos:\t0\nUserFiles:\t1\nUserBufs:\t0\n"),
-        ]);
-        let only_mapped = with(&[(
-            "/proc/5/maps",
-            "7f0000000000-7f0000001000 rw-s 10000000 00:0f 1057    anon_inode:[io_uring]\n",
-        )]);
-        for tree in [busy, only_mapped] {
-            let unseen = read(&Root::from_tree(tree), "sdc").unseen;
-            assert!(unseen[0].contains("process 5 (dd)"), "{unseen:?}");
-        }
     }
 
     #[test]
