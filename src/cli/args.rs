@@ -341,8 +341,8 @@ impl CheckArgs {
     }
 }
 
-/// The longest run that can be asked for.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest time that can be asked for.
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

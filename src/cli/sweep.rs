@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::bench::args::{Common, size};
 use super::bench::failed;
+use super::bench::kept;
 use super::bench::place::{Filling, Place};
 use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
@@ -220,6 +221,7 @@ fn files(args: &SweepArgs) -> Result<(Option<SaveFile>, Option<SweepReport>), Fa
     if kept.schema != SCHEMA {
         return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
     }
+    kept::sweep(path, &kept)?;
     Ok((Some(file), Some(kept)))
 }
 

@@ -1,6 +1,7 @@
 //! What is asked for: what was typed, and what a saved run says.
 
 use super::args::{BenchArgs, Common};
+use super::kept;
 use super::place::Place;
 use super::save::SaveFile;
 use super::timing::Timing;
@@ -51,6 +52,7 @@ pub(super) fn files(args: &BenchArgs) -> Result<(Option<SaveFile>, Option<BenchR
             if kept.schema != bench::SCHEMA {
                 return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
             }
+            kept::bench(path, &kept)?;
             Ok((Some(file), Some(kept)))
         }
         (None, None) => Ok((None, None)),

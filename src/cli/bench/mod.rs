@@ -9,6 +9,7 @@ pub(super) mod failed;
 mod fio;
 mod fitting;
 pub(super) mod ground;
+pub(super) mod kept;
 mod outcome;
 mod passthrough;
 pub(super) mod place;

@@ -85,7 +85,7 @@ pub struct PlanArgs {
     #[arg(long, conflicts_with = "plain")]
     pub json: bool,
 
-    /// Print ASCII without colour, at most 78 columns wide: to paste in public
+    /// Print ASCII without colour, at most 78 columns wide
     #[arg(long)]
     pub plain: bool,
 

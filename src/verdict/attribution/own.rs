@@ -17,9 +17,6 @@ pub(super) const FULL_CORE: f64 = 0.9;
 /// A worker that waits for a processor this part of the time shares it with others, or may not use all of it.
 const SUBSTANTIAL_QUEUE: f64 = 0.1;
 
-/// A worker that waits for a processor, or has it, this part of the time has no time to keep requests in flight.
-const MOSTLY: f64 = 0.5;
-
 /// Whether the generator was denied processor time that it asked for, and did not only use up what it had.
 pub(in crate::verdict) fn was_denied(measurement: &Measurement) -> bool {
     measurement.generator.cpu < FULL_CORE && measurement.generator.queued >= SUBSTANTIAL_QUEUE
@@ -43,12 +40,12 @@ pub(super) fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     at_the_worker(case)
 }
 
-/// The worker ran or stood in the queue of a processor most of the time, and the requests did not wait below it. Kernel
-/// threads that use up the processor are asked about before: they work for the path.
+/// The worker ran or stood in the queue of a processor all the time, so that more of a processor would have been used, and
+/// the requests did not wait below it. Kernel threads that use up the processor are asked about before: they work for the path.
 pub(super) fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     let measurement = case.measurement()?;
     let generator = &measurement.generator;
-    if !was_denied(measurement) || generator.cpu + generator.queued < MOSTLY {
+    if !was_denied(measurement) || generator.cpu + generator.queued < FULL_CORE {
         return None;
     }
     at_the_worker(case)

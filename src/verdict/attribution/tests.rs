@@ -372,3 +372,11 @@ fn a_worker_that_did_not_get_a_processor_shows_nothing_of_the_drive() {
     // A full queue of the drive is proof, whoever else runs.
     assert_eq!(path(31.0).limiting(), "device:nvme0n1");
 }
+
+#[test]
+fn a_worker_that_waited_part_of_the_time_had_time_to_ask_for_more() {
+    let load = run(27.0).disk("nvme0n1", 27.0, 15.0).generator(0.25).queued(0.4);
+    let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load);
+    assert_ne!(path.limiting(), "application:application");
+    assert_eq!(path.finding(Code::GeneratorCpu), None);
+}
