@@ -1,11 +1,6 @@
 //! Runs of the load engine on real files: what is counted, how it ends, and what it says when things go wrong.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::expect_used,
-    reason = "tests make files, start themselves again as a child process and may panic"
-)]
+#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "tests make files and may panic")]
 
 use std::fs::{self, File};
 use std::io::Write;
