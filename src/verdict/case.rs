@@ -166,8 +166,13 @@ impl<'a> Case<'a> {
     /// that keeps counters held. The rest was with the generator or the file system.
     pub(super) fn waiting_in_block_layer(&self) -> Option<f64> {
         let asked = self.asked_outstanding()?;
-        let outermost = self.hops().find_map(|(_, hop)| self.hop_disk(hop))?;
+        let outermost = self.outermost_disk()?;
         Some((outstanding(outermost) / asked).max(self.waiting_at_media().unwrap_or(0.0)))
+    }
+
+    /// What the outermost block device of the path did during the run.
+    pub(super) fn outermost_disk(&self) -> Option<&'a DiskActivity> {
+        self.hops().find_map(|(_, hop)| self.hop_disk(hop))
     }
 
     /// Whether at least half of the requests waited at the media. Nothing above the media can then be the narrows,

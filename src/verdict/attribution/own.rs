@@ -17,6 +17,9 @@ pub(super) const FULL_CORE: f64 = 0.9;
 /// A worker that waits for a processor this part of the time shares it with others, or may not use all of it.
 const SUBSTANTIAL_QUEUE: f64 = 0.1;
 
+/// Part of the time in which something held that held most of the time.
+const MOSTLY: f64 = 0.5;
+
 /// Whether the generator was denied processor time that it asked for, and did not only use up what it had.
 pub(in crate::verdict) fn was_denied(measurement: &Measurement) -> bool {
     measurement.generator.cpu < FULL_CORE && measurement.generator.queued >= SUBSTANTIAL_QUEUE
@@ -40,12 +43,14 @@ pub(super) fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     at_the_worker(case)
 }
 
-/// The worker ran or stood in the queue of a processor all the time, so that more of a processor would have been used, and
-/// the requests did not wait below it. Kernel threads that use up the processor are asked about before: they work for the path.
+/// The worker ran or stood in the queue of a processor, and the requests did not wait below it: all the time, or most of it while
+/// the device had nothing to do. Kernel threads that use up the processor are asked about before: they work for the path.
 pub(super) fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     let measurement = case.measurement()?;
-    let generator = &measurement.generator;
-    if !was_denied(measurement) || generator.cpu + generator.queued < FULL_CORE {
+    let taken = measurement.generator.cpu + measurement.generator.queued;
+    let was_idle = case.outermost_disk().is_some_and(|disk| disk.busy < MOSTLY);
+    let is_enough = taken >= FULL_CORE || (taken >= MOSTLY && was_idle);
+    if !was_denied(measurement) || !is_enough {
         return None;
     }
     at_the_worker(case)

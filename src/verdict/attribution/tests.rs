@@ -379,4 +379,9 @@ fn a_worker_that_waited_part_of_the_time_had_time_to_ask_for_more() {
     let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load);
     assert_ne!(path.limiting(), "application:application");
     assert_eq!(path.finding(Code::GeneratorCpu), None);
+
+    // Unless the drive had nothing to do most of that time.
+    let load = run(27.0).disk("nvme0n1", 27.0, 0.2).generator(0.1).queued(0.5);
+    let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load);
+    assert_eq!(path.limiting(), "application:application");
 }
