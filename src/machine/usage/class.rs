@@ -96,7 +96,7 @@ pub const CLASSES: &[Row] = &[
     Row {
         class: Class::Rings,
         name: "files registered with io_uring",
-        shown_by: "`UserFiles` in `/proc/*/fdinfo` of a ring, with what its paths lead to",
+        shown_by: "`UserFiles` in `/proc/*/fdinfo` of a ring, with what its paths lead to; what was made without a name (`O_TMPFILE`), by its inode number and the descriptor that the process has of it",
         hidden_by: "a name that leads nowhere, or one without its directories (as older kernels give it); a ring that is mapped and has no descriptor; not seen: a ring that never had one and is not mapped",
     },
     Row {
