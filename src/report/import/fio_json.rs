@@ -4,6 +4,9 @@
 //! second, `runtime` in milliseconds, latencies in nanoseconds. What is not known is `null`; a direction that was not
 //! measured has zeros, as in fio. `runtime_ns` is ours, since milliseconds are too coarse for copies of memory.
 
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::load::measurement::Pattern;
@@ -12,33 +15,60 @@ use crate::results::{Durability, Imported, Latency, Measured, Side, Work};
 
 /// One document for each result. It ends with a newline.
 pub fn render(results: &[Imported]) -> String {
-    let documents = results.iter().filter(|result| !result.measurements.is_empty()).map(document);
-    let text = |one: Value| serde_json::to_string_pretty(&one).unwrap_or_default();
-    documents.map(|one| json_inert(&text(one)).into_owned() + "\n").collect()
+    let mut all = String::new();
+    for result in results.iter().filter(|result| !result.measurements.is_empty()) {
+        let text = serde_json::to_string_pretty(&Document::of(result)).unwrap_or_default();
+        // Neither is copied where it need not be: a result of countless jobs is as long as its text.
+        let changed = match json_inert(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(changed) => Some(changed),
+        };
+        let text = changed.unwrap_or(text);
+        if all.is_empty() {
+            all = text;
+        } else {
+            all.push_str(&text);
+        }
+        all.push('\n');
+    }
+    all
 }
 
-/// One result as a document of fio.
-pub fn document(result: &Imported) -> Value {
-    let version = match (result.tool, &result.version) {
-        (crate::results::Tool::Fio, Some(version)) => format!("fio-{}", inert(version)),
-        // Readers ask for the version to know the units.
-        _ => "fio-3.36".to_owned(),
-    };
-    let jobs: Vec<Value> =
-        result.measurements.iter().enumerate().map(|(number, measured)| job(number, measured)).collect();
-    json!({
-        "fio version": version,
-        "timestamp": 0,
-        "time": "",
-        "narrows": {
+/// One result as a document of fio. Its jobs are made one by one as they are written.
+#[derive(Serialize)]
+struct Document<'a> {
+    disk_util: [(); 0],
+    #[serde(rename = "fio version")]
+    version: String,
+    jobs: Jobs<'a>,
+    narrows: Value,
+    time: &'static str,
+    timestamp: u64,
+}
+
+impl<'a> Document<'a> {
+    fn of(result: &'a Imported) -> Self {
+        let version = match (result.tool, &result.version) {
+            (crate::results::Tool::Fio, Some(version)) => format!("fio-{}", inert(version)),
+            // Readers ask for the version to know the units.
+            _ => "fio-3.36".to_owned(),
+        };
+        let narrows = json!({
             "tool": result.tool,
             "tool_version": result.version.as_deref().map(inert),
             "file": inert(&result.file),
             "line": result.line,
-        },
-        "jobs": jobs,
-        "disk_util": [],
-    })
+        });
+        Self { disk_util: [], version, jobs: Jobs(&result.measurements), narrows, time: "", timestamp: 0 }
+    }
+}
+
+struct Jobs<'a>(&'a [Measured]);
+
+impl Serialize for Jobs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().enumerate().map(|(number, measured)| job(number, measured)))
+    }
 }
 
 fn job(number: usize, measured: &Measured) -> Value {
