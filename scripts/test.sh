@@ -26,9 +26,9 @@ for part in $parts; do
     case $part in
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything the tests need once is most of it.
-    units) step "unit and integration tests" 600 tests ;;
+    units) step "unit and integration tests" 720 tests ;;
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
-    attacks) step "attacks" 300 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
+    attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
     rig) step "kernel VM rig" 1020 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
