@@ -104,7 +104,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         }),
         held("its node exported as a file by the kernel's SCSI target", SCSI_TARGET, |_, device| {
             let told = format!("fd_dev_name={},fd_dev_size={}", device.node(), SIZE * MIB);
-            scsi_target("fileio_0/attack", &told)
+            scsi_target("fileio_1/attack", &told)
         }),
         Attack::new(Class::Use, "exported by the kernel, and configfs is not mounted", no_configfs).quick(),
         held("a network block device serves it", &["process"], |ground, device| {
@@ -167,10 +167,8 @@ fn scsi_target(place: &str, told: &str) -> Result<Undo> {
         "d=/sys/kernel/config/target/core/$1; mkdir -p $d; printf %s \"$2\" >$d/control; echo 1 >$d/enable",
         &[place, told],
     )?;
-    Ok(Undo(
-        "d=/sys/kernel/config/target/core; rmdir $d/*/attack; rmdir $d/iblock_0 $d/fileio_0",
-        String::new(),
-    ))
+    // Only its own: other attacks run beside it.
+    Ok(Undo("d=/sys/kernel/config/target/core/$1; rmdir $d; rmdir ${d%/*}", place.to_owned()))
 }
 
 /// What the kernel exports cannot be seen where configfs is not mounted: the modules say that there may be something.
