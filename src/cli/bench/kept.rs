@@ -11,9 +11,9 @@ use crate::report::bench::sweep::SweepReport;
 use crate::report::bench::{BenchReport, Settings};
 use crate::units::Nanos;
 
-/// The most in flight for a thread, threads or streams of a load, or I/Os of a batch, that can be typed.
+/// The most of anything in a load that can be typed: the streams of `sweep --threads`.
 const MOST: u32 = 65_536;
-/// The most tests of a saved sweep.
+/// No grid of block sizes, depths and mixes that anybody has the time for is larger.
 const TESTS: usize = 100_000;
 
 /// Whether a saved bench asks for what could have been typed.
@@ -82,17 +82,7 @@ mod tests {
     use crate::units::Bytes;
 
     fn load() -> LoadSpec {
-        LoadSpec {
-            pattern: Pattern::Random,
-            block_size: Bytes::from_kib(4),
-            queue_depth: 1,
-            parallel: Parallel::Threads(1),
-            write_percent: 0,
-            trim_percent: 0,
-            compressible_percent: 0,
-            buffered: false,
-            batch: None,
-        }
+        LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1)
     }
 
     #[test]
