@@ -8,15 +8,49 @@ log=$target/test.log
 cargo=${CARGO:-cargo}
 parts=${*:-tools units attacks rig}
 
+# These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
+# of its own, beside the others and beside all other tests.
+cli_parts=(
+    "guard_search::"
+    "guard_device:: guard_users:: bench_failures::"
+    "guard_clean:: bench_others:: bench_writes:: bench_kill::"
+    "lab_safety::"
+    "lab_cli:: hostile_files::"
+)
+
+# run_part LOG WORDS...: runs some tests. The whole output is kept, since only there stands what a test that passed has skipped.
+run_part() {
+    local into=$1
+    shift
+    "$cargo" test --locked --no-fail-fast "$@" --show-output >"$into" 2>&1
+}
+
 tests() {
-    local status=0
-    # The whole output is kept, since only there stands what a test that passed has skipped.
-    "$cargo" test --locked --no-fail-fast -- --show-output >"$log" 2>&1 || status=$?
-    grep -E '^(     Running|   Doc-tests|test result:|[0-9]+ of |error)' "$log" || true
+    local part words number=0 status=0 running=() logs=() skip=()
+    rm -f "$target"/test-*.log
+    run_part "$log" --no-run -- || status=$?
+    if [ "$status" = 0 ]; then
+        for part in "${cli_parts[@]}"; do
+            number=$((number + 1))
+            read -ra words <<<"$part"
+            logs+=("$target/test-cli-$number.log")
+            run_part "$target/test-cli-$number.log" --test cli -- "${words[@]}" &
+            running+=($!)
+            skip+=("${words[@]/#/--skip=}")
+        done
+        run_part "$log" -- "${skip[@]}" || status=$?
+        for part in "${running[@]}"; do wait "$part" || status=$?; done
+    fi
+    grep -hE '^(     Running|   Doc-tests|test result:|[0-9]+ of |error)' "$log" "${logs[@]}" || true
+    # What the parts run is left out above: in no other program must a test have such a name.
+    if [ "$status" = 0 ] && [ "$(grep -c ' [1-9][0-9]* filtered out' "$log")" != 1 ]; then
+        echo "error: cli_parts in scripts/test.sh names tests of other programs than tests/cli" >&2
+        status=1
+    fi
     if [ "$status" != 0 ]; then
-        grep -E '^test .*(FAILED|failed)' "$log" || true
-        echo "error: tests failed; $log has their output" >&2
-        sed -n '/^failures:$/,/^test result/p' "$log" | tail -n 200 >&2
+        grep -hE '^test .*(FAILED|failed)' "$log" "${logs[@]}" || true
+        echo "error: tests failed; $target/test*.log have their output" >&2
+        sed -sn '/^failures:$/,/^test result/p' "$log" "${logs[@]}" | tail -n 200 >&2
     fi
     return "$status"
 }
@@ -37,4 +71,4 @@ for part in $parts; do
         ;;
     esac || break
 done
-steps_end "make test" "$log"
+steps_end "make test" "$target"/test*.log
