@@ -5,11 +5,11 @@
 use serde_json::{Map, Value};
 
 use super::input::{Entry, Tail};
-use crate::load::measurement::Pattern;
 use crate::load::percentile::PERCENTILES;
 use crate::load::stats::BatchMeans;
 use crate::results::{Imported, Measured, Op, Page, Side, Tool, read};
 use crate::units::{Bytes, Nanos, human};
+use crate::workload::Pattern;
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
 const ACCESS: &str = "access";

@@ -117,7 +117,7 @@ pub const NO_DISCARD_HINT: &str = "the drive, its bridge or a layer above it pas
 
 impl LoadError {
     /// The error of `action` on `path`, in its most telling form.
-    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(nix::libc::EROFS) => Self::ReadOnly(path.to_owned()),
             Some(nix::libc::EMFILE) => Self::descriptors(),

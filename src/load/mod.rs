@@ -61,9 +61,10 @@ mod trim;
 pub mod until;
 pub mod verify;
 mod worker;
-pub mod workload;
 
+pub use crate::workload;
 pub use control::{Control, Phase};
+
 pub use error::LoadError;
 pub use failure::{Cause, RunFailure};
 pub use nop::{NopResult, nop_ceiling};

@@ -10,10 +10,10 @@ pub mod affinity;
 pub mod available;
 pub mod block;
 pub mod capture;
+pub mod captured;
 pub mod cipher;
 pub mod cpu;
 pub mod dmi;
-pub mod fact;
 pub mod health;
 mod hex;
 mod ioctl;
@@ -34,10 +34,12 @@ pub mod zfs;
 
 use std::collections::BTreeMap;
 
+pub use crate::fact;
+use crate::fact::Fact;
+
 use block::BlockDevice;
 use cpu::Cpus;
 use dmi::{Dmi, Slot};
-use fact::Fact;
 use health::DriveHealth;
 use irq::IrqLine;
 use log::LogEvent;
@@ -71,7 +73,7 @@ pub struct Machine {
     /// The rate of the cipher of each encrypted mapping, by kernel name (`dm-0`); empty until it was asked for.
     pub ciphers: BTreeMap<String, Fact<cipher::CipherRate>>,
     /// From which texts it was put together; `None` for a machine that answered itself, live or recorded.
-    pub captured: Option<capture::Captured>,
+    pub captured: Option<captured::Captured>,
     /// USB devices by bus and number, from a capture; the live machine's are known by their block devices.
     pub usb: UsbDevices,
     /// What names below `/dev/disk` lead to, by the last part of the name (`ata-MODEL_SERIAL`), from a capture; a live

@@ -80,7 +80,7 @@ impl Mount {
     }
 
     /// Whether it is a file system of a server that narrows knows the protocol of.
-    pub(in crate::machine) fn is_network(&self) -> bool {
+    pub fn is_network(&self) -> bool {
         matches!(self.fstype.as_str(), "nfs" | "nfs4" | "cifs" | "smb3")
     }
 }
@@ -113,7 +113,7 @@ fn parse_line(line: &str) -> Option<Mount> {
 }
 
 /// Undoes the kernel's `\040` for a blank, `\011`, `\012`, `\134` and `\043` (`mangle_path`, `fs/seq_file.c`).
-pub(super) fn unescape(text: &str) -> String {
+pub fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -216,7 +216,7 @@ fn remote(root: &Root, mount: &Mount) -> Remote {
 }
 
 /// The kernel shows `nconnect` only when it was asked for; without it there is one connection (`nfs(5)`).
-pub(in crate::machine) fn connections(mount: &Mount) -> Fact<u32> {
+pub fn connections(mount: &Mount) -> Fact<u32> {
     match mount.option("nconnect").map(str::parse) {
         _ if !mount.fstype.starts_with("nfs") => Fact::absent(MOUNTINFO),
         None => Fact::known(1, MOUNTINFO),

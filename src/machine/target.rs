@@ -115,7 +115,8 @@ fn pci_function(root: &Root, typed: &str) -> Option<PciAddress> {
     root.exists(&format!("/sys/bus/pci/devices/{address}")).then_some(address)
 }
 
-pub(super) fn is_plain_name(typed: &str) -> bool {
+/// Whether it is the name of a device, without a directory.
+pub fn is_plain_name(typed: &str) -> bool {
     !typed.is_empty() && !typed.contains('/') && typed != "." && typed != ".."
 }
 
@@ -165,7 +166,7 @@ fn similar(root: &Root, mounts: &[Mount], typed: &str) -> Vec<String> {
 }
 
 /// At most three of `names` that are close to what was typed, closest first.
-pub(super) fn closest(typed: &str, mut names: Vec<String>) -> Vec<String> {
+pub fn closest(typed: &str, mut names: Vec<String>) -> Vec<String> {
     const MOST: usize = 3;
     names.sort();
     names.dedup();

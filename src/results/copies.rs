@@ -4,8 +4,8 @@
 //! or, with -h, decimal suffixes. bash's `time` prints `real 76m23.104s`, GNU time `Elapsed (wall clock) time`. A copy
 //! is read from one place and written to another at the same rate, so it is a measurement of both.
 
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Nanos};
+use crate::workload::Pattern;
 
 use super::number::{Base, factor, leading, to_bytes};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};

@@ -4,8 +4,8 @@
 //! locale; the order of bytes, seconds and rate stays (coreutils `src/dd.c`, `print_xfer_stats`). BSD dd prints
 //! `N bytes transferred in S secs (R bytes/sec)`. The rate is computed from bytes and seconds, which have more digits.
 
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 use super::command::{Commands, option};
 use super::number::{Base, leading, size, whole};

@@ -7,8 +7,8 @@
 
 use super::number::{after, to_bytes, whole};
 use super::{Durability, Imported, Latency, Op, Page, Percentile, Side, Spread, Tool, Work};
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 /// One page of the machines that GNOME runs on.
 const PAGE: Bytes = Bytes::new(4096);

@@ -2,8 +2,8 @@
 //!
 //! Its MB are MiB: hdparm counts blocks of 2 MiB (hdparm.c, `time_device`).
 
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Nanos};
+use crate::workload::Pattern;
 
 use super::number::{leading, to_bytes};
 use super::{Imported, Measured, Op, Page, Side, Tool, Work};

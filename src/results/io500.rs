@@ -7,8 +7,8 @@
 
 use super::number::{leading, plain};
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 /// One GiB in bytes.
 const GIB: f64 = 1_073_741_824.0;

@@ -3,8 +3,8 @@
 //! KDiskMark divides fio's KiB/s by 1000 and calls the quotient MB/s (its `benchmark.cpp`), which is 2.34 % too low:
 //! the rate is read as KiB/s ÷ 1000 and corrected. CrystalDiskMark's MB are 10⁶ bytes.
 
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops};
+use crate::workload::Pattern;
 
 use super::number::{Base, leading, size, whole};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};

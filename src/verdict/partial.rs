@@ -54,7 +54,7 @@ fn is_half(hop: &Hop) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::ceiling::Direction;
-    use crate::machine::capture::Captured;
+    use crate::machine::captured::Captured;
     use crate::machine::fact::Fact;
     use crate::verdict::testing::{Sketch, link};
     use crate::verdict::{Code, Confidence};

@@ -66,7 +66,7 @@ fn pci_address(component: &str) -> Option<PciAddress> {
 }
 
 /// Whether `text` is `prefix` followed by digits only.
-pub(in crate::machine) fn is_numbered(text: &str, prefix: &str) -> bool {
+pub fn is_numbered(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -49,7 +49,7 @@ fn probe_name(kind: &str, block: &str) -> String {
 
 /// `LVM-…` → `LVM`, `CRYPT-LUKS2-…` → `CRYPT-LUKS2`, `part1-mpath-…` → `part1-mpath`. The type of encryption is part
 /// of the prefix by cryptsetup's convention (`lib/libdevmapper.c`, `DM_UUID_PREFIX`), the part by kpartx's.
-pub(in crate::machine) fn owner_of(uuid: &str) -> String {
+pub fn owner_of(uuid: &str) -> String {
     let mut parts = uuid.split('-');
     let first = parts.next().unwrap_or_default();
     let second = parts.next().unwrap_or_default();

@@ -150,7 +150,7 @@ fn sectors(text: &str) -> Option<Bytes> {
 }
 
 /// Reads a device number, `253:1`.
-pub(in crate::machine) fn parse_number_pair(text: &str) -> Option<(u32, u32)> {
+pub fn parse_number_pair(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }

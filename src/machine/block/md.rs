@@ -66,7 +66,7 @@ fn first_number(text: &str) -> Option<u64> {
 }
 
 /// `sync_speed` is in KiB/s.
-pub(in crate::machine) fn parse_speed(text: &str) -> Option<BytesPerSec> {
+pub fn parse_speed(text: &str) -> Option<BytesPerSec> {
     text.parse::<u32>().ok().map(|kib| BytesPerSec::from_kib(f64::from(kib)))
 }
 

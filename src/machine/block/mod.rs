@@ -5,12 +5,12 @@
 
 mod ata;
 mod bcache;
-pub(in crate::machine) mod device_path;
-pub(in crate::machine) mod dm;
-pub(in crate::machine) mod dm_table;
-pub(in crate::machine) mod md;
+pub mod device_path;
+pub mod dm;
+pub mod dm_table;
+pub mod md;
 pub mod namespace;
-pub(in crate::machine) mod nvme;
+pub mod nvme;
 mod queue;
 mod remote;
 mod sas;
@@ -127,7 +127,7 @@ pub fn read(root: &Root) -> BTreeMap<String, BlockDevice> {
 }
 
 /// A partition is carried as its disk is, through the same queue.
-pub(in crate::machine) fn inherit(partition: &mut BlockDevice, disk: BlockDevice) {
+pub fn inherit(partition: &mut BlockDevice, disk: BlockDevice) {
     partition.transport = disk.transport;
     partition.model = disk.model;
     partition.serial = disk.serial;

@@ -59,7 +59,7 @@ fn fabric(root: &Root, controller: &str, transport: &str) -> NvmeFabric {
 }
 
 /// One value of `traddr=192.168.1.2,trsvcid=4420,src_addr=192.168.1.5`.
-pub(in crate::machine) fn fabric_option<'a>(address: &'a str, name: &str) -> Option<&'a str> {
+pub fn fabric_option<'a>(address: &'a str, name: &str) -> Option<&'a str> {
     let mut options = address.split(',').filter_map(|option| option.split_once('='));
     options.find(|(key, value)| *key == name && !value.is_empty()).map(|(_, value)| value)
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use fill::{Fill, Than};
 
-use super::{Captured, Gap, Part, Rank, Recognised};
+use super::{Captured, Gap, Part, Rank, Recognised, gap};
 use crate::machine::Machine;
 
 /// A machine that grows with each part that is added. Parts are united at once, so that thousands of them take no more
@@ -58,8 +58,10 @@ impl Merger {
         resolve::only_nvme(&mut machine);
         super::join::join(&mut machine);
         let mut captured = Captured { texts: self.texts, gaps: Vec::new() };
-        let left =
-            self.gaps.into_iter().filter_map(|gap| gap.left(&machine, |source| captured.is_past(source)));
+        let left = self
+            .gaps
+            .into_iter()
+            .filter_map(|gap| gap::left(gap, &machine, |source| captured.is_past(source)));
         // Two texts may lack the same.
         let left: BTreeSet<Gap> = left.collect();
         captured.gaps = left.into_iter().collect();

@@ -36,12 +36,11 @@ pub mod text;
 pub mod usb;
 pub mod zfs;
 
-pub use gap::{Counted, Gap, Lacks};
+pub use crate::machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use text::Text;
 
 use super::Machine;
-use super::fact::Source;
 
 /// How far a kind of source is believed where two of them speak of the same fact. Ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -68,33 +67,6 @@ pub struct Part {
     pub machine: Machine,
     /// What it could have told but does not.
     pub gaps: Vec<Gap>,
-}
-
-/// A text, and what it turned out to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recognised {
-    /// The name of the text: a file, or a path in a directory or archive.
-    pub name: String,
-    /// What is in it: `lspci -vv`, `dmesg`.
-    pub kinds: Vec<&'static str>,
-}
-
-/// How a machine that was put together from texts came to be. What such a machine does not have may exist all the
-/// same: nobody was asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
-    /// The texts that facts are from.
-    pub texts: Vec<Recognised>,
-    /// What the texts could have told and none of them does, sorted.
-    pub gaps: Vec<Gap>,
-}
-
-impl Captured {
-    /// Whether a fact is from a log: it was so when the line was written.
-    pub fn is_past(&self, source: &Source) -> bool {
-        let name = source.as_str().rsplit_once(':').map_or(source.as_str(), |(name, _)| name);
-        self.texts.iter().any(|text| text.name == name && text.kinds == ["dmesg"])
-    }
 }
 
 /// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.

@@ -175,7 +175,7 @@ fn algorithm(specification: &str) -> Option<Algorithm> {
 }
 
 /// The kernel's name of the cipher that a dm-crypt table names, `xts(aes)`; `None` for one that narrows cannot rate.
-pub(in crate::machine) fn kernel_name(specification: &str) -> Option<String> {
+pub fn kernel_name(specification: &str) -> Option<String> {
     algorithm(specification).map(|algorithm| algorithm.name)
 }
 

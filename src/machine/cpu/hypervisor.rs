@@ -77,7 +77,7 @@ fn by_device_tree(root: &Root) -> Option<Fact<String>> {
 }
 
 /// The hypervisor that a vendor or product name of the firmware stands for.
-pub(in crate::machine) fn named_by_firmware(text: &str) -> Option<String> {
+pub fn named_by_firmware(text: &str) -> Option<String> {
     named(text, NAMES)
 }
 

@@ -6,7 +6,7 @@ mod node;
 
 use std::collections::BTreeSet;
 
-pub(in crate::machine) use hypervisor::named_by_firmware as hypervisor_named;
+pub use hypervisor::named_by_firmware as hypervisor_named;
 pub use info::{CpuInfo, parse_cpuinfo};
 pub use node::NumaNode;
 
@@ -99,14 +99,14 @@ fn count(found: usize, source: String) -> Fact<u32> {
     }
 }
 
-/// Finds `MemTotal:  10315988 kB` in `/proc/meminfo`, or the same behind `Node 0 ` in a node's. The kernel's kB are
-/// KiB.
 /// The memory that programs and the page cache can still get without swapping (`MemAvailable`).
 pub fn available_memory(root: &Root) -> Fact<Bytes> {
     root.parse("/proc/meminfo", |text| parse_memory(text, "MemAvailable"))
 }
 
-pub(in crate::machine) fn parse_memory(text: &str, name: &str) -> Option<Bytes> {
+/// Finds `MemTotal:  10315988 kB` in `/proc/meminfo`, or the same behind `Node 0 ` in a node's. The kernel's kB are
+/// KiB.
+pub fn parse_memory(text: &str, name: &str) -> Option<Bytes> {
     let (_, rest) =
         text.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.ends_with(name)))?;
     let kib: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;

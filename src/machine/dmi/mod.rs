@@ -5,7 +5,7 @@
 mod slot;
 mod smbios;
 
-pub(in crate::machine) use slot::plausible;
+pub use slot::plausible;
 pub use slot::{Slot, is_template, parse_slots};
 
 use crate::machine::fact::{Fact, Source};
@@ -142,7 +142,7 @@ const PLACEHOLDERS: &[&str] = &[
 ];
 
 /// Whether a text of the firmware says nothing: what stands where the maker wrote nothing.
-pub(in crate::machine) fn is_placeholder(text: &str) -> bool {
+pub fn is_placeholder(text: &str) -> bool {
     let text = text.trim().trim_end_matches(['.', ' ']).to_lowercase();
     let is_filler = text.chars().all(|c| matches!(c, '0' | 'x' | '-' | '.' | '*' | ' '));
     is_filler || PLACEHOLDERS.contains(&text.as_str())

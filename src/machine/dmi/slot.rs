@@ -135,7 +135,7 @@ fn address(record: &Structure<'_>) -> Option<PciAddress> {
 }
 
 /// The address of a slot, unless it is a placeholder.
-pub(in crate::machine) fn plausible(address: PciAddress) -> Option<PciAddress> {
+pub fn plausible(address: PciAddress) -> Option<PciAddress> {
     let PciAddress { bus, device, function, .. } = address;
     let is_placeholder = bus == 0xff || (device, function) == (31, 7) || (bus, device, function) == (0, 0, 0);
     (!is_placeholder).then_some(address)

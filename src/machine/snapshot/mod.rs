@@ -11,7 +11,7 @@ pub mod redact;
 mod write;
 
 pub use read::read;
-pub(in crate::machine) use read::{Budget, check_manifest, directories_cost, read_archive};
+pub use read::{Budget, check_manifest, directories_cost, read_archive};
 pub use write::write;
 
 use std::io;

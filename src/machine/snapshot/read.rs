@@ -83,27 +83,37 @@ fn damaged(error: io::Error) -> SnapshotError {
 
 /// What may still be unpacked.
 #[derive(Debug)]
-pub(in crate::machine) struct Budget {
+pub struct Budget {
     bytes: u64,
     entries: usize,
 }
 
 impl Budget {
-    pub(in crate::machine) const fn whole() -> Self {
+    /// That of a whole snapshot.
+    pub const fn whole() -> Self {
         Self { bytes: MOST_BYTES, entries: MOST_ENTRIES }
     }
 
-    pub(in crate::machine) const fn bytes_left(&self) -> u64 {
+    /// The bytes that may still be read.
+    pub const fn bytes_left(&self) -> u64 {
         self.bytes
     }
 
-    pub(in crate::machine) fn entry(&mut self) -> Result<(), SnapshotError> {
+    /// Takes one entry from what is left.
+    ///
+    /// # Errors
+    /// [`SnapshotError::TooLarge`] when there is none.
+    pub fn entry(&mut self) -> Result<(), SnapshotError> {
         self.entries =
             self.entries.checked_sub(1).ok_or(SnapshotError::TooLarge { limit: "200 000 entries" })?;
         Ok(())
     }
 
-    pub(in crate::machine) fn bytes(&mut self, count: usize) -> Result<(), SnapshotError> {
+    /// Takes `count` bytes from what is left.
+    ///
+    /// # Errors
+    /// [`SnapshotError::TooLarge`] when there are fewer.
+    pub fn bytes(&mut self, count: usize) -> Result<(), SnapshotError> {
         let left = u64::try_from(count).ok().and_then(|count| self.bytes.checked_sub(count));
         self.bytes = left.ok_or(TOO_MANY_BYTES)?;
         Ok(())
@@ -114,7 +124,7 @@ const TOO_MANY_BYTES: SnapshotError = SnapshotError::TooLarge { limit: "256 MiB"
 
 /// Reads a snapshot that is not compressed. Its names and extensions are read into memory before an entry is seen, so the archive as a
 /// whole is limited too.
-pub(in crate::machine) fn read_archive(plain: &mut impl Read) -> Result<Tree, SnapshotError> {
+pub fn read_archive(plain: &mut impl Read) -> Result<Tree, SnapshotError> {
     let is_spent = Rc::new(Cell::new(false));
     let limited = Limited { inner: plain, left: MOST_BYTES, is_spent: Rc::clone(&is_spent) };
     entries(Archive::new(limited)).map_err(|error| if is_spent.get() { TOO_MANY_BYTES } else { error })
@@ -144,7 +154,7 @@ fn entries(mut archive: Archive<impl Read>) -> Result<Tree, SnapshotError> {
 
 /// The bytes of names that a path adds: its own and those of the directories above it that the path before it did not
 /// have. A tree makes every directory that is missing, so a deep path costs more than its length.
-pub(in crate::machine) fn directories_cost(before: &str, path: &str) -> usize {
+pub fn directories_cost(before: &str, path: &str) -> usize {
     let common = before.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
     let above: usize = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > common).sum();
     path.len().saturating_add(above)
@@ -193,7 +203,7 @@ fn content(entry: &mut Entry<'_, impl Read>, budget: &mut Budget) -> Result<Vec<
 }
 
 /// Refuses a record whose manifest is not one that is understood here.
-pub(in crate::machine) fn check_manifest(json: &[u8]) -> Result<(), SnapshotError> {
+pub fn check_manifest(json: &[u8]) -> Result<(), SnapshotError> {
     let manifest: Manifest = serde_json::from_slice(json)
         .map_err(|error| SnapshotError::Damaged(format!("its manifest cannot be read: {error}")))?;
     if manifest.schema != SCHEMA {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::machine::capture::Captured;
+use crate::machine::captured::Captured;
 
 fn captured(mut machine: Machine) -> Machine {
     machine.captured = Some(Captured::default());

@@ -45,13 +45,14 @@ fn is_empty(roofline: &Roofline) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::file::{parse, testing::SYSTEMS};
+    use crate::path::file::parse;
     use crate::predict::roofline::roofline;
     use crate::report::text::Style;
 
+    const SYSTEM: &str = include_str!("../../../systems/ryzen-raid-luks.path.toml");
+
     fn pictures() -> Vec<Roofline> {
-        let (name, text) = SYSTEMS[2];
-        let system = parse(name, text).expect("is a system");
+        let system = parse("ryzen-raid-luks", SYSTEM).expect("is a system");
         let first = &system.workloads[0];
         [Axis::BlockSize, Axis::Depth]
             .into_iter()

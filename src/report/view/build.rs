@@ -10,7 +10,7 @@ use super::{
 use crate::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use crate::load::measurement::Measurement;
 use crate::machine::Machine;
-use crate::machine::capture::Recognised;
+use crate::machine::captured::Recognised;
 use crate::machine::fact::Fact;
 use crate::path::{Hop, HopId, HopSpec};
 use crate::report::sanitize::inert;

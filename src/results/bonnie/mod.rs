@@ -8,8 +8,8 @@ mod csv;
 mod text;
 
 use super::{Cpu, Imported, Latency, Measured, Op, Page, Side, Work};
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops};
+use crate::workload::Pattern;
 
 /// Blocks are of 8 KiB unless they are told otherwise.
 const BLOCK: Bytes = Bytes::from_kib(8);

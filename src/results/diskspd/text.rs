@@ -1,12 +1,12 @@
 //! diskspd's text: parameters, CPU use, and a table of totals for all I/O, reads and writes.
 
-use crate::load::measurement::Pattern;
 use crate::results::command::Commands;
 use crate::results::number::{Base, plain, size, value};
 use crate::results::{
     Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
 };
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 /// The runs in a text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {

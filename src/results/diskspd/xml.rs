@@ -2,12 +2,12 @@
 //!
 //! Only the elements that are needed are looked for; the document is not validated.
 
-use crate::load::measurement::Pattern;
 use crate::results::number::plain;
 use crate::results::{
     Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
 };
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 /// The runs in a text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {

@@ -16,8 +16,8 @@ pub(super) use live::read as read_live;
 pub(super) use text::read;
 
 use super::{Op, Work};
-use crate::load::measurement::Pattern;
 use crate::units::Bytes;
+use crate::workload::Pattern;
 
 /// One MiB in bytes.
 const MIB: f64 = 1_048_576.0;

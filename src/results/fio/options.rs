@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::load::measurement::Pattern;
 use crate::results::number::{Base, scaled, size};
 use crate::results::{Durability, Work};
 use crate::units::Nanos;
+use crate::workload::Pattern;
 
 /// Options by their name in fio's manual.
 pub(super) type Options = BTreeMap<String, String>;

@@ -3,7 +3,7 @@
 use super::super::command::{has_word, option};
 use super::super::number::leading;
 use super::super::{Durability, Work};
-use crate::load::measurement::Pattern;
+use crate::workload::Pattern;
 
 /// What the command line tells (`ior -h`): `-z` random offsets, `-e` fsync before the clock stops.
 pub(super) fn work(command: Option<&str>) -> Work {

@@ -10,8 +10,8 @@ use super::super::number::{Base, size, to_bytes};
 use super::super::{Durability, Imported, Measured, Op, Page, Tool, Work};
 use super::command::{tasks_of, work};
 use super::{Row, op_of};
-use crate::load::measurement::Pattern;
 use crate::units::Bytes;
+use crate::workload::Pattern;
 
 /// The documents in a text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {

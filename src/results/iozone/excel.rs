@@ -6,8 +6,8 @@ use super::super::command::Commands;
 use super::super::number::leading;
 use super::super::{Imported, Op, Page, Tool};
 use super::{measured, work};
-use crate::load::measurement::Pattern;
 use crate::units::Bytes;
+use crate::workload::Pattern;
 
 /// The reports in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {

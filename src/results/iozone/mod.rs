@@ -2,8 +2,8 @@
 
 mod excel;
 
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops};
+use crate::workload::Pattern;
 
 use super::command::{Commands, has_word};
 use super::number::{Base, after, leading, size, whole};

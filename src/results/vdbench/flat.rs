@@ -98,7 +98,7 @@ fn time_of(word: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measurement::Pattern;
+    use crate::workload::Pattern;
 
     const BODY: &str = "* 'flatfile.html' contains Vdbench generated information\n* reqrate         : Requested i/o rate\n\
         tod Run Interval reqrate rate MB/sec bytes/io read% resp read_resp write_resp resp_max read_max write_max resp_std read_std write_std xfersize threads rdpct rhpct whpct seekpct lunsize version\n\

@@ -3,8 +3,8 @@
 use super::super::number::{Base, size, to_bytes};
 use super::super::{Imported, Latency, Measured, Op, Side, Spread, Tool, Work};
 use super::Sample;
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 /// Fewer intervals show nothing of how steady a rate was.
 const FEWEST: usize = 5;

@@ -15,8 +15,8 @@ pub(super) use text::memory as memory_of_text;
 pub(super) use text::read;
 
 use super::{Measured, Op, Side, Work};
-use crate::load::measurement::Pattern;
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
+use crate::workload::Pattern;
 
 /// What the correction is called.
 const CORRECTION: &str = "YABS prints fio's KiB/s as KB/s; its rates are multiplied by 1.024";

@@ -2,12 +2,12 @@
 
 use super::Ground;
 use super::beside::Beside;
-use crate::load::measurement::Pattern;
 use crate::machine::Machine;
 use crate::results::surroundings::Surroundings;
 use crate::results::{Imported, Measured, Op, Side};
 use crate::units::{Bytes, human};
 use crate::verdict::finding::{Code, Evidence, Finding, Severity};
+use crate::workload::Pattern;
 
 /// One result among those that were given with it.
 #[derive(Debug, Clone, Copy)]

@@ -2,12 +2,12 @@
 
 use super::case::Case;
 use super::not_so_when;
-use crate::load::measurement::Pattern;
 use crate::machine::block::BlockKind;
 use crate::results::{Imported, Measured, Tool};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::attribution::is_syncing;
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::workload::Pattern;
 
 /// An array that reads in order is at least as fast as one of its members, whatever its level; this much is left for
 /// three seconds of reading.

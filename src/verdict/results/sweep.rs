@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::against::Stated;
-use crate::load::measurement::Pattern;
 use crate::load::stats::sweep::{Point, Shape, shape};
 use crate::results::{Imported, Measured, Op, Tool};
 use crate::units::{BytesPerSec, human};
+use crate::workload::Pattern;
 
 /// Fewer steps show no shape.
 const FEWEST: usize = 4;

@@ -1,11 +1,11 @@
 //! Results for the tests of rules.
 
 use super::{ResultVerdict, judge_results};
-use crate::load::measurement::Pattern;
 use crate::results::surroundings::Surroundings;
 use crate::results::{Imported, Latency, Measured, Op, Page, Side, Tool, Work, read};
 use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
 use crate::verdict::finding::Code;
+use crate::workload::Pattern;
 
 /// A fio job that read 4 KiB blocks for so many seconds, with 12 500 I/Os per second at a depth of 1.
 pub(in crate::verdict) fn fio_read(rw: &str, seconds: u64) -> Imported {

@@ -101,7 +101,7 @@ fn evidence(kind: &str, need: &str, sources: &BTreeSet<String>) -> Evidence {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::capture::{Captured, Gap};
+    use crate::machine::captured::{Captured, Gap};
     use crate::machine::fact::{Fact, Source};
     use crate::verdict::testing::{Sketch, link};
     use crate::verdict::{Code, Severity};

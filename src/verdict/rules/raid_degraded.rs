@@ -81,7 +81,7 @@ const fn effect(raid: &RaidHop) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::capture::{Captured, Recognised};
+    use crate::machine::captured::{Captured, Recognised};
     use crate::machine::fact::Fact;
     use crate::machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
     use crate::path::{HopSpec, RaidLevel};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::NEED;
 use super::device::{Detail, Found};
-use crate::machine::capture::{Gap, Lacks};
+use crate::machine::capture::{Gap, Lacks, gap};
 use crate::machine::fact::{Fact, Source};
 use crate::machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
 
@@ -161,8 +161,8 @@ fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> 
     };
     let closed = those(&|device| lacks_link(device) && !dump(device).registers);
     let unnumbered = those(&|device| device.id.value().is_none() && !dump(device).header);
-    let closed = (!closed.is_empty()).then(|| Gap::links(closed, total));
-    let unnumbered = (!unnumbered.is_empty()).then(|| Gap::numbers(unnumbered, total));
+    let closed = (!closed.is_empty()).then(|| gap::links(closed, total));
+    let unnumbered = (!unnumbered.is_empty()).then(|| gap::numbers(unnumbered, total));
     let missing = closed.into_iter().chain(unnumbered);
     let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
     let alone = alone.map(|device| Gap {

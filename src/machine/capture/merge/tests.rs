@@ -1,6 +1,6 @@
 use super::*;
 use crate::machine::block::{BlockDevice, BlockKind, MdArray};
-use crate::machine::capture::Lacks;
+use crate::machine::capture::{Lacks, gap};
 use crate::machine::fact::Fact;
 use crate::machine::pci::{Buses, PciAddress, PciDevice, PciId};
 use crate::units::{GtPerSec, Lanes};
@@ -178,7 +178,7 @@ fn counted_gaps_shrink_by_what_another_text_tells() {
     let bare = |at: &str| PciDevice { address: address(at), ..PciDevice::default() };
     let functions = vec![address("01:00.0"), address("02:00.0")];
     let mut poor = part(Rank::Decoded, vec![bare("01:00.0"), bare("02:00.0"), bare("00:00.0")]);
-    poor.gaps = vec![Gap::links(functions.clone(), 3), Gap::numbers(functions, 3)];
+    poor.gaps = vec![gap::links(functions.clone(), 3), gap::numbers(functions, 3)];
     let known = |at: &str| PciDevice {
         id: Fact::known(PciId { vendor: 0x144d, device: 0xa808 }, "sys:1"),
         ..ran(at, GtPerSec::GEN3, 4, "sys:1")
