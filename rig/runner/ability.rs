@@ -56,6 +56,20 @@ pub(crate) struct Processors {
     waited: u64,
 }
 
+/// How many seconds of the host's processors a process has used, all its threads together, those that ended as well (proc(5), stat:
+/// fields 14 and 15, in hundredths of a second on every Linux of today).
+pub(crate) fn processor_seconds(process: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    ticks(&text).unwrap_or(0) as f64 / 100.0
+}
+
+/// Fields 14 and 15 of a line of `stat`, together. The name in front of them may contain anything.
+pub(crate) fn ticks(line: &str) -> Option<u64> {
+    let behind_name = line.get(line.rfind(')')? + 1..)?;
+    let mut fields = behind_name.split_whitespace().skip(11).map(str::parse::<u64>);
+    Some(fields.next()?.ok()? + fields.next()?.ok()?)
+}
+
 /// A guest whose processors got less of the time that they asked for is not judged by its failures.
 pub(crate) const LEAST_SHARE: f64 = 0.8;
 

@@ -130,16 +130,18 @@ impl Guest {
         }
         let began = Instant::now();
         let processors = Processors::of(self.child.id());
+        let used = ability::processor_seconds(self.child.id());
         let in_guest = if scenario.machine.instruction_shift.is_some() { 1 } else { factor };
         self.link.say(&format!("run {} {in_guest}", scenario.name))?;
         let limit = (TIME_LIMIT + Duration::from_secs(files::more_seconds(scenario))) * factor;
         let archive = self.attend(scenario, began, limit)?;
         let elapsed = began.elapsed();
         let share = processors.share_since(self.child.id());
+        let processor_seconds = ability::processor_seconds(self.child.id()) - used;
         let file = place.join("result.tar.gz");
         fs::write(&file, archive).map_err(RigError::file(&file))?;
         shell("cd \"$1\"; tar -xzf result.tar.gz -C result", &[&place.display().to_string()])?;
-        Ok(Ran::Through(Leavings { directory: place.to_owned(), elapsed, share }))
+        Ok(Ran::Through(Leavings { directory: place.to_owned(), elapsed, share, processor_seconds }))
     }
 
     /// Plugs in the drives of a scenario that are not there from the beginning.

@@ -92,7 +92,9 @@ fn jobs(text: &str) -> Result<usize> {
     match text {
         "1" => Ok(1),
         "2" => Ok(2),
-        _ => Err(RigError::Usage(format!("--jobs is 1 or 2, not '{text}'"))),
+        "3" => Ok(3),
+        "4" => Ok(4),
+        _ => Err(RigError::Usage(format!("--jobs is 1 to 4, not '{text}'"))),
     }
 }
 
