@@ -12,7 +12,7 @@ use super::scenario::{Check, Drive, Scenario};
 use super::shape;
 
 /// How long the piece of work that is the pace takes a guest on an idle host with the slowest processors that the rig was run on.
-const PACE: Duration = Duration::from_millis(600);
+const PACE: Duration = Duration::from_millis(300);
 /// On a busier host than this no limit is of use.
 const MOST: u32 = 10;
 
