@@ -65,8 +65,6 @@ enum Placement {
 }
 
 impl Placement {
-    const ALL: [Self; 4] = [Self::AsMade, Self::EdgesZeroed, Self::LostTable, Self::Middle];
-
     const fn name(self) -> &'static str {
         match self {
             Self::AsMade => "as made",
@@ -114,10 +112,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
 
 fn attack(ground: &Ground, judge: &mut Judge, kind: &Kind) -> Result<()> {
     let template = template(ground, kind)?;
-    // A quick run tries two of the four, and others with another seed.
-    let first = usize::try_from(ground.random(kind.name).below(2)).unwrap_or_default();
-    let step = if ground.quick { 2 } else { 1 };
-    for placement in Placement::ALL.into_iter().skip(if ground.quick { first } else { 0 }).step_by(step) {
+    for placement in placements(ground, kind) {
         let device = stand(ground, kind, &template, placement)?;
         try_to_write(ground, judge, kind, placement, &device)?;
         let image = device.image().to_owned();
@@ -125,6 +120,18 @@ fn attack(ground: &Ground, judge: &mut Judge, kind: &Kind) -> Result<()> {
         std::fs::remove_file(image)?;
     }
     Ok(std::fs::remove_file(template)?)
+}
+
+/// Where a kind is tried. A quick run tries it as it was made and at one of the other places, another with another seed.
+fn placements(ground: &Ground, kind: &Kind) -> Vec<Placement> {
+    let (as_made, others) =
+        (Placement::AsMade, [Placement::EdgesZeroed, Placement::LostTable, Placement::Middle]);
+    if ground.quick {
+        let choice = usize::try_from(ground.random(kind.name).below(3)).unwrap_or_default();
+        std::iter::once(as_made).chain(others.get(choice).copied()).collect()
+    } else {
+        std::iter::once(as_made).chain(others).collect()
+    }
 }
 
 /// The contents alone, in a file.

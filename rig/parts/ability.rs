@@ -38,7 +38,7 @@ fn nothing_is_needed_where_no_rate_is_expected() {
 #[test]
 fn time_limits_grow_with_the_time_that_a_piece_of_work_takes() {
     assert_eq!(factor(Duration::from_millis(100)), 1);
-    assert_eq!(factor(Duration::from_millis(1500)), 3);
+    assert_eq!(factor(Duration::from_millis(750)), 3);
     assert_eq!(factor(Duration::from_secs(1000)), 10);
 }
 
@@ -53,4 +53,11 @@ fn a_share_is_of_the_time_that_threads_asked_for() {
     let mut other = before;
     other.add("not what the kernel prints");
     assert_eq!(other, before);
+}
+
+#[test]
+fn the_time_of_a_process_is_read_behind_its_name() {
+    let line = "7 (a) b 1) S 1 7 7 0 -1 4194560 1 2 3 4 120 30 5 6 20 0 3 0 99\n";
+    assert_eq!(ticks(line), Some(150));
+    assert_eq!(ticks(""), None);
 }

@@ -37,7 +37,7 @@ fn a_shell_is_for_one_scenario() {
 
 #[test]
 fn wrong_options_are_named() {
-    for line in ["--jobs 9", "--jobs", "--kernel", "--seed", "--seed x", "--seed -1", "--bogus"] {
+    for line in ["--jobs 9", "--jobs 0", "--jobs", "--kernel", "--seed", "--seed x", "--seed -1", "--bogus"] {
         assert!(parse(line).is_err(), "{line}");
     }
 }

@@ -33,5 +33,5 @@ fn a_drive_that_is_plugged_in_gets_its_limit_afterwards() {
     assert_eq!(device(drive, Some("port.0")), "nvme,id=a.device,drive=a.file,serial=a,bus=port.0,x=1");
     let limit: serde_json::Value = serde_json::from_str(&throttle(drive)).expect("is JSON");
     assert_eq!(limit["arguments"]["device"], "a.file");
-    assert_eq!((&limit["arguments"]["bps"], &limit["arguments"]["iops"]), (&5.into(), &0.into()));
+    assert_eq!((&limit["arguments"]["bps"], &limit["arguments"]["iops"]), (&5.into(), &4000.into()));
 }

@@ -21,8 +21,12 @@ fn row(machine: &str, exit: &str, share: Option<f64>) -> Row {
     for (name, text) in [("setup.exit", "0"), ("0.run.exit", exit), ("0.verify.0.exit", "0")] {
         std::fs::write(place.join(name), text).expect("it can be written");
     }
-    let leavings =
-        Leavings { directory: directory.path().to_owned(), elapsed: Duration::from_millis(1234), share };
+    let leavings = Leavings {
+        directory: directory.path().to_owned(),
+        elapsed: Duration::from_millis(1234),
+        share,
+        processor_seconds: 0.5,
+    };
     Row::judged(&scenario.expect("is valid"), 1, Mode::Check, &leavings)
 }
 

@@ -1,6 +1,8 @@
 //! Tests of `runner/shape.rs` and `runner/queue.rs`.
 
-use crate::runner::queue::{Queue, Times};
+use crate::runner::guest::Manner;
+use crate::runner::queue::{Queue, Times, documented};
+use crate::runner::rounds::Crew;
 use crate::runner::scenario::Scenario;
 use crate::runner::shape::{Shape, groups, ports};
 
@@ -51,16 +53,56 @@ fn a_worker_stays_with_its_shape_and_helps_only_where_it_is_worth_a_boot() {
     let references: Vec<&Scenario> = all.iter().collect();
     assert_eq!(groups(&references).len(), 2);
     let times: Times =
-        [("a", 10.0), ("b", 5.0), ("c", 15.0), ("d", 15.0)].map(|(n, t)| (n.to_owned(), t)).into();
+        [("a", 10.0), ("b", 5.0), ("c", 15.5), ("d", 15.0)].map(|(n, t)| (n.to_owned(), t)).into();
     let queue = Queue::new(&references, &times);
-    assert_eq!(queue.work(), 45.0);
+    assert_eq!(queue.work(), 45.5);
     let name = |shape| queue.next(shape).map(|next| next.scenario.name.clone());
     let (first, second) = (Shape::of(&all[0]), Shape::of(&all[1]));
-    // The longest group first, in its order; the next worker takes the other group, then helps with 15 s of work no more.
-    assert_eq!(name(None).as_deref(), Some("a"));
+    // The longest group and in it the longest first; the next worker takes the other group, then helps with 10 s of work no more.
+    assert_eq!(name(None).as_deref(), Some("c"));
     assert_eq!(name(None).as_deref(), Some("b"));
-    assert_eq!(name(Some(&first)).as_deref(), Some("c"));
-    assert_eq!(name(Some(&second)), None);
     assert_eq!(name(Some(&first)).as_deref(), Some("d"));
+    assert_eq!(name(Some(&second)), None);
+    assert_eq!(name(Some(&first)).as_deref(), Some("a"));
     assert_eq!(name(Some(&first)), None);
+}
+
+#[test]
+fn counted_instructions_take_what_scenarios_leave_over_that_need_the_host() {
+    let counted = scenario("counted", "cpus = 1\ninstruction_shift = 3");
+    let (usual, mut alone) = (scenario("usual", ""), scenario("alone", ""));
+    alone.alone = true;
+    let show = |scenarios: &[&Scenario], jobs| {
+        let crew = |crew: &Crew<'_>| {
+            let names: Vec<&str> = crew.scenarios.iter().map(|one| one.name.as_str()).collect();
+            (names.join(" "), crew.workers, crew.manner == Manner::LeftOver)
+        };
+        Crew::rounds(scenarios, jobs)
+            .iter()
+            .map(|round| round.iter().map(crew).collect())
+            .collect::<Vec<Vec<_>>>()
+    };
+    let is = |names: &str, workers, left_over| (names.to_owned(), workers, left_over);
+    assert_eq!(
+        show(&[&counted, &usual, &alone], 3),
+        [vec![is("usual", 3, false)], vec![is("alone", 1, false), is("counted", 2, true)]]
+    );
+    // One at a time is one at a time, and without a scenario that needs the host there is nothing to leave over.
+    for (scenarios, jobs, alone) in
+        [(vec![&counted, &usual, &alone], 1, "alone"), (vec![&counted, &usual], 3, "")]
+    {
+        let second = vec![is(alone, 1, false)];
+        assert_eq!(show(&scenarios, jobs), [vec![is("counted usual", jobs, false)], second]);
+    }
+}
+
+#[test]
+fn a_machine_without_a_run_takes_times_from_the_one_that_was_documented() {
+    let table = "scenario  injected  time  result\n\
+        eio       EIO beyond 64 MiB   device:nvme0n1   –   76.3 MB/s   –   5 s  pass\n\
+        12/65   4:01  cache  page cache  memory:ram  –  –  –  22 s  pass\n\
+        bad       x  –  7 s  FAIL\n65 passed, 0 failed\n";
+    let times: Times = [("eio", 5.0), ("cache", 22.0)].map(|(name, time)| (name.to_owned(), time)).into();
+    assert_eq!(documented(table), times);
+    assert!(documented(include_str!("../../docs/rig-run.md")).len() > 50);
 }

@@ -12,7 +12,7 @@ use super::scenario::{Check, Drive, Scenario};
 use super::shape;
 
 /// How long the piece of work that is the pace takes a guest on an idle host with the slowest processors that the rig was run on.
-const PACE: Duration = Duration::from_millis(600);
+const PACE: Duration = Duration::from_millis(300);
 /// On a busier host than this no limit is of use.
 const MOST: u32 = 10;
 
@@ -54,6 +54,20 @@ pub(crate) fn lacks(answer: &str, least: f64) -> Option<String> {
 pub(crate) struct Processors {
     ran: u64,
     waited: u64,
+}
+
+/// How many seconds of the host's processors a process has used, all its threads together, those that ended as well (proc(5), stat:
+/// fields 14 and 15, in hundredths of a second on every Linux of today).
+pub(crate) fn processor_seconds(process: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    ticks(&text).unwrap_or(0) as f64 / 100.0
+}
+
+/// Fields 14 and 15 of a line of `stat`, together. The name in front of them may contain anything.
+pub(crate) fn ticks(line: &str) -> Option<u64> {
+    let behind_name = line.get(line.rfind(')')? + 1..)?;
+    let mut fields = behind_name.split_whitespace().skip(11).map(str::parse::<u64>);
+    Some(fields.next()?.ok()? + fields.next()?.ok()?)
 }
 
 /// A guest whose processors got less of the time that they asked for is not judged by its failures.

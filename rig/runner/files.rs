@@ -42,6 +42,7 @@ pub(crate) fn of_guest(scenarios: &[&Scenario], mode: Mode) -> Vec<(String, Stri
         (LIBRARY.to_owned(), include_str!("../guest/lib.sh").to_owned()),
         ("rig/drive".to_owned(), include_str!("../guest/drive").to_owned()),
         ("rig/tidy".to_owned(), include_str!("../guest/tidy").to_owned()),
+        ("rig/guard.sh".to_owned(), include_str!("../guest/guard.sh").to_owned()),
         ("bin/without-io-uring".to_owned(), include_str!("../guest/without-io-uring").to_owned()),
         ("rig/modules".to_owned(), lines(MODULES.iter().copied())),
     ];

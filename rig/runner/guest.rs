@@ -47,6 +47,15 @@ pub(crate) struct Guest {
     plugged: Vec<String>,
 }
 
+/// How much of the host's processors a guest may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// As much as any other program.
+    Usual,
+    /// What nobody else wants.
+    LeftOver,
+}
+
 /// What came of a scenario.
 #[derive(Debug)]
 pub(crate) enum Ran {
@@ -58,7 +67,13 @@ pub(crate) enum Ran {
 
 impl Guest {
     /// Boots a guest for these scenarios, which have one shape.
-    pub(crate) fn boot(base: &Base, scenarios: &[&Scenario], mode: Mode, directory: &Path) -> Result<Self> {
+    pub(crate) fn boot(
+        base: &Base,
+        scenarios: &[&Scenario],
+        mode: Mode,
+        directory: &Path,
+        manner: Manner,
+    ) -> Result<Self> {
         let Some(first) = scenarios.first() else {
             return Err(RigError::Usage("no scenario is left to run".to_owned()));
         };
@@ -72,7 +87,7 @@ impl Guest {
         }
         let log = directory.join("qemu.log");
         let errors = fs::File::create(&log).map_err(RigError::file(&log))?;
-        let mut child = command(directory, &arguments)
+        let mut child = command(directory, &arguments, manner)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors)
@@ -130,16 +145,18 @@ impl Guest {
         }
         let began = Instant::now();
         let processors = Processors::of(self.child.id());
+        let used = ability::processor_seconds(self.child.id());
         let in_guest = if scenario.machine.instruction_shift.is_some() { 1 } else { factor };
         self.link.say(&format!("run {} {in_guest}", scenario.name))?;
         let limit = (TIME_LIMIT + Duration::from_secs(files::more_seconds(scenario))) * factor;
         let archive = self.attend(scenario, began, limit)?;
         let elapsed = began.elapsed();
         let share = processors.share_since(self.child.id());
+        let processor_seconds = ability::processor_seconds(self.child.id()) - used;
         let file = place.join("result.tar.gz");
         fs::write(&file, archive).map_err(RigError::file(&file))?;
         shell("cd \"$1\"; tar -xzf result.tar.gz -C result", &[&place.display().to_string()])?;
-        Ok(Ran::Through(Leavings { directory: place.to_owned(), elapsed, share }))
+        Ok(Ran::Through(Leavings { directory: place.to_owned(), elapsed, share, processor_seconds }))
     }
 
     /// Plugs in the drives of a scenario that are not there from the beginning.
@@ -241,7 +258,7 @@ pub(crate) fn open_shell(base: &Base, scenario: &Scenario, directory: &Path) -> 
         qemu::push_drive(&mut arguments, drive, Some(&qemu::port(number)));
     }
     arguments.extend(["-serial", "mon:stdio"].map(str::to_owned));
-    command(directory, &arguments).status().map_err(start)?;
+    command(directory, &arguments, Manner::Usual).status().map_err(start)?;
     shell("cd \"$1\"; rm -f initramfs ./*.raw", &[&directory.display().to_string()]).map(drop)
 }
 
@@ -263,9 +280,13 @@ fn prepare(base: &Base, scenarios: &[&Scenario], mode: Mode, directory: &Path) -
 }
 
 /// QEMU ends with the thread that started it, also when that is killed.
-fn command(directory: &Path, arguments: &[String]) -> Command {
+fn command(directory: &Path, arguments: &[String], manner: Manner) -> Command {
     let mut command = Command::new("setpriv");
-    command.current_dir(directory).args(["--pdeathsig", "KILL", qemu::PROGRAM]).args(arguments);
+    command.current_dir(directory).args(["--pdeathsig", "KILL"]);
+    if manner == Manner::LeftOver {
+        command.args(["chrt", "--idle", "0"]);
+    }
+    command.arg(qemu::PROGRAM).args(arguments);
     command
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Leavings {
     pub(crate) elapsed: Duration,
     /// Which share the guest's processors got of the host's time that they asked for meanwhile.
     pub(crate) share: Option<f64>,
+    /// How many seconds of the host's processors the guest has used meanwhile.
+    pub(crate) processor_seconds: f64,
 }
 
 impl Leavings {

@@ -38,10 +38,12 @@ pub(crate) struct Next<'a> {
 impl<'a> Queue<'a> {
     /// A queue of these.
     pub(crate) fn new(scenarios: &[&'a Scenario], times: &'a Times) -> Self {
-        let groups = shape::groups(scenarios).into_iter().filter_map(|members| {
+        let groups = shape::groups(scenarios).into_iter().filter_map(|mut members| {
             let shape = Shape::of(members.first()?);
-            // Taken from the end.
-            Some(Group { shape, waiting: members.into_iter().rev().collect(), workers: 0 })
+            // Taken from the end: the longest first, so that no worker has much to do when the others have nothing.
+            members.reverse();
+            members.sort_by(|one, other| time_of(one, times).total_cmp(&time_of(other, times)));
+            Some(Group { shape, waiting: members, workers: 0 })
         });
         Self { groups: Mutex::new(groups.collect()), times }
     }
@@ -91,4 +93,14 @@ impl<'a> Queue<'a> {
 /// How long a scenario will take, as far as is known.
 pub(crate) fn time_of(scenario: &Scenario, times: &Times) -> f64 {
     times.get(&scenario.name).copied().unwrap_or(USUAL)
+}
+
+/// The times of a run whose table was kept: lines that begin with a name and end with `24 s  pass`.
+pub(crate) fn documented(table: &str) -> Times {
+    let time = |line: &str| {
+        let seconds = line.trim_end().strip_suffix("pass")?.trim_end().strip_suffix(" s")?;
+        let name = line.split_whitespace().find(|word| !word.contains(['/', ':']))?;
+        Some((name.to_owned(), seconds.rsplit(' ').next()?.parse().ok()?))
+    };
+    table.lines().filter_map(time).collect()
 }

@@ -1,5 +1,5 @@
-//! Runs scenarios in rounds: first those that may share the host, then those that need it for themselves, then again what showed
-//! nothing.
+//! Runs scenarios in rounds: first those that may share the host, then those that need it for themselves, beside them only what
+//! takes no time of theirs, then again what showed nothing.
 
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "the rig prints results as they come")]
 
@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::error::Result;
 use super::files::Mode;
-use super::guest::{Guest, Ran};
+use super::guest::{Guest, Manner, Ran};
 use super::image::Base;
-use super::queue::{Next, Queue, Times, time_of};
+use super::queue::{self, Next, Queue, Times, time_of};
 use super::row::Row;
 use super::scenario::Scenario;
 use super::shape::Shape;
@@ -40,11 +40,48 @@ impl Drop for Rig {
     }
 }
 
+/// Scenarios that run in one round, and how.
+#[derive(Debug)]
+pub(crate) struct Crew<'a> {
+    /// Which.
+    pub(crate) scenarios: Vec<&'a Scenario>,
+    /// So many at a time.
+    pub(crate) workers: usize,
+    /// How much of the host they may have.
+    pub(crate) manner: Manner,
+}
+
+impl<'a> Crew<'a> {
+    /// Who runs when. Where guest time counts instructions, it does not matter how much of the host a guest has: such scenarios
+    /// take what those leave over that need the host for themselves.
+    pub(crate) fn rounds(scenarios: &[&'a Scenario], jobs: usize) -> Vec<Vec<Self>> {
+        let (alone, mut others): (Vec<_>, Vec<_>) = scenarios.iter().partition(|scenario| scenario.alone);
+        let mut second = vec![Self { scenarios: alone, workers: 1, manner: Manner::Usual }];
+        if jobs > 1 && !second.iter().all(|crew| crew.scenarios.is_empty()) {
+            let counted = |scenario: &&Scenario| scenario.machine.instruction_shift.is_some();
+            let (patient, rest) = others.into_iter().partition(counted);
+            others = rest;
+            second.push(Self { scenarios: patient, workers: LEFT_OVER, manner: Manner::LeftOver });
+        }
+        vec![vec![Self { scenarios: others, workers: jobs, manner: Manner::Usual }], second]
+    }
+}
+
+/// Where a guest runs.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    worker: usize,
+    manner: Manner,
+}
+
+/// So many guests share what is left over.
+const LEFT_OVER: usize = 2;
+
 /// How far a run is.
 #[derive(Debug)]
-struct Progress {
+struct Progress<'a> {
     all: usize,
-    done: AtomicUsize,
+    done: &'a AtomicUsize,
     /// The work of later rounds, in seconds.
     later: f64,
 }
@@ -64,12 +101,13 @@ impl Rig {
     pub(crate) fn run_all(&self, scenarios: &[&Scenario], jobs: usize) -> Result<Vec<Row>> {
         let began = Instant::now();
         table::head();
-        let (alone, beside): (Vec<&Scenario>, Vec<&Scenario>) =
-            scenarios.iter().partition(|scenario| scenario.alone);
-        let later = alone.iter().map(|scenario| time_of(scenario, &self.times)).sum();
-        let progress = Progress { all: scenarios.len(), done: AtomicUsize::new(0), later };
-        let mut rows = self.round(&beside, jobs, 1, &progress);
-        rows.extend(self.round(&alone, 1, 1, &Progress { later: 0.0, ..progress }));
+        let rounds = Crew::rounds(scenarios, jobs);
+        let done = AtomicUsize::new(0);
+        let mut rows = Vec::new();
+        for (number, round) in rounds.iter().enumerate() {
+            let later = rounds.iter().skip(number + 1).map(|round| self.time_of(round)).sum();
+            rows.extend(self.round(round, &Progress { all: scenarios.len(), done: &done, later }));
+        }
         let is_lost = |one: &&&Scenario| rows.iter().all(|row| row.scenario != one.name);
         let lost: Vec<Row> = scenarios.iter().filter(is_lost).map(|one| Row::lost(one)).collect();
         rows.extend(lost);
@@ -101,27 +139,38 @@ impl Rig {
     /// Runs a scenario in a guest of its own, while nothing else runs here.
     fn run_alone(&self, scenario: &Scenario, word: &str) -> Row {
         let mut guest = None;
-        let row = self.row(&mut guest, &Next { scenario, waiting: Vec::new() }, 0, 2);
+        let seat = Seat { worker: 0, manner: Manner::Usual };
+        let row = self.row(&mut guest, &Next { scenario, waiting: Vec::new() }, seat, 2);
         row.print(&format!("{word:>14}"));
         row
     }
 
-    /// Runs scenarios, `jobs` at a time.
-    fn round(&self, scenarios: &[&Scenario], jobs: usize, attempt: u32, progress: &Progress) -> Vec<Row> {
-        let queue = Queue::new(scenarios, &self.times);
+    /// Runs the crews of a round beside each other.
+    fn round(&self, crews: &[Crew<'_>], progress: &Progress<'_>) -> Vec<Row> {
+        let queues: Vec<Queue<'_>> =
+            crews.iter().map(|crew| Queue::new(&crew.scenarios, &self.times)).collect();
         let rows = Mutex::new(Vec::new());
+        let left = || {
+            crews
+                .iter()
+                .zip(&queues)
+                .map(|(crew, queue)| queue.work() / crew.workers as f64)
+                .fold(0.0, f64::max)
+        };
+        let seats = crews.iter().zip(&queues).flat_map(|seat| std::iter::repeat_n(seat, seat.0.workers));
         thread::scope(|scope| {
-            for worker in 0..jobs {
-                let (queue, rows) = (&queue, &rows);
+            for (worker, (crew, queue)) in seats.enumerate() {
+                let (rows, left) = (&rows, &left);
                 scope.spawn(move || {
+                    let seat = Seat { worker, manner: crew.manner };
                     let mut guest: Option<Guest> = None;
                     let mut shape: Option<Shape> = None;
                     // Also a worker whose guest was thrown away stays with its shape.
                     while let Some(next) = queue.next(shape.as_ref()) {
                         shape = Some(Shape::of(next.scenario));
-                        let row = self.row(&mut guest, &next, worker, attempt);
+                        let row = self.row(&mut guest, &next, seat, 1);
                         let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-                        row.print(&progress.step(queue.work() / jobs as f64));
+                        row.print(&progress.step(left()));
                         rows.push(row);
                         drop(rows);
                         self.tidy(&mut guest, &next);
@@ -132,12 +181,21 @@ impl Rig {
         rows.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// About how long a round takes, in seconds.
+    fn time_of(&self, crews: &[Crew<'_>]) -> f64 {
+        let of_crew = |crew: &Crew<'_>| {
+            crew.scenarios.iter().map(|scenario| time_of(scenario, &self.times)).sum::<f64>()
+                / crew.workers as f64
+        };
+        crews.iter().map(of_crew).fold(0.0, f64::max)
+    }
+
     /// Runs a scenario in the guest that is there, if it fits, or in a new one.
-    fn row(&self, guest: &mut Option<Guest>, next: &Next<'_>, worker: usize, attempt: u32) -> Row {
+    fn row(&self, guest: &mut Option<Guest>, next: &Next<'_>, seat: Seat, attempt: u32) -> Row {
         let began = Instant::now();
         let scenario = next.scenario;
         let place = self.target.join("run").join(&scenario.name);
-        match self.run(guest, next, worker, &place) {
+        match self.run(guest, next, seat, &place) {
             Ok(Ran::Through(leavings)) => {
                 let mut row = Row::judged(scenario, attempt, self.mode, &leavings);
                 row.seconds = (began.elapsed().as_secs_f64() * 10.0).round() / 10.0;
@@ -146,14 +204,14 @@ impl Rig {
             Ok(Ran::Unable(reason)) => Row::unable(scenario, attempt, reason),
             Err(error) => {
                 *guest = None;
-                let console = self.guests.join(worker.to_string()).join("console.log");
+                let console = self.guests.join(seat.worker.to_string()).join("console.log");
                 let console = fs::read_to_string(console).unwrap_or_default();
                 Row::failed(scenario, attempt, error.to_string(), &console)
             }
         }
     }
 
-    fn run(&self, guest: &mut Option<Guest>, next: &Next<'_>, worker: usize, place: &Path) -> Result<Ran> {
+    fn run(&self, guest: &mut Option<Guest>, next: &Next<'_>, seat: Seat, place: &Path) -> Result<Ran> {
         let guest = match guest {
             Some(guest) if *guest.shape() == Shape::of(next.scenario) => guest,
             other => {
@@ -161,9 +219,9 @@ impl Rig {
                 *other = None;
                 let mut scenarios = vec![next.scenario];
                 scenarios.extend(&next.waiting);
-                let directory = self.guests.join(worker.to_string());
+                let directory = self.guests.join(seat.worker.to_string());
                 self.boots.fetch_add(1, Ordering::Relaxed);
-                other.insert(Guest::boot(&self.base, &scenarios, self.mode, &directory)?)
+                other.insert(Guest::boot(&self.base, &scenarios, self.mode, &directory, seat.manner)?)
             }
         };
         guest.run(next.scenario, place, !next.waiting.is_empty())
@@ -191,7 +249,7 @@ impl Rig {
     }
 }
 
-impl Progress {
+impl Progress<'_> {
     /// One more is done; what is left of this round takes so many seconds.
     fn step(&self, left: f64) -> String {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -200,10 +258,12 @@ impl Progress {
     }
 }
 
-/// How long scenarios took in the last run.
+/// How long scenarios took in the last run; those that were not in it, in the run that the documentation shows.
 fn times(target: &Path) -> Times {
     let text = fs::read_to_string(target.join(table::SUMMARY)).unwrap_or_default();
     let rows: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
     let pair = |row: &Value| Some((row.get("scenario")?.as_str()?.to_owned(), row.get("seconds")?.as_f64()?));
-    rows.iter().filter_map(pair).filter(|(_, seconds)| *seconds > 0.0).collect()
+    let mut times = queue::documented(include_str!("../../docs/rig-run.md"));
+    times.extend(rows.iter().filter_map(pair).filter(|(_, seconds)| *seconds > 0.0));
+    times
 }

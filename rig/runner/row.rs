@@ -39,6 +39,8 @@ pub(crate) struct Row {
     pub(crate) seconds: f64,
     /// Which share the guest's processors got of the time that they asked this host for.
     pub(crate) share_of_processors: Option<f64>,
+    /// How many seconds of this host's processors the guest used, without the boot.
+    pub(crate) processor_seconds: f64,
     /// Numbers beside those of other tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) figures: Vec<Reading>,
@@ -82,6 +84,7 @@ impl Row {
         row.pass = row.complaints.is_empty();
         row.seconds = seconds(leavings.elapsed);
         row.share_of_processors = leavings.share.map(|share| (share * 1000.0).round() / 1000.0);
+        row.processor_seconds = (leavings.processor_seconds * 10.0).round() / 10.0;
         // Where guest time counts instructions, it stands still while the guest waits for a processor.
         if let (false, None, Some(share)) = (row.pass, scenario.machine.instruction_shift, leavings.share)
             && share < LEAST_SHARE
