@@ -5,7 +5,6 @@ use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target};
-use crate::ceiling;
 use crate::machine::Machine;
 use crate::machine::root::Root;
 use crate::path::{Path, Target, build};
@@ -38,7 +37,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     check_node(&machine, args.cpu_node)?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =
-        paths(&machine, asked.as_ref(), args)?.into_iter().map(with_ceilings).collect();
+        paths(&machine, asked.as_ref(), args)?.into_iter().map(Subject::of).collect();
     if let Some(file) = &args.to_path {
         let paths: Vec<Path> = subjects.into_iter().map(|subject| subject.path).collect();
         let (system, notes) = crate::predict::describe(&machine, &paths);
@@ -94,14 +93,9 @@ fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<
 
 /// Judges every path of a machine without a measurement.
 pub(super) fn judge(machine: &Machine) -> (Vec<Subject>, Verdict) {
-    let subjects: Vec<Subject> = build::all(machine).into_iter().map(with_ceilings).collect();
+    let subjects: Vec<Subject> = build::all(machine).into_iter().map(Subject::of).collect();
     let verdict = verdict::judge(machine, &subjects);
     (subjects, verdict)
-}
-
-fn with_ceilings(path: Path) -> Subject {
-    let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-    Subject { path, ceilings, runs: Vec::new() }
 }
 
 /// Measures the one path that was asked about.

@@ -13,7 +13,8 @@ use nix::libc;
 
 use super::engine::{Completion, Engine, Expected, Op, Request};
 use super::memory::Memory;
-use super::queue::{AnyRing, Granted, Queue};
+use super::queue::{AnyRing, Queue};
+use super::ran::Granted;
 
 /// A ring for reads and writes of files.
 pub(super) type Ring = AnyRing<squeue::Entry, cqueue::Entry>;

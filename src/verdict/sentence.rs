@@ -1,7 +1,7 @@
 //! One sentence for a person: which hop limits the path, what it carries, and what comes next.
 
 use crate::ceiling::{Basis, Ceiling, Direction, medium, pcie};
-use crate::path::{Hop, HopKind, HopSpec};
+use crate::path::{Hop, HopKind, HopSpec, LinkHop};
 use crate::units::BytesPerSec;
 
 use super::attribution::{Attribution, Cause, peers, unknown_hops};
@@ -121,19 +121,14 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     let Some(own) = own else { return "its ceiling is not known".to_owned() };
     let mut text = match &hop.spec {
         HopSpec::Link(link) => {
-            let width = link.device.link.current_width.value();
-            let speed = link.device.link.current_speed.value();
-            let state = match (width, speed) {
-                (Some(width), Some(speed)) => format!("{who} runs {width} at {speed}, "),
-                _ => String::new(),
-            };
-            let wants = match (link.device.link.max_width.value(), link.device.link.max_speed.value()) {
-                (Some(width), Some(speed)) => pcie::device_wants(link)
-                    .filter(|wants| wants.rate.get() > own.rate.get() * 1.01)
-                    .map(|wants| format!("; the device can use {width} at {speed} ({})", wants.rate)),
-                _ => None,
-            };
-            format!("{state}{} usable{}", own.rate, wants.unwrap_or_default())
+            let wants = link.device.end().most().zip(pcie::device_wants(link));
+            let wants = wants
+                .filter(|(_, wants)| wants.rate.get() > own.rate.get() * 1.01)
+                .map(|((speed, width), wants)| {
+                    format!("; the device can use {width} at {speed} ({})", wants.rate)
+                })
+                .unwrap_or_default();
+            format!("{}{} usable{wants}", runs_at(case, link, who), own.rate)
         }
         _ => {
             let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
@@ -151,6 +146,15 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
         text.push_str(&format!(", which is {rate} for this path"));
     }
     text
+}
+
+/// The state that the ceiling of a link counts on, and the speed while idle where that is another.
+fn runs_at(case: &Case<'_>, link: &LinkHop, who: &str) -> String {
+    let Some((speed, width)) = case.subject.loaded_state(link) else { return String::new() };
+    match link.state().speed().filter(|idle| idle.value != speed) {
+        Some(idle) => format!("{who} runs {width} at {speed} under load ({} while idle), ", idle.value),
+        None => format!("{who} runs {width} at {speed}, "),
+    }
 }
 
 fn from_cache(case: &Case<'_>, limit: &Attribution, who: &str) -> String {

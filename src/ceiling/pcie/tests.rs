@@ -14,6 +14,7 @@ fn link_end(name: &str, current: (GtPerSec, u8), max: (GtPerSec, u8)) -> LinkPor
             current_width: Fact::known(Lanes::new(current.1), file("current_link_width")),
             max_speed: Fact::known(max.0, file("max_link_speed")),
             max_width: Fact::known(Lanes::new(max.1), file("max_link_width")),
+            ..LinkEnd::default()
         },
         ..LinkPort::default()
     }

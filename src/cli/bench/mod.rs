@@ -363,7 +363,7 @@ impl Bench<'_> {
 
     /// The path with the runs of one test.
     fn subject(&self, outcome: &Outcome) -> Subject {
-        Subject { runs: self.runner.runs(outcome), ..self.scene.subject.clone() }
+        self.scene.subject.with_runs(self.runner.runs(outcome))
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.

@@ -1,7 +1,6 @@
 //! An array or pool was busy with itself while it was measured.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::load::measurement::Pattern;
 use crate::machine::block::BlockKind;
 use crate::results::{Imported, Measured, Tool};
@@ -23,9 +22,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>, confidence: Confidence) -> Finding {
     case.finding(Code::RaidResync, Severity::Limit, summary)
         .with_evidence(evidence)
-        .with_evidence([not_so_when(
-            "the array was idle during the run: `sync_action` or `zpool status` of that time",
-        )])
+        .not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")
         .with_advice([Advice::new("wait until it is done (/proc/mdstat, `zpool status`), and measure again")])
         .with_confidence(confidence)
 }
