@@ -3,6 +3,7 @@
 use super::*;
 use crate::ceiling::Ceiling;
 use crate::machine::pci::{LinkEnd, PortType};
+use crate::path::LinkPort;
 use crate::units::human;
 use proptest::prelude::*;
 
