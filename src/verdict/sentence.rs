@@ -342,6 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_told_in_the_state_that_its_ceiling_counts_on() {
+        let idle = Sketch::of("/dev/nvme0n1").device("nvme0n1", None).link(link((1, 4), (3, 4), (3, 4)));
+        let sentence = idle.memory().path().sentence;
+        assert!(
+            sentence.contains("it runs x4 at 8 GT/s under load (2.5 GT/s while idle), 3.59 GB/s usable"),
+            "{sentence}"
+        );
+        let mut ends = link((3, 4), (3, 4), (3, 4));
+        ends.port.as_mut().expect("a port").link.current_width =
+            crate::machine::fact::Fact::known(crate::units::Lanes::new(2), "current_link_width");
+        let narrow = Sketch::of("/dev/nvme0n1").device("nvme0n1", None).link(ends).memory();
+        assert!(narrow.path().sentence.contains("it runs x2 at 8 GT/s, 1.8 GB/s usable"));
+    }
+
+    #[test]
     fn where_nothing_is_known_a_run_says_what_it_reached_and_only_bytes_can_be_measured() {
         let nothing = || Sketch::of("/").memory();
         assert_eq!(nothing().path().sentence, "No hop of the path to / has a known ceiling.");

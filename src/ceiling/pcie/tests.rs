@@ -85,6 +85,21 @@ fn a_slot_that_trained_x1_gen2_under_a_gen3_x4_drive_carries_420_of_500_megabyte
 }
 
 #[test]
+fn a_port_that_a_hypervisor_made_up_limits_nothing() {
+    let (real, most) = ((GtPerSec::GEN3, 4), (GtPerSec::GEN3, 4));
+    let mut hop = link(real, most, most);
+    hop.port = Some(LinkPort {
+        is_virtual: true,
+        ..link_end("0000:00:15.0", (GtPerSec::GEN2, 32), (GtPerSec::GEN2, 32))
+    });
+    // Gen3 x4 with payloads of 256 bytes, as the device says.
+    assert_eq!(of_link(&hop).read.rate().map(human::rate).as_deref(), Some("3.59 GB/s"));
+    assert_eq!(state(&hop), Some((GtPerSec::GEN3, Lanes::new(4))));
+    hop.port.as_mut().expect("a port").is_virtual = false;
+    assert_eq!(state(&hop), Some((GtPerSec::GEN2, Lanes::new(4))));
+}
+
+#[test]
 fn a_link_at_full_width_and_low_speed_idles_and_keeps_the_ceiling_of_full_speed() {
     let hop = link((GtPerSec::GEN1, 16), (GtPerSec::GEN4, 16), (GtPerSec::GEN4, 16));
     let limit = of_link(&hop).read.limit().cloned().expect("known");
