@@ -1,6 +1,6 @@
 //! `narrows check`: what limits a storage path?
 
-use super::args::{CheckArgs, ColorWhen, Measure};
+use super::args::{CheckArgs, Measure};
 use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::machine::root::Root;
 use crate::path::{Path, Target, build};
 use crate::report::sanitize::inert;
-use crate::report::text::{Colour, Style};
+use crate::report::text::Style;
 use crate::report::{text, view, why};
 use crate::verdict::{self, Subject, Verdict};
 
@@ -22,7 +22,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
     }
-    if args.export.as_ref().is_some_and(Export::is_report) && (args.json || args.why.is_some()) {
+    if args.export.as_ref().is_some_and(Export::is_report) && (args.output.json || args.why.is_some()) {
         return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
             .hint("name a file: --export hwloc=FILE"));
     }
@@ -126,7 +126,7 @@ fn measure(
 }
 
 fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(report);
     }
     let style = style(args);
@@ -139,13 +139,5 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
 }
 
 fn style(args: &CheckArgs) -> Style {
-    Style::detect(colour(args.color), args.plain)
-}
-
-const fn colour(when: ColorWhen) -> Colour {
-    match when {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    }
+    args.output.style()
 }

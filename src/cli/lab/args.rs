@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::args::duration;
 use crate::cli::bench::args::{percent, size};
+use crate::cli::output_args::OutputArgs;
 use crate::lab::aim::{Aim, AimError};
 use crate::lab::{Cell, Encryption, FileSystem, Layout};
 use crate::units::Bytes;
@@ -66,7 +67,7 @@ pub struct LabArgs {
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
     /// The most that tests may write in all; the lab ends when the next write would be more [default: 8GiB]
@@ -74,11 +75,11 @@ pub struct LabArgs {
     pub max_writes: Option<Bytes>,
 
     /// Do not wait until a new array is in step; what is measured meanwhile is marked
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_wait: bool,
 
     /// Discard the devices before each layout is built (blkdiscard)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub discard: bool,
 
     /// Also copy this file or directory to each file system that is built, read it back, and say how long it took
@@ -90,11 +91,11 @@ pub struct LabArgs {
     pub scratch: Option<PathBuf>,
 
     /// With --scratch: how many files
-    #[arg(long, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, hide_short_help = true, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub count: u8,
 
     /// With --scratch: the size of each file
-    #[arg(long, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
     pub file_size: Bytes,
 
     /// The journal [default: a new file in /var/lib/narrows]
@@ -123,13 +124,9 @@ pub struct LabArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// Plain ASCII without colour
-    #[arg(long, conflicts_with = "json")]
-    pub plain: bool,
-
-    /// Print JSON (bytes per second, bytes, nanoseconds)
-    #[arg(long)]
-    pub json: bool,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Aims in the order in which they count.
