@@ -163,7 +163,8 @@ pub enum Command {
     ///
     /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
     ///
-    /// Exit status: 0 none of these, 1 there is a drop, a point that does not fit, or one that is not to be trusted.
+    /// Exit status: 0 no drop, every point fits and is to be trusted, 1 one does not, 2 it could not be done or not to
+    /// its end.
     Sweep(Box<SweepArgs>),
     /// Run the same load at every layer of a path, from the media up, and say where its rate is lost
     ///

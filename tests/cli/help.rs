@@ -1,6 +1,6 @@
 //! Help: short enough to be read, complete where everything is asked for, and told from a target.
 
-use super::run;
+use super::{finish, narrows, run};
 
 /// The lines that fit on a page beside what was typed.
 const PAGE: usize = 60;
@@ -11,8 +11,9 @@ const COMMANDS: [&str; 12] = [
     "sweep",
 ];
 
+/// What a terminal of 80 columns shows.
 fn out(args: &[&str]) -> String {
-    let ran = run(args);
+    let ran = finish(narrows(args).env("COLUMNS", "80"));
     assert_eq!(ran.status, Some(0), "{args:?}: {}", ran.err);
     ran.out
 }
@@ -30,7 +31,7 @@ fn the_help_of_each_command_fits_a_page_and_says_where_the_rest_is() {
         assert!(help.contains("--help-all"), "{help}");
         insta::assert_snapshot!(format!("help__{command}"), help);
     }
-    let help = out(&["--help"]);
+    let help = run(&["--help"]).out;
     assert!(help.lines().count() <= PAGE, "{help}");
     for command in COMMANDS {
         assert!(help.contains(&format!("\n  {command} ")), "narrows --help does not show {command}");

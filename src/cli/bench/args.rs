@@ -23,12 +23,12 @@ pub struct Common {
     pub read_only: bool,
 
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run: 30s, 2m [default: 30s, and where tests write as long as the estimate of the whole run
     /// holds]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
 
     /// Run each test for exactly this time, however sure its rate is
@@ -40,7 +40,7 @@ pub struct Common {
     pub warm_up: Duration,
 
     /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub poll: bool,
 
     /// Send and take I/Os in batches of N, for the highest rate; each latency then includes the wait for its batch
@@ -52,7 +52,7 @@ pub struct Common {
     pub writing: Writing,
 
     /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub cpu_node: Option<u32>,
 
     /// How the report is printed.
@@ -90,7 +90,7 @@ pub struct Writing {
     pub max_writes: Option<Bytes>,
 
     /// So much of each written block is zeros, which compressing drives and file systems save [default: 0%]
-    #[arg(long, value_name = "PERCENT", value_parser = part)]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = part)]
     pub compressible: Option<u8>,
 }
 

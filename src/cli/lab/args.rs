@@ -30,6 +30,7 @@ pub struct LabArgs {
     /// Ways to encrypt
     #[arg(
         long,
+        hide_possible_values = true,
         value_name = "HOW",
         value_enum,
         value_delimiter = ',',
@@ -42,11 +43,11 @@ pub struct LabArgs {
     pub file_system: Vec<FileSystem>,
 
     /// The tests, those of `narrows bench --list`; several are run one after the other
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
+    #[arg(long, hide_possible_values = true, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
     pub preset: Vec<String>,
 
     /// The part of each device and of what is built that is filled and measured [default: that of the preset]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
     /// The part of each device in which everything is built; nothing outside of it is written [default: what the tests and
@@ -55,15 +56,15 @@ pub struct LabArgs {
     pub slice: Option<Bytes>,
 
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub max_time: Duration,
 
     /// Run each test for exactly this time, however sure its rate is
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
@@ -99,7 +100,7 @@ pub struct LabArgs {
     pub file_size: Bytes,
 
     /// The journal [default: a new file in /var/lib/narrows]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
     /// Undo what an earlier lab left, then go on with it: same devices, layouts and tests; what it measured is kept
@@ -121,7 +122,7 @@ pub struct LabArgs {
     pub aim: Option<Aims>,
 
     /// Also write the result as one self-contained page that needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
     /// How the report is printed.
