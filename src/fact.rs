@@ -59,6 +59,16 @@ pub enum Fact<T> {
     },
 }
 
+/// How two answers to one question came about. It decides what a refusal is worth beside another answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Different sources were asked: a refusal tells what to do to learn the value, and the other source may just not have
+    /// what was asked for.
+    Elsewhere,
+    /// The same tool was asked twice, and only the rights differ: what it says when it may is the answer.
+    Again,
+}
+
 impl<T> Default for Fact<T> {
     fn default() -> Self {
         Self::Absent { source: Source::default() }
@@ -99,6 +109,26 @@ impl<T> Fact<T> {
             | Self::Absent { source }
             | Self::Denied { source, .. }
             | Self::Garbled { source, .. } => source,
+        }
+    }
+
+    /// How much a fact tells: the one order by which of two sources one is believed. A value is first, a place that was not
+    /// looked at last.
+    pub fn weight(&self, asked: Asked) -> u8 {
+        match (self, asked) {
+            (Self::Known { .. }, _) => 5,
+            (Self::Denied { .. }, Asked::Elsewhere) => 4,
+            (Self::Garbled { .. }, _) => 3,
+            (Self::Absent { source }, _) if !source.as_str().is_empty() => 2,
+            (Self::Denied { .. }, Asked::Again) => 1,
+            (Self::Absent { .. }, _) => 0,
+        }
+    }
+
+    /// Takes the other answer if it tells more. Of two that tell as much, the first stays.
+    pub fn take_better(&mut self, other: Self, asked: Asked) {
+        if other.weight(asked) > self.weight(asked) {
+            *self = other;
         }
     }
 
@@ -166,6 +196,30 @@ mod tests {
         let fact = Fact::known("bogus".to_owned(), "/sys/x").parse(|text| text.parse::<u32>().ok());
         assert_eq!(fact, Fact::Garbled { source: Source::new("/sys/x"), raw: "bogus".to_owned() });
         assert_eq!(fact.missing().as_deref(), Some("`/sys/x` says `bogus`"));
+    }
+
+    #[test]
+    fn one_order_says_which_answer_is_believed() {
+        let source = || Source::new("a:1");
+        let known = || Fact::known(1, "a:1");
+        let denied = || Fact::Denied { source: source(), need: "root".to_owned() };
+        let garbled = || Fact::Garbled { source: source(), raw: "?".to_owned() };
+        let ascending = |asked| match asked {
+            Asked::Elsewhere => [Fact::default(), Fact::absent("a:1"), garbled(), denied(), known()],
+            Asked::Again => [Fact::default(), denied(), Fact::absent("a:1"), garbled(), known()],
+        };
+        for asked in [Asked::Elsewhere, Asked::Again] {
+            for (less, more) in ascending(asked).iter().zip(ascending(asked).iter().skip(1)) {
+                for (first, second) in [(less, more), (more, less)] {
+                    let mut fact = first.clone();
+                    fact.take_better(second.clone(), asked);
+                    assert_eq!(&fact, more, "{asked:?}");
+                }
+            }
+        }
+        let mut first = known();
+        first.take_better(Fact::known(2, "b:1"), Asked::Again);
+        assert_eq!(first, known());
     }
 
     #[test]

@@ -29,13 +29,7 @@ fn tree(text: &str) -> Tree {
 
 fuzz_target!(|text: &str| {
     let machine = Machine::read(&Root::from_tree(tree(text)));
-    let subjects: Vec<Subject> = build::all(&machine)
-        .into_iter()
-        .map(|path| {
-            let ceilings = path.hops.iter().map(narrows::ceiling::of_hop).collect();
-            Subject { path, ceilings, runs: Vec::new() }
-        })
-        .collect();
+    let subjects: Vec<Subject> = build::all(&machine).into_iter().map(Subject::of).collect();
     let report = view::build(&machine, &subjects, &verdict::judge(&machine, &subjects));
     let json = serde_json::to_string(&report).expect("a report is valid JSON");
     assert!(serde_json::from_str::<view::CheckReport>(&json).is_ok());

@@ -47,6 +47,7 @@ fn link(speed: GtPerSec, lanes: u8, device: (GtPerSec, u8)) -> HopSpec {
             current_width: Fact::known(Lanes::new(lanes), "current_link_width"),
             max_speed: Fact::known(max.0, "max_link_speed"),
             max_width: Fact::known(Lanes::new(max.1), "max_link_width"),
+            ..LinkEnd::default()
         },
         ..LinkPort::default()
     };

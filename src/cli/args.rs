@@ -7,7 +7,7 @@ use super::bench::args::BenchArgs;
 use super::fleet::args::FleetArgs;
 use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
@@ -15,6 +15,7 @@ use super::export::Export;
 use super::import::ImportArgs;
 use super::lab::args::LabArgs;
 use super::ladder::args::LadderArgs;
+use super::output_args::OutputArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
 
@@ -48,6 +49,16 @@ Exit status:
   1  there are findings: a fault, or a limit
   2  it could not be done, or not to its end; standard error says why";
 
+const AFTER_SHORT_HELP: &str = "\
+Examples:
+  narrows                             every storage path of this machine, without load
+  narrows /srv --measure              prove it with a short run (10 s at most)
+  narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
+  narrows import fio.json             whether to trust a result of another tool, and why not
+
+Exit status: 0 nothing found, 1 findings (a fault, or a limit), 2 it could not be done; standard
+error says why. `--help-all` says more about each option and shows the options that few need.";
+
 /// Finds the narrowest point of a storage path, proves it by measurement, and says what would widen it.
 ///
 /// Without TARGET every storage path of this machine is shown. Nothing is written and no load is run unless --measure
@@ -58,9 +69,10 @@ Exit status:
     version,
     styles = STYLES,
     max_term_width = 100,
-    after_help = AFTER_HELP,
+    after_help = AFTER_SHORT_HELP,
+    after_long_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true
+    disable_help_flag = true
 )]
 pub struct Cli {
     /// What to do; without a command, `check`.
@@ -69,13 +81,19 @@ pub struct Cli {
     /// The options of `check`, which may be given without its name.
     #[command(flatten)]
     pub check: CheckArgs,
+    /// Print help that fits a page
+    #[arg(short, long, action = ArgAction::HelpShort, global = true, display_order = 990)]
+    pub help: Option<bool>,
+    /// Print all that is to be said about each option
+    #[arg(long, action = ArgAction::HelpLong, global = true, display_order = 991)]
+    pub help_all: Option<bool>,
 }
 
 /// The commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
     /// Say what limits a storage path (what narrows does without a command)
-    #[command(after_help = AFTER_HELP)]
+    #[command(after_help = AFTER_SHORT_HELP, after_long_help = AFTER_HELP)]
     Check(CheckArgs),
     /// Say which of two results is faster, how sure that is, and what was different
     ///
@@ -144,7 +162,9 @@ pub enum Command {
     /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
     ///
     /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
-    /// Exit status 1: there is a drop, a point that does not fit, or one that is not to be trusted.
+    ///
+    /// Exit status: 0 no drop, every point fits and is to be trusted, 1 one does not, 2 it could not be done or not to
+    /// its end.
     Sweep(Box<SweepArgs>),
     /// Run the same load at every layer of a path, from the media up, and say where its rate is lost
     ///
@@ -199,16 +219,8 @@ pub struct CheckArgs {
     )]
     pub measure: Option<Measure>,
 
-    /// Print JSON (schema narrows/check/1: bytes per second, bytes, nanoseconds)
-    #[arg(long, conflicts_with_all = ["plain", "why"])]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide, without addresses and UUIDs: to paste in public
-    #[arg(long)]
-    pub plain: bool,
-
     /// Say where the numbers of a hop come from: its id, the beginning of its id, or a kind such as link
-    #[arg(long, value_name = "HOP")]
+    #[arg(long, value_name = "HOP", conflicts_with = "json")]
     pub why: Option<String>,
 
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
@@ -225,30 +237,30 @@ pub struct CheckArgs {
     ///
     /// The format is XML of hwloc 2. The state of each link and what was found stand as infos at the PCI functions (`lstopo -i FILE -v --of console`);
     /// what has a fault or limit is coloured. FILE must not be there yet.
-    #[arg(long, value_name = "FORMAT", value_parser = Export::parse)]
+    #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = Export::parse)]
     pub export: Option<Export>,
     /// Write the machine as a description that `narrows predict` reads (*.path.toml); FILE must not be there yet, - is standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["measure", "json", "why", "fleet"])]
+    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["measure", "json", "why", "fleet"])]
     pub to_path: Option<PathBuf>,
 
     /// Many captures, each of its own machine.
     #[command(flatten)]
     pub fleet: FleetArgs,
 
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 
     /// The directory for the scratch file [default: TARGET, or the directory that it is in]
-    #[arg(long, value_name = "DIR", requires = "measure")]
+    #[arg(long, hide_short_help = true, value_name = "DIR", requires = "measure")]
     pub scratch: Option<PathBuf>,
 
     /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, value_name = "N", requires = "target")]
+    #[arg(long, hide_short_help = true, value_name = "N", requires = "target")]
     pub cpu_node: Option<u32>,
 
     /// The measured time of each run: 4s, 500ms, 2m; a number alone is seconds [default: 2s, full: 10s]
-    #[arg(long, value_name = "TIME", value_parser = duration, requires = "measure")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, requires = "measure")]
     pub duration: Option<Duration>,
 }
 
@@ -259,18 +271,6 @@ pub enum Measure {
     Quick,
     /// Until the rate is steady
     Full,
-}
-
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 /// What `snapshot` is asked.
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn the_help_reads_well() {
-        let mut command = Cli::command().term_width(100);
+        let mut command = crate::cli::help::command().term_width(100);
         insta::assert_snapshot!("help", command.render_help());
         insta::assert_snapshot!("long_help", command.render_long_help());
         let snapshot = command.find_subcommand_mut("snapshot").expect("is a command");

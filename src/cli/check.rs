@@ -1,16 +1,15 @@
 //! `narrows check`: what limits a storage path?
 
-use super::args::{CheckArgs, ColorWhen, Measure};
+use super::args::{CheckArgs, Measure};
 use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target};
-use crate::ceiling;
 use crate::machine::Machine;
 use crate::machine::root::Root;
 use crate::path::{Path, Target, build};
 use crate::report::sanitize::inert;
-use crate::report::text::{Colour, Style};
+use crate::report::text::Style;
 use crate::report::{text, view, why};
 use crate::verdict::{self, Subject, Verdict};
 
@@ -23,7 +22,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
     }
-    if args.export.as_ref().is_some_and(Export::is_report) && (args.json || args.why.is_some()) {
+    if args.export.as_ref().is_some_and(Export::is_report) && (args.output.json || args.why.is_some()) {
         return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
             .hint("name a file: --export hwloc=FILE"));
     }
@@ -38,7 +37,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     check_node(&machine, args.cpu_node)?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =
-        paths(&machine, asked.as_ref(), args)?.into_iter().map(with_ceilings).collect();
+        paths(&machine, asked.as_ref(), args)?.into_iter().map(Subject::of).collect();
     if let Some(file) = &args.to_path {
         let paths: Vec<Path> = subjects.into_iter().map(|subject| subject.path).collect();
         let (system, notes) = crate::predict::describe(&machine, &paths);
@@ -94,14 +93,9 @@ fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<
 
 /// Judges every path of a machine without a measurement.
 pub(super) fn judge(machine: &Machine) -> (Vec<Subject>, Verdict) {
-    let subjects: Vec<Subject> = build::all(machine).into_iter().map(with_ceilings).collect();
+    let subjects: Vec<Subject> = build::all(machine).into_iter().map(Subject::of).collect();
     let verdict = verdict::judge(machine, &subjects);
     (subjects, verdict)
-}
-
-fn with_ceilings(path: Path) -> Subject {
-    let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-    Subject { path, ceilings, runs: Vec::new() }
 }
 
 /// Measures the one path that was asked about.
@@ -132,7 +126,7 @@ fn measure(
 }
 
 fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(report);
     }
     let style = style(args);
@@ -145,13 +139,5 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
 }
 
 fn style(args: &CheckArgs) -> Style {
-    Style::detect(colour(args.color), args.plain)
-}
-
-const fn colour(when: ColorWhen) -> Colour {
-    match when {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    }
+    args.output.style()
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::ColorWhen;
+use super::output_args::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::compare::{Comparison, Input, Verdict, compare};
 use crate::machine::capture::foreign::{self, Bounded, Refusal};
-use crate::report::text::{self, Colour, Style};
+use crate::report::text;
 
 /// No result is larger than this; a series of a week is some 100 MB.
 const LARGEST: u64 = 256 << 20;
@@ -27,17 +27,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
     pub threshold: f64,
 
-    /// Print JSON (schema narrows/compare/1)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide, and without addresses and names: to paste in public
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Reads `2%`, `2` or `0` as a fraction.
@@ -80,13 +72,8 @@ fn read(path: &Path) -> Result<Input, Failure> {
 }
 
 fn render(comparison: &Comparison, args: &CompareArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(comparison);
     }
-    let colour = match args.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    Ok(text::compare::render(comparison, &Style::detect(colour, args.plain)))
+    Ok(text::compare::render(comparison, &args.output.style()))
 }

@@ -14,15 +14,18 @@ mod facts;
 mod failure;
 pub mod fleet;
 mod guard;
+mod help;
 pub mod import;
 pub mod lab;
 pub mod ladder;
 mod measure;
 mod output;
+pub mod output_args;
 pub mod plan;
 pub mod predict;
 mod signals;
 mod snapshot;
+mod suggest;
 pub mod sweep;
 mod target;
 
@@ -30,8 +33,7 @@ pub use failure::Failure;
 
 use std::process::ExitCode;
 
-use args::{Cli, Command};
-use clap::Parser;
+use args::Command;
 
 /// Nothing was found.
 const NOTHING_FOUND: u8 = 0;
@@ -44,8 +46,11 @@ const FAILED: u8 = 2;
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(output::panicked));
     signals::raise_open_files();
-    let result = match Cli::try_parse() {
-        Ok(cli) => run(cli.into_command()),
+    let result = match help::parse(std::env::args_os()) {
+        Ok(cli) => {
+            let target = suggest::bare_target(&cli);
+            run(cli.into_command()).map_err(|failure| suggest::with_command(failure, target.as_deref()))
+        }
         Err(error) => return output::usage(&error),
     };
     match result {

@@ -10,11 +10,9 @@ use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
 
-use clap::Parser;
 use serde::Serialize;
 
-use super::Failure;
-use super::args::Cli;
+use super::{Failure, help, suggest};
 use crate::report::sanitize;
 use crate::report::text::is_coloured;
 
@@ -66,13 +64,18 @@ pub(super) fn failure(failure: &Failure) {
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(super::FAILED));
     let typed: Vec<OsString> = env::args_os().collect();
+    let first = typed.get(1).map(|word| word.to_string_lossy()).filter(|_| error.use_stderr());
+    if let Some(no_such) = first.and_then(|word| suggest::no_such_command(&word)) {
+        self::failure(&no_such);
+        return code;
+    }
     let inert: Vec<OsString> =
         typed.iter().map(|word| sanitize::one_line(&word.to_string_lossy()).into_owned().into()).collect();
     if inert == typed {
         let _ = error.print();
         return code;
     }
-    match Cli::try_parse_from(inert) {
+    match help::parse(inert) {
         Err(same) if same.kind() == error.kind() => drop(same.print()),
         _ => note(error.render().to_string().trim_end()),
     }

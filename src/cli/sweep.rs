@@ -26,7 +26,7 @@ use crate::report::bench::sweep::{
 use crate::report::bench::{Context, TargetKind, TargetView};
 use crate::units::peers::Peer;
 use crate::units::{Bytes, Nanos, human};
-use crate::verdict::{self, Subject};
+use crate::verdict;
 
 /// The size of the scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);
@@ -189,7 +189,11 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);
-    output::data(&if args.common.json { json(&report)? } else { render(&report, &style(&args.common)) })?;
+    output::data(&if args.common.output.json {
+        json(&report)?
+    } else {
+        render(&report, &style(&args.common))
+    })?;
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
@@ -354,7 +358,7 @@ fn points(
                 if cut_short && (runner.is_stopped() || runner.is_over_budget()) {
                     break;
                 }
-                let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
+                let subject = scene.subject.with_runs(runner.runs(&outcome));
                 let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
                 let trusted = crate::report::bench::trusted(&subject, &verdict);
                 let checks = crate::report::bench::checks(&load, &outcome.measurement, &subject);

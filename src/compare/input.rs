@@ -9,6 +9,7 @@ use super::inventory::Inventory;
 use super::welch::Mean;
 use super::{Unmatched, results};
 use crate::load::percentile::PERCENTILES;
+use crate::load::ran::EngineRan;
 use crate::load::stats::{BatchMeans, student_t};
 use crate::units::{Bytes, BytesPerSec, Nanos, human};
 
@@ -148,7 +149,10 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
         tails: tails(measurement),
         access: text(measurement.get("access")),
         depth: generator("queue_depth").filter(|depth| depth != "0"),
-        engine: generator("engine").and_then(|engine| engine.split_whitespace().next().map(str::to_owned)),
+        engine: generator("engine")
+            .map(EngineRan::from)
+            .map(|engine| engine.name().to_owned())
+            .filter(|name| !name.is_empty()),
         region: text(measurement.get("region_bytes")),
         cautions: cautions(run, measurement),
     })

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
+use super::ran::EngineRan;
 pub use super::trim::TrimMethod;
 pub use super::workload::{
     Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
@@ -135,7 +136,8 @@ pub struct GeneratorUse {
     /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// The engine that ran: `io_uring` or `psync`, with what the kernel granted.
-    pub engine: String,
+    #[schemars(with = "String")]
+    pub engine: EngineRan,
     /// The I/Os that the engine could keep in flight. Less than was asked where the engine cannot do more.
     #[serde(default)]
     pub queue_depth: u32,

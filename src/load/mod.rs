@@ -41,6 +41,7 @@ mod polling;
 pub mod preset;
 mod psync;
 mod queue;
+pub mod ran;
 mod random;
 mod result;
 mod ring;

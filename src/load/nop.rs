@@ -8,6 +8,7 @@ use super::error::LoadError;
 use super::measurement::{Latency, Pattern};
 use super::memory::Memory;
 use super::offsets::{Blocks, Offsets};
+use super::ran::{EngineKind, EngineRan};
 use super::result::{Span, op_totals};
 use super::ring::{Ring, RingEngine};
 use super::source::Source;
@@ -31,7 +32,7 @@ pub struct NopResult {
     /// Their latencies.
     pub latency: Latency,
     /// What the kernel granted.
-    pub engine: String,
+    pub engine: EngineRan,
 }
 
 /// Passes NOPs through the ring on the calling thread for `duration`, at depth 128 in batches of 32.
@@ -43,7 +44,7 @@ pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
     let memory = Memory::new(0, DEPTH, true, false, 0)
         .map_err(|source| LoadError::Memory { bytes: Bytes::new(0), source })?;
     let mut engine = RingEngine::idle(&mut ring, memory);
-    let granted = engine.granted().to_string();
+    let granted = EngineKind::IoUring(engine.granted());
     let clock = Clock::start();
     let (control, abort) = (Control::default(), AtomicBool::new(false));
     let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::Batch(BATCH) };
@@ -67,7 +68,7 @@ pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
         elapsed_ns,
         ns_per_io: if ios > 0 { elapsed_ns.get() as f64 / ios as f64 } else { f64::INFINITY },
         latency: totals.latency,
-        engine: granted,
+        engine: granted.into(),
     })
 }
 

@@ -21,6 +21,7 @@ use super::error::LoadError;
 use super::memory::Memory;
 use super::polling::first_result;
 use super::queue::{AnyRing, Queue};
+use super::ran::EngineKind;
 use super::workload::Workload;
 use crate::units::{Bytes, human};
 
@@ -192,9 +193,9 @@ impl<'r, 'f> CommandEngine<'r, 'f> {
         Ok(self)
     }
 
-    /// What the kernel granted, in words.
-    pub(super) fn describe(&self) -> String {
-        format!("passthrough ({})", self.queue.granted.names())
+    /// What the kernel granted.
+    pub(super) const fn describe(&self) -> EngineKind {
+        EngineKind::Passthrough(self.queue.granted)
     }
 
     /// The entry of one command; `at` is an address inside the memory.

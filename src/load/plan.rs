@@ -10,6 +10,7 @@ use super::memory::Memory;
 use super::pace::Schedule;
 use super::passthrough::Namespace;
 use super::polling::polling;
+use super::ran::{EngineKind, EngineRan};
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
@@ -192,16 +193,11 @@ impl Plan {
         Some(Ledger::new(start, end, block))
     }
 
-    /// The engine in words; `granted` is what a ring was granted.
-    pub(super) fn describe(&self, granted: Option<String>) -> String {
-        let threads = self.threads.len();
+    /// The engine that ran; `ring` is the one that a worker opened.
+    pub(super) fn describe(&self, ring: Option<EngineKind>) -> EngineRan {
         match &self.ring {
-            Ok(()) => match &self.polled {
-                Ok(_) => granted.unwrap_or_default(),
-                Err(why) => format!("{}; not polled: {why}", granted.unwrap_or_default()),
-            },
-            Err(Some(reason)) => format!("psync ({threads} threads; {reason})"),
-            Err(None) => format!("psync ({threads} threads)"),
+            Ok(()) => EngineRan { kind: ring.unwrap_or_default(), not_polled: self.polled.clone().err() },
+            Err(reason) => EngineKind::Psync { threads: self.threads.len(), instead: reason.clone() }.into(),
         }
     }
 }

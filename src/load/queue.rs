@@ -5,7 +5,6 @@
     reason = "the kernel reads and writes memory that the submission queue names by address"
 )]
 
-use std::fmt;
 use std::io;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::RawFd;
@@ -17,31 +16,10 @@ use nix::libc;
 
 use super::engine::{Completion, Expected, PATIENCE};
 use super::memory::Memory;
+use super::ran::Granted;
 
 /// Completions that are taken from the ring at once.
 const TAKEN: usize = 32;
-
-/// What the kernel granted of what makes a ring fast. All of it is optional; none of it changes what is read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Granted {
-    /// `IORING_SETUP_CQSIZE` (Linux 5.5): a completion queue no larger than the depth.
-    pub(super) small_queue: bool,
-    /// `IORING_SETUP_COOP_TASKRUN` (5.19): no inter-processor interrupt for a completion.
-    pub(super) cooperative: bool,
-    /// `IORING_SETUP_SINGLE_ISSUER` with `IORING_SETUP_DEFER_TASKRUN` (6.1): completions are worked off only when the
-    /// worker waits for them.
-    pub(super) deferred: bool,
-    /// `IORING_SETUP_NO_SQARRAY` (6.6): no index array in front of the submission queue.
-    pub(super) no_array: bool,
-    /// `IORING_SETUP_IOPOLL` (5.1): completions are looked for instead of waited for, where it was asked for.
-    pub(super) polled: bool,
-    /// `IORING_REGISTER_BUFFERS`: pages are pinned once instead of for each I/O.
-    pub(super) fixed_buffer: bool,
-    /// `IORING_REGISTER_FILES`: the file is looked up once.
-    pub(super) fixed_file: bool,
-    /// `IORING_REGISTER_RING_FDS` (5.18): the ring itself is looked up once.
-    pub(super) ring_descriptor: bool,
-}
 
 impl Granted {
     /// The steps of the ladder, best first. Each drops what the youngest kernel feature was; SINGLE_ISSUER and
@@ -82,30 +60,6 @@ impl Granted {
             builder.setup_iopoll();
         }
         builder
-    }
-}
-
-impl Granted {
-    /// What was granted, in words.
-    pub(super) fn names(self) -> String {
-        let names = [
-            (self.small_queue, "cqsize"),
-            (self.cooperative, "coop_taskrun"),
-            (self.deferred, "single_issuer, defer_taskrun"),
-            (self.no_array, "no_sqarray"),
-            (self.polled, "iopoll"),
-            (self.fixed_buffer, "fixed buffer"),
-            (self.fixed_file, "fixed file"),
-            (self.ring_descriptor, "registered ring"),
-        ];
-        let names: Vec<&str> = names.into_iter().filter_map(|(on, name)| on.then_some(name)).collect();
-        if names.is_empty() { "no extras".to_owned() } else { names.join(", ") }
-    }
-}
-
-impl fmt::Display for Granted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "io_uring ({})", self.names())
     }
 }
 

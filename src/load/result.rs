@@ -9,6 +9,7 @@ use super::measurement::{
 };
 use super::parts::{Part, TENTHS};
 use super::percentile::PERCENTILES;
+use super::ran::EngineRan;
 use super::run::BUCKET;
 use super::stats;
 use super::tally::{OpTally, Tally};
@@ -22,7 +23,7 @@ pub(super) struct Report<'a> {
     pub(super) workload: &'a Workload,
     pub(super) tally: &'a Tally,
     pub(super) scale: Scale,
-    pub(super) engine: String,
+    pub(super) engine: EngineRan,
     pub(super) queue_depth: u32,
     pub(super) threads: u32,
     pub(super) pinned_to: Vec<u32>,

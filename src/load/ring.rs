@@ -13,7 +13,8 @@ use nix::libc;
 
 use super::engine::{Completion, Engine, Expected, Op, Request};
 use super::memory::Memory;
-use super::queue::{AnyRing, Granted, Queue};
+use super::queue::{AnyRing, Queue};
+use super::ran::Granted;
 
 /// A ring for reads and writes of files.
 pub(super) type Ring = AnyRing<squeue::Entry, cqueue::Entry>;
@@ -179,6 +180,7 @@ impl Engine for RingEngine<'_, '_> {
 mod tests {
     use super::*;
     use crate::load::engine::PATIENCE;
+    use crate::load::ran::EngineKind;
     use std::os::unix::fs::FileExt;
 
     fn read(offset: u64, length: u32) -> Request {
@@ -313,6 +315,6 @@ mod tests {
                 .windows(2)
                 .all(|pair| count(&pair[0]) > count(&pair[1]) || pair[1] == Granted::default())
         );
-        assert_eq!(Granted::default().to_string(), "io_uring (no extras)");
+        assert_eq!(EngineKind::IoUring(Granted::default()).to_string(), "io_uring (no extras)");
     }
 }

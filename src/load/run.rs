@@ -18,6 +18,7 @@ use super::nop::nop_ceiling;
 use super::passthrough::{CommandEngine, CommandRing, Namespace};
 use super::plan::Plan;
 use super::psync::Psync;
+use super::ran::EngineKind;
 use super::result::{Report, measurement};
 use super::ring::{Ring, RingEngine};
 use super::source::Source;
@@ -147,7 +148,7 @@ fn execute(
         workload,
         tally: &tally,
         scale: shared.clock.scale(),
-        engine: plan.describe(setups.iter().find_map(|setup| setup.granted.clone())),
+        engine: plan.describe(setups.iter().find_map(|setup| setup.engine.clone())),
         queue_depth: plan.queue_depth(),
         threads: plan.threads.len() as u32,
         region: plan.region,
@@ -172,7 +173,7 @@ fn nop_on(cpu: Option<u32>) -> Option<f64> {
 /// What a thread reports when it is ready.
 struct Setup {
     pinned_to: Option<u32>,
-    granted: Option<String>,
+    engine: Option<EngineKind>,
 }
 
 /// Starts the workers, times the phases, and merges what was counted.
@@ -303,8 +304,8 @@ impl Thread<'_> {
                 Ok(engine) => engine,
                 Err(error) => return self.give_up(refused(error)),
             };
-            let granted = Some(engine.describe());
-            self.work(&mut engine, Setup { pinned_to, granted }, ledger)
+            let kind = Some(engine.describe());
+            self.work(&mut engine, Setup { pinned_to, engine: kind }, ledger)
         } else if self.plan.ring.is_ok() {
             let mut ring = match Ring::with(depth, polled) {
                 Ok(ring) => ring,
@@ -312,12 +313,12 @@ impl Thread<'_> {
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
                 .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
-            let granted = Some(engine.granted().to_string());
-            self.work(&mut engine, Setup { pinned_to, granted }, ledger)
+            let kind = Some(EngineKind::IoUring(engine.granted()));
+            self.work(&mut engine, Setup { pinned_to, engine: kind }, ledger)
         } else {
             let mut engine = Psync::new(self.target.file(), memory)
                 .trimming(self.plan.trims_by.unwrap_or(TrimMethod::PunchHole));
-            self.work(&mut engine, Setup { pinned_to, granted: None }, ledger)
+            self.work(&mut engine, Setup { pinned_to, engine: None }, ledger)
         }
     }
 

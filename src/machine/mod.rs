@@ -116,4 +116,17 @@ impl Machine {
             health: BTreeMap::new(),
         }
     }
+
+    /// The state of the link above a function, as both its ends tell it.
+    pub fn link_of<'m>(&'m self, device: &'m pci::PciDevice) -> pci::Ends<'m> {
+        let has_link = device.link.is_present() || device.express.value().is_some();
+        let port = device.parent.filter(|_| has_link && !self.is_virtual());
+        let port = port.and_then(|port| self.pci.get(&port));
+        pci::Ends { device: pci::End::of(device), port: port.map(pci::End::of) }
+    }
+
+    /// Whether a hypervisor runs this machine, so that its ports are not those of the hardware.
+    pub const fn is_virtual(&self) -> bool {
+        self.cpus.hypervisor.value().is_some()
+    }
 }

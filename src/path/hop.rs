@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::block::{CryptTable, MdArray, Queue};
 use crate::machine::fact::Fact;
-use crate::machine::pci::{Express, LinkEnd, PciAddress, PciId};
+use crate::machine::pci::{End, Ends, Express, LinkEnd, PciAddress, PciId};
 use crate::units::{BitsPerSec, Bytes, BytesPerSec};
 
 /// A hop's identity within a machine, stable between runs: `link:0000:02:00.0`, `device:nvme0n1`, `raid:md0`.
@@ -289,6 +289,15 @@ pub struct LinkPort {
     pub power_state: Fact<String>,
     /// Its error counts.
     pub aer: Fact<crate::machine::pci::Aer>,
+    /// Whether a hypervisor made it up, so that what it says of the link is not of the hardware.
+    pub is_virtual: bool,
+}
+
+impl LinkPort {
+    /// What it says of the link, from whichever source tells.
+    pub const fn end(&self) -> End<'_> {
+        End::new(&self.link, &self.express)
+    }
 }
 
 /// A PCIe link with both its ends.
@@ -305,6 +314,18 @@ pub struct LinkHop {
     pub board_slot: Option<crate::catalog::BoardSlot>,
     /// Why the numbers of this link say nothing about its rate (a tunnel through Thunderbolt, a port inside the chip).
     pub not_a_wire: Option<String>,
+}
+
+impl LinkHop {
+    /// The end towards the processor, where what it says is true.
+    pub fn true_port(&self) -> Option<&LinkPort> {
+        self.port.as_ref().filter(|port| !port.is_virtual)
+    }
+
+    /// The state of the link as both ends tell it: the one answer that names, ceilings, findings and reports go by.
+    pub fn state(&self) -> Ends<'_> {
+        Ends { device: self.device.end(), port: self.true_port().map(LinkPort::end) }
+    }
 }
 
 /// The connection between two sockets.

@@ -6,7 +6,7 @@ use super::slot;
 use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort};
 use crate::machine::Machine;
 use crate::machine::fact::Fact;
-use crate::machine::pci::{LinkEnd, PciDevice, PciId, PortType};
+use crate::machine::pci::{End, PciDevice, PciId, PortType};
 use crate::units::{GtPerSec, Lanes};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
@@ -20,7 +20,7 @@ pub(super) fn step(
     let is_integrated =
         first.express.value().is_some_and(|express| express.port == PortType::RootComplexIntegrated);
     let is_shown = match machine.cpus.hypervisor.value() {
-        Some(_) => runs(&first.link) || port.is_some_and(|port| runs(&port.link)),
+        Some(_) => runs(first) || port.is_some_and(runs),
         None => says_anything(first) || port.is_some_and(says_anything),
     };
     if is_integrated || !is_shown {
@@ -29,7 +29,7 @@ pub(super) fn step(
     let place = slot::find(machine, published, first.address, port.map(|port| port.address));
     let hop = LinkHop {
         device: end(first),
-        port: port.map(end),
+        port: port.map(|port| LinkPort { is_virtual: machine.is_virtual(), ..end(port) }),
         slot: place.name,
         board_slot: place.board,
         not_a_wire: not_a_wire(machine, first, port),
@@ -57,12 +57,13 @@ fn end(device: &PciDevice) -> LinkPort {
         express: device.express.clone(),
         power_state: device.power_state.clone(),
         aer: device.aer.clone(),
+        is_virtual: false,
     }
 }
 
 /// Whether this end shows both at which speed and at which width the link runs.
-fn runs(end: &LinkEnd) -> bool {
-    end.current_speed.value().is_some() && end.current_width.value().is_some()
+fn runs(device: &PciDevice) -> bool {
+    End::of(device).state().is_some()
 }
 
 /// Whether this end says anything of a link, be it garbled, or be it only that it had errors.
@@ -76,13 +77,11 @@ fn says_anything(device: &PciDevice) -> bool {
 
 /// `PCIe 2.0 x1 link of 0000:02:00.0, slot PCIEX16_2`.
 fn name(hop: &LinkHop) -> String {
-    let ends = [Some(&hop.device), hop.port.as_ref()];
-    let speed = ends.iter().flatten().find_map(|end| end.link.current_speed.get());
-    let width = ends.iter().flatten().find_map(|end| end.link.current_width.get());
+    let (speed, width) = (hop.state().speed(), hop.state().width());
     let mut name = "PCIe".to_owned();
     if hop.not_a_wire.is_none() {
-        name += &speed.and_then(generation).unwrap_or_default();
-        name += &width.map(|width: Lanes| format!(" {width}")).unwrap_or_default();
+        name += &speed.and_then(|speed| generation(speed.value)).unwrap_or_default();
+        name += &width.map(|width| format!(" {}", width.value)).unwrap_or_default();
     }
     name += &format!(" link of {}", hop.device.address);
     match &hop.slot {
@@ -133,8 +132,7 @@ fn is_emulated(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) 
                 && disk.model.value().is_some_and(|model| model.starts_with("QEMU"))
         })
     };
-    let most = (device.link.max_speed.get(), device.link.max_width.get());
-    let is_least = most == (Some(GtPerSec::GEN1), Some(Lanes::new(1)));
+    let is_least = End::of(device).most() == Some((GtPerSec::GEN1, Lanes::new(1)));
     let is_below_qemu = port.is_some_and(|port| is_qemu(port) || listed(port, SWITCH_PORTS));
     is_qemu(device) || (is_least && is_below_qemu) || is_qemu_model()
 }
@@ -142,13 +140,14 @@ fn is_emulated(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) 
 /// A tunnelled port reports 2.5 GT/s whatever the tunnel carries (USB4 specification, section 11.2.1). The port of the
 /// same controller that leads on to a drive is a real one and reports what it can.
 fn is_tunnel(end: &PciDevice) -> bool {
-    let most = end.link.max_speed.get().or(end.link.current_speed.get());
-    listed(end, THUNDERBOLT) && most == Some(GtPerSec::GEN1)
+    let state = End::of(end);
+    let most = state.max_speed().or_else(|| state.speed());
+    listed(end, THUNDERBOLT) && most.is_some_and(|speed| speed.value == GtPerSec::GEN1)
 }
 
 /// A dock or drive enclosure can do more by its own registers, and its end of the tunnel runs at 2.5 GT/s all the same.
 fn runs_slowest(end: &PciDevice) -> bool {
-    end.link.current_speed.value() == Some(&GtPerSec::GEN1)
+    End::of(end).speed().is_some_and(|speed| speed.value == GtPerSec::GEN1)
 }
 
 fn listed(device: &PciDevice, ids: &[(u16, &[u16])]) -> bool {

@@ -48,6 +48,8 @@ pub(super) struct Loaded {
     pub(super) grown: f64,
     /// Whether address translation costs it a part of its rate.
     pub(super) translated: bool,
+    /// Whether ZFS moves written data across it more than once.
+    pub(super) copied_by_zfs: bool,
 }
 
 impl Loaded {
@@ -121,6 +123,7 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
                 missed: 1.0,
                 grown: 1.0,
                 translated: false,
+                copied_by_zfs: false,
             };
             loaded.asked = loaded.read;
             if let Some(zfs) = &zfs {

@@ -2,7 +2,7 @@
 
 use super::bound::{Bound, BoundKind};
 use super::hops::Loaded;
-use crate::ceiling::{Basis, Ceiling, bcache};
+use crate::ceiling::{Basis, Ceiling, Direction, bcache};
 use crate::path::HopKind;
 use crate::path::file::{Pattern, Workload};
 use crate::units::{Bytes, human};
@@ -72,7 +72,7 @@ fn law(bound: &Bound, hops: &[Loaded]) -> Option<String> {
         (BoundKind::Iops, HopKind::Raid) => {
             "every record of a raidz vdev lies on all of its members, so it does the random reads of one".to_owned()
         }
-        (BoundKind::Bandwidth, HopKind::Memory) if bound.formula.contains("ZFS") => {
+        (BoundKind::Bandwidth, HopKind::Memory) if loaded.copied_by_zfs && bound.direction == Some(Direction::Write) => {
             "written data crosses main memory four times under ZFS: into the ARC, checksum, parity or compression, out"
                 .to_owned()
         }

@@ -91,10 +91,7 @@ fn raise(loaded: &Loaded, factor: f64) -> Loaded {
 /// I/Os that the cores can start and complete.
 fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound> {
     let first = hops.first()?;
-    if hops
-        .iter()
-        .any(|it| matches!(it.hop.kind(), HopKind::Remote) || it.hop.id.as_str().starts_with("controller:"))
-    {
+    if hops.iter().any(|it| matches!(it.hop.kind(), HopKind::Remote | HopKind::Controller)) {
         // What a client or a virtual machine does is not what its server's cores do.
         return None;
     }

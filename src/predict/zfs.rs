@@ -97,6 +97,7 @@ impl Zfs {
             zfs::MEMORY_COPIES
         );
         loaded.ceilings.write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
+        loaded.copied_by_zfs = true;
     }
 }
 

@@ -46,46 +46,51 @@ pub use types::{
 /// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.
 type Parser = fn(&Page<'_>) -> Vec<Imported>;
 
-/// Every parser.
-const PARSERS: &[Parser] = &[
-    fio::read_json,
-    fio::read_text,
-    fio::read_terse,
-    fio::read_failures,
-    dd::read,
-    hdparm::read,
-    marks::read,
-    diskspd::read_text,
-    diskspd::read_xml,
-    iozone::read,
-    ior::read,
-    ior::read_csv,
-    ior::read_json,
-    io500::read,
-    elbencho::read,
-    elbencho::read_csv,
-    elbencho::read_json,
-    elbencho::read_live,
-    bonnie::read,
-    vdbench::read,
-    vdbench::read_flat,
-    gnome_disks::read,
-    yabs::read,
-    yabs::read_json,
-    nvbandwidth::read,
-    nvbandwidth::read_json,
-    cryptsetup::read,
-    copies::read,
+/// Every parser, and what it understands, in the words of a hint; `None` for further forms of what the one above names.
+const PARSERS: &[(Parser, Option<&str>)] = &[
+    (fio::read_json, Some("fio (text, JSON, terse and logs)")),
+    (fio::read_text, None),
+    (fio::read_terse, None),
+    (fio::read_failures, None),
+    (dd::read, Some("dd")),
+    (hdparm::read, Some("hdparm -t and -T")),
+    (marks::read, Some("KDiskMark, CrystalDiskMark")),
+    (diskspd::read_text, Some("diskspd (text and XML)")),
+    (diskspd::read_xml, None),
+    (iozone::read, Some("IOzone")),
+    (ior::read, Some("IOR")),
+    (ior::read_csv, None),
+    (ior::read_json, None),
+    (io500::read, Some("IO500")),
+    (elbencho::read, Some("elbencho")),
+    (elbencho::read_csv, None),
+    (elbencho::read_json, None),
+    (elbencho::read_live, None),
+    (bonnie::read, Some("bonnie++")),
+    (vdbench::read, Some("Vdbench")),
+    (vdbench::read_flat, None),
+    (gnome_disks::read, Some("GNOME Disks")),
+    (yabs::read, Some("YABS")),
+    (yabs::read_json, None),
+    (nvbandwidth::read, Some("nvbandwidth")),
+    (nvbandwidth::read_json, None),
+    (cryptsetup::read, Some("cryptsetup benchmark")),
+    (copies::read, Some("rsync and `time cp` beside `du`")),
 ];
 
+/// What each parser says that it understands.
+pub fn parsers() -> impl Iterator<Item = &'static str> {
+    PARSERS.iter().filter_map(|(_, words)| *words)
+}
+
 /// What is understood, in the words of a hint.
-pub const UNDERSTOOD: &str = "fio (text, JSON, terse and logs), dd, hdparm -t and -T, KDiskMark, CrystalDiskMark, diskspd (text \
-    and XML), IOzone, IOR, IO500, elbencho, bonnie++, Vdbench, GNOME Disks, YABS, nvbandwidth, cryptsetup benchmark, rsync and \
-    `time cp` beside `du`";
+pub fn understood() -> String {
+    parsers().collect::<Vec<_>>().join(", ")
+}
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
-    join(PARSERS.iter().flat_map(|parser| parser(page)).collect())
+    join(PARSERS.iter().flat_map(|(parser, _)| parser(page)).collect())
 }
 
 /// Results of one text in the order of its lines, each once. One in which nothing was measured is kept when the text says

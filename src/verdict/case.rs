@@ -145,7 +145,7 @@ impl<'a> Case<'a> {
     pub(super) fn asked_outstanding(&self) -> Option<f64> {
         let measurement = self.measurement()?;
         let single = measurement.access == Access::Buffered
-            || measurement.generator.engine.starts_with("psync")
+            || measurement.generator.engine.is_synchronous()
             || measurement.workload.queue_depth == 0;
         let depth = if single { 1.0 } else { f64::from(measurement.workload.queue_depth) };
         let asked = depth * measurement.workload.block_size.as_f64();

@@ -185,6 +185,9 @@ pub struct Finding {
     pub advice: Vec<Advice>,
     /// How sure we are.
     pub confidence: Confidence,
+    /// What would show that it does not hold, where the rule knows more than [`super::disproof`] says of its code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_so_when: Option<String>,
 }
 
 impl Advice {
@@ -211,6 +214,7 @@ impl Finding {
             evidence: Vec::new(),
             advice: Vec::new(),
             confidence: Confidence::High,
+            not_so_when: None,
         }
     }
 
@@ -230,6 +234,7 @@ impl Finding {
             evidence: Vec::new(),
             advice: Vec::new(),
             confidence: Confidence::High,
+            not_so_when: None,
         }
     }
 
@@ -242,6 +247,12 @@ impl Finding {
     /// Adds a step.
     pub fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         self.advice.extend(advice);
+        self
+    }
+
+    /// Says what would disprove it.
+    pub fn not_so_when(mut self, observed: impl Into<String>) -> Self {
+        self.not_so_when = Some(observed.into());
         self
     }
 

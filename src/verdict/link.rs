@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::machine::fact::{Fact, Source};
 use crate::machine::log::{LogEvent, LogKind, StatedLink};
-use crate::machine::pci::{LinkState, PciAddress, PciId};
+use crate::machine::pci::{Downgraded, LinkState, PciAddress, PciId};
 use crate::path::{Hop, HopSpec, LinkHop, LinkPort};
 use crate::units::{GtPerSec, Lanes};
 
@@ -28,11 +28,10 @@ pub(super) struct Link<'a> {
 
 /// The links of a path that are wires.
 pub(super) fn wires<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Link<'a>> {
-    let is_virtual = context.machine.cpus.hypervisor.value().is_some();
     let hops = judged.subject.path.hops.iter().enumerate();
     hops.filter_map(|(index, hop)| {
         let HopSpec::Link(link) = &hop.spec else { return None };
-        let port = link.port.as_ref().filter(|_| !is_virtual);
+        let port = link.true_port();
         let ends = [Some(link.device.address), port.map(|port| port.address)].into_iter().flatten();
         let best = ends.filter_map(|end| context.machine.pci.get(&end)?.best_link.as_ref()).next();
         link.not_a_wire.is_none().then_some(Link { index, hop, link, port, best })
@@ -141,52 +140,42 @@ impl<'a> Link<'a> {
 
     /// The negotiated width.
     pub(super) fn width(&self) -> Option<Lanes> {
-        lower(self.ends().filter_map(|end| {
-            known(&end.link.current_width).or_else(|| end.express.value().and_then(|e| e.width))
-        }))
+        Some(self.link.state().width()?.value)
     }
 
     /// The current speed, as read without load.
     pub(super) fn speed(&self) -> Option<GtPerSec> {
-        lower(self.ends().filter_map(|end| {
-            known(&end.link.current_speed).or_else(|| end.express.value().and_then(|e| e.speed))
-        }))
+        Some(self.link.state().speed()?.value)
     }
 
     /// The speed that was read while load ran, if any ran.
     pub(super) fn speed_under_load(&self, judged: &Judged<'_>) -> Option<GtPerSec> {
-        let runs = judged.subject.runs.iter();
-        runs.filter_map(|run| run.activity.links.get(&self.link.device.address)?.speed).max()
+        judged.subject.speed_under_load(self.link)
     }
 
     /// The most lanes of the device end.
     pub(super) fn device_width(&self) -> Option<Lanes> {
-        max_width(&self.link.device)
+        Some(self.link.device.end().max_width()?.value)
     }
 
     /// The most lanes of the other end.
     pub(super) fn port_width(&self) -> Option<Lanes> {
-        self.port.and_then(max_width)
+        Some(self.port?.end().max_width()?.value)
     }
 
     /// The fastest speed of the device end.
     pub(super) fn device_speed(&self) -> Option<GtPerSec> {
-        max_speed(&self.link.device)
+        Some(self.link.device.end().max_speed()?.value)
     }
 
     /// The fastest speed of the other end.
     pub(super) fn port_speed(&self) -> Option<GtPerSec> {
-        self.port.and_then(max_speed)
+        Some(self.port?.end().max_speed()?.value)
     }
 
     /// The fastest speed that both ends share.
     pub(super) fn common_speed(&self) -> Option<GtPerSec> {
         Some(self.device_speed()?.min(self.port_speed()?))
-    }
-
-    /// The ends that tell the truth.
-    fn ends(&self) -> impl Iterator<Item = &'a LinkPort> + use<'a> {
-        std::iter::once(&self.link.device).chain(self.port)
     }
 
     /// How a person finds it: the slot when its name is known.
@@ -201,11 +190,9 @@ impl<'a> Link<'a> {
     pub(super) fn width_evidence(&self) -> Vec<Evidence> {
         let mut evidence = vec![
             Evidence::from_fact("current width", &self.link.device.link.current_width),
-            Evidence::from_fact("greatest width of the device", &self.link.device.link.max_width),
+            most_width("greatest width of the device", &self.link.device),
         ];
-        evidence.extend(
-            self.port.map(|port| Evidence::from_fact("greatest width of the port", &port.link.max_width)),
-        );
+        evidence.extend(self.port.map(|port| most_width("greatest width of the port", port)));
         evidence.extend(self.best_evidence());
         evidence
     }
@@ -214,11 +201,9 @@ impl<'a> Link<'a> {
     pub(super) fn speed_evidence(&self) -> Vec<Evidence> {
         let mut evidence = vec![
             Evidence::from_fact("current speed", &self.link.device.link.current_speed),
-            Evidence::from_fact("greatest speed of the device", &self.link.device.link.max_speed),
+            most_speed("greatest speed of the device", &self.link.device),
         ];
-        evidence.extend(
-            self.port.map(|port| Evidence::from_fact("greatest speed of the port", &port.link.max_speed)),
-        );
+        evidence.extend(self.port.map(|port| most_speed("greatest speed of the port", port)));
         evidence.extend(self.best_evidence());
         evidence
     }
@@ -239,18 +224,21 @@ impl<'a> Link<'a> {
     }
 }
 
-fn known<T: Copy>(fact: &Fact<T>) -> Option<T> {
-    fact.value().copied()
+fn most_width(what: &str, end: &LinkPort) -> Evidence {
+    most(what, &end.link.max_width, end.link.downgraded.width.as_ref())
 }
 
-fn lower<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
-    values.min()
+fn most_speed(what: &str, end: &LinkPort) -> Evidence {
+    most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref())
 }
 
-fn max_width(end: &LinkPort) -> Option<Lanes> {
-    known(&end.link.max_width).or_else(|| end.express.value().and_then(|express| express.max_width))
-}
-
-fn max_speed(end: &LinkPort) -> Option<GtPerSec> {
-    known(&end.link.max_speed).or_else(|| end.express.value().and_then(|express| express.max_speed))
+/// The most that an end can do, or that it is more than the link runs at.
+fn most<T: ToString>(what: &str, fact: &Fact<T>, downgraded: Option<&Source>) -> Evidence {
+    match (fact.value(), downgraded) {
+        (None, Some(source)) => {
+            let said = format!("`{source}` says `{}`", Downgraded::MEANING);
+            Evidence::new(what, said, source.as_str())
+        }
+        _ => Evidence::from_fact(what, fact),
+    }
 }

@@ -25,13 +25,13 @@ pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 use std::collections::BTreeMap;
 
-use crate::ceiling::{Ceilings, Direction, pcie};
+use crate::ceiling::{self, Ceilings, Direction, pcie};
 use crate::load::measurement::Measurement;
 use crate::machine::Machine;
 use crate::machine::activity::Activity;
 use crate::machine::fact::Fact;
-use crate::path::{HopId, HopSpec, Path};
-use crate::units::BytesPerSec;
+use crate::path::{HopId, HopSpec, LinkHop, Path};
+use crate::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// One path with its ceilings and what was measured on it.
 #[derive(Debug, Clone)]
@@ -45,14 +45,36 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// A path with the ceilings of its hops, on which nothing was measured yet.
+    pub fn of(path: Path) -> Self {
+        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
+        Self { path, ceilings, runs: Vec::new() }
+    }
+
+    /// The same path with these runs in place of others.
+    #[must_use]
+    pub fn with_runs(&self, runs: Vec<Run>) -> Self {
+        Self { path: self.path.clone(), ceilings: self.ceilings.clone(), runs }
+    }
+
+    /// The speed of a link that was read while load ran, if any ran.
+    fn speed_under_load(&self, link: &LinkHop) -> Option<GtPerSec> {
+        speed_under_load(&self.runs, link)
+    }
+
+    /// The speed and width at which a link carries load: what a run saw, or else what is expected of it.
+    fn loaded_state(&self, link: &LinkHop) -> Option<(GtPerSec, Lanes)> {
+        let (speed, width) = pcie::state(link)?;
+        Some((self.speed_under_load(link).unwrap_or(speed), width))
+    }
+
     /// Puts what runs saw of the links in place of what was expected of them: a link that idles below its best speed is
     /// expected to speed up, and under load it shows whether it does.
     pub fn settle_links(&mut self) {
         for (hop, ceilings) in self.path.hops.iter().zip(&mut self.ceilings) {
             let HopSpec::Link(link) = &hop.spec else { continue };
             let address = link.device.address;
-            let seen = self.runs.iter().filter_map(|run| run.activity.links.get(&address)?.speed).max();
-            let Some(speed) = seen else { continue };
+            let Some(speed) = speed_under_load(&self.runs, link) else { continue };
             let source = format!("/sys/bus/pci/devices/{address}/current_link_speed, under load");
             let mut loaded = link.clone();
             for end in std::iter::once(&mut loaded.device).chain(&mut loaded.port) {
@@ -61,6 +83,10 @@ impl Subject {
             *ceilings = pcie::as_trained(&loaded);
         }
     }
+}
+
+fn speed_under_load(runs: &[Run], link: &LinkHop) -> Option<GtPerSec> {
+    runs.iter().filter_map(|run| run.activity.links.get(&link.device.address)?.speed).max()
 }
 
 /// One run and what the machine did meanwhile.

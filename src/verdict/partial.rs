@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::machine::Machine;
-use crate::machine::pci::LinkEnd;
-use crate::path::{Hop, HopId, HopSpec, LinkPort, Path};
+use crate::path::{Hop, HopId, HopSpec, Path};
 
 use super::finding::{Confidence, Evidence, Finding};
 use super::rules::Judged;
@@ -43,12 +42,9 @@ fn at_most_medium(confidence: Confidence) -> Confidence {
 fn is_half(hop: &Hop) -> bool {
     let HopSpec::Link(link) = &hop.spec else { return false };
     let Some(port) = &link.port else { return link.not_a_wire.is_none() };
-    let ends = [&link.device, port];
-    let runs = |end: &LinkEnd| end.current_speed.value().is_some() && end.current_width.value().is_some();
-    let is_known =
-        |end: &LinkPort| end.link.max_speed.value().is_some() && end.link.max_width.value().is_some();
-    link.not_a_wire.is_none()
-        && !(ends.iter().any(|end| runs(&end.link)) && ends.iter().all(|end| is_known(end)))
+    let ends = [link.device.end(), port.end()];
+    let runs = ends.iter().any(|end| end.state().is_some());
+    link.not_a_wire.is_none() && !(runs && ends.iter().all(|end| end.most().is_some()))
 }
 
 #[cfg(test)]

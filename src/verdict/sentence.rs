@@ -1,7 +1,7 @@
 //! One sentence for a person: which hop limits the path, what it carries, and what comes next.
 
 use crate::ceiling::{Basis, Ceiling, Direction, medium, pcie};
-use crate::path::{Hop, HopKind, HopSpec};
+use crate::path::{Hop, HopKind, HopSpec, LinkHop};
 use crate::units::BytesPerSec;
 
 use super::attribution::{Attribution, Cause, peers, unknown_hops};
@@ -121,19 +121,14 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     let Some(own) = own else { return "its ceiling is not known".to_owned() };
     let mut text = match &hop.spec {
         HopSpec::Link(link) => {
-            let width = link.device.link.current_width.value();
-            let speed = link.device.link.current_speed.value();
-            let state = match (width, speed) {
-                (Some(width), Some(speed)) => format!("{who} runs {width} at {speed}, "),
-                _ => String::new(),
-            };
-            let wants = match (link.device.link.max_width.value(), link.device.link.max_speed.value()) {
-                (Some(width), Some(speed)) => pcie::device_wants(link)
-                    .filter(|wants| wants.rate.get() > own.rate.get() * 1.01)
-                    .map(|wants| format!("; the device can use {width} at {speed} ({})", wants.rate)),
-                _ => None,
-            };
-            format!("{state}{} usable{}", own.rate, wants.unwrap_or_default())
+            let wants = link.device.end().most().zip(pcie::device_wants(link));
+            let wants = wants
+                .filter(|(_, wants)| wants.rate.get() > own.rate.get() * 1.01)
+                .map(|((speed, width), wants)| {
+                    format!("; the device can use {width} at {speed} ({})", wants.rate)
+                })
+                .unwrap_or_default();
+            format!("{}{} usable{wants}", runs_at(case, link, who), own.rate)
         }
         _ => {
             let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
@@ -151,6 +146,15 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
         text.push_str(&format!(", which is {rate} for this path"));
     }
     text
+}
+
+/// The state that the ceiling of a link counts on, and the speed while idle where that is another.
+fn runs_at(case: &Case<'_>, link: &LinkHop, who: &str) -> String {
+    let Some((speed, width)) = case.subject.loaded_state(link) else { return String::new() };
+    match link.state().speed().filter(|idle| idle.value != speed) {
+        Some(idle) => format!("{who} runs {width} at {speed} under load ({} while idle), ", idle.value),
+        None => format!("{who} runs {width} at {speed}, "),
+    }
 }
 
 fn from_cache(case: &Case<'_>, limit: &Attribution, who: &str) -> String {
@@ -335,6 +339,21 @@ mod tests {
             "Reads of /dev/nvme0n1 reached 80 MB/s, limited by nvme0n1. Behind it comes the PCIe link of 0000:02:00.0, \
              3.59 GB/s."
         );
+    }
+
+    #[test]
+    fn a_link_is_told_in_the_state_that_its_ceiling_counts_on() {
+        let idle = Sketch::of("/dev/nvme0n1").device("nvme0n1", None).link(link((1, 4), (3, 4), (3, 4)));
+        let sentence = idle.memory().path().sentence;
+        assert!(
+            sentence.contains("it runs x4 at 8 GT/s under load (2.5 GT/s while idle), 3.59 GB/s usable"),
+            "{sentence}"
+        );
+        let mut ends = link((3, 4), (3, 4), (3, 4));
+        ends.port.as_mut().expect("a port").link.current_width =
+            crate::machine::fact::Fact::known(crate::units::Lanes::new(2), "current_link_width");
+        let narrow = Sketch::of("/dev/nvme0n1").device("nvme0n1", None).link(ends).memory();
+        assert!(narrow.path().sentence.contains("it runs x2 at 8 GT/s, 1.8 GB/s usable"));
     }
 
     #[test]

@@ -231,6 +231,7 @@ fn link_end(current: (u8, u8), most: (u8, u8)) -> LinkEnd {
         max_speed: Fact::known(speed(most.0), "max_link_speed"),
         current_width: Fact::known(Lanes::new(current.1), "current_link_width"),
         max_width: Fact::known(Lanes::new(most.1), "max_link_width"),
+        ..LinkEnd::default()
     }
 }
 
@@ -338,7 +339,7 @@ pub(super) fn run(megabytes: f64) -> Run {
         errors: 0,
         first_error: None,
         cut_short: None,
-        generator: GeneratorUse { cpu: 0.2, engine: "io_uring".to_owned(), ..GeneratorUse::default() },
+        generator: GeneratorUse { cpu: 0.2, engine: "io_uring".to_owned().into(), ..GeneratorUse::default() },
         region: Bytes::from_mib(1024),
         ..Measurement::default()
     };

@@ -20,6 +20,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use narrows::load::preset::Test;
+use narrows::load::ran::EngineKind;
 use narrows::report::bench::sweep::SweepReport;
 use narrows::report::bench::{self, BenchReport};
 use narrows::report::schema;
@@ -90,7 +91,7 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
         assert!(absent.is_none(), "{}", result.name);
         let checks = result.checks.as_ref().expect("checks itself");
         assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
-        let has_ring = checks.generator.engine.starts_with("io_uring");
+        let has_ring = matches!(checks.generator.engine.kind, EngineKind::IoUring(_));
         assert_eq!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0), has_ring, "{checks:?}");
         // 50 ms say nothing, and the verdict knows.
         assert_eq!(result.trusted, Some(false), "{}", result.name);
@@ -392,7 +393,7 @@ fn polling_is_granted_or_the_result_says_why_not() {
     let dir = directory();
     let report = report(&run(&quick(&["bench", text(dir.path()), "--poll", "--json"])));
     for result in &report.results {
-        let engine = &result.checks.as_ref().expect("checks itself").generator.engine;
+        let engine = result.checks.as_ref().expect("checks itself").generator.engine.to_string();
         let is_told = ["iopoll", "not polled: ", "psync"].iter().any(|word| engine.contains(word));
         assert!(is_told, "{engine}");
     }

@@ -39,13 +39,7 @@ const MACHINES: [&str; 10] = [
 ];
 
 fn check(machine: &Machine) -> CheckReport {
-    let subjects: Vec<Subject> = build::all(machine)
-        .into_iter()
-        .map(|path| {
-            let ceilings = path.hops.iter().map(narrows::ceiling::of_hop).collect();
-            Subject { path, ceilings, runs: Vec::new() }
-        })
-        .collect();
+    let subjects: Vec<Subject> = build::all(machine).into_iter().map(Subject::of).collect();
     view::build(machine, &subjects, &verdict::judge(machine, &subjects))
 }
 

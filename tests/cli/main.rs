@@ -26,6 +26,7 @@ mod guard_clean;
 mod guard_device;
 mod guard_search;
 mod guard_users;
+mod help;
 mod hostile_files;
 mod hostile_text;
 mod hwloc;

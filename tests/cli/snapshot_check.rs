@@ -40,13 +40,7 @@ const MACHINES: [&str; 10] = [
 /// What `narrows check` without a target does, in this process.
 fn check(root: &Root) -> CheckReport {
     let machine = Machine::read(root);
-    let subjects: Vec<Subject> = build::all(&machine)
-        .into_iter()
-        .map(|path| {
-            let ceilings = path.hops.iter().map(narrows::ceiling::of_hop).collect();
-            Subject { path, ceilings, runs: Vec::new() }
-        })
-        .collect();
+    let subjects: Vec<Subject> = build::all(&machine).into_iter().map(Subject::of).collect();
     view::build(&machine, &subjects, &verdict::judge(&machine, &subjects))
 }
 

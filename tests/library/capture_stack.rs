@@ -2,7 +2,6 @@
 
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
-use narrows::ceiling;
 use narrows::machine::Machine;
 use narrows::machine::capture::{Text, merge, parts};
 use narrows::path::{Target, build};
@@ -14,13 +13,7 @@ fn machine(files: &[(&str, &str)]) -> Machine {
 }
 
 fn judge(machine: &Machine) -> Verdict {
-    let subjects: Vec<Subject> = build::all(machine)
-        .into_iter()
-        .map(|path| {
-            let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-            Subject { path, ceilings, runs: Vec::new() }
-        })
-        .collect();
+    let subjects: Vec<Subject> = build::all(machine).into_iter().map(Subject::of).collect();
     verdict::judge(machine, &subjects)
 }
 

@@ -5,7 +5,7 @@
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
 use narrows::catalog::{BoardSlot, Chipset, SlotOption};
-use narrows::ceiling::{self, Direction};
+use narrows::ceiling::Direction;
 use narrows::machine::Machine;
 use narrows::machine::fact::Fact;
 use narrows::machine::pci::{LinkEnd, PciAddress};
@@ -23,6 +23,7 @@ fn end(address: &str, class: u32, current: (GtPerSec, u8), most: (GtPerSec, u8))
             max_speed: Fact::known(most.0, file("max_link_speed")),
             current_width: Fact::known(Lanes::new(current.1), file("current_link_width")),
             max_width: Fact::known(Lanes::new(most.1), file("max_link_width")),
+            ..LinkEnd::default()
         },
         power_state: Fact::known("D0".to_owned(), file("power_state")),
         ..LinkPort::default()
@@ -100,9 +101,8 @@ fn verdict(lanes: u8) -> Verdict {
             }
         })
         .collect();
-    let ceilings = hops.iter().map(ceiling::of_hop).collect();
     let path = Path { target: "/dev/nvme0n1".to_owned(), asked: Target::Block("nvme0n1".to_owned()), hops };
-    judge(&Machine::default(), &[Subject { path, ceilings, runs: Vec::new() }])
+    judge(&Machine::default(), &[Subject::of(path)])
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::io::Write;
 
 use narrows::load::measurement::{Measurement, Mode, Pattern, RateLimit, Workload};
+use narrows::load::ran::EngineKind;
 use narrows::load::{Control, EngineChoice, LoadError, Reap, RunOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 
@@ -104,7 +105,7 @@ fn the_counts_of_a_run_agree() {
             assert!((little - 1.0).abs() < 0.02, "Little's law: {little}");
             assert!(checks.user_seconds + checks.system_seconds > 0.0);
             assert_eq!(checks.unsent, 0);
-            if measurement.generator.engine.starts_with("io_uring") {
+            if matches!(measurement.generator.engine.kind, EngineKind::IoUring(_)) {
                 assert!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0));
             }
         }

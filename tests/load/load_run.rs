@@ -116,7 +116,7 @@ fn without_io_uring_up_to_sixteen_threads_make_the_queue() {
     check_books(&measurement);
     let generator = measurement.generator;
     assert_eq!((generator.threads, generator.queue_depth), (16, 16), "the depth that was had is said");
-    assert_eq!(generator.engine, "psync (16 threads)");
+    assert_eq!(generator.engine.to_string(), "psync (16 threads)");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn child_without_rings() {
     assert!(matches!(forced, Err(LoadError::NoRing(_))), "{forced:?}");
     let measurement = outcome(&target, EngineChoice::Auto).expect("runs without a ring");
     check_books(&measurement);
-    let engine = measurement.generator.engine;
+    let engine = measurement.generator.engine.to_string();
     assert!(engine.starts_with("psync (4 threads; the kernel refused io_uring: "), "{engine}");
 }
 

@@ -9,22 +9,15 @@ pub mod rate;
 
 use super::{Basis, Ceilings, FactRef, Limit};
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::Express;
-use crate::path::{LinkHop, LinkPort};
+use crate::machine::pci::{Express, Told};
+use crate::path::LinkHop;
 use crate::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-
-/// A value with the place where it was read.
-#[derive(Debug, Clone)]
-struct Read<T> {
-    value: T,
-    source: Source,
-}
 
 /// A link in a state: what it runs at, or what it could run at.
 #[derive(Debug, Clone)]
-struct State {
-    speed: Read<GtPerSec>,
-    width: Read<Lanes>,
+struct State<'a> {
+    speed: Told<'a, GtPerSec>,
+    width: Told<'a, Lanes>,
     /// What a person should know of how this state was found.
     notes: Vec<FactRef>,
 }
@@ -49,20 +42,21 @@ pub fn as_trained(link: &LinkHop) -> Ceilings {
 /// What both ends of the link could do together, towards the host: the lower of their fastest speeds and of their
 /// widest widths. `None` when that is not known or the link is no wire.
 pub fn capable(link: &LinkHop) -> Option<Limit> {
-    if link.not_a_wire.is_some() {
-        return None;
-    }
-    towards_host(link, &State { speed: max_speed(link)?, width: max_width(link)?, notes: Vec::new() })
+    let ends = link.state();
+    at_most(link, ends.max_speed()?, ends.max_width()?)
 }
 
 /// What the device alone could use, towards the host: its fastest speed and widest width. `None` when that is not
 /// known or the link is no wire.
 pub fn device_wants(link: &LinkHop) -> Option<Limit> {
+    let device = link.device.end();
+    at_most(link, device.max_speed()?, device.max_width()?)
+}
+
+fn at_most(link: &LinkHop, speed: Told<'_, GtPerSec>, width: Told<'_, Lanes>) -> Option<Limit> {
     if link.not_a_wire.is_some() {
         return None;
     }
-    let speed = end(&link.device, &link.device.link.max_speed, |express| express.max_speed)?;
-    let width = end(&link.device, &link.device.link.max_width, |express| express.max_width)?;
     towards_host(link, &State { speed, width, notes: Vec::new() })
 }
 
@@ -72,7 +66,7 @@ pub fn state(link: &LinkHop) -> Option<(GtPerSec, Lanes)> {
     Some((state.speed.value, state.width.value))
 }
 
-fn with_state(link: &LinkHop, state: Result<State, String>) -> Ceilings {
+fn with_state(link: &LinkHop, state: Result<State<'_>, String>) -> Ceilings {
     if let Some(reason) = &link.not_a_wire {
         return Ceilings::unknown(reason.clone());
     }
@@ -86,51 +80,27 @@ fn with_state(link: &LinkHop, state: Result<State, String>) -> Ceilings {
     }
 }
 
-fn trained(link: &LinkHop) -> Result<State, String> {
-    let width = lowest(link, |port| end(port, &port.link.current_width, |express| express.width))
-        .ok_or_else(|| unread("link width", &link.device.link.current_width))?;
-    let speed = lowest(link, |port| end(port, &port.link.current_speed, |express| express.speed))
-        .ok_or_else(|| unread("link speed", &link.device.link.current_speed))?;
+fn trained(link: &LinkHop) -> Result<State<'_>, String> {
+    let ends = link.state();
+    let width = ends.width().ok_or_else(|| unread("link width", &link.device.link.current_width))?;
+    let speed = ends.speed().ok_or_else(|| unread("link speed", &link.device.link.current_speed))?;
     Ok(State { speed, width, notes: Vec::new() })
 }
 
-fn operating(link: &LinkHop) -> Result<State, String> {
-    let trained = trained(link)?;
-    let (Some(max_speed), Some(max_width)) = (max_speed(link), max_width(link)) else { return Ok(trained) };
-    let target = link.port.as_ref().and_then(|port| port.express.value()).and_then(|e| e.target_speed);
-    let awake = Read { value: target.map_or(max_speed.value, |t| t.min(max_speed.value)), ..max_speed };
+fn operating(link: &LinkHop) -> Result<State<'_>, String> {
+    let (trained, ends) = (trained(link)?, link.state());
+    let (Some(max_speed), Some(max_width)) = (ends.max_speed(), ends.max_width()) else { return Ok(trained) };
+    let target = link.true_port().and_then(|port| port.express.value()).and_then(|e| e.target_speed);
+    let awake = Told { value: target.map_or(max_speed.value, |t| t.min(max_speed.value)), ..max_speed };
     if trained.width.value < max_width.value || trained.speed.value >= awake.value {
         return Ok(trained);
     }
-    let idle = FactRef::new("speed while idle", trained.speed.value, &trained.speed.source);
+    let idle = FactRef::new("speed while idle", trained.speed.value, trained.speed.source);
     Ok(State { speed: awake, width: trained.width, notes: vec![idle] })
 }
 
 fn unread<T>(what: &str, fact: &Fact<T>) -> String {
     fact.missing().map_or_else(|| format!("{what} is not known"), |why| format!("{what} is not known: {why}"))
-}
-
-fn max_speed(link: &LinkHop) -> Option<Read<GtPerSec>> {
-    lowest(link, |port| end(port, &port.link.max_speed, |express| express.max_speed))
-}
-
-fn max_width(link: &LinkHop) -> Option<Read<Lanes>> {
-    lowest(link, |port| end(port, &port.link.max_width, |express| express.max_width))
-}
-
-/// The lower value of both ends, or that of the end that knows.
-fn lowest<T: Ord + Copy>(link: &LinkHop, value: impl Fn(&LinkPort) -> Option<Read<T>>) -> Option<Read<T>> {
-    let ends = std::iter::once(&link.device).chain(&link.port);
-    ends.filter_map(value).min_by_key(|read| read.value)
-}
-
-/// What one end says: sysfs, or config space where sysfs says nothing.
-fn end<T: Copy>(port: &LinkPort, sysfs: &Fact<T>, config: impl Fn(&Express) -> Option<T>) -> Option<Read<T>> {
-    if let Some(&value) = sysfs.value() {
-        return Some(Read { value, source: sysfs.source().clone() });
-    }
-    let value = config(port.express.value()?)?;
-    Some(Read { value, source: port.express.source().clone() })
 }
 
 /// The packets of a link.
@@ -144,17 +114,22 @@ struct Payload {
 /// read; without it, 128 bytes are assumed up to 5 GT/s and 256 from 8 GT/s on, the usual values of platforms of
 /// their time.
 fn max_payload(link: &LinkHop, speed: GtPerSec) -> Payload {
-    let read = lowest(link, |port| in_force(&port.express, |express| express.max_payload));
-    read.map_or_else(
+    least_payload(link).map_or_else(
         || Payload { size: Bytes::new(if speed > GtPerSec::GEN2 { 256 } else { 128 }), source: None },
-        |read| Payload { size: read.value, source: Some(read.source) },
+        |read| Payload { size: read.value, source: Some(read.source.clone()) },
     )
+}
+
+fn least_payload(link: &LinkHop) -> Option<Told<'_, Bytes>> {
+    let ends = std::iter::once(&link.device).chain(&link.port);
+    let sizes = ends.filter_map(|port| in_force(&port.express, |express| express.max_payload));
+    sizes.min_by_key(|read| read.value)
 }
 
 /// Whether the payload size of a link is assumed, since config space was not read. If it is larger in truth, the link
 /// carries more than its ceiling says, though never its raw rate.
 pub fn payload_is_assumed(link: &LinkHop) -> bool {
-    lowest(link, |port| in_force(&port.express, |express| express.max_payload)).is_none()
+    least_payload(link).is_none()
 }
 
 /// The size of completions: no longer than Max_Payload_Size, nor than what the device asks for at a time.
@@ -162,26 +137,26 @@ fn completion(link: &LinkHop, speed: GtPerSec) -> Payload {
     let payload = max_payload(link, speed);
     match in_force(&link.device.express, |express| express.max_read_request) {
         Some(request) if request.value < payload.size => {
-            Payload { size: request.value, source: Some(request.source) }
+            Payload { size: request.value, source: Some(request.source.clone()) }
         }
         _ => payload,
     }
 }
 
-fn in_force(express: &Fact<Express>, size: impl Fn(&Express) -> Bytes) -> Option<Read<Bytes>> {
+fn in_force(express: &Fact<Express>, size: impl Fn(&Express) -> Bytes) -> Option<Told<'_, Bytes>> {
     let value = size(express.value()?);
     let sane = (rate::MIN_PAYLOAD..=rate::MAX_PAYLOAD).contains(&value.get());
-    sane.then(|| Read { value, source: express.source().clone() })
+    sane.then(|| Told { value, source: express.source() })
 }
 
-fn towards_host(link: &LinkHop, state: &State) -> Option<Limit> {
+fn towards_host(link: &LinkHop, state: &State<'_>) -> Option<Limit> {
     let payload = max_payload(link, state.speed.value);
     let raw = rate::raw(state.speed.value, state.width.value)?;
     let rate = rate::device_to_host(raw, payload.size);
     Some(limit(state, raw, rate, &payload, "payloads", rate::WRITE_OVERHEAD))
 }
 
-fn towards_device(link: &LinkHop, state: &State) -> Option<Limit> {
+fn towards_device(link: &LinkHop, state: &State<'_>) -> Option<Limit> {
     let payload = completion(link, state.speed.value);
     let raw = rate::raw(state.speed.value, state.width.value)?;
     let rate = rate::host_to_device(raw, payload.size);
@@ -189,7 +164,7 @@ fn towards_device(link: &LinkHop, state: &State) -> Option<Limit> {
 }
 
 fn limit(
-    state: &State,
+    state: &State<'_>,
     raw: BytesPerSec,
     rate: BytesPerSec,
     payload: &Payload,
@@ -197,8 +172,8 @@ fn limit(
     overhead: f64,
 ) -> Limit {
     let mut facts = vec![
-        FactRef::new("speed", state.speed.value, &state.speed.source),
-        FactRef::new("width", state.width.value, &state.width.source),
+        FactRef::new("speed", state.speed.value, state.speed.source),
+        FactRef::new("width", state.width.value, state.width.source),
     ];
     facts.extend(state.notes.iter().cloned());
     let size = payload.size.get();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ceiling::Ceiling;
 use crate::machine::pci::{LinkEnd, PortType};
+use crate::path::LinkPort;
 use crate::units::human;
 use proptest::prelude::*;
 
@@ -14,6 +15,7 @@ fn link_end(name: &str, current: (GtPerSec, u8), max: (GtPerSec, u8)) -> LinkPor
             current_width: Fact::known(Lanes::new(current.1), file("current_link_width")),
             max_speed: Fact::known(max.0, file("max_link_speed")),
             max_width: Fact::known(Lanes::new(max.1), file("max_link_width")),
+            ..LinkEnd::default()
         },
         ..LinkPort::default()
     }
@@ -80,6 +82,21 @@ fn a_slot_that_trained_x1_gen2_under_a_gen3_x4_drive_carries_420_of_500_megabyte
     assert!(limit.formula.contains("1 lane × 8/10") && limit.formula.contains("assumed 128 B"), "{limit:?}");
     assert_eq!(capable(&hop).map(|l| human::rate(l.rate)).as_deref(), Some("420 MB/s"));
     assert_eq!(device_wants(&hop).map(|l| human::rate(l.rate)).as_deref(), Some("3.59 GB/s"));
+}
+
+#[test]
+fn a_port_that_a_hypervisor_made_up_limits_nothing() {
+    let (real, most) = ((GtPerSec::GEN3, 4), (GtPerSec::GEN3, 4));
+    let mut hop = link(real, most, most);
+    hop.port = Some(LinkPort {
+        is_virtual: true,
+        ..link_end("0000:00:15.0", (GtPerSec::GEN2, 32), (GtPerSec::GEN2, 32))
+    });
+    // Gen3 x4 with payloads of 256 bytes, as the device says.
+    assert_eq!(of_link(&hop).read.rate().map(human::rate).as_deref(), Some("3.59 GB/s"));
+    assert_eq!(state(&hop), Some((GtPerSec::GEN3, Lanes::new(4))));
+    hop.port.as_mut().expect("a port").is_virtual = false;
+    assert_eq!(state(&hop), Some((GtPerSec::GEN2, Lanes::new(4))));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::{ColorWhen, duration};
+use crate::cli::args::duration;
+use crate::cli::output_args::OutputArgs;
 use crate::report::bench::Engine;
 use crate::units::Bytes;
 
@@ -22,12 +23,12 @@ pub struct Common {
     pub read_only: bool,
 
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run: 30s, 2m [default: 30s, and where tests write as long as the estimate of the whole run
     /// holds]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
 
     /// Run each test for exactly this time, however sure its rate is
@@ -35,15 +36,15 @@ pub struct Common {
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
     /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub poll: bool,
 
     /// Send and take I/Os in batches of N, for the highest rate; each latency then includes the wait for its batch
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
     pub batch: Option<u32>,
 
     /// Options of writing.
@@ -51,20 +52,12 @@ pub struct Common {
     pub writing: Writing,
 
     /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     pub cpu_node: Option<u32>,
 
-    /// Print JSON (bytes per second, bytes, nanoseconds)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// The longest that a test runs, unless another time is asked for.
@@ -97,7 +90,7 @@ pub struct Writing {
     pub max_writes: Option<Bytes>,
 
     /// So much of each written block is zeros, which compressing drives and file systems save [default: 0%]
-    #[arg(long, value_name = "PERCENT", value_parser = part)]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = part)]
     pub compressible: Option<u8>,
 }
 
@@ -133,7 +126,7 @@ pub struct BenchArgs {
     pub emit_fio: Option<PathBuf>,
 
     /// Write the latencies of the tests as a log of HdrHistogram, for its tools
-    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with = "resume")]
     pub hlog: Option<PathBuf>,
 
     /// Which engine runs the tests
@@ -141,11 +134,11 @@ pub struct BenchArgs {
     pub engine: EngineName,
 
     /// disks: how many samples to read
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub samples: Option<u32>,
 
     /// disks: the size of a sample
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = size)]
     pub sample_size: Option<Bytes>,
 }
 

@@ -34,7 +34,6 @@ use timing::Timing;
 use trims::Discards;
 use writes::{Wanted, Writes};
 
-use super::args::ColorWhen;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::load::LoadError;
 use crate::load::measurement::RunFailure;
@@ -45,7 +44,7 @@ use crate::report::bench::hlog::Hlog;
 use crate::report::bench::{
     self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
-use crate::report::text::{Colour, Style};
+use crate::report::text::Style;
 use crate::units::{Bytes, Nanos};
 use crate::verdict::{self, Subject};
 
@@ -140,7 +139,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
-    let text = if args.common.json { json(&report)? } else { bench::render(&report, &style(&args.common)) };
+    let text =
+        if args.common.output.json { json(&report)? } else { bench::render(&report, &style(&args.common)) };
     output::data(&text)?;
     if let Some(trouble) = trouble {
         return Err(trouble);
@@ -363,7 +363,7 @@ impl Bench<'_> {
 
     /// The path with the runs of one test.
     fn subject(&self, outcome: &Outcome) -> Subject {
-        Subject { runs: self.runner.runs(outcome), ..self.scene.subject.clone() }
+        self.scene.subject.with_runs(self.runner.runs(outcome))
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.
@@ -414,10 +414,5 @@ pub(super) fn json<T: serde::Serialize>(report: &T) -> Result<String, Failure> {
 
 /// How text may look.
 pub(super) fn style(common: &Common) -> Style {
-    let colour = match common.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    Style::detect(colour, common.plain)
+    common.output.style()
 }

@@ -363,7 +363,7 @@ impl<'a> Runner<'a> {
         self.nop.set(measurement.checks.nop_ns_per_io.or(self.nop.get()));
         measurement.checks.nop_ns_per_io = self.nop.get();
         if let Some(why) = &self.unpolled {
-            measurement.generator.engine.push_str(&format!("; not polled: {why}"));
+            measurement.generator.engine.not_polled = Some(why.clone());
         }
         let is_announced = allowance.is_some_and(|allowance| allowance.time.is_some());
         let view = writing.map(|allowance| self.allowance(allowance, timing, &measurement, &watched));

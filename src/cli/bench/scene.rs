@@ -1,6 +1,5 @@
 //! What is measured: a machine, and one path of it.
 
-use crate::ceiling;
 use crate::cli::{Failure, facts, target};
 use crate::machine::Machine;
 use crate::machine::root::Root;
@@ -30,7 +29,6 @@ impl Scene {
         let options = build::Options { reader_node: cpu_node };
         let path = build::path_with(&machine, &asked, &options)
             .ok_or_else(|| Failure::new("no storage path leads to this target"))?;
-        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-        Ok(Self { root, machine, subject: Subject { path, ceilings, runs: Vec::new() } })
+        Ok(Self { root, machine, subject: Subject::of(path) })
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::args::ColorWhen;
+use crate::cli::output_args::OutputArgs;
 use crate::units::Bytes;
 
 /// What `copy` is asked.
@@ -52,17 +52,9 @@ pub struct CopyArgs {
     #[arg(long, value_name = "NAME", value_enum, default_value_t)]
     pub engine: EngineName,
 
-    /// Print JSON (schema narrows/copy/1: bytes per second, bytes, nanoseconds)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// What moves large files.

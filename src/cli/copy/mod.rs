@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use args::EngineName;
 
-use super::args::ColorWhen;
 use super::{FAILED, Failure, NOTHING_FOUND, output, signals};
 use crate::load::copy::{CopyControl, CopyError, CopyOptions, CopyResult, MOST_MEMORY, copy};
 use crate::load::run::EngineChoice;
@@ -21,7 +20,6 @@ use crate::machine::root::Root;
 use crate::machine::target;
 use crate::report::copy::{self as report, CopyReport, DeviceView, Moved};
 use crate::report::progress::Progress;
-use crate::report::text::{Colour, Style};
 use crate::units::{Bytes, human};
 
 /// How often progress is shown.
@@ -139,15 +137,10 @@ fn devices(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String> {
 }
 
 fn render(shown: &CopyReport, args: &CopyArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(shown);
     }
-    let colour = match args.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    Ok(report::render(shown, &Style::detect(colour, args.plain)))
+    Ok(report::render(shown, &args.output.style()))
 }
 
 /// Why nothing was copied, with what to do.

@@ -24,11 +24,18 @@ pub struct FleetArgs {
     pub fleet: bool,
 
     /// How --fleet is written; --json is the same as --format jsonl
-    #[arg(long, value_name = "FORMAT", value_enum, requires = "fleet", conflicts_with = "json")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FORMAT",
+        value_enum,
+        requires = "fleet",
+        conflicts_with = "json"
+    )]
     pub format: Option<Format>,
 
     /// An earlier run of --fleet (its JSON lines), or an earlier directory: say what is new, changed and gone
-    #[arg(long, value_name = "PATH", requires = "fleet")]
+    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "fleet")]
     pub since: Option<PathBuf>,
 }
 

@@ -33,7 +33,7 @@ type Earlier = Option<BTreeMap<String, Host>>;
 /// # Errors
 /// [`Failure`] when a directory or the earlier run cannot be read, or the output cannot be written.
 pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
-    let format = if args.json { Format::Jsonl } else { args.fleet.format.unwrap_or_default() };
+    let format = if args.output.json { Format::Jsonl } else { args.fleet.format.unwrap_or_default() };
     let captures = entries::find(&args.from)?;
     if captures.is_empty() {
         return Err(Failure::new("there are no captures here")

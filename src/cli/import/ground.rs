@@ -101,9 +101,7 @@ fn resolve(root: &Root, machine: &Machine, name: &str) -> Option<Target> {
 }
 
 fn subject(machine: &Machine, target: &Target) -> Option<Subject> {
-    let path = build::path_with(machine, target, &build::Options::default())?;
-    let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-    Some(Subject { path, ceilings, runs: Vec::new() })
+    build::path_with(machine, target, &build::Options::default()).map(Subject::of)
 }
 
 /// Reads `NAME=RATE`, such as `EDR=96GB/s`, `wire=25Gbit/s` or `slot=400MB/s`.

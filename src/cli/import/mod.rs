@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::args::ColorWhen;
 use super::facts::{self, Facts};
+use super::output_args::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::report::import::{ImportReport, build, csv, fio_json};
 use crate::report::sanitize::inert;
-use crate::report::text::{self, Colour, Style};
-use crate::results::UNDERSTOOD;
+use crate::report::text;
+use crate::results::understood;
 use crate::verdict::results::Ground;
 use crate::verdict::results::against::Stated;
 use crate::verdict::results::sweep::sweeps;
@@ -57,17 +57,9 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORM", value_enum, conflicts_with_all = ["json", "plain"])]
     pub to: Option<Form>,
 
-    /// Print JSON (schema narrows/import/1: bytes per second, bytes, nanoseconds)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// A form that other programs read.
@@ -92,7 +84,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     seen.complete();
     if seen.results.is_empty() {
         return Err(Failure::new("there is no result of a benchmark in what was given")
-            .hint(format!("narrows understands {UNDERSTOOD}")));
+            .hint(format!("narrows understands {}", understood())));
     }
     let Facts { root, machine, .. } =
         if args.machine { facts::open(&[])? } else { facts::put_together(gathered) };
@@ -115,13 +107,8 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
 }
 
 fn render(report: &ImportReport, args: &ImportArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(report);
     }
-    let colour = match args.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    Ok(text::import::render(report, &Style::detect(colour, args.plain)))
+    Ok(text::import::render(report, &args.output.style()))
 }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::args::duration;
 use crate::cli::bench::args::{percent, size};
+use crate::cli::output_args::OutputArgs;
 use crate::lab::aim::{Aim, AimError};
 use crate::lab::{Cell, Encryption, FileSystem, Layout};
 use crate::units::Bytes;
@@ -29,6 +30,7 @@ pub struct LabArgs {
     /// Ways to encrypt
     #[arg(
         long,
+        hide_possible_values = true,
         value_name = "HOW",
         value_enum,
         value_delimiter = ',',
@@ -41,11 +43,11 @@ pub struct LabArgs {
     pub file_system: Vec<FileSystem>,
 
     /// The tests, those of `narrows bench --list`; several are run one after the other
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
+    #[arg(long, hide_possible_values = true, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
     pub preset: Vec<String>,
 
     /// The part of each device and of what is built that is filled and measured [default: that of the preset]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
     /// The part of each device in which everything is built; nothing outside of it is written [default: what the tests and
@@ -54,19 +56,19 @@ pub struct LabArgs {
     pub slice: Option<Bytes>,
 
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub max_time: Duration,
 
     /// Run each test for exactly this time, however sure its rate is
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
     /// The most that tests may write in all; the lab ends when the next write would be more [default: 8GiB]
@@ -74,11 +76,11 @@ pub struct LabArgs {
     pub max_writes: Option<Bytes>,
 
     /// Do not wait until a new array is in step; what is measured meanwhile is marked
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_wait: bool,
 
     /// Discard the devices before each layout is built (blkdiscard)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub discard: bool,
 
     /// Also copy this file or directory to each file system that is built, read it back, and say how long it took
@@ -90,15 +92,15 @@ pub struct LabArgs {
     pub scratch: Option<PathBuf>,
 
     /// With --scratch: how many files
-    #[arg(long, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, hide_short_help = true, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub count: u8,
 
     /// With --scratch: the size of each file
-    #[arg(long, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
+    #[arg(long, hide_short_help = true, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
     pub file_size: Bytes,
 
     /// The journal [default: a new file in /var/lib/narrows]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
     /// Undo what an earlier lab left, then go on with it: same devices, layouts and tests; what it measured is kept
@@ -120,16 +122,12 @@ pub struct LabArgs {
     pub aim: Option<Aims>,
 
     /// Also write the result as one self-contained page that needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// Plain ASCII without colour
-    #[arg(long, conflicts_with = "json")]
-    pub plain: bool,
-
-    /// Print JSON (bytes per second, bytes, nanoseconds)
-    #[arg(long)]
-    pub json: bool,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Aims in the order in which they count.

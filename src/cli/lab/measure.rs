@@ -27,7 +27,7 @@ use crate::load::target::Target;
 use crate::machine::activity::{Activity, Sample};
 use crate::report::bench::trusted;
 use crate::units::Bytes;
-use crate::verdict::{self, Subject};
+use crate::verdict;
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
 const RESERVE: Bytes = Bytes::from_mib(64);
@@ -185,7 +185,7 @@ impl Bench {
             if let Some(why) = &outcome.measurement.cut_short {
                 return (measured, Some(Failure::new(format!("{}: {why}", test.name))));
             }
-            let subject = Subject { runs: runner.runs(&outcome), ..scene.subject.clone() };
+            let subject = scene.subject.with_runs(runner.runs(&outcome));
             let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
             measured.push(Measured {
                 test: test.name.clone(),

@@ -49,7 +49,7 @@ pub(super) fn run(args: &LabArgs) -> Result<u8, Failure> {
     if args.resume {
         let (file, journal, before) = undo::for_resume(&root, args.journal.as_deref())?;
         let (html, aim) = (args.html.clone().or(before.html), args.aim.clone().or(before.aim));
-        let args = LabArgs { json: args.json, plain: args.plain, html, aim, ..before };
+        let args = LabArgs { output: args.output, html, aim, ..before };
         return session::run(&root, &args, Some((file, journal)));
     }
     refuse_unfinished(args.journal.as_deref())?;

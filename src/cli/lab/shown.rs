@@ -6,7 +6,7 @@ use crate::cli::{Failure, output};
 use crate::lab::{Basis, Cell, Outcome};
 use crate::path::HopSpec;
 use crate::report::lab::{DeviceFacts, LabReport, build, html, render};
-use crate::report::text::{Colour, Style};
+use crate::report::text::Style;
 
 /// What is known so far.
 pub(super) struct Lab {
@@ -42,7 +42,7 @@ impl Lab {
     /// It cannot be written.
     pub(super) fn show(&self, args: &LabArgs) -> Result<(), Failure> {
         let report = self.report(args);
-        output::data(&if args.json { json(&report)? } else { render(&report, &style(args)) })
+        output::data(&if args.output.json { json(&report)? } else { render(&report, &style(args)) })
     }
 
     /// Writes the page, where one was asked for.
@@ -62,7 +62,7 @@ impl Lab {
 }
 
 fn style(args: &LabArgs) -> Style {
-    Style::detect(Colour::Auto, args.plain)
+    args.output.style()
 }
 
 /// What the path to a device says of it.

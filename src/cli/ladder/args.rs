@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args::{ColorWhen, duration};
+use crate::cli::args::duration;
 use crate::cli::bench::args::size;
+use crate::cli::output_args::OutputArgs;
 use crate::cli::sweep::Order;
 use crate::units::Bytes;
 
@@ -68,17 +69,9 @@ pub struct LadderArgs {
     #[arg(long, value_name = "N")]
     pub cpu_node: Option<u32>,
 
-    /// Print JSON (schema narrows/ladder/1: bytes per second, bytes, nanoseconds)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {

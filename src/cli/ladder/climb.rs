@@ -3,7 +3,6 @@
 use super::args::LadderArgs;
 use super::opened::Opening;
 use super::runner::Runner;
-use crate::ceiling;
 use crate::cli::Failure;
 use crate::cli::bench::scene::Scene;
 use crate::load::preset::LoadSpec;
@@ -154,18 +153,17 @@ impl Climb<'_> {
         let machine = &self.scene.machine;
         let target = match &layer.entry {
             Entry::Block(name) => Target::Block(name.clone()),
-            Entry::Mount(_) => return Subject { runs: Vec::new(), ..self.scene.subject.clone() },
+            Entry::Mount(_) => return self.scene.subject.with_runs(Vec::new()),
             Entry::File(path) => match crate::machine::target::mount_of(&machine.mounts, path) {
                 Some(index) => Target::Mount { index, path: path.clone() },
-                None => return Subject { runs: Vec::new(), ..self.scene.subject.clone() },
+                None => return self.scene.subject.with_runs(Vec::new()),
             },
         };
         let options = build::Options { reader_node: self.args.cpu_node };
         let Some(path) = build::path_with(machine, &target, &options) else {
-            return Subject { runs: Vec::new(), ..self.scene.subject.clone() };
+            return self.scene.subject.with_runs(Vec::new());
         };
-        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
-        Subject { path, ceilings, runs: Vec::new() }
+        Subject::of(path)
     }
 
     /// The top from the processors of each node, on a machine with several.

@@ -55,7 +55,7 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
 fn nop(block: Bytes) -> Leg {
     match nop_ceiling(NOP_TIME) {
         // What the kernel granted the ring is in the results of the rungs.
-        Ok(nop) => Leg::nop(nop.ns_per_io, block, nop.engine.split(" (").next().unwrap_or_default()),
+        Ok(nop) => Leg::nop(nop.ns_per_io, block, nop.engine.name()),
         Err(error) => Leg::missing(LegKind::Nop, "I/O that does nothing", error.to_string()),
     }
 }

@@ -19,12 +19,11 @@ use runner::Runner;
 use super::bench::json;
 use super::bench::scene::Scene;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
-use crate::cli::args::ColorWhen;
 use crate::load::measurement::Pattern;
 use crate::load::preset::{self, LoadSpec, Parallel};
 use crate::path::layers::layers;
 use crate::report::ladder::{self, About};
-use crate::report::text::{Colour, Style};
+use crate::report::text::Style;
 use crate::verdict::ladder::judge;
 
 /// Climbs the layers of a path and shows where its rate is lost.
@@ -76,7 +75,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     let report = ladder::report(&scene.machine, about, ladders);
     let is_stopped = runner.is_stopped();
     drop(runner);
-    output::data(&if args.json { json(&report)? } else { ladder::render(&report, &style(args)) })?;
+    output::data(&if args.output.json { json(&report)? } else { ladder::render(&report, &style(args)) })?;
     if is_stopped {
         output::note("narrows: interrupted; the report holds what was measured until then");
     }
@@ -119,10 +118,5 @@ fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
 }
 
 fn style(args: &LadderArgs) -> Style {
-    let colour = match args.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    Style::detect(colour, args.plain)
+    args.output.style()
 }

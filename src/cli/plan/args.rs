@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::ColorWhen;
+use crate::cli::output_args::OutputArgs;
 use crate::plan::search::Prefer;
 
 /// What `plan` is asked.
@@ -81,17 +81,9 @@ pub struct PlanArgs {
     #[arg(long, value_name = "RATE", requires = "aim")]
     pub cipher: Option<String>,
 
-    /// Print JSON (schema narrows/plan/1)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// What counts most.

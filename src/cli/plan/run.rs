@@ -3,7 +3,6 @@
 use super::PlanArgs;
 use super::ground::{Ground, boards};
 use super::layouts::layouts;
-use crate::cli::args::ColorWhen;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use crate::plan::diagnose;
 use crate::plan::outcome::{Outcome, outcome};
@@ -12,7 +11,6 @@ use crate::plan::site::Site;
 use crate::plan::wish::{self, Wish, WishError};
 use crate::report::plan::{PlanReport, Planned, build, render};
 use crate::report::sanitize::inert;
-use crate::report::text::{Colour, Style};
 
 /// The most devices that are placed at once.
 const MOST_DEVICES: usize = 128;
@@ -65,15 +63,10 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
 }
 
 fn shown(report: &PlanReport, args: &PlanArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(report);
     }
-    let colour = match args.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    Ok(render(report, &Style::detect(colour, args.plain)))
+    Ok(render(report, &args.output.style()))
 }
 
 fn request(args: &PlanArgs, site: &Site) -> Result<Request, Failure> {

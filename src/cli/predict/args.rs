@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::args::ColorWhen;
+use crate::cli::output_args::OutputArgs;
 use crate::path::file::Engine;
 use crate::units::Bytes;
 
@@ -77,17 +77,9 @@ pub struct PredictArgs {
     #[arg(long, value_name = "FILE.svg", num_args = 0..=1, require_equals = true)]
     pub roofline: Option<Option<PathBuf>>,
 
-    /// Print JSON (schema narrows/predict/1: bytes per second, bytes, nanoseconds)
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// Print ASCII without colour, at most 78 columns wide
-    #[arg(long)]
-    pub plain: bool,
-
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
-    pub color: ColorWhen,
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Reads `4k`, `4KiB`, `512`, `1m`: binary, as benchmarks have them.

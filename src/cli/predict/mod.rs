@@ -8,7 +8,6 @@ use std::path::Path;
 
 use args::PredictArgs;
 
-use super::args::ColorWhen;
 use super::bench::save::write_new;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use crate::path::file::{BuildError, Document, FileError, Name, System, Workload};
@@ -16,7 +15,6 @@ use crate::predict::roofline::{Axis, Roofline, roofline};
 use crate::predict::{Prediction, predict};
 use crate::report::predict::{self as view, PredictReport, SystemView};
 use crate::report::roofline as picture;
-use crate::report::text::{Colour, Style};
 
 /// Reads the descriptions, predicts, and shows: 1 when a published result differs and nobody says why.
 ///
@@ -140,15 +138,10 @@ fn no_path(error: BuildError) -> Failure {
 }
 
 fn render(report: &PredictReport, pictures: &[Roofline], args: &PredictArgs) -> Result<String, Failure> {
-    if args.json {
+    if args.output.json {
         return output::json(report);
     }
-    let colour = match args.color {
-        ColorWhen::Auto => Colour::Auto,
-        ColorWhen::Always => Colour::Always,
-        ColorWhen::Never => Colour::Never,
-    };
-    let style = Style::detect(colour, args.plain);
+    let style = args.output.style();
     let mut text = view::render(report, &style);
     if matches!(args.roofline, Some(None)) {
         for picture in pictures {

@@ -102,9 +102,14 @@ const READERS: &[(Reader, &str)] = &[
     (hwloc::read, "XML of hwloc (lstopo)"),
 ];
 
+/// What each reader says that it understands.
+pub fn readers() -> impl Iterator<Item = &'static str> {
+    READERS.iter().map(|(_, words)| *words)
+}
+
 /// What is understood, in the words of a hint: what each reader says of itself.
 pub fn understood() -> String {
-    let words: Vec<&str> = READERS.iter().map(|(_, words)| *words).collect();
+    let words: Vec<&str> = readers().collect();
     format!("{}, and records of `narrows snapshot`", words.join(", "))
 }
 

@@ -8,6 +8,7 @@ mod class;
 mod config;
 mod read;
 mod role;
+mod state;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub use address::PciAddress;
 pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
 pub use role::role;
+pub use state::{End, Ends, Told};
 
 use crate::machine::fact::{Fact, Source};
 use crate::units::{Bytes, GtPerSec, Lanes};
@@ -111,6 +113,29 @@ pub struct LinkEnd {
     pub current_width: Fact<Lanes>,
     /// `…/max_link_width`, from Link Capabilities.
     pub max_width: Fact<Lanes>,
+    /// That this end can do more than the link runs at, where a text says so.
+    pub downgraded: Downgraded,
+}
+
+/// What a text says of an end without a number: `(downgraded)` behind a speed or width. Each is where it says so. It means
+/// something only while the most that the end can do is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Downgraded {
+    /// The end could be faster.
+    pub speed: Option<Source>,
+    /// The end could be wider.
+    pub width: Option<Source>,
+}
+
+impl Downgraded {
+    /// What the text means, in words.
+    pub const MEANING: &'static str = "more, for the link is downgraded";
+
+    /// Takes from another text what this one does not say.
+    pub fn fill(&mut self, other: Self) {
+        self.speed = self.speed.take().or(other.speed);
+        self.width = self.width.take().or(other.width);
+    }
 }
 
 impl LinkEnd {

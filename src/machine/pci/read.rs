@@ -71,6 +71,7 @@ fn link(root: &Root, dir: &str) -> LinkEnd {
         max_speed: speed("max_link_speed"),
         current_width: width("current_link_width"),
         max_width: width("max_link_width"),
+        ..LinkEnd::default()
     }
 }
 
@@ -85,6 +86,7 @@ fn sleeping_link(dir: &str) -> LinkEnd {
         max_speed: asleep(format!("{dir}/max_link_speed")),
         current_width: asleep(format!("{dir}/current_link_width")),
         max_width: asleep(format!("{dir}/max_link_width")),
+        ..LinkEnd::default()
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) fn function(
             current_width: known(Lanes::new(width)),
             max_speed: rate(most_speed),
             max_width: known(Lanes::new(most_width)),
+            ..LinkEnd::default()
         }
     });
     let device = PciDevice {

@@ -4,7 +4,7 @@ use crate::catalog::{Board, SlotForm};
 use crate::machine::Machine;
 use crate::machine::block::Transport;
 use crate::machine::dmi::{Slot as Claim, is_template};
-use crate::machine::pci::{PciAddress, PciDevice};
+use crate::machine::pci::{End, PciAddress, PciDevice};
 use crate::path::occupancy::{self, Seat};
 use crate::plan::wish::Kind;
 use crate::units::{GtPerSec, Lanes};
@@ -156,8 +156,10 @@ fn of_claim(machine: &Machine, claim: &Claim, seats: &[Seat]) -> Option<Slot> {
     let width = claim.width.or(claim.connector)?;
     let seat = seats.iter().find(|seat| seat.slot.as_deref() == Some(claim.designation.as_str()));
     let port = seat.and_then(|seat| machine.pci.get(&seat.port));
-    let real = port.and_then(|port| port.link.max_width.get());
-    let speed = port.and_then(|port| port.link.max_speed.get()).or(claim.speed).unwrap_or(GtPerSec::GEN3);
+    let end = port.map(End::of);
+    let real = end.and_then(End::max_width).map(|width| width.value);
+    let speed =
+        end.and_then(End::max_speed).map(|speed| speed.value).or(claim.speed).unwrap_or(GtPerSec::GEN3);
     let is_m2 = claim.kind.contains("M.2") || claim.designation.to_ascii_uppercase().starts_with("M.2");
     let form = match claim.kind.as_str() {
         _ if is_m2 => SlotForm::M2,
@@ -182,8 +184,7 @@ fn of_claim(machine: &Machine, claim: &Claim, seats: &[Seat]) -> Option<Slot> {
 fn of_seat(machine: &Machine, seat: &Seat) -> Option<Slot> {
     let occupant = occupant(machine, seat)?;
     let port = machine.pci.get(&seat.port)?;
-    let lanes = port.link.max_width.get()?;
-    let speed = port.link.max_speed.get()?;
+    let (speed, lanes) = End::of(port).most()?;
     let name = seat.slot.clone().unwrap_or_else(|| format!("port {}", seat.port));
     Some(Slot {
         occupant: Some(occupant),
@@ -243,9 +244,9 @@ fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
         name: device_name(machine, first),
         kind,
         count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
-        lanes: limit(first.link.max_width.get()),
-        speed: first.link.max_speed.get(),
-        trained: card.and_then(|card| card.link.current_width.get()),
+        lanes: limit(End::of(first).max_width().map(|width| width.value)),
+        speed: End::of(first).max_speed().map(|speed| speed.value),
+        trained: card.and_then(|card| machine.link_of(card).width()).map(|width| width.value),
         behind_switch,
         own: None,
         own_write: None,

@@ -336,7 +336,7 @@ fn note(finding: &Finding) -> Note {
 pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
     let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     let mut generator = measurement.generator.clone();
-    generator.engine = inert(&generator.engine);
+    generator.engine = generator.engine.map_texts(inert);
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
     let run = subject.runs.first();
     // A trim moves no data.

@@ -314,10 +314,10 @@ fn in_words(checks: &Checks) -> String {
     parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
     // What the kernel granted is in the JSON.
     let engine = &checks.generator.engine;
-    parts.extend(engine.split(" (").next().map(str::to_owned));
-    match engine.split_once("not polled: ") {
-        Some((_, why)) => parts.push(format!("not polled: {why}")),
-        None if engine.contains("iopoll") => parts.push("polled".to_owned()),
+    parts.push(engine.name().to_owned());
+    match &engine.not_polled {
+        Some(why) => parts.push(format!("not polled: {why}")),
+        None if engine.is_polled() => parts.push("polled".to_owned()),
         None => {}
     }
     parts.extend(checks.generator.trims_by.map(|method| method.as_str().to_owned()));
@@ -408,7 +408,7 @@ mod tests {
             let generator = GeneratorUse {
                 cpu: 0.14,
                 io_workers,
-                engine: "io_uring (no extras)".to_owned(),
+                engine: "io_uring (no extras)".to_owned().into(),
                 ..Default::default()
             };
             in_words(&Checks {

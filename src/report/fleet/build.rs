@@ -81,8 +81,8 @@ fn link(link: &LinkHop) -> Link {
     Link {
         place: link.slot.as_deref().map_or_else(|| address.clone(), |slot| format!("slot {}", clean(slot))),
         device: link.device.id.value().map(ToString::to_string),
-        width: link.device.link.current_width.value().map(|width| width.get()),
-        speed: link.device.link.current_speed.value().map(ToString::to_string),
+        width: link.state().width().map(|width| width.value.get()),
+        speed: link.state().speed().map(|speed| speed.value.to_string()),
         address,
     }
 }

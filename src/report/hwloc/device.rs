@@ -5,8 +5,7 @@ use super::element::Xml;
 use crate::ceiling::pcie::rate;
 use crate::machine::block::BlockDevice;
 use crate::machine::capture::hwloc::{LINK_MAX_SPEED, LINK_MAX_WIDTH, LINK_SPEED, LINK_WIDTH};
-use crate::machine::fact::Fact;
-use crate::machine::pci::{LinkEnd, PciDevice};
+use crate::machine::pci::{End, PciDevice, Told};
 
 /// The class of a bridge to another PCI bus.
 const BRIDGE: u32 = 0x0604;
@@ -26,11 +25,11 @@ pub(super) fn open(xml: &mut Xml, scene: &Scene<'_>, device: &PciDevice, depth: 
     }
     attributes.push(("pci_busid", device.address.to_string()));
     attributes.push(("pci_type", identity(device, is_bridge)));
-    attributes.push(("pci_link_speed", speed(&device.link)));
+    attributes.push(("pci_link_speed", speed(End::of(device))));
     xml.open(if is_bridge { "Bridge" } else { "PCIDev" }, &attributes);
     xml.info("PCISlot", &device.slot.get().unwrap_or_default());
     xml.info("PCIDevice", &device.name.get().unwrap_or_default());
-    link(xml, &device.link);
+    link(xml, End::of(device));
     scene.found.write(xml, &device.address.to_string());
     for disk in scene.devices.disks.get(&device.address).into_iter().flatten() {
         block(xml, scene, disk);
@@ -50,20 +49,20 @@ fn identity(device: &PciDevice, is_bridge: bool) -> String {
 }
 
 /// GB/s after the line code, as hwloc counts; 0 is not known.
-fn speed(link: &LinkEnd) -> String {
-    let state = link.current_speed.get().zip(link.current_width.get());
-    let raw = state.and_then(|(speed, width)| rate::raw(speed, width));
+fn speed(end: End<'_>) -> String {
+    let raw = end.state().and_then(|(speed, width)| rate::raw(speed, width));
     format!("{:.6}", raw.map_or(0.0, |raw| raw.get() / 1e9))
 }
 
-fn link(xml: &mut Xml, link: &LinkEnd) {
-    fn text<T: ToString>(fact: &Fact<T>) -> String {
-        fact.value().map(ToString::to_string).unwrap_or_default()
+/// hwloc keeps what each function says of its own end; both ends are united when the file is read.
+fn link(xml: &mut Xml, end: End<'_>) {
+    fn text<T: ToString>(told: Option<Told<'_, T>>) -> String {
+        told.map(|told| told.value.to_string()).unwrap_or_default()
     }
-    xml.info(LINK_SPEED, &text(&link.current_speed));
-    xml.info(LINK_WIDTH, &text(&link.current_width));
-    xml.info(LINK_MAX_SPEED, &text(&link.max_speed));
-    xml.info(LINK_MAX_WIDTH, &text(&link.max_width));
+    xml.info(LINK_SPEED, &text(end.speed()));
+    xml.info(LINK_WIDTH, &text(end.width()));
+    xml.info(LINK_MAX_SPEED, &text(end.max_speed()));
+    xml.info(LINK_MAX_WIDTH, &text(end.max_width()));
 }
 
 fn block(xml: &mut Xml, scene: &Scene<'_>, disk: &BlockDevice) {

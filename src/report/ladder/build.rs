@@ -134,7 +134,7 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
 fn measured(run: &Run, trusted: bool) -> RungPair {
     let measurement = &run.measurement;
     let mut generator = measurement.generator.clone();
-    generator.engine = inert(&generator.engine);
+    generator.engine = generator.engine.map_texts(inert);
     let rate = Some(RungRate {
         bytes_per_second: measurement.bytes_per_second,
         ci95: measurement.ci95,

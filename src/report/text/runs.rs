@@ -116,7 +116,7 @@ fn course(style: &Style, series: &[BytesPerSec]) -> String {
 fn troubles(measurement: &MeasurementView) -> Vec<(Tone, String)> {
     let mut troubles = Vec::new();
     let engine = &measurement.generator.engine;
-    if engine.starts_with("psync") {
+    if engine.is_synchronous() {
         troubles.push((Tone::Warn, format!("engine: {engine}")));
     }
     if measurement.errors > 0 {

@@ -237,7 +237,7 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
 
 fn measurement_view(run: &Measurement) -> MeasurementView {
     let mut generator = run.generator.clone();
-    generator.engine = inert(&generator.engine);
+    generator.engine = generator.engine.map_texts(inert);
     MeasurementView {
         workload: run.workload.clone(),
         access: run.access,
@@ -259,8 +259,16 @@ fn measurement_view(run: &Measurement) -> MeasurementView {
 
 /// What disproves a finding: its own words, or those of its code.
 fn not_so_when(finding: &Finding) -> String {
-    let own = finding.evidence.iter().find(|one| one.fact == "not so when");
-    own.map_or_else(|| disproof::not_so_when(finding.code).to_owned(), |one| inert(&one.value))
+    let own = finding.not_so_when.as_deref();
+    own.map_or_else(|| disproof::not_so_when(finding.code).to_owned(), inert)
+}
+
+/// What was observed, and last what the rule itself says would disprove it: programs of the first versions look there.
+fn evidence(finding: &Finding) -> Vec<Evidence> {
+    let own = finding.not_so_when.as_ref();
+    let own = own.map(|text| Evidence::new("not so when", text, "the rule itself"));
+    let all = finding.evidence.iter().chain(&own);
+    all.map(|e| Evidence { fact: inert(&e.fact), value: inert(&e.value), source: inert(&e.source) }).collect()
 }
 
 /// A finding with everything foreign in it made inert.
@@ -271,11 +279,7 @@ pub(in crate::report) fn finding_view(finding: &Finding) -> FindingView {
         hop: finding.hop.as_ref().map(|id| inert(id.as_str())),
         subject: inert(&finding.subject),
         summary: inert(&finding.summary),
-        evidence: finding
-            .evidence
-            .iter()
-            .map(|e| Evidence { fact: inert(&e.fact), value: inert(&e.value), source: inert(&e.source) })
-            .collect(),
+        evidence: evidence(finding),
         advice: finding
             .advice
             .iter()

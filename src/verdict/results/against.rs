@@ -1,7 +1,6 @@
 //! A result against the path that it was measured on: above a ceiling, at one, or below all of them.
 
 use super::case::{Case, mean};
-use super::not_so_when;
 use crate::ceiling::Direction;
 use crate::ceiling::narrow::Narrow;
 use crate::path::{HopId, HopKind};
@@ -258,9 +257,8 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Vec<Finding> {
         case.finding(Code::AboveCeiling, Severity::Fault, summary)
             .with_evidence([
                 Evidence::new("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line)),
-                Evidence::new(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone()),
-                not_so_when("the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)"),
-            ])
+                Evidence::new(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())])
+.not_so_when("the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)")
             .with_advice([Advice::new(
                 "do not use this result: measure again past the caches, or name the right target with --target",
             )])

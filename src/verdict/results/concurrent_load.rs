@@ -1,7 +1,6 @@
 //! Something else used the storage at the same time.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::results::surroundings::Word;
 use crate::results::{DeviceUse, Measured};
 use crate::units::human;
@@ -23,7 +22,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
     case.finding(Code::ConcurrentLoad, Severity::Limit, summary)
         .with_evidence(evidence)
-        .with_evidence([not_so_when("a run on the idle storage has the same rate")])
+        .not_so_when("a run on the idle storage has the same rate")
         .with_advice([Advice::new(
             "measure again while nothing else uses the storage (`iostat -x 1` shows it)",
         )])

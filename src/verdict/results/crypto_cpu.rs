@@ -1,7 +1,6 @@
 //! The step between an encrypted device and the one below it.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::ceiling::crypt;
 use crate::results::surroundings::Word;
 use crate::results::{Imported, Measured, Op, Tool};
@@ -38,8 +37,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                 Evidence::new(format!("rate of {target}"), human::rate(rate), case.result.place()),
                 Evidence::new(format!("rate of {name}"), human::rate(most), case.result.place()),
                 Evidence::new("in the path", "encryption", source),
-                not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use"),
             ])
+            .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
             .with_advice([Advice::new("run `cryptsetup benchmark`; use a processor with AES instructions")])
             .with_confidence(Confidence::Medium),
     ]
@@ -82,9 +81,8 @@ fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
             .with_evidence([
                 case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
                 Evidence::new(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place()),
-                Evidence::new("in the path", "encryption", source),
-                not_so_when("the volume is as fast with another cipher, or the plain volume is no faster"),
-            ])
+                Evidence::new("in the path", "encryption", source)])
+.not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
             .with_advice([Advice::new(
                 "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
             )])

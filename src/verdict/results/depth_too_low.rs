@@ -1,7 +1,6 @@
 //! Fewer I/Os were in flight than the path can take, or than were asked for.
 
 use super::case::{Case, is_random, mean};
-use super::not_so_when;
 use crate::results::{Measured, Tool};
 use crate::units::human;
 use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -25,8 +24,8 @@ fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
             .with_evidence([
                 case.evidence(measured, "ioengine", engine),
                 case.evidence(measured, "iodepth", depth),
-                not_so_when("`IO depths` in the output shows more than 1"),
             ])
+            .not_so_when("`IO depths` in the output shows more than 1")
             .with_advice([Advice::new("use io_uring, or libaio with direct=1")]),
     )
 }
@@ -52,14 +51,12 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             );
             return vec![
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .with_evidence([
-                        case.evidence(
-                            measured,
-                            "I/Os in flight by Little's law (rate × mean latency)",
-                            in_flight(real),
-                        ),
-                        not_so_when("the tool printed latencies of another part of the run than its rate"),
-                    ])
+                    .with_evidence([case.evidence(
+                        measured,
+                        "I/Os in flight by Little's law (rate × mean latency)",
+                        in_flight(real),
+                    )])
+                    .not_so_when("the tool printed latencies of another part of the run than its rate")
                     .with_advice([Advice::new(
                         "use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)",
                     )]),
@@ -76,9 +73,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             return vec![
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
                     .with_evidence([
-                        Evidence::new("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source),
-                        not_so_when("iostat shows another time or other devices than the run"),
-                    ])
+                        Evidence::new("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source)])
+.not_so_when("iostat shows another time or other devices than the run")
                     .with_advice([Advice::new(
                         "see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth",
                     )]),
@@ -92,10 +88,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             );
             return vec![
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .with_evidence([
-                        case.evidence(measured, "I/Os in flight asked for", in_flight(asked)),
-                        not_so_when("latency is what was to be measured"),
-                    ])
+                    .with_evidence([case.evidence(measured, "I/Os in flight asked for", in_flight(asked))])
+                    .not_so_when("latency is what was to be measured")
                     .with_advice([Advice::new(
                         "for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`",
                     )]),

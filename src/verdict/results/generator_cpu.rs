@@ -1,7 +1,6 @@
 //! The tool itself was the narrows: its threads filled their processor.
 
 use super::case::{Case, is_random, mean};
-use super::not_so_when;
 use crate::results::Tool;
 use crate::results::surroundings::Word;
 use crate::units::{Nanos, human};
@@ -28,8 +27,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             .with_evidence([
                 case.evidence(measured, "user time", human::percent(cpu.user)),
                 case.evidence(measured, "kernel time", human::percent(cpu.system)),
-                not_so_when("more jobs do not raise the rate"),
             ])
+            .not_so_when("more jobs do not raise the rate")
             .with_advice([Advice::new(
                 "spread the load over more jobs, or use io_uring: `narrows sweep TARGET`",
             )]),
@@ -55,8 +54,8 @@ fn before_memory(case: &Case<'_>) -> Option<Finding> {
             .with_evidence([
                 case.evidence(measured, "latency of a single random I/O", shown),
                 Evidence::new("the storage", "is in memory", source),
-                not_so_when("a limiter or a network lies between"),
             ])
+            .not_so_when("a limiter or a network lies between")
             .with_advice([Advice::new("look at the processors of host and guest while it runs")])
             .with_confidence(Confidence::Medium),
     )

@@ -1,7 +1,6 @@
 //! Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
 
 use super::case::{Case, mean};
-use super::not_so_when;
 use crate::results::{Measured, Op, Side, Tool};
 use crate::units::human;
 use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -32,11 +31,11 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         if evidence.is_empty() {
             continue;
         }
-        evidence.push(not_so_when("the tool measured these numbers in different parts of the run"));
         let summary = format!("The numbers of the {} contradict each other", case.name(measured, op));
         return vec![
             case.finding(Code::InconsistentNumbers, severity, summary)
                 .with_evidence(evidence)
+                .not_so_when("the tool measured these numbers in different parts of the run")
                 .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
         ];
     }
@@ -56,7 +55,8 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
     let summary = format!("The {} is not that of the numbers beside it", first.name);
     Some(
         case.finding(Code::InconsistentNumbers, Severity::Limit, summary)
-            .with_evidence(evidence.chain([not_so_when("parts of the same run stand elsewhere")]))
+            .with_evidence(evidence)
+            .not_so_when("parts of the same run stand elsewhere")
             .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
     )
 }

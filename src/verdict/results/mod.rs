@@ -39,7 +39,7 @@ use beside::Beside;
 use case::Case;
 
 use super::Subject;
-use super::finding::{Code, Evidence, Finding, Severity};
+use super::finding::{Code, Finding, Severity};
 use crate::machine::Machine;
 use crate::path::HopKind;
 use crate::results::surroundings::Surroundings;
@@ -172,11 +172,6 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
     by_finding
         .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))
         .map(|(kind, name)| (kind, name.to_owned()))
-}
-
-/// What would show that a finding does not hold, as its last evidence.
-fn not_so_when(text: &str) -> Evidence {
-    Evidence::new("not so when", text, "the rule itself")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The network is the narrows: the rate is that of a wire, or what the server does locally is much more.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::results::Tool;
 use crate::results::surroundings::Word;
 use crate::units::{BytesPerSec, Nanos, human};
@@ -30,7 +29,7 @@ pub(super) fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesP
 fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
     case.finding(Code::NetworkLimited, Severity::Limit, summary)
         .with_evidence(evidence)
-        .with_evidence([not_so_when("the interfaces' counters stay below their rate during the run")])
+        .not_so_when("the interfaces' counters stay below their rate during the run")
         .with_advice([Advice::new(
             "more or faster links between client and server; or measure on the server itself",
         )])

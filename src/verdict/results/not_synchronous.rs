@@ -1,7 +1,6 @@
 //! A measurement that calls itself synchronous and made nothing durable.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::results::{Durability, Op, Tool};
 use crate::verdict::finding::{Advice, Code, Finding, Severity};
 
@@ -36,8 +35,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                     "ioengine",
                     format!("{engine} (`sync` only means that write(2) is called)"),
                 ),
-                not_so_when("the file system or data set forces every write to be synchronous"),
             ])
+            .not_so_when("the file system or data set forces every write to be synchronous")
             .with_advice([Advice::new("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`")]),
     ]
 }

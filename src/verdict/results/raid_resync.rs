@@ -1,13 +1,12 @@
 //! An array or pool was busy with itself while it was measured.
 
 use super::case::Case;
-use super::not_so_when;
+use crate::workload::Pattern;
 use crate::machine::block::BlockKind;
 use crate::results::{Imported, Measured, Tool};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::attribution::is_syncing;
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use crate::workload::Pattern;
 
 /// An array that reads in order is at least as fast as one of its members, whatever its level; this much is left for
 /// three seconds of reading.
@@ -23,9 +22,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>, confidence: Confidence) -> Finding {
     case.finding(Code::RaidResync, Severity::Limit, summary)
         .with_evidence(evidence)
-        .with_evidence([not_so_when(
-            "the array was idle during the run: `sync_action` or `zpool status` of that time",
-        )])
+        .not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")
         .with_advice([Advice::new("wait until it is done (/proc/mdstat, `zpool status`), and measure again")])
         .with_confidence(confidence)
 }

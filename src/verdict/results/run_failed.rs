@@ -1,7 +1,6 @@
 //! The tool says that it failed: there is no result, or none that counts.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
@@ -18,7 +17,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
     vec![
         case.finding(Code::RunFailed, Severity::Fault, summary)
-            .with_evidence(evidence.chain([not_so_when("the message is of another run")]))
+            .with_evidence(evidence)
+            .not_so_when("the message is of another run")
             .with_advice([Advice::new("mend what the message names, and measure again")]),
     ]
 }

@@ -1,7 +1,7 @@
 //! The drive's fast cache ran out: writes stepped down and stayed there.
 
 use super::case::Case;
-use super::{not_so_when, window};
+use super::window;
 use crate::results::Op;
 use crate::units::{BytesPerSec, human};
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -20,16 +20,14 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             format!("Writes began with {} and ended with {}: a fast cache ran out", rate(first), rate(last));
         return vec![
             case.finding(Code::SlcExhausted, Severity::Limit, summary)
-                .with_evidence([
-                    Evidence::new(
-                        "first and last fifth of the run",
-                        format!("{} and {}", rate(first), rate(last)),
-                        log,
-                    ),
-                    not_so_when(
-                        "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
-                    ),
-                ])
+                .with_evidence([Evidence::new(
+                    "first and last fifth of the run",
+                    format!("{} and {}", rate(first), rate(last)),
+                    log,
+                )])
+                .not_so_when(
+                    "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
+                )
                 .with_advice([Advice::new("quote the rate of the last part for writes that last")])
                 .with_confidence(Confidence::Medium),
         ];

@@ -4,7 +4,6 @@
 //! each of these rules asks for two.
 
 use super::case::{Case, is_random, mean};
-use super::not_so_when;
 use crate::results::{Measured, Op, Percentile, Side, Tool};
 use crate::units::{Nanos, human};
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -20,8 +19,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             .or_else(|| alike_on_every_host(case, op, side))
             .or_else(|| parked(case, measured, op, side))
             .or_else(|| whatever_the_queue(case, measured, op, side));
-        if let Some((confidence, mut evidence)) = seen {
-            evidence.push(not_so_when("the volume, host and group have no limit of I/Os or bytes"));
+        if let Some((confidence, evidence)) = seen {
             let summary = format!(
                 "A rate limiter held the {} at {}: the storage behind it can do more",
                 case.name(measured, op),
@@ -29,7 +27,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             );
             return vec![
                 case.finding(Code::Throttled, Severity::Limit, summary)
-                    .with_evidence(evidence)
+                    .with_evidence(evidence).not_so_when("the volume, host and group have no limit of I/Os or bytes")
                     .with_advice([Advice::new(
                         "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
                          its credits",

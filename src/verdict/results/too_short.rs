@@ -1,7 +1,7 @@
 //! The run ended before it could say anything of what lasts.
 
 use super::case::Case;
-use super::{not_so_when, window};
+use super::window;
 use crate::results::{Measured, Op, Side, Tool};
 use crate::units::{Nanos, human};
 use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -56,8 +56,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     }
     let signal = case.result.failures.iter().find(|failure| failure.contains("terminating on signal"));
     evidence.extend(signal.map(|failure| Evidence::new("the tool says", failure, case.result.place())));
-    evidence.push(not_so_when("a run of a minute and more has the same rate"));
-    vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).with_advice([Advice::new(
+    vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).not_so_when("a run of a minute and more has the same rate").with_advice([Advice::new(
         "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
     )])]
 }
@@ -71,10 +70,8 @@ fn in_memory(case: &Case<'_>) -> Option<Finding> {
             Severity::Info,
             "Each cipher was measured for about one second, in memory",
         )
-        .with_evidence([
-            case.evidence(first, "measured time", "about 1 s each, by the tool's own protocol"),
-            not_so_when("runs that are repeated have the same rates"),
-        ])
+        .with_evidence([case.evidence(first, "measured time", "about 1 s each, by the tool's own protocol")])
+        .not_so_when("runs that are repeated have the same rates")
         .with_advice([Advice::new("repeat it some times: the processor's clock may not have been up")]),
     )
 }

@@ -1,7 +1,6 @@
 //! Machines that ran the same load together got unequal shares: their sum hides the slow ones.
 
 use super::case::Case;
-use super::not_so_when;
 use crate::results::{Measured, Op};
 use crate::units::human;
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -49,11 +48,10 @@ fn of(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> Option<Find
         case.evidence(sum, "coefficient of variation", human::percent(variation)),
         Evidence::new("slowest machine", shown(rates.first()), case.result.place()),
         Evidence::new("fastest machine", shown(rates.last()), case.result.place()),
-        not_so_when("the machines were given different limits or loads on purpose"),
     ];
     Some(
         case.finding(Code::UnevenNodes, Severity::Limit, summary)
-            .with_evidence(evidence)
+            .with_evidence(evidence).not_so_when("the machines were given different limits or loads on purpose")
             .with_advice([Advice::new(
                 "compare where the slow machines run, and who owns their volumes: a machine on another host than its \
                  volume's owner crosses the network",

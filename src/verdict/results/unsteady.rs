@@ -1,7 +1,7 @@
 //! The rate moved so much that its mean describes no time of the run.
 
 use super::case::Case;
-use super::{not_so_when, window};
+use super::window;
 use crate::results::{Measured, Op, Side, Tool};
 use crate::units::human;
 use crate::verdict::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -16,18 +16,18 @@ const DEVIATION: f64 = 0.2;
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     for (measured, op, side) in case.sides() {
         let seen = by_log(case, measured, op, side).or_else(|| by_samples(case, measured, side));
-        if let Some(mut evidence) = seen {
-            evidence.push(not_so_when("the run goes on and the rate of its later part holds"));
+        if let Some(evidence) = seen {
             let summary = format!(
                 "The rate of the {} did not hold: its mean describes no time of it",
                 case.name(measured, op)
             );
             return vec![
-                case.finding(Code::Unsteady, Severity::Limit, summary).with_evidence(evidence).with_advice([
-                    Advice::new(
+                case.finding(Code::Unsteady, Severity::Limit, summary)
+                    .with_evidence(evidence)
+                    .not_so_when("the run goes on and the rate of its later part holds")
+                    .with_advice([Advice::new(
                         "run until the rate holds, and look at it over time: `narrows bench TARGET steady`",
-                    ),
-                ]),
+                    )]),
             ];
         }
     }

@@ -1,7 +1,6 @@
 //! Zeros were written, or addresses were read that hold nothing: storage does less work for both.
 
 use super::case::{Case, is_random};
-use super::not_so_when;
 use crate::results::surroundings::Word;
 use crate::results::{Measured, Op, Side};
 use crate::units::{Nanos, human};
@@ -19,7 +18,6 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
     let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
     let mut evidence = vec![case.evidence(measured, "data", "zeros")];
     evidence.extend(compresses.map(|source| Evidence::new("file system", "one that compresses", source)));
-    evidence.push(not_so_when("neither file system nor drive compresses or recognises zeros"));
     Some(
         case.finding(
             Code::ZeroOrSparseData,
@@ -27,6 +25,7 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
             "Only zeros were written, which some storage does not store",
         )
         .with_evidence(evidence)
+        .not_so_when("neither file system nor drive compresses or recognises zeros")
         .with_advice([Advice::new(
             "write data that does not compress (/dev/urandom into a file first, fio's default)",
         )])
@@ -53,8 +52,8 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
             .with_evidence([
                 case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
                 Evidence::new("the storage", "sparse, thin, or never written", source),
-                not_so_when("`du` shows as much as `ls -l`: every block was written"),
             ])
+            .not_so_when("`du` shows as much as `ls -l`: every block was written")
             .with_advice([Advice::new("write the whole region once before reading it")])
             .with_confidence(Confidence::Medium),
     )
@@ -76,8 +75,8 @@ fn sparse(case: &Case<'_>) -> Option<Finding> {
             .with_evidence([
                 case.evidence(measured, "median", shown(fast)),
                 case.evidence(measured, "95th percentile", shown(slow)),
-                not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads"),
             ])
+            .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
             .with_advice([Advice::new("write the whole region once before reading it")])
             .with_confidence(Confidence::Medium),
     )

@@ -226,9 +226,10 @@ mod tests {
 
     #[test]
     fn a_virtual_machine_shows_ports_that_do_not_exist() {
-        let path = Sketch::drive(link((3, 2), (3, 4), (3, 4)))
-            .on(|machine| machine.cpus.hypervisor = Fact::known("kvm".to_owned(), "flags"));
-        assert_eq!(path.finding(Code::LinkWidthDegraded), None);
+        let mut below = link((3, 2), (3, 4), (3, 4));
+        assert!(Sketch::drive(below.clone()).finding(Code::LinkWidthDegraded).is_some());
+        below.port.as_mut().expect("a port").is_virtual = true;
+        assert_eq!(Sketch::drive(below).finding(Code::LinkWidthDegraded), None);
     }
 
     #[test]

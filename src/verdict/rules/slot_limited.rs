@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::fact::{Fact, Source};
+use crate::machine::fact::Fact;
+use crate::machine::pci::Downgraded;
 use crate::path::{HopId, LinkPort};
 use crate::units::{BitsPerSec, BytesPerSec, GtPerSec, Lanes};
 
@@ -32,7 +33,9 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let (speed, width) = (link.speed()?, link.width()?);
     let end = &link.link.device.link;
-    let said = [said_less(&end.max_speed), said_less(&end.max_width)].into_iter().flatten().next()?;
+    let faster = end.downgraded.speed.as_ref().filter(|_| end.max_speed.value().is_none());
+    let wider = end.downgraded.width.as_ref().filter(|_| end.max_width.value().is_none());
+    let said = faster.or(wider)?;
     if !link.is_storage() || link.port.is_some_and(says_its_most) || !judged.is_limit(link.index) {
         return None;
     }
@@ -45,17 +48,10 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Low)
-            .with_evidence([Evidence::new("what the device can do", said.1, said.0.as_str())])
+            .with_evidence([Evidence::new("what the device can do", Downgraded::MEANING, said.as_str())])
             .with_evidence(link.speed_evidence())
             .with_advice([Advice::new(advice)]),
     )
-}
-
-fn said_less<T>(most: &Fact<T>) -> Option<(&Source, &str)> {
-    match most {
-        Fact::Garbled { source, raw } if raw.contains("downgraded") => Some((source, raw)),
-        _ => None,
-    }
 }
 
 /// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
@@ -92,7 +88,7 @@ fn says_its_most(port: &LinkPort) -> bool {
         (&port.link.max_speed, &port.link.max_width, &port.express),
         (Fact::Absent { .. }, Fact::Absent { .. }, Fact::Absent { .. })
     );
-    !absent
+    !absent || port.link.downgraded != Downgraded::default()
 }
 
 fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -212,6 +208,7 @@ fn demand(case: &Case<'_>, link: &crate::path::Hop) -> Option<(HopId, BytesPerSe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::fact::Source;
     use crate::path::{HopSpec, LinkHop};
     use crate::units::human;
     use crate::verdict::testing::{DISPLAY, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
@@ -307,10 +304,11 @@ mod tests {
     #[test]
     fn a_text_that_only_says_downgraded_is_a_suspicion() {
         let mut link = LinkHop { port: None, ..link((2, 2), (3, 2), (3, 2)) };
-        let raw = "more, for the link is downgraded".to_owned();
-        link.device.link.max_speed = Fact::Garbled { source: Source::new("sbc-bench.txt:9"), raw };
+        link.device.link.max_speed = Fact::absent("sbc-bench.txt:9");
+        link.device.link.downgraded.speed = Some(Source::new("sbc-bench.txt:9"));
         let finding = found(link.clone()).expect("less than it can do");
         assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Low));
+        link.device.link.downgraded = Downgraded::default();
         link.device.link.max_speed =
             Fact::Garbled { source: Source::new("lspci.txt:9"), raw: "unknown".into() };
         assert_eq!(found(link), None);

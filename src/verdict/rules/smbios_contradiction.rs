@@ -3,6 +3,7 @@
 //! Only what cannot be true counts: a slot that is narrower or slower than the link that runs in it, or that is free
 //! and has a device. A wider claim is no contradiction, for many firmwares state the connector.
 
+use crate::machine::Machine;
 use crate::machine::dmi::Slot;
 use crate::machine::pci::PciDevice;
 
@@ -19,7 +20,7 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let wrong: Vec<(&Slot, Vec<Evidence>)> = slots
         .iter()
         .filter_map(|slot| {
-            let evidence = contradictions(slot, device_in(context, slot)?);
+            let evidence = contradictions(context.machine, slot, device_in(context, slot)?);
             (!evidence.is_empty()).then_some((slot, evidence))
         })
         .collect();
@@ -59,23 +60,24 @@ fn device_in<'a>(context: &Context<'a>, slot: &Slot) -> Option<&'a PciDevice> {
     named.or_else(at)
 }
 
-fn contradictions(slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
+fn contradictions(machine: &Machine, slot: &Slot, device: &PciDevice) -> Vec<Evidence> {
+    let link = machine.link_of(device);
     let name = &slot.designation;
     let mut evidence = Vec::new();
     let claimed = slot.width.max(slot.connector);
-    if let (Some(claimed), Some(width)) = (claimed, device.link.current_width.get())
-        && width > claimed
+    if let (Some(claimed), Some(width)) = (claimed, link.width())
+        && width.value > claimed
     {
         evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
-        evidence
-            .push(Evidence::from_fact(format!("width of {name}, as it runs"), &device.link.current_width));
+        let fact = format!("width of {name}, as it runs");
+        evidence.push(Evidence::new(fact, width.value, width.source.as_str()));
     }
-    if let (Some(claimed), Some(speed)) = (slot.speed, device.link.current_speed.get())
-        && speed > claimed
+    if let (Some(claimed), Some(speed)) = (slot.speed, link.speed())
+        && speed.value > claimed
     {
         evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
-        evidence
-            .push(Evidence::from_fact(format!("speed of {name}, as it runs"), &device.link.current_speed));
+        let fact = format!("speed of {name}, as it runs");
+        evidence.push(Evidence::new(fact, speed.value, speed.source.as_str()));
     }
     if slot.in_use == Some(false) {
         evidence.push(Evidence::new(format!("use of {name}, as claimed"), "available", SOURCE));

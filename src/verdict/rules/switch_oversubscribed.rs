@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ceiling::pcie::rate;
 use crate::ceiling::{Basis, Ceiling, Direction};
 use crate::machine::Machine;
-use crate::machine::pci::{PciAddress, PciDevice};
+use crate::machine::pci::{End, PciAddress, PciDevice};
 use crate::path::{Hop, HopId, HopSpec, UplinkHop};
 use crate::units::BytesPerSec;
 
@@ -149,14 +149,10 @@ fn wanted(machine: &Machine, device: &PciDevice) -> Option<BytesPerSec> {
 /// was not trained below on purpose: idle links lie about speed, not about width.
 pub(super) fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
     let device = machine.pci.get(&address)?;
-    let parent = device.parent.and_then(|parent| machine.pci.get(&parent));
-    let fastest = device.link.max_speed.get();
-    let above = parent.and_then(|parent| parent.link.max_speed.get());
-    let speed = match (fastest, above) {
-        (Some(device), Some(port)) => Some(device.min(port)),
-        (one, other) => device.link.current_speed.get().or(one).or(other),
-    };
-    rate::raw(speed?, device.link.current_width.get()?)
+    let ends = machine.link_of(device);
+    let both_tell = ends.device.max_speed().is_some() && ends.port.and_then(End::max_speed).is_some();
+    let speed = ends.speed().filter(|_| !both_tell).or_else(|| ends.max_speed())?;
+    rate::raw(speed.value, ends.width()?.value)
 }
 
 #[cfg(test)]

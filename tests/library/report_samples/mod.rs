@@ -204,6 +204,7 @@ fn link_finding() -> Finding {
             },
         ],
         confidence: Confidence::High,
+        not_so_when: None,
     }
 }
 
@@ -220,6 +221,7 @@ fn chipset_finding() -> Finding {
             gain_bytes_per_second: None,
         }],
         confidence: Confidence::Medium,
+        not_so_when: None,
     }
 }
 
@@ -295,7 +297,7 @@ fn run(pattern: Pattern, block: Bytes, depth: u32, rate: f64, ci95: Option<[f64;
             cpu: 0.11,
             enters_per_io: 0.5,
             involuntary_switches: 3,
-            engine: "io_uring".into(),
+            engine: "io_uring".to_owned().into(),
             ..GeneratorUse::default()
         },
         region: Bytes::new(500_107_862_016),

@@ -123,6 +123,7 @@ fn link(reading: &Reading<'_>, object: &Object) -> LinkEnd {
         max_speed: speed(LINK_MAX_SPEED),
         current_width: width(LINK_WIDTH),
         max_width: width(LINK_MAX_WIDTH),
+        ..LinkEnd::default()
     };
     let is_written = link.current_speed.value().is_some() && link.current_width.value().is_some();
     // hwloc says 0 where it does not know.

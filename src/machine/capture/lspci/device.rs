@@ -219,5 +219,6 @@ fn silent_link(text: &Text, block: &Block) -> LinkEnd {
         max_speed: silent(text, block),
         current_width: silent(text, block),
         max_width: silent(text, block),
+        ..LinkEnd::default()
     }
 }

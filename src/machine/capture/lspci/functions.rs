@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::NEED;
 use super::device::{Detail, Found};
 use crate::machine::capture::{Gap, Lacks, gap};
-use crate::machine::fact::{Fact, Source};
+use crate::machine::fact::{Asked, Fact, Source};
 use crate::machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
@@ -199,6 +199,7 @@ fn closed(source: &Source, need: &str) -> LinkEnd {
         max_speed: fact(source, need),
         current_width: fact(source, need),
         max_width: fact(source, need),
+        ..LinkEnd::default()
     }
 }
 
@@ -220,9 +221,7 @@ fn complete(into: &mut PciDevice, from: PciDevice) {
 }
 
 fn better<T>(into: &mut Fact<T>, from: Fact<T>) {
-    if weight(&from) > weight(into) {
-        *into = from;
-    }
+    into.take_better(from, Asked::Again);
 }
 
 /// Keeps the fuller of two views of a link, and fills what it lacks from the other.
@@ -234,23 +233,17 @@ fn complete_link(into: &mut LinkEnd, mut from: LinkEnd) {
     better(&mut into.current_width, from.current_width);
     better(&mut into.max_speed, from.max_speed);
     better(&mut into.max_width, from.max_width);
+    into.downgraded.fill(from.downgraded);
 }
 
 fn link_weight(link: &LinkEnd) -> u8 {
+    fn weight<T>(fact: &Fact<T>) -> u8 {
+        fact.weight(Asked::Again)
+    }
     weight(&link.current_speed)
         + weight(&link.current_width)
         + weight(&link.max_speed)
         + weight(&link.max_width)
-}
-
-fn weight<T>(fact: &Fact<T>) -> u8 {
-    match fact {
-        Fact::Known { .. } => 4,
-        Fact::Garbled { .. } => 3,
-        Fact::Absent { source } if !source.as_str().is_empty() => 2,
-        Fact::Denied { .. } => 1,
-        Fact::Absent { .. } => 0,
-    }
 }
 
 /// The need of a fact that `lspci` keeps from everyone but root.

@@ -135,6 +135,7 @@ fn link(express: &Express, source: &str) -> LinkEnd {
         max_speed: fact(express.max_speed, "LnkCap", source),
         current_width: fact(express.width, "LnkSta", source),
         max_width: fact(express.max_width, "LnkCap", source),
+        ..LinkEnd::default()
     }
 }
 

@@ -99,6 +99,7 @@ fn link(words: &str, source: &str) -> LinkEnd {
         max_speed: fact(most_speed),
         current_width: width(lanes(&running)),
         max_width: width(most_lanes),
+        ..LinkEnd::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::block::{Block, Record};
 use crate::machine::capture::Text;
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::LinkEnd;
+use crate::machine::pci::{Downgraded, LinkEnd};
 use crate::units::{GtPerSec, Lanes};
 
 /// The widest link that PCI Express knows.
@@ -54,8 +54,11 @@ impl<'b> LinkLines<'b> {
             end.current_speed = speed(text, record);
             end.current_width = width(text, record);
             if self.capabilities.is_none() {
-                end.max_speed = implied(text, record, note(&record.text, "Speed "), &end.current_speed);
-                end.max_width = implied(text, record, note(&record.text, "Width "), &end.current_width);
+                let (speed, width) = (note(&record.text, "Speed "), note(&record.text, "Width "));
+                end.max_speed = implied(text, record, speed, &end.current_speed);
+                end.max_width = implied(text, record, width, &end.current_width);
+                let said = |note| says_more(note).then(|| Source::new(text.source(record.line)));
+                end.downgraded = Downgraded { speed: said(speed), width: said(width) };
             } else if !whole && is_cut(record, &end) {
                 end.current_width = garbled(text, record, "Width at the end of the text, perhaps cut");
             }
@@ -116,12 +119,15 @@ pub(super) fn note<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     value.split_once(" (")?.1.split(')').next()
 }
 
-/// The most that an end can do where only Link Status was pasted: the same when lspci says `ok`. When it says
-/// `downgraded` there is more, but the text does not say how much.
+/// Whether an end can do more than its link runs at, without a word of how much.
+pub(super) fn says_more(note: Option<&str>) -> bool {
+    note == Some("downgraded")
+}
+
+/// The most that an end can do where only Link Status was pasted: the same when lspci says `ok`.
 fn implied<T: Clone>(text: &Text, record: &Record, note: Option<&str>, current: &Fact<T>) -> Fact<T> {
     match note {
         Some("ok") => current.clone(),
-        Some("downgraded") => garbled(text, record, "more, for the link is downgraded"),
         _ => Fact::absent(format!("{}, LnkCap", text.source(record.line))),
     }
 }

@@ -8,7 +8,7 @@ use super::link::{self, lanes_of, speed_of, value};
 use crate::machine::Machine;
 use crate::machine::capture::{Part, Rank, Text};
 use crate::machine::fact::{Fact, Source};
-use crate::machine::pci::{LinkEnd, PciAddress, PciDevice};
+use crate::machine::pci::{Downgraded, LinkEnd, PciAddress, PciDevice};
 
 /// Classes by driver, where the name of the device does not end in its class. The kernel's drivers of these names bind
 /// to one kind of device.
@@ -78,6 +78,7 @@ fn device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
         CLASSES.iter().find(|(known, _)| Some(*known) == driver.as_deref()).map(|(_, class)| *class)
     });
     let fact = |value: Option<String>| value.map_or_else(Fact::default, |value| Fact::known(value, source()));
+    let said = |what| link::says_more(link::note(&link, what)).then(|| Source::new(source()));
     Some(PciDevice {
         address: PciAddress::unnamed(0),
         name: fact(kept(name)),
@@ -88,6 +89,7 @@ fn device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
             max_speed: most(speed_of(speed), link::note(&link, "Speed "), &source()),
             current_width: lanes_of(width).map_or_else(Fact::default, |width| Fact::known(width, source())),
             max_width: most(lanes_of(width), link::note(&link, "Width "), &source()),
+            downgraded: Downgraded { speed: said("Speed "), width: said("Width ") },
         },
         ..PciDevice::default()
     })
@@ -98,10 +100,9 @@ fn device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
 fn most<T>(current: Option<T>, note: Option<&str>, source: &str) -> Fact<T> {
     match (note, current) {
         (None | Some("ok"), Some(current)) => Fact::known(current, source),
-        (Some(note), _) => Fact::Garbled {
-            source: Source::new(source),
-            raw: if note == "downgraded" { "more, for the link is downgraded" } else { note }.to_owned(),
-        },
-        (None, None) => Fact::absent(source),
+        (Some(note), _) if !link::says_more(Some(note)) => {
+            Fact::Garbled { source: Source::new(source), raw: note.to_owned() }
+        }
+        _ => Fact::absent(source),
     }
 }

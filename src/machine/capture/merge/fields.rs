@@ -155,6 +155,7 @@ impl Fill for PciDevice {
         self.link.max_speed.fill(link.max_speed, than);
         self.link.current_width.fill(link.current_width, than);
         self.link.max_width.fill(link.max_width, than);
+        self.link.downgraded.fill(link.downgraded);
         self.express.fill(express, than);
         self.numa_node.fill(numa_node, than);
         self.local_cpus.fill(local_cpus, than);

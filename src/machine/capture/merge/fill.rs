@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::machine::fact::Fact;
+use crate::machine::fact::{Asked, Fact};
 
 /// How far the other source is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,19 +21,7 @@ pub(super) trait Fill {
 
 impl<T> Fill for Fact<T> {
     fn fill(&mut self, other: Self, _: Than) {
-        /// How much a fact tells: what may not be read tells more than what is not there, for it says what to do.
-        fn weight<T>(fact: &Fact<T>) -> u8 {
-            match fact {
-                Fact::Known { .. } => 4,
-                Fact::Denied { .. } => 3,
-                Fact::Garbled { .. } => 2,
-                Fact::Absent { source } if !source.as_str().is_empty() => 1,
-                Fact::Absent { .. } => 0,
-            }
-        }
-        if weight(&other) > weight(self) {
-            *self = other;
-        }
+        self.take_better(other, Asked::Elsewhere);
     }
 }
 

@@ -315,6 +315,7 @@ fn link_port(own: LinkGiven, both: LinkGiven, request: Option<Bytes>, given: &So
         max_speed: fact(speed(own.generation.or(both.generation)), given),
         current_width: fact(both.width, given),
         max_width: fact(own.width.or(both.width), given),
+        ..LinkEnd::default()
     };
     let express = match both.payload {
         Some(payload) => Fact::known(express(payload, request), given.as_str()),

@@ -1,0 +1,162 @@
+//! Doors for newcomers: what `docs/adding-a-*.md` promise is there, and what was forgotten is named.
+
+#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a test reads the repository")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use narrows::cli::args::Cli;
+use narrows::path::HopKind;
+use serde_json::Value;
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every source file, wherever the crates are.
+fn sources() -> Vec<PathBuf> {
+    fn walk(dir: &Path, into: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_source = path.extension().is_some_and(|ending| ending == "rs");
+            match path.is_dir() {
+                true if !path.ends_with("target") => walk(&path, into),
+                false if is_source => into.push(path),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    ["src", "crates"].iter().for_each(|dir| walk(&repository().join(dir), &mut found));
+    found
+}
+
+/// Every kind of hop, by its name in JSON, from the schema of the type.
+fn kinds() -> Vec<String> {
+    fn collect(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                into.extend(fields.get("const").and_then(Value::as_str).map(str::to_owned));
+                let listed = fields.get("enum").and_then(Value::as_array);
+                into.extend(listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
+                fields.values().for_each(|value| collect(value, into));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+            _ => {}
+        }
+    }
+    let mut kinds = Vec::new();
+    collect(schemars::schema_for!(HopKind).as_value(), &mut kinds);
+    kinds.sort();
+    kinds
+}
+
+/// The rows of the table of kinds by their first cell.
+fn rows() -> BTreeMap<String, Vec<String>> {
+    let page = text("docs/adding-a-layer.md");
+    let table = page.split("## Every kind and its places").nth(1).expect("the table of kinds");
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| {
+        let cells: Vec<String> =
+            line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect();
+        (cells[0].clone(), cells)
+    })
+    .collect()
+}
+
+/// The name of a kind as the source has it: `LogicalVolume`.
+fn variant(kind: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    kind.split('_').map(capital).collect()
+}
+
+#[test]
+fn every_kind_of_hop_has_its_law_its_what_if_and_its_scenario() {
+    let (rows, sources, path_files) = (rows(), sources(), text("docs/path-files.md"));
+    assert_eq!(
+        rows.keys().cloned().collect::<Vec<_>>(),
+        kinds(),
+        "docs/adding-a-layer.md: a row for each kind"
+    );
+    for (kind, cells) in &rows {
+        let [_, made, law, what_if, scenario, why_not] = &cells[..] else { panic!("{kind}: six cells") };
+        let missing = [made, law, what_if, scenario].into_iter().any(|cell| cell == "-");
+        assert!(!missing || !why_not.is_empty(), "{kind}: say why there is none");
+        for file in [made, law].into_iter().filter(|cell| *cell != "-") {
+            let found = sources.iter().find(|path| path.ends_with(file));
+            assert!(found.is_some(), "{kind}: docs/adding-a-layer.md names {file}, which is not there");
+        }
+        if made != "-" {
+            let maker = sources.iter().find(|path| path.ends_with(made)).expect("was found");
+            let maker = std::fs::read_to_string(maker).expect("is read");
+            let kind = variant(kind);
+            let is_made = ["HopKind", "HopSpec"].iter().any(|of| maker.contains(&format!("{of}::{kind}")));
+            assert!(is_made, "{made} makes no hop of kind {kind}");
+        }
+        let is_told = what_if == "-" || path_files.contains(&format!("[{what_if}.NAME]"));
+        assert!(is_told, "{kind}: docs/path-files.md has no table [{what_if}.NAME]");
+        let scenario_file = repository().join(format!("rig/scenarios/{scenario}.toml"));
+        assert!(scenario == "-" || scenario_file.is_file(), "{kind}: no scenario {scenario}");
+    }
+}
+
+#[test]
+fn every_kind_of_hop_has_one_name_in_code_and_json() {
+    for kind in kinds() {
+        let parsed: HopKind = serde_json::from_value(Value::String(kind.clone())).expect("a kind");
+        assert_eq!(parsed.as_str(), kind);
+    }
+}
+
+/// The items of a list below a title.
+fn listed(page: &str, title: &str) -> Vec<String> {
+    let section = page.split("\n## ").find(|section| section.starts_with(title)).expect("the section");
+    section.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_reader_is_in_the_list_that_people_read() {
+    let page = text("docs/readers.md");
+    let captures: Vec<String> = narrows::machine::capture::readers().map(str::to_owned).collect();
+    assert_eq!(listed(&page, "Captures"), captures, "docs/readers.md, captures");
+    let results: Vec<String> = narrows::results::parsers().map(str::to_owned).collect();
+    assert_eq!(listed(&page, "Results"), results, "docs/readers.md, results");
+    assert!(text("README.md").contains("docs/readers.md"), "README.md leads to the list of readers");
+}
+
+#[test]
+fn every_command_has_a_schema_a_tested_help_and_a_page() {
+    /// A snapshot is no report; its form is that of the machine.
+    const WITHOUT_JSON: [&str; 1] = ["snapshot"];
+    let (help, readme) = (text("tests/cli/help.rs"), text("README.md"));
+    let command = Cli::command();
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = command.get_name();
+        let schema = repository().join(format!("schema/{name}-1.json"));
+        assert!(WITHOUT_JSON.contains(&name) || schema.is_file(), "{name}: no schema/{name}-1.json");
+        assert!(help.contains(&format!("\"{name}\"")), "{name}: not in COMMANDS of tests/cli/help.rs");
+        let snapshot = repository().join(format!("tests/cli/snapshots/cli__help__help__{name}.snap"));
+        assert!(snapshot.is_file(), "{name}: its help has no snapshot {}", snapshot.display());
+        let page = repository().join(format!("docs/{name}.md")).is_file();
+        assert!(
+            page || readme.contains(&format!("narrows {name}")),
+            "{name}: neither docs/{name}.md nor README.md"
+        );
+    }
+}
+
+#[test]
+fn every_page_that_says_how_to_add_something_names_its_places() {
+    for what in ["rule", "reader", "layer", "command", "board"] {
+        let path = format!("docs/adding-a-{what}.md");
+        let page = text(&path);
+        let places = page.lines().filter(|line| line.starts_with('|')).count();
+        assert!(places > 3, "{path} has no table of places");
+        assert!(text("CONTRIBUTING.md").contains(&path), "CONTRIBUTING.md does not lead to {path}");
+    }
+}
