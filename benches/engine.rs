@@ -109,7 +109,7 @@ fn nop() -> Outcome<Value> {
         let result = nop_ceiling(Nanos::from_millis(500))?;
         assert_eq!(result.latency.count, result.ios, "every NOP is recorded");
         costs.push(result.ns_per_io);
-        engine = result.engine;
+        engine = result.engine.to_string();
     }
     let best = costs.iter().copied().fold(f64::MAX, f64::min);
     let median = median(costs).ok_or("no round ran")?;
