@@ -16,7 +16,7 @@ fn a_switch_has_a_root_port_above_and_drives_below() {
                   -device xio3130-downstream,id=sw.1,bus=sw,chassis=3,slot=3 \
                   -device pcie-root-port,id=port.0,chassis=4,slot=4,x-speed=16,x-width=4 \
                   -device pcie-root-port,id=port.1,chassis=5,slot=5,x-speed=16,x-width=4 \
-                  -drive if=none,id=a.file,file=a.raw,format=raw,cache=unsafe,throttling.bps-total=5 \
+                  -drive if=none,id=a.file,file=a.raw,format=raw,cache=unsafe,throttling.bps-total=5,throttling.iops-total=4000 \
                   -device nvme,id=a.device,drive=a.file,serial=a,bus=sw.1";
     assert!(arguments.ends_with(wanted), "{arguments}");
 }
