@@ -117,9 +117,8 @@ pub fn moment(root: &Root, place: &Place) -> Option<Moment> {
         }
     };
     let slice = known(root, &place.slice)?;
-    let does_count =
-        |name: &str| root.number(&format!("/sys/class/block/{name}/queue/iostats")).get() == Some(1);
-    let counts = does_count(&place.disk) && (rest.is_some() || does_count(&place.slice));
+    // A mapping always counts, whatever its own switch says; one that did not would make all of it somebody else's.
+    let counts = root.number(&format!("/sys/class/block/{}/queue/iostats", place.disk)).get() == Some(1);
     Some(Moment { sequence: sequence(root, &place.disk), disk, slice, rest, counts })
 }
 

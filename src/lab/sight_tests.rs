@@ -128,13 +128,13 @@ fn a_mapping_is_read_with_its_disk() {
         tree.file(&format!("/sys/class/block/{name}/dev"), number);
         tree.file(&format!("/narrows/probe/sysfs-node/{name}"), node);
         tree.file(&format!("/sys/class/block/{name}/stat"), &format!("1 2 3 4 5 6 {written} 8 0 10 11\n"));
-        tree.file(&format!("/sys/class/block/{name}/queue/iostats"), "1\n");
     }
+    tree.file("/sys/class/block/zram0/queue/iostats", "1\n");
     let place = Place::mapping("zram0", "dm-0".to_owned());
     let now = moment(&Root::from_tree(tree.clone()), &place).unwrap();
     assert_eq!((now.disk.counters.written, now.slice.counters.written, now.rest), (900, 80, None));
     assert!(now.counts);
-    tree.file("/sys/class/block/dm-0/queue/iostats", "0\n");
+    tree.file("/sys/class/block/zram0/queue/iostats", "0\n");
     assert!(!moment(&Root::from_tree(tree), &place).unwrap().counts);
 }
 

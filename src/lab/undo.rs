@@ -427,7 +427,8 @@ pub fn undo(root: &Root, journal: &Journal, tools: &mut Tools) -> Result<Undone,
     let is_damaged = journal.damaged > 0;
     let scope = Scope { head, steps: &steps, records: &journal.slices, is_damaged, is_later: true };
     let mut undoer = Undoer::new(root, scope, tools, &mut slices)?;
-    if !journal.steps.is_empty() || is_damaged {
+    // A lab that had nothing on its slices when it was killed has them still: what others wrote to the devices is named.
+    if !journal.steps.is_empty() || is_damaged || (is_same_boot && !journal.slices.is_empty()) {
         undoer.devices()?;
     }
     undoer.ground()?;

@@ -1,12 +1,12 @@
 //! An array or pool was busy with itself while it was measured.
 
 use super::case::Case;
-use crate::workload::Pattern;
 use crate::machine::block::BlockKind;
 use crate::results::{Imported, Measured, Tool};
 use crate::units::{BytesPerSec, human};
 use crate::verdict::attribution::is_syncing;
 use crate::verdict::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::workload::Pattern;
 
 /// An array that reads in order is at least as fast as one of its members, whatever its level; this much is left for
 /// three seconds of reading.
