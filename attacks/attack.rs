@@ -106,6 +106,12 @@ impl Judge {
         self.broken.is_empty()
     }
 
+    /// Takes over what another one checked.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.checks += other.checks;
+        self.broken.extend(other.broken);
+    }
+
     /// The verdict of an attack that ended so.
     pub(crate) fn verdict(mut self, ended: Result<()>) -> Verdict {
         match ended {

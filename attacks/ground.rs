@@ -102,9 +102,14 @@ impl Ground {
         if self.quick { quick } else { full }
     }
 
+    /// Ends the processes that this thread left.
+    pub(crate) fn end_processes(&self) {
+        stop_processes(Some(thread::current().id()));
+    }
+
     /// Takes away what an attack of this thread left: processes, mounts, loop devices, files.
     pub(crate) fn clear(&self) {
-        stop_processes(Some(thread::current().id()));
+        self.end_processes();
         for _ in 0..3 {
             unmount_below(&self.root);
             detach_over(&self.root);

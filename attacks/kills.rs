@@ -9,6 +9,7 @@ use super::attack::{Attack, Class, Judge, Result};
 use super::device::{Device, MIB, Sum};
 use super::ground::{Ground, kill_group};
 use super::lab;
+use super::lanes::{Lane, Rounds, side_by_side};
 use super::narrows::{Answer, Run};
 use super::random::Random;
 use super::tool::succeeds;
@@ -69,18 +70,18 @@ fn killed_bench(ground: &Ground, device: &Device, random: &mut Random) -> Result
 
 fn clean(ground: &Ground, judge: &mut Judge) -> Result<()> {
     const SIZE: u64 = 200;
-    let mut random = ground.random("clean");
-    for round in 0..ground.rounds(60, 4) {
-        let device = Device::blank(ground, SIZE)?;
-        killed_bench(ground, &device, &mut random)?;
-        let theirs = if random.coin() { plant(&device, &mut random, SIZE)? } else { Sum::default() };
-        let answer = clean_run(ground, &device).answer()?;
-        after(judge, &device, &theirs, &answer, &format!("round {round}"), &[1, 2])?;
-        if !judge.is_content() && round > 2 {
-            break;
+    let rounds = Rounds::all(ground.rounds(60, 4));
+    side_by_side(ground, judge, "clean", rounds, |lane| {
+        while let Some((round, mut random)) = lane.next() {
+            let device = Device::blank(&lane.ground, SIZE)?;
+            killed_bench(&lane.ground, &device, &mut random)?;
+            let theirs = if random.coin() { plant(&device, &mut random, SIZE)? } else { Sum::default() };
+            let answer = clean_run(&lane.ground, &device).answer()?;
+            after(&mut lane.judge, &device, &theirs, &answer, &format!("round {round}"), &[1, 2])?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// What must hold when something was cleared: theirs is there, said, and nothing else.
@@ -130,22 +131,25 @@ fn clean_twin(ground: &Ground, judge: &mut Judge) -> Result<()> {
 
 /// Clearing is killed, too, and done again.
 fn clean_killed(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let mut random = ground.random("clean killed");
-    for round in 0..ground.rounds(20, 2) {
-        let device = Device::blank(ground, 200)?;
-        killed_bench(ground, &device, &mut random)?;
-        let theirs = if random.coin() { plant(&device, &mut random, 200)? } else { Sum::default() };
-        for _ in 0..3 {
-            let mut running = clean_run(ground, &device).start()?;
-            running.wait(Duration::from_millis(random.below(120)));
-            running.signal(Signal::SIGKILL);
-            running.answer()?;
+    let rounds = Rounds::all(ground.rounds(20, 2));
+    side_by_side(ground, judge, "clean killed", rounds, |lane| {
+        while let Some((round, mut random)) = lane.next() {
+            let device = Device::blank(&lane.ground, 200)?;
+            killed_bench(&lane.ground, &device, &mut random)?;
+            let theirs = if random.coin() { plant(&device, &mut random, 200)? } else { Sum::default() };
+            for _ in 0..3 {
+                let mut running = clean_run(&lane.ground, &device).start()?;
+                running.wait(Duration::from_millis(random.below(120)));
+                running.signal(Signal::SIGKILL);
+                running.answer()?;
+            }
+            device.wait_until_quiet()?;
+            let answer = clean_run(&lane.ground, &device).answer()?;
+            after(&mut lane.judge, &device, &theirs, &answer, &format!("round {round}"), &[1, 2])?;
         }
-        device.wait_until_quiet()?;
-        let answer = clean_run(ground, &device).answer()?;
-        after(judge, &device, &theirs, &answer, &format!("round {round}"), &[1, 2])?;
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// Nothing on the device is ours: clearing must change nothing.
@@ -168,43 +172,44 @@ fn clean_nothing(ground: &Ground, judge: &mut Judge) -> Result<()> {
 
 /// Labs that are killed at a random line of their journals, a random time after it; half of them with all their tools.
 fn labs(ground: &Ground, judge: &mut Judge, file_system: &str) -> Result<()> {
-    let mut random = ground.random(&format!("labs with {file_system}"));
-    for round in 0..ground.rounds(50, 3) {
-        let device = Device::blank(ground, lab::SIZE)?;
-        let journal = lab::closed_directory(ground)?.join("lab.jsonl");
-        let words = lab::words(&[&device], file_system, &journal)?;
-        let mut running = lab::run(ground, &[&device], &words).start()?;
-        let lines = random.below(16);
-        let reached =
-            |_: &()| std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count() as u64) > lines;
-        while !reached(&()) && !running.wait(Duration::from_millis(2)) {}
-        running.wait(Duration::from_millis(random.below(300)));
-        let with_tools = random.coin();
-        if with_tools {
-            kill_group(running.id());
+    let rounds = Rounds::all(ground.rounds(50, 3));
+    side_by_side(ground, judge, &format!("labs with {file_system}"), rounds, |lane| {
+        while let Some((round, mut random)) = lane.next() {
+            lab_once(lane, file_system, round, &mut random)?;
         }
-        running.signal(Signal::SIGKILL);
-        let group = running.id();
-        running.answer()?;
-        let when = format!(
-            "round {round}, killed after line {lines}{}",
-            if with_tools { " with its tools" } else { "" }
-        );
-        wait_for_group(group);
-        device.wait_until_quiet()?;
-        if !journal.exists() {
-            // It had ended.
-            device.must_be_zero(judge, &when)?;
-            continue;
-        }
-        let theirs = if random.coin() { plant(&device, &mut random, lab::SIZE)? } else { Sum::default() };
-        let answer = lab::with_journal(ground, "--undo", &journal)?;
-        after(judge, &device, &theirs, &answer, &when, &[2])?;
-        if !judge.is_content() && round > 2 {
-            break;
-        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn lab_once(lane: &mut Lane<'_>, file_system: &str, round: u64, random: &mut Random) -> Result<()> {
+    let (ground, judge) = (&lane.ground, &mut lane.judge);
+    let device = Device::blank(ground, lab::SIZE)?;
+    let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+    let words = lab::words(&[&device], file_system, &journal)?;
+    let mut running = lab::run(ground, &[&device], &words).start()?;
+    let lines = random.below(16);
+    let reached = || std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count() as u64) > lines;
+    while !reached() && !running.wait(Duration::from_millis(2)) {}
+    running.wait(Duration::from_millis(random.below(300)));
+    let with_tools = random.coin();
+    if with_tools {
+        kill_group(running.id());
     }
-    Ok(())
+    running.signal(Signal::SIGKILL);
+    let group = running.id();
+    running.answer()?;
+    let with = if with_tools { " with its tools" } else { "" };
+    let when = format!("round {round}, killed after line {lines}{with}");
+    wait_for_group(group);
+    device.wait_until_quiet()?;
+    if !journal.exists() {
+        // It had ended.
+        return device.must_be_zero(judge, &when);
+    }
+    let theirs = if random.coin() { plant(&device, random, lab::SIZE)? } else { Sum::default() };
+    let answer = lab::with_journal(ground, "--undo", &journal)?;
+    after(judge, &device, &theirs, &answer, &when, &[2])
 }
 
 /// Waits until the tools that a killed lab started have ended.

@@ -28,6 +28,7 @@ mod holder;
 mod journals;
 mod kills;
 mod lab;
+mod lanes;
 mod narrows;
 mod options;
 mod races;

@@ -10,6 +10,7 @@ use super::attack::{Attack, Class, Judge, Result, skip};
 use super::device::{Device, MIB};
 use super::ground::{Ground, text};
 use super::lab;
+use super::lanes::{Lane, Rounds, side_by_side};
 use super::narrows::{Run, Running, bench};
 use super::random::Random;
 use super::tool::{Holder, needs, succeeds};
@@ -68,113 +69,127 @@ fn moment(random: &mut Random, longest: Duration) -> Duration {
 
 /// narrows is stopped at a random moment before its first write; a block is written; narrows goes on. It must refuse.
 fn before_the_end(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let mut random = ground.random("before the look ends");
-    let device = Device::blank(ground, SIZE)?;
-    let look = length_of_look(ground, &device)?;
-    let (mut hit, mut tries) = (0, 0);
-    while hit < ground.rounds(100, 5) && tries < ground.rounds(400, 25) {
-        tries += 1;
-        let written = device.written();
-        let mut running = bench(ground, &device, REGION).start()?;
-        running.wait(moment(&mut random, look));
-        running.signal(Signal::SIGSTOP);
-        let at = MIB + random.below((REGION - 2) * 256) * 4096;
-        thread::sleep(Duration::from_millis(5));
-        let is_looking = device.written() == written && !running.has_ended();
-        let block = random.bytes(4096);
-        if is_looking {
-            device.plant(at, &block)?;
+    let rounds = Rounds { wanted: ground.rounds(100, 5), most: ground.rounds(400, 25) };
+    let hit = side_by_side(ground, judge, "before the look ends", rounds, |lane| {
+        let device = Device::blank(&lane.ground, SIZE)?;
+        let look = length_of_look(&lane.ground, &device)?;
+        while let Some((round, mut random)) = lane.next() {
+            before_the_end_once(lane, &device, look, round, &mut random)?;
         }
-        running.signal(Signal::SIGCONT);
-        if !is_looking {
-            super::ground::kill_group(running.id());
-            running.answer()?;
-            device.erase()?;
-            continue;
-        }
-        hit += 1;
-        let answer = running.answer()?;
-        let kept = device.block(at)? == block;
-        judge.that(kept, || format!("round {tries}: the block at byte {at} is gone: {}", answer.short()));
-        judge.that(answer.status == Some(2), || {
-            format!("round {tries}: data at byte {at}: {}", answer.short())
-        });
-        judge.that(answer.says(ELSE), || {
-            format!("round {tries}: the reason is not named: {}", answer.short())
-        });
-        device.erase()?;
-        if !judge.is_content() && hit > 5 {
-            break;
-        }
+        Ok(())
+    })?;
+    if hit == 0 {
+        skip(format!("no moment before the first write was met in {} tries", rounds.most))
+    } else {
+        Ok(())
     }
-    if hit == 0 { skip(format!("no moment before the first write was met in {tries} tries")) } else { Ok(()) }
+}
+
+fn before_the_end_once(
+    lane: &mut Lane<'_>,
+    device: &Device,
+    look: Duration,
+    round: u64,
+    random: &mut Random,
+) -> Result<()> {
+    let written = device.written();
+    let mut running = bench(&lane.ground, device, REGION).start()?;
+    running.wait(moment(random, look));
+    running.signal(Signal::SIGSTOP);
+    let at = MIB + random.below((REGION - 2) * 256) * 4096;
+    thread::sleep(Duration::from_millis(5));
+    let is_looking = device.written() == written && !running.has_ended();
+    let block = random.bytes(4096);
+    if is_looking {
+        device.plant(at, &block)?;
+    }
+    running.signal(Signal::SIGCONT);
+    if !is_looking {
+        super::ground::kill_group(running.id());
+        running.answer()?;
+        return device.erase();
+    }
+    lane.count();
+    let answer = running.answer()?;
+    let kept = device.block(at)? == block;
+    let judge = &mut lane.judge;
+    judge.that(kept, || format!("round {round}: the block at byte {at} is gone: {}", answer.short()));
+    judge.that(answer.status == Some(2), || format!("round {round}: data at byte {at}: {}", answer.short()));
+    judge.that(answer.says(ELSE), || format!("round {round}: the reason is not named: {}", answer.short()));
+    device.erase()
 }
 
 /// While it writes, somebody writes elsewhere on the device. That must be seen at once, and stay.
 fn later(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let mut random = ground.random("later data");
-    let device = Device::blank(ground, SIZE)?;
-    for round in 0..ground.rounds(100, 4) {
-        let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "64MiB"];
-        let rest = ["--preset", "peak", "--duration", "2s", "--warm-up", "1ms"];
-        let run = Run::new(ground, &[&words[..], &rest].concat());
-        let (mut running, begun) = until_it_writes(&device, run)?;
-        if begun.is_none() {
-            return skip(format!("set-up: it never wrote: {}", running.answer()?.short()));
+    let rounds = Rounds::all(ground.rounds(100, 4));
+    side_by_side(ground, judge, "later data", rounds, |lane| {
+        let device = Device::blank(&lane.ground, SIZE)?;
+        while let Some((round, mut random)) = lane.next() {
+            later_once(lane, &device, round, &mut random)?;
         }
-        thread::sleep(moment(&mut random, Duration::from_millis(1500)));
-        // Beyond what is written, now and then in the last MiB, which is nobody's to write.
-        let at = if random.coin() { (SIZE - 1) * MIB + 4096 } else { (100 + random.below(150)) * MIB + 8192 };
-        let block = random.bytes(4096);
-        device.plant(at, &block)?;
-        let planted = Instant::now();
-        running.wait(Duration::from_secs(60));
-        let stopped_after = planted.elapsed();
-        let answer = running.answer()?;
-        let kept = device.block(at)? == block;
-        judge.that(kept, || format!("round {round}: the block at byte {at} is gone: {}", answer.short()));
-        judge.that(answer.status == Some(2), || format!("round {round}: not seen: {}", answer.short()));
-        judge.that(answer.says(ELSE), || {
-            format!("round {round}: the reason is not named: {}", answer.short())
-        });
-        // 250 ms until it is seen, and what a busy machine takes to end a process.
-        judge.that(stopped_after < Duration::from_millis(2500), || {
-            format!("round {round}: it went on for {} ms", stopped_after.as_millis())
-        });
-        device.erase()?;
-        if !judge.is_content() && round > 2 {
-            break;
-        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn later_once(lane: &mut Lane<'_>, device: &Device, round: u64, random: &mut Random) -> Result<()> {
+    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "64MiB"];
+    let rest = ["--preset", "peak", "--duration", "2s", "--warm-up", "1ms"];
+    let run = Run::new(&lane.ground, &[&words[..], &rest].concat());
+    let (mut running, begun) = until_it_writes(device, run)?;
+    if begun.is_none() {
+        return skip(format!("set-up: it never wrote: {}", running.answer()?.short()));
     }
-    Ok(())
+    thread::sleep(moment(random, Duration::from_millis(1500)));
+    // Beyond what is written, now and then in the last MiB, which is nobody's to write.
+    let at = if random.coin() { (SIZE - 1) * MIB + 4096 } else { (100 + random.below(150)) * MIB + 8192 };
+    let block = random.bytes(4096);
+    device.plant(at, &block)?;
+    let planted = Instant::now();
+    running.wait(Duration::from_secs(60));
+    let stopped_after = planted.elapsed();
+    let answer = running.answer()?;
+    let kept = device.block(at)? == block;
+    let judge = &mut lane.judge;
+    judge.that(kept, || format!("round {round}: the block at byte {at} is gone: {}", answer.short()));
+    judge.that(answer.status == Some(2), || format!("round {round}: not seen: {}", answer.short()));
+    judge.that(answer.says(ELSE), || format!("round {round}: the reason is not named: {}", answer.short()));
+    // 250 ms until it is seen, and what a busy machine takes to end a process.
+    judge.that(stopped_after < Duration::from_millis(2500), || {
+        format!("round {round}: it went on for {} ms", stopped_after.as_millis())
+    });
+    device.erase()
 }
 
 /// mkfs runs at a random moment of a look. Where it succeeds, its file system must be whole in the end.
 fn made_meanwhile(ground: &Ground, judge: &mut Judge) -> Result<()> {
     needs(&["mkfs.ext4", "e2fsck"])?;
-    let mut random = ground.random("made meanwhile");
-    let device = Device::blank(ground, SIZE)?;
-    let look = length_of_look(ground, &device)? * 3 / 2;
-    for round in 0..ground.rounds(100, 4) {
-        let mut running = bench(ground, &device, REGION).start()?;
-        running.wait(moment(&mut random, look));
-        let made = succeeds("mkfs.ext4 -q -F \"$1\" 2>/dev/null && sync", &[device.node()]);
-        let answer = running.answer()?;
-        device.settle()?;
-        if made {
-            let whole = succeeds("e2fsck -fn \"$1\" >/dev/null 2>&1", &[device.identity()]);
-            judge.that(whole, || format!("round {round}: the file system is damaged: {}", answer.short()));
-            judge
-                .that(answer.status == Some(2), || format!("round {round}: not refused: {}", answer.short()));
-        } else {
-            judge.that(!answer.err.contains("panicked"), || answer.short());
+    let rounds = Rounds::all(ground.rounds(100, 4));
+    side_by_side(ground, judge, "made meanwhile", rounds, |lane| {
+        let device = Device::blank(&lane.ground, SIZE)?;
+        let look = length_of_look(&lane.ground, &device)? * 3 / 2;
+        while let Some((round, mut random)) = lane.next() {
+            let mut running = bench(&lane.ground, &device, REGION).start()?;
+            running.wait(moment(&mut random, look));
+            let made = succeeds("mkfs.ext4 -q -F \"$1\" 2>/dev/null && sync \"$1\"", &[device.node()]);
+            let answer = running.answer()?;
+            device.settle()?;
+            let judge = &mut lane.judge;
+            if made {
+                let whole = succeeds("e2fsck -fn \"$1\" >/dev/null 2>&1", &[device.identity()]);
+                judge
+                    .that(whole, || format!("round {round}: the file system is damaged: {}", answer.short()));
+                judge.that(answer.status == Some(2), || {
+                    format!("round {round}: not refused: {}", answer.short())
+                });
+            } else {
+                judge.that(!answer.err.contains("panicked"), || answer.short());
+            }
+            device.erase()?;
         }
-        device.erase()?;
-        if !judge.is_content() && round > 2 {
-            break;
-        }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// The typed path is a node in a directory of ours, and is now one device, now another. The other must not be written.
@@ -188,7 +203,12 @@ fn link_swapped(ground: &Ground, judge: &mut Judge) -> Result<()> {
 }
 
 fn swapped(ground: &Ground, judge: &mut Judge, make: &str) -> Result<()> {
-    let mut random = ground.random("replaced");
+    let rounds = Rounds::all(ground.rounds(100, 6));
+    side_by_side(ground, judge, "replaced", rounds, |lane| swapped_in(lane, make)).map(drop)
+}
+
+fn swapped_in(lane: &mut Lane<'_>, make: &str) -> Result<()> {
+    let ground = &lane.ground;
     let (device, other) = (Device::blank(ground, SIZE)?, Device::blank(ground, SIZE)?);
     let place = ground.directory("nodes")?;
     let node = place.join("disk");
@@ -196,76 +216,81 @@ fn swapped(ground: &Ground, judge: &mut Judge, make: &str) -> Result<()> {
     let script = format!(
         "swap() {{ rm -f \"$1.new\"; {make}; }}; swap \"$1\" \"$2\" \"$2\"; : >\"$4\"; while :; do swap \"$1\" x \"$3\"; sleep 0.00$5; swap \"$1\" x \"$2\"; sleep 0.00$5; done",
     );
-    let pace = random.below(9).to_string();
-    let words = [text(&node)?, device.name(), other.name(), text(&ready)?, &pace];
+    let mut pace = ground.random(text(&node)?);
+    let words = [text(&node)?, device.name(), other.name(), text(&ready)?, &pace.below(9).to_string()];
     let _swapper = Holder::shell(&script, &words, &ready)?;
-    for round in 0..ground.rounds(100, 6) {
+    while let Some((round, _)) = lane.next() {
         let written = other.written();
         let words = ["bench", text(&node)?, "--write", "--i-own", device.identity(), "--size", "32MiB"];
-        let answer = Run::new(ground, &[&words[..], &super::narrows::BENCH].concat()).answer()?;
-        answer.must_be_orderly(judge, "bench");
+        let answer = Run::new(&lane.ground, &[&words[..], &super::narrows::BENCH].concat()).answer()?;
+        answer.must_be_orderly(&mut lane.judge, "bench");
         let touched = other.written() - written;
-        judge.that(touched == 0, || {
+        lane.judge.that(touched == 0, || {
             format!("round {round}: {touched} bytes written to the other: {}", answer.short())
         });
-        if !judge.is_content() {
-            break;
-        }
     }
     Ok(())
 }
 
 /// Two that start together: never both may write.
 fn two(ground: &Ground, judge: &mut Judge, on_twins: bool) -> Result<()> {
-    let device = Device::blank(ground, SIZE)?;
-    let link = ground.path("twin");
-    std::fs::hard_link(device.image(), &link)?;
-    let twin = if on_twins { Some(Device::over(&link)?) } else { None };
-    let second = twin.as_ref().unwrap_or(&device);
-    for round in 0..ground.rounds(100, 4) {
-        let first = bench(ground, &device, 64).start()?;
-        let second = bench(ground, second, 64).start()?;
-        let answers = [first.answer()?, second.answer()?];
-        let wrote = answers.iter().filter(|answer| answer.status != Some(2)).count();
-        let most = usize::from(!on_twins);
-        judge.that(wrote <= most, || format!("round {round}: {wrote} wrote: {}", answers[1].short()));
-        device.erase()?;
-        if !judge.is_content() {
-            break;
+    let rounds = Rounds::all(ground.rounds(100, 4));
+    side_by_side(ground, judge, "two", rounds, |lane| {
+        let device = Device::blank(&lane.ground, SIZE)?;
+        let link = lane.ground.path("twin");
+        std::fs::hard_link(device.image(), &link)?;
+        let twin = if on_twins { Some(Device::over(&link)?) } else { None };
+        let second = twin.as_ref().unwrap_or(&device);
+        while let Some((round, _)) = lane.next() {
+            let first = bench(&lane.ground, &device, 64).start()?;
+            let second = bench(&lane.ground, second, 64).start()?;
+            let answers = [first.answer()?, second.answer()?];
+            let wrote = answers.iter().filter(|answer| answer.status != Some(2)).count();
+            let most = usize::from(!on_twins);
+            lane.judge
+                .that(wrote <= most, || format!("round {round}: {wrote} wrote: {}", answers[1].short()));
+            device.erase()?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// A lab of two devices: data appears on the second while the first is measured.
 fn second_device(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let mut random = ground.random("second device");
-    for round in 0..ground.rounds(100, 3) {
-        let (first, second) = (Device::blank(ground, lab::SIZE)?, Device::blank(ground, lab::SIZE)?);
-        let journal = lab::closed_directory(ground)?.join("lab.jsonl");
-        let words = lab::words(&[&first, &second], "none", &journal)?;
-        let mut running = lab::run(ground, &[&first, &second], &words).start()?;
-        let (written, untouched) = (first.written(), second.written());
-        while first.written() == written && !running.wait(Duration::from_millis(1)) {}
-        let is_early = second.written() == untouched;
-        // Where no layout of one device reaches; in half of the rounds in the last MiB.
-        let at = if random.coin() { (lab::SIZE - 1) * MIB } else { (lab::SIZE - 40) * MIB + 4096 };
-        let block = random.bytes(4096);
-        second.plant(at, &block)?;
-        let answer = running.answer()?;
+    let rounds = Rounds::all(ground.rounds(100, 3));
+    side_by_side(ground, judge, "second device", rounds, |lane| {
+        while let Some((round, mut random)) = lane.next() {
+            second_device_once(lane, round, &mut random)?;
+        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn second_device_once(lane: &mut Lane<'_>, round: u64, random: &mut Random) -> Result<()> {
+    let (ground, judge) = (&lane.ground, &mut lane.judge);
+    let (first, second) = (Device::blank(ground, lab::SIZE)?, Device::blank(ground, lab::SIZE)?);
+    let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+    let words = lab::words(&[&first, &second], "none", &journal)?;
+    let mut running = lab::run(ground, &[&first, &second], &words).start()?;
+    let (written, untouched) = (first.written(), second.written());
+    while first.written() == written && !running.wait(Duration::from_millis(1)) {}
+    let is_early = second.written() == untouched;
+    // Where no layout of one device reaches; in half of the rounds in the last MiB.
+    let at = if random.coin() { (lab::SIZE - 1) * MIB } else { (lab::SIZE - 40) * MIB + 4096 };
+    let block = random.bytes(4096);
+    second.plant(at, &block)?;
+    let answer = running.answer()?;
+    let kept = second.block(at)? == block;
+    judge.that(kept, || format!("round {round}: byte {at} of the second is gone: {}", answer.short()));
+    judge.that(!is_early || answer.status == Some(2), || {
+        format!("round {round}: not seen: {}", answer.short())
+    });
+    if journal.exists() {
+        let undone = lab::with_journal(ground, "--undo", &journal)?;
         let kept = second.block(at)? == block;
-        judge.that(kept, || format!("round {round}: byte {at} of the second is gone: {}", answer.short()));
-        judge.that(!is_early || answer.status == Some(2), || {
-            format!("round {round}: not seen: {}", answer.short())
-        });
-        if journal.exists() {
-            let undone = lab::with_journal(ground, "--undo", &journal)?;
-            let kept = second.block(at)? == block;
-            judge.that(kept, || format!("round {round}: undo took byte {at}: {}", undone.short()));
-        }
-        if !judge.is_content() {
-            break;
-        }
+        judge.that(kept, || format!("round {round}: undo took byte {at}: {}", undone.short()));
     }
     Ok(())
 }

@@ -147,10 +147,12 @@ fn array() -> Result<()> {
 
 const CONFIGFS: &str = "/sys/kernel/config";
 
+/// Through the page cache, as far as the kernel has that: a file of a tmpfs has no other way.
 fn nvme_target(path: &str) -> Result<Undo> {
     needs_kernel("nvmet", "/sys/kernel/config/nvmet")?;
     shell(
-        "d=/sys/kernel/config/nvmet/subsystems/attack; mkdir -p $d/namespaces/1; printf %s \"$1\" >$d/namespaces/1/device_path; echo 1 >$d/namespaces/1/enable",
+        "d=/sys/kernel/config/nvmet/subsystems/attack; mkdir -p $d/namespaces/1; printf %s \"$1\" >$d/namespaces/1/device_path; \
+         if test -b \"$1\"; then :; else echo 1 >$d/namespaces/1/buffered_io; fi; echo 1 >$d/namespaces/1/enable",
         &[path],
     )?;
     Ok(Undo(

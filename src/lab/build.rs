@@ -6,22 +6,24 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::command::map_slice;
 use super::journal::{Head, Line, NamedDevice};
 use super::journal_file::{JournalError, JournalFile};
 use super::key::Key;
 use super::names::{Names, node};
+use super::place::Place;
 use super::recipe::Means;
 use super::scratch::{self, ScratchError};
 use super::sight;
 use super::slice::{Counters, Doubt, Extent, SliceRecord};
-use super::slices::{Held, Slices, plan};
+use super::slices::{Held, Slices};
 use super::step::{On, Step};
 use super::tool::{ToolError, Tools};
 use super::undo::{Scope, UndoError, Undoer};
 use super::usage;
 use super::watch::{Watch, sentence};
 use crate::load::LoadError;
-use crate::load::guard::{self, Device, Usage, Use, UseKind, WritableDevice, WriteError};
+use crate::load::guard::{self, Device, Unmade, Usage, Use, UseKind, WritableDevice, WriteError};
 use crate::machine::root::Root;
 
 /// How long a device may take to come after the tool that made it has ended.
@@ -40,6 +42,11 @@ pub enum BuildError {
     /// A tool failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
+    /// The kernel makes no partitions on a disk, and no mapping of it either.
+    #[error(
+        "the kernel makes no partitions on {0}, and a linear mapping of it, in place of one, was not made: {1}"
+    )]
+    NoSlice(String, ToolError),
     /// A tool succeeded, and what it was to make is not there.
     #[error("{0} was made and did not come")]
     Absent(String),
@@ -177,7 +184,7 @@ impl<'a> Workshop<'a> {
     /// is ours alone. `before` is what had been written to it when that proof began.
     ///
     /// # Errors
-    /// The kernel makes no partition on it, or somebody wrote to it since.
+    /// The kernel makes neither a partition nor a mapping of it, or somebody wrote to it since.
     pub fn make_slice(
         &mut self,
         index: usize,
@@ -189,16 +196,47 @@ impl<'a> Workshop<'a> {
             self.head.devices.get(index).ok_or_else(|| BuildError::Absent(format!("device {index}")))?;
         let (disk, bytes) = (device.name.clone(), device.bytes);
         self.take(Step::Slice { index, extent })?;
-        let slice = guard::Slice::make(proven, plan(&disk, extent, bytes, self.names.key()))?;
-        let absent = || BuildError::Absent(format!("a partition of {disk}"));
-        let made = sight::moment(self.root, &disk).ok_or_else(absent)?;
-        let held = Held::new(&disk, SliceRecord { index, extent, made }, slice);
+        let (place, slice) = self.hold_slice(index, proven, extent, (&disk, bytes))?;
+        let absent = || BuildError::Absent(format!("the lab's part of {disk}"));
+        let made = sight::moment(self.root, &place).ok_or_else(absent)?;
+        let held = Held::new(place, SliceRecord { index, extent, made }, slice);
         self.slices.push(held?);
         let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
         if !made.counts {
             return Err(BuildError::Others(disk, Doubt::Uncounted));
         }
         doubt.map_or(Ok(()), |since| Err(BuildError::Others(disk, Doubt::Written(since.bytes()))))
+    }
+
+    /// A partition of the disk; or a linear mapping, where the kernel makes none.
+    fn hold_slice(
+        &mut self,
+        index: usize,
+        proven: WritableDevice,
+        extent: Extent,
+        (disk, bytes): (&str, u64),
+    ) -> Result<(Place, guard::Slice), BuildError> {
+        let place = Place::partitions(disk);
+        let proven = match guard::Slice::make(proven, place.plan(extent, bytes, self.names.key())) {
+            Ok(slice) => return Ok((place, slice)),
+            Err(Unmade::Failed(error)) => return Err(error.into()),
+            Err(Unmade::NoPartitions(proven)) => proven,
+        };
+        // The device mapper claims the disk as we do. Who writes to it in between is seen in its counters.
+        drop(proven);
+        let number = self.head.devices.get(index).map_or((0, 0), |device| device.number);
+        let call = map_slice(index, number, extent, &self.names);
+        let made = self.tools.run(self.root, &call, &self.key);
+        made.map_err(|error| BuildError::NoSlice(disk.to_owned(), error))?;
+        let absent = || BuildError::Absent(self.names.slice_mapping(index));
+        let block = sight::slice_mapping(self.root, &self.names, index).ok_or_else(absent)?;
+        let place = Place::mapping(disk, block);
+        if place.extent(self.root) != Some((extent.start, extent.bytes)) {
+            return Err(absent());
+        }
+        let slice = guard::Slice::hold(place.plan(extent, bytes, self.names.key()))?;
+        self.names = sight::on_slices(self.root, self.names.clone());
+        Ok((place, slice))
     }
 
     /// Writes down the slices, all of which were made, before their first byte is.
@@ -249,7 +287,8 @@ impl<'a> Workshop<'a> {
     /// It is not there, or stands on something that was not named.
     pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
         self.open_when_free(on, |device, usage| {
-            guard::open_built(device, usage, &self.names.devices, self.names.key())
+            let on = (&self.names.devices[..], &self.names.disks[..]);
+            guard::open_built(device, usage, on, self.names.key())
         })
     }
 

@@ -16,9 +16,9 @@ impl Undoer<'_> {
     pub(super) fn refuse_others(&mut self) -> Result<(), UndoError> {
         for record in self.scope.records {
             let Some(held) = self.slices.of(record.index) else { continue };
-            let disk = held.disk.clone();
+            let disk = held.place.disk.clone();
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
-            let now = sight::moment(self.root, &disk);
+            let now = sight::moment(self.root, &held.place);
             if let Err(why) = doubt(record, now.as_ref(), self.is_same_boot, false) {
                 return Err(UndoError::Others(disk, why));
             }
@@ -33,7 +33,7 @@ impl Undoer<'_> {
         let claim = held.claim()?;
         let synced = held.slice.sync();
         synced.map_err(|error| LoadError::io("write what is still kept of", claim.path(), error))?;
-        let now = sight::moment(root, &held.disk);
+        let now = sight::moment(root, &held.place);
         let judged = doubt(record, now.as_ref(), is_same_boot, scope.is_damaged);
         let (ours, why) = match judged {
             Ok(since) if since.ours.written > 0 => {
@@ -41,18 +41,18 @@ impl Undoer<'_> {
             }
             Ok(_) => (Ours::Marked, Some(Doubt::Unexplained)),
             Err(why) if scope.is_later => (Ours::Marked, Some(why)),
-            Err(why) => return Err(UndoError::Others(held.disk.clone(), why)),
+            Err(why) => return Err(UndoError::Others(held.place.disk.clone(), why)),
         };
         let restored = guard::restore(&claim, (0, record.extent.bytes), mark, ours)?;
         match (restored.left, why) {
             (Some(left), Some(why)) => {
-                let (disk, start) = (held.disk.clone(), record.extent.start);
+                let (disk, start) = (held.place.disk.clone(), record.extent.start);
                 self.left.push(format!("{}: {}", sentence(&disk, &why), left.on(Bytes::new(start))));
             }
             (None, Some(why @ Doubt::Written(_))) => {
                 let nothing =
                     "nothing of that stands in the lab's slice, and the rest of the device was not touched";
-                self.left.push(format!("{}: {nothing}", sentence(&held.disk, &why)));
+                self.left.push(format!("{}: {nothing}", sentence(&held.place.disk, &why)));
             }
             _ => held.rest(root, claim),
         }

@@ -3,19 +3,21 @@
 #![expect(clippy::disallowed_methods, reason = "the journal is this file's job")]
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
-use nix::libc;
+use rustix::fs::OFlags;
 
 use super::journal::{Head, Journal, Line, NoJournal, line};
 use super::names::LabId;
 use super::seal::{Seal, Secret, unseal};
 use super::trust::{self, Untrusted};
+use crate::load::held::Maker;
 
 /// Where journals are, unless another place is asked for.
 pub const DIRECTORY: &str = "/var/lib/narrows";
@@ -109,17 +111,15 @@ impl JournalFile {
         let failed = |source| JournalError::Io { action: "make", path: path.clone(), source };
         let (directory, name) = split(&path).map_err(failed)?;
         let directory = trust::directory(&directory).map_err(failed)??;
-        let place = trust::through(&directory).join(name);
-        let mut options = OpenOptions::new();
-        let options = options.read(true).append(true).create_new(true).mode(0o600);
-        let file = options.custom_flags(libc::O_NOFOLLOW).open(&place).map_err(failed)?;
+        let flags = OFlags::RDWR | OFlags::APPEND;
+        let file = Maker::of(&directory).make_file(name.as_bytes(), flags).map_err(failed)?;
         // Whatever the umask is.
         file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
         let seal = Seal::new(secret, trust::place(&file).map_err(failed)?);
         let file = lock(&path, file, Duration::ZERO)?;
         let mut journal = Self { path: path.clone(), directory, file, seal, whole: None };
         journal.write(head)?;
-        if fs::symlink_metadata(&place).is_err() {
+        if !Maker::of(&journal.directory).is_there(name.as_bytes()).map_err(failed)? {
             // Somebody who undoes found it empty.
             return Err(JournalError::Io { action: "keep", path, source: ErrorKind::NotFound.into() });
         }
@@ -144,10 +144,8 @@ impl JournalFile {
         let failed = |source| JournalError::Io { action: "read", path: path.to_owned(), source };
         let (directory, name) = split(path).map_err(failed)?;
         let directory = trust::directory(&directory).map_err(failed)??;
-        let place = trust::through(&directory).join(name);
-        let mut options = OpenOptions::new();
-        let options = options.read(true).append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-        let file = options.open(&place).map_err(failed)?;
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK;
+        let file = Maker::of(&directory).open(name.as_bytes(), flags).map_err(failed)?;
         trust::file(path, &file).map_err(failed)??;
         let file = lock(path, file, patience)?;
         if file.metadata().map_err(failed)?.len() > LONGEST {
@@ -162,7 +160,7 @@ impl JournalFile {
         let is_labs = Journal::has_begun(&text) || path.parent() == Some(Path::new(DIRECTORY));
         if let Some(source) = Journal::without_head(&text) {
             if source == NoJournal::Empty && is_labs {
-                fs::remove_file(&place).map_err(failed)?;
+                Maker::of(&directory).remove(name.as_bytes()).map_err(failed)?;
             }
             return Err(JournalError::NoJournal { path: path.to_owned(), source });
         }
@@ -220,7 +218,9 @@ impl JournalFile {
     pub fn remove(self) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io { action: "remove", path: self.path.clone(), source };
         let (_, name) = split(&self.path).map_err(failed)?;
-        fs::remove_file(trust::through(&self.directory).join(name)).map_err(failed)?;
+        if !Maker::of(&self.directory).remove(name.as_bytes()).map_err(failed)? {
+            return Err(failed(ErrorKind::NotFound.into()));
+        }
         // The removal need not be durable: undoing again what is undone does nothing.
         Ok(())
     }
@@ -249,7 +249,7 @@ fn secret(journal: &Path, make: bool) -> Result<Secret, JournalError> {
         _ => JournalError::Io { action: "seal", path: journal.to_owned(), source },
     };
     if make {
-        trust::make_directory(place).map_err(failed)?;
+        trust::make_directory(place).map_err(failed)??;
     }
     let directory = trust::directory(place).map_err(failed)??;
     trust::secret(&directory, make).map_err(failed)

@@ -8,7 +8,9 @@
 
 pub mod aim;
 mod build;
+mod call;
 mod clear;
+mod command;
 pub mod journal;
 mod journal_file;
 mod key;
@@ -16,6 +18,7 @@ mod layout;
 mod names;
 pub mod order;
 mod outcome;
+mod place;
 mod predict;
 mod recipe;
 pub mod scratch;
@@ -31,6 +34,7 @@ mod usage;
 mod watch;
 
 pub use build::{BuildError, Workshop};
+pub use call::{Call, Input};
 pub use journal_file::{DIRECTORY, JournalError, JournalFile, journals};
 pub use key::Key;
 pub use layout::{Cell, Encryption, FileSystem, Layout};
@@ -40,7 +44,7 @@ pub use outcome::{
 };
 pub use predict::predict;
 pub use recipe::{Means, notes, recipe, top};
-pub use step::{Call, Input, Level, On, Step};
+pub use step::{Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use trust::Untrusted;
 pub use undo::{UndoError, Undone, undo};

@@ -132,6 +132,16 @@ impl Names {
         format!("{PREFIX}-{}", self.id.uuid())
     }
 
+    /// The slice with this index, where it is a mapping.
+    pub fn slice_mapping(&self, index: usize) -> String {
+        format!("{PREFIX}-slice-{}-{index}", self.id.short())
+    }
+
+    /// What the device mapper has for its UUID.
+    pub fn slice_uuid(&self, index: usize) -> String {
+        format!("{PREFIX}-slice-{}-{index}", self.id.uuid())
+    }
+
     /// Whether the device mapper's name and UUID are those of one of this lab, or of one that cryptsetup makes for a moment.
     /// cryptsetup's UUIDs end with the name (lib/libdevmapper.c), LVM's begin with a word of its own.
     pub fn is_mapped(&self, name: &str, uuid: &str) -> bool {

@@ -1,10 +1,13 @@
 //! What is there of a lab: looked up in `/sys` and `/proc`, never remembered.
 
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::journal::{Head, NamedDevice};
 use super::names::{Names, node, partition};
-use super::slice::{Counters, Known, Moment, PARTITION, REST};
+use super::place::Place;
+use super::slice::{Counters, Known, Moment};
 use super::step::On;
 use super::usage;
 use crate::machine::block::{DmKind, DmTarget, dm_targets};
@@ -103,12 +106,49 @@ fn world_wide_name(root: &Root, name: &str) -> Option<String> {
 }
 
 /// The slice of a disk and the disk as they are now; `None` when there is none.
-pub fn moment(root: &Root, disk: &str) -> Option<Moment> {
+pub fn moment(root: &Root, place: &Place) -> Option<Moment> {
     // In this order: see `slice::since`.
-    let on_disk = known(root, disk)?;
-    let (slice, rest) = (known(root, &partition(disk, PARTITION))?, known(root, &partition(disk, REST))?);
-    let counts = root.number(&format!("/sys/class/block/{disk}/queue/iostats")).get() == Some(1);
-    Some(Moment { sequence: sequence(root, disk), disk: on_disk, slice, rest, counts })
+    let disk = known(root, &place.disk)?;
+    let rest = match &place.rest {
+        Some(rest) => Some(known(root, rest)?),
+        None => {
+            wait_until_counted(root, &place.slice);
+            None
+        }
+    };
+    let slice = known(root, &place.slice)?;
+    // A mapping always counts, whatever its own switch says; one that did not would make all of it somebody else's.
+    let counts = root.number(&format!("/sys/class/block/{}/queue/iostats", place.disk)).get() == Some(1);
+    Some(Moment { sequence: sequence(root, &place.disk), disk, slice, rest, counts })
+}
+
+/// How long a mapping may take to count what the disk below has counted.
+const UNCOUNTED: Duration = Duration::from_millis(20);
+
+/// The device mapper counts what has ended after the disk below has (since Linux 6.3). With nothing in flight both have.
+fn wait_until_counted(root: &Root, mapping: &str) {
+    let in_flight = || {
+        let stat = root.text(&format!("/sys/class/block/{mapping}/stat")).get();
+        stat.and_then(|text| text.split_whitespace().nth(8)?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let begin = Instant::now();
+    while in_flight() > 0 && begin.elapsed() < UNCOUNTED {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The names of a lab with the slices that are there now.
+pub fn on_slices(root: &Root, names: Names) -> Names {
+    let place = |(index, disk): (usize, &String)| Place::find(root, disk, &names, index).slice;
+    let devices = names.disks.iter().enumerate().map(place).collect();
+    Names { devices, ..names }
+}
+
+/// The kernel name of the slice with this index, where it is a mapping.
+pub fn slice_mapping(root: &Root, names: &Names, index: usize) -> Option<String> {
+    let block = mapping(root, &names.slice_mapping(index))?;
+    let uuid = root.text(&format!("/sys/block/{block}/dm/uuid")).get().unwrap_or_default();
+    (uuid == names.slice_uuid(index)).then_some(block)
 }
 
 /// What was written to a device.
@@ -270,7 +310,9 @@ pub fn foreign(root: &Root, names: &Names) -> Option<String> {
     for device in ground.iter().chain(&names.disks) {
         climb(root, device, &mut found);
     }
-    let foreign = found.iter().find_map(|name| match classify(root, name, &ground, names) {
+    // A slice that is a mapping stands on its disk, and is the ground of all else.
+    let mut above = found.iter().filter(|name| !names.devices.contains(name));
+    let foreign = above.find_map(|name| match classify(root, name, &ground, names) {
         Top::Foreign(what) => Some(what),
         Top::Array(_) | Top::Mapping(_) => None,
     });

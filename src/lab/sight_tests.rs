@@ -1,4 +1,5 @@
 use super::super::names::{LabId, tests::names};
+use super::super::slice::PARTITION;
 use super::*;
 use crate::machine::tree::{Node, Tree};
 
@@ -92,6 +93,51 @@ fn what_is_not_ours_is_seen_wherever_it_stands() {
     assert!(foreign(&Root::from_tree(named), &names()).is_some());
 }
 
+/// `zram0` with the lab's slice of it, `dm-0`, and `md127` on that.
+fn on_a_mapping(more: &[(&str, &str)]) -> (Root, Names) {
+    let names = Names { disks: vec!["zram0".to_owned()], devices: vec!["zram0p1".to_owned()], ..names() };
+    let mut tree = Tree::new();
+    for (below, above) in [("zram0", "dm-0"), ("dm-0", "md127")].iter().chain(more) {
+        tree.insert(&format!("/sys/class/block/{below}/holders/{above}"), Node::Dir);
+        tree.insert(&format!("/sys/class/block/{above}/slaves/{below}"), Node::Dir);
+    }
+    ours(&mut tree, "dm-0", &names.slice_mapping(0), &names.slice_uuid(0));
+    tree.insert("/sys/block/md127/md", Node::Dir);
+    tree.file("/sys/block/md127/md/uuid", &format!("{}\n", names.id.uuid()));
+    let root = Root::from_tree(tree);
+    let names = on_slices(&root, names);
+    (root, names)
+}
+
+#[test]
+fn a_slice_that_is_a_mapping_is_ground_and_nothing_to_take_down() {
+    let (root, names) = on_a_mapping(&[]);
+    assert_eq!(names.devices, ["dm-0"]);
+    assert_eq!(tops(&root, &names.devices, &names), [Top::Array("md127".to_owned())]);
+    assert_eq!(foreign(&root, &names), None);
+    for beside in [("zram0", "dm-7"), ("dm-0", "dm-7"), ("zram0", "md9")] {
+        let (root, names) = on_a_mapping(&[beside]);
+        assert!(foreign(&root, &names).is_some(), "{beside:?}");
+    }
+}
+
+#[test]
+fn a_mapping_is_read_with_its_disk() {
+    let mut tree = Tree::new();
+    for (name, number, node, written) in [("zram0", "251:0", "70", "900"), ("dm-0", "252:0", "71", "80")] {
+        tree.file(&format!("/sys/class/block/{name}/dev"), number);
+        tree.file(&format!("/narrows/probe/sysfs-node/{name}"), node);
+        tree.file(&format!("/sys/class/block/{name}/stat"), &format!("1 2 3 4 5 6 {written} 8 0 10 11\n"));
+    }
+    tree.file("/sys/class/block/zram0/queue/iostats", "1\n");
+    let place = Place::mapping("zram0", "dm-0".to_owned());
+    let now = moment(&Root::from_tree(tree.clone()), &place).unwrap();
+    assert_eq!((now.disk.counters.written, now.slice.counters.written, now.rest), (900, 80, None));
+    assert!(now.counts);
+    tree.file("/sys/class/block/zram0/queue/iostats", "0\n");
+    assert!(!moment(&Root::from_tree(tree), &place).unwrap().counts);
+}
+
 #[test]
 fn a_slice_and_its_disk_are_read_at_one_moment() {
     let mut tree = Tree::new();
@@ -108,13 +154,13 @@ fn a_slice_and_its_disk_are_read_at_one_moment() {
     tree.file("/sys/class/block/sdb/diskseq", "12\n").file("/sys/class/block/sdb/queue/iostats", "1\n");
     tree.file("/sys/class/block/sdb1/start", "2048").file("/sys/class/block/sdb1/size", "4096");
     let root = Root::from_tree(tree.clone());
-    let now = moment(&root, "sdb").unwrap();
+    let now = moment(&root, &Place::partitions("sdb")).unwrap();
     assert_eq!((now.sequence, now.counts, now.disk.node, now.slice.number), (Some(12), true, 70, (8, 17)));
     assert_eq!((now.disk.counters.written, now.slice.counters.discarded), (900, 5));
     assert_eq!(partition_extent(&root, "sdb", PARTITION), Some((1 << 20, 2 << 20)));
-    assert_eq!(moment(&root, "sdc"), None);
+    assert_eq!(moment(&root, &Place::partitions("sdc")), None);
     tree.file("/sys/class/block/sdb/queue/iostats", "0\n");
-    assert!(!moment(&Root::from_tree(tree), "sdb").unwrap().counts);
+    assert!(!moment(&Root::from_tree(tree), &Place::partitions("sdb")).unwrap().counts);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The part of each device in which a lab builds: a partition that only the kernel knows (`BLKPG`), so that making it
-//! writes nothing, and that nothing outside of it can be reached through.
+//! The part of each device in which a lab builds: a partition that only the kernel knows (`BLKPG`) or, where the kernel makes
+//! none, a linear mapping. Making it writes nothing, and nothing outside of it can be reached through it.
 //!
-//! What was written since it was made is told by counters: all that is written through a partition counts for it and for its
+//! What was written since it was made is told by counters: all that is written through a slice counts for it and for its
 //! disk. While both grew equally, nobody wrote to the disk but through the slice, and what stands in it is the lab's. See
 //! [`doubt`].
 
@@ -68,8 +68,9 @@ pub struct Moment {
     pub disk: Known,
     /// The slice.
     pub slice: Known,
-    /// The rest of the device.
-    pub rest: Known,
+    /// The rest of the device; `None` where the slice is a mapping, which has all of the device claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Known>,
     /// Whether the kernel counts (`queue/iostats`).
     pub counts: bool,
 }
@@ -84,8 +85,13 @@ impl Known {
 impl Moment {
     /// Whether both are moments of one slice, in one start of the machine.
     pub fn is_of(&self, other: &Self) -> bool {
-        let pairs = [(&self.disk, &other.disk), (&self.slice, &other.slice), (&self.rest, &other.rest)];
-        self.sequence == other.sequence && pairs.iter().all(|(one, other)| one.is(other))
+        let is_rest = match (&self.rest, &other.rest) {
+            (Some(rest), Some(other)) => rest.is(other),
+            (None, None) => true,
+            _ => false,
+        };
+        let is_both = self.disk.is(&other.disk) && self.slice.is(&other.slice);
+        self.sequence == other.sequence && is_both && is_rest
     }
 }
 
@@ -110,10 +116,10 @@ pub enum Doubt {
     #[error("the machine was started since then")]
     OtherBoot,
     /// The slice was removed.
-    #[error("the lab's partition of it was removed meanwhile")]
+    #[error("the lab's part of it was removed meanwhile")]
     Gone,
     /// Device or slice are others of the same name.
-    #[error("it was taken out, or its partition made anew, meanwhile")]
+    #[error("it was taken out, or the lab's part of it made anew, meanwhile")]
     Other,
     /// The kernel does not count.
     #[error("the kernel does not count what is written to it (queue/iostats)")]
@@ -122,7 +128,7 @@ pub enum Doubt {
     #[error("somebody else wrote or discarded {} on it while the lab had it", human::bytes(*.0))]
     Written(Bytes),
     /// It holds data, and nothing was ever written through it.
-    #[error("it holds data, and nothing was written through the lab's partition")]
+    #[error("it holds data, and nothing was written through the lab's part of it")]
     Unexplained,
 }
 
@@ -148,8 +154,13 @@ pub fn since(before: &Moment, now: &Moment) -> Result<Since, Doubt> {
     }
     let grown = |known: &Known, from: &Known| known.counters.since(from.counters).ok_or(Doubt::Other);
     let disk = grown(&now.disk, &before.disk)?;
-    let (ours, rest) = (grown(&now.slice, &before.slice)?, grown(&now.rest, &before.rest)?);
-    // The kernel counts for the partition first, and the disk was asked first: it never has more by chance.
+    let ours = grown(&now.slice, &before.slice)?;
+    let rest = match (&now.rest, &before.rest) {
+        (Some(rest), Some(from)) => grown(rest, from)?,
+        _ => Counters::default(),
+    };
+    // The kernel counts for both at once, or the slice has ended what the disk has, and the disk was asked first: it never has
+    // more by chance.
     let past = disk.written.saturating_sub(ours.written) + disk.discarded.saturating_sub(ours.discarded);
     Ok(Since { ours, others: past.max(rest.written + rest.discarded) })
 }
@@ -193,7 +204,7 @@ pub(super) mod tests {
             sequence: Some(9),
             disk: known(0, disk),
             slice: known(1, slice),
-            rest: known(2, 0),
+            rest: Some(known(2, 0)),
             counts: true,
         }
     }
@@ -243,7 +254,7 @@ pub(super) mod tests {
         assert_eq!(asked(None), Err(Doubt::Gone));
         assert_eq!(asked(Some(moment(588, 80))), Err(Doubt::Written(Bytes::new(8 * 512))));
         let mut through_rest = moment(588, 80);
-        through_rest.rest.counters.written = 8;
+        through_rest.rest = Some(known(2, 8));
         assert_eq!(asked(Some(through_rest)), Err(Doubt::Written(Bytes::new(8 * 512))));
         let mut discarded = moment(580, 80);
         discarded.disk.counters.discarded = 2;
@@ -259,13 +270,25 @@ pub(super) mod tests {
         assert_eq!(doubt(&record(), Some(&now), true, true), Err(Doubt::Journal));
     }
 
+    #[test]
+    fn a_mapping_leaves_no_rest_and_is_never_taken_for_a_partition() {
+        let mapped = |disk, slice| Moment { rest: None, ..moment(disk, slice) };
+        let record = SliceRecord { made: mapped(500, 0), ..record() };
+        let asked = |now: Moment| doubt(&record, Some(&now), true, false).map(|since| since.others);
+        assert_eq!(asked(mapped(580, 80)), Ok(0));
+        assert_eq!(asked(mapped(588, 80)), Err(Doubt::Written(Bytes::new(8 * 512))));
+        assert_eq!(asked(moment(580, 80)), Err(Doubt::Other));
+        let line = serde_json::to_string(&record).unwrap();
+        assert!(!line.contains("rest") && serde_json::from_str::<SliceRecord>(&line).unwrap() == record);
+    }
+
     proptest! {
         #[test]
         fn nothing_is_taken_for_ours_when_the_disk_has_more(
             disk in 0_u64..1000, slice in 0_u64..1000, rest in 0_u64..3, thrown in 0_u64..1000, ours in 0_u64..1000,
         ) {
             let mut now = moment(500 + disk, slice);
-            now.rest.counters.written = rest;
+            now.rest = Some(known(2, rest));
             now.disk.counters.discarded = thrown;
             now.slice.counters.discarded = ours;
             let allowed = asked(Some(now)).is_ok();

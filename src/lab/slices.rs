@@ -1,23 +1,22 @@
 //! The slices of a lab, held from the look at the devices to the end.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::journal::Head;
-use super::names::{node, partition};
+use super::place::Place;
 use super::sight;
-use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, since};
+use super::slice::{Doubt, Moment, SliceRecord, since};
 use super::watch::{Watch, Watched};
 use crate::load::LoadError;
-use crate::load::guard::{DeviceKey, Slice, SlicePlan, WritableDevice};
+use crate::load::guard::{Slice, WritableDevice};
 use crate::machine::root::Root;
 
 /// One slice that is held.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// The kernel name of its disk.
-    pub(super) disk: String,
+    /// Where it is.
+    pub(super) place: Place,
     /// What the journal has of it.
     pub(super) record: SliceRecord,
     /// The handles.
@@ -34,31 +33,16 @@ pub(super) struct Slices {
     held: Vec<Held>,
 }
 
-/// The partitions of a disk of `device` bytes on which `extent` is the slice.
-pub(super) fn plan(disk: &str, extent: Extent, device: u64, key: DeviceKey) -> SlicePlan {
-    let path = |name: &str| PathBuf::from(node(name));
-    let rest = extent.rest(device);
-    SlicePlan {
-        disk: path(disk),
-        slice: path(&partition(disk, PARTITION)),
-        rest: path(&partition(disk, REST)),
-        numbers: (PARTITION, REST),
-        extent: (extent.start, extent.bytes),
-        behind: (rest.start, rest.bytes),
-        key,
-    }
-}
-
 impl Held {
     /// A slice that was made a moment ago, and is nothing but zeros.
-    pub(super) fn new(disk: &str, record: SliceRecord, slice: Slice) -> Result<Self, LoadError> {
+    pub(super) fn new(place: Place, record: SliceRecord, slice: Slice) -> Result<Self, LoadError> {
         let claim = Some(slice.writable()?);
-        Ok(Self { disk: disk.to_owned(), record, slice, claim, idle: Some(record.made) })
+        Ok(Self { place, record, slice, claim, idle: Some(record.made) })
     }
 
     /// A slice that an earlier lab left.
-    pub(super) fn again(disk: &str, record: SliceRecord, slice: Slice) -> Self {
-        Self { disk: disk.to_owned(), record, slice, claim: None, idle: None }
+    pub(super) fn again(place: Place, record: SliceRecord, slice: Slice) -> Self {
+        Self { place, record, slice, claim: None, idle: None }
     }
 
     /// Opens it for writing, exclusively; or gives the handle that there is.
@@ -72,13 +56,13 @@ impl Held {
     /// It is nothing but zeros now, and ours alone through this handle.
     pub(super) fn rest(&mut self, root: &Root, claim: WritableDevice) {
         self.claim = Some(claim);
-        self.idle = sight::moment(root, &self.disk);
+        self.idle = sight::moment(root, &self.place);
     }
 
     /// Whether it is as it was when it was last known to be nothing but zeros. From then on it is not expected to be.
     fn begin(&mut self, root: &Root) -> Result<(), Doubt> {
         let Some(idle) = self.idle.take() else { return Ok(()) };
-        let now = sight::moment(root, &self.disk).ok_or(Doubt::Gone)?;
+        let now = sight::moment(root, &self.place).ok_or(Doubt::Gone)?;
         let since = since(&idle, &now)?;
         let sectors = since.others.max(since.ours.written + since.ours.discarded);
         if sectors > 0 {
@@ -120,7 +104,7 @@ impl Slices {
         let touched = self.held.iter_mut().filter(|held| only.is_none_or(|index| held.record.index == index));
         for held in touched {
             held.claim = None;
-            held.begin(root).map_err(|why| (held.disk.clone(), why))?;
+            held.begin(root).map_err(|why| (held.place.disk.clone(), why))?;
         }
         Ok(())
     }
@@ -138,7 +122,7 @@ impl Slices {
             return Ok(Err((format!("device {index}"), Doubt::Gone)));
         };
         let claim = held.claim()?;
-        Ok(held.begin(root).map(|()| claim).map_err(|why| (held.disk.clone(), why)))
+        Ok(held.begin(root).map(|()| claim).map_err(|why| (held.place.disk.clone(), why)))
     }
 
     /// Begins to watch all of them.
@@ -148,7 +132,7 @@ impl Slices {
     pub(super) fn watch(&self, stop: Arc<AtomicBool>) -> std::io::Result<Watch> {
         let watched = self.held.iter().map(|held| {
             let flusher = held.slice.flusher()?;
-            Ok(Watched { disk: held.disk.clone(), record: held.record, flusher })
+            Ok(Watched { place: held.place.clone(), record: held.record, flusher })
         });
         Ok(Watch::start(watched.collect::<std::io::Result<_>>()?, stop))
     }
@@ -161,17 +145,16 @@ impl Slices {
         head: &Head,
         is_same_boot: bool,
     ) -> Self {
-        let key = head.names(Vec::new()).key();
+        let ours = head.names(Vec::new());
         let hold = |record: &SliceRecord| {
             let disk = names.get(record.index)?.clone()?;
-            let is_it = sight::moment(root, &disk).is_some_and(|now| record.made.is_of(&now));
-            let is_there = is_same_boot
-                && is_it
-                && sight::partition_extent(root, &disk, PARTITION)
-                    == Some((record.extent.start, record.extent.bytes));
-            let plan = plan(&disk, record.extent, head.devices.get(record.index)?.bytes, key);
+            let place = Place::find(root, &disk, &ours, record.index);
+            let is_it = sight::moment(root, &place).is_some_and(|now| record.made.is_of(&now));
+            let extent = Some((record.extent.start, record.extent.bytes));
+            let is_there = is_same_boot && is_it && place.extent(root) == extent;
+            let plan = place.plan(record.extent, head.devices.get(record.index)?.bytes, ours.key());
             let slice = is_there.then(|| Slice::hold(plan).ok()).flatten()?;
-            Some(Held::again(&disk, *record, slice))
+            Some(Held::again(place, *record, slice))
         };
         Self { held: records.iter().filter_map(hold).collect() }
     }

@@ -10,9 +10,9 @@ use std::process::Stdio;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
+use super::call::{Call, Input};
 use super::key::Key;
 use super::recipe::Means;
-use super::step::{Call, Input};
 use crate::machine::program;
 use crate::machine::root::Root;
 

@@ -1,17 +1,17 @@
 //! Which journals count: those that only root could have written, in a directory that only root can enter.
 
-#![expect(clippy::disallowed_methods, reason = "looks at the very files that the journal is made of")]
-
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use nix::libc;
 use nix::unistd::geteuid;
+use rustix::fs::{Dir, OFlags};
 
 use super::seal::{Place, Secret};
+use crate::load::held::{Aim, Held, HeldError, Maker, Trust};
 
 /// The file of the secret, beside the journals.
 const SECRET: &str = ".lab-key";
@@ -70,49 +70,83 @@ impl Seen {
 }
 
 /// Opens the directory that a journal lies in, by the way that was typed, once; what lies in it is then found through this
-/// handle.
+/// handle. Nobody but root can change any directory on that way, or a link on it: whoever called `sudo` is somebody else here.
 ///
 /// # Errors
 /// It is not there; the inner error is that it is not trusted.
 pub(super) fn directory(path: &Path) -> io::Result<Result<File, Untrusted>> {
-    let flags = libc::O_DIRECTORY | libc::O_NONBLOCK;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let why = Seen::of(&opened)?.against_directory(geteuid().as_raw());
-    Ok(why.map_or(Ok(opened), |why| {
-        let hint = format!(
-            "a journal counts only in a directory that only root can enter: look through what is in it, then `chown root {0}` \
-             and `chmod 700 {0}`, or name another place with --journal",
-            path.display()
-        );
-        Err(Untrusted { path: path.to_owned(), why, hint })
-    }))
+    let seen = match hold(path, Aim::Read)? {
+        Ok(held) => held,
+        Err(untrusted) => return Ok(Err(untrusted)),
+    };
+    if let Some(why) = Seen::of(seen.handle())?.against_directory(geteuid().as_raw()) {
+        return Ok(Err(not_closed(path, why)));
+    }
+    match hold(path, Aim::Write)? {
+        Ok(held) if held.is(&seen)? => Ok(Ok(held.handle().try_clone()?)),
+        Ok(_) => Ok(Err(not_closed(path, "was replaced while it was looked at".to_owned()))),
+        Err(untrusted) => Ok(Err(untrusted)),
+    }
+}
+
+fn not_closed(path: &Path, why: String) -> Untrusted {
+    let hint = format!(
+        "a journal counts only in a directory that only root can enter: look through what is in it, then `chown root {0}` \
+         and `chmod 700 {0}`, or name another place with --journal",
+        path.display()
+    );
+    Untrusted { path: path.to_owned(), why, hint }
+}
+
+/// Resolves a path once, by the rules for what others can change.
+fn hold(path: &Path, aim: Aim) -> io::Result<Result<Held, Untrusted>> {
+    match Held::open_as(path, aim, &Trust::of_process().without_caller()) {
+        Ok(held) => Ok(Ok(held)),
+        Err(HeldError::Io { source, .. }) => Err(source),
+        Err(error) => {
+            let hint = error.hint().unwrap_or("name another place with --journal").to_owned();
+            Ok(Err(Untrusted { path: path.to_owned(), why: format!("is not used: {error}"), hint }))
+        }
+    }
 }
 
 /// Makes the directory of journals, if it is missing, whatever the umask is. An empty one of the user is closed to others.
 ///
 /// # Errors
-/// It cannot be made.
-pub(super) fn make_directory(path: &Path) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(path) {
+/// It cannot be made; the inner error is that others can change where it lies.
+pub(super) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(ErrorKind::InvalidFilename.into());
+    };
+    let held = match hold(parent, Aim::Write) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
+            hold(parent, Aim::Write)?
+        }
+        held => held?,
+    };
+    let held = match held {
+        Ok(held) => held,
+        Err(untrusted) => return Ok(Err(untrusted)),
+    };
+    match held.maker().make_directory(name.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         made => made?,
     }
-    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let is_ours = Seen::of(&opened)?.owner == geteuid().as_raw();
-    if is_ours && fs::read_dir(through(&opened))?.next().is_none() {
+    let opened = held.maker().open(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+    if Seen::of(&opened)?.owner == geteuid().as_raw() && is_empty(&opened)? {
         opened.set_permissions(Permissions::from_mode(0o700))?;
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
-/// The way to what an open directory is, whatever stands at its name now.
-pub(super) fn through(directory: &File) -> PathBuf {
-    use std::os::fd::AsRawFd;
-    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+fn is_empty(directory: &File) -> io::Result<bool> {
+    for entry in Dir::read_from(directory)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether an open journal is trusted.
@@ -146,13 +180,13 @@ pub(super) fn place(opened: &File) -> io::Result<Place> {
 /// # Errors
 /// There is none, it cannot be made, or it is not the user's alone.
 pub(super) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
-    let path = through(directory).join(SECRET);
+    let maker = Maker::of(directory);
     if make {
-        make_secret(directory, &path)?;
+        make_secret(directory)?;
     }
     let begin = Instant::now();
     loop {
-        let mut opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
+        let mut opened = maker.open(SECRET.as_bytes(), OFlags::RDONLY | OFlags::NONBLOCK)?;
         if Seen::of(&opened)?.against_file(geteuid().as_raw()).is_some() {
             return Err(io::Error::other(format!("`{SECRET}` beside it is not root's alone")));
         }
@@ -165,10 +199,8 @@ pub(super) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
     }
 }
 
-fn make_secret(directory: &File, path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let options = options.write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let mut made = match options.open(path) {
+fn make_secret(directory: &File) -> io::Result<()> {
+    let mut made = match Maker::of(directory).make_file(SECRET.as_bytes(), OFlags::WRONLY) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
         made => made?,
     };
@@ -181,8 +213,10 @@ fn make_secret(directory: &File, path: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make files")]
 pub(super) mod tests {
     use super::*;
+    use std::fs;
 
     /// A directory that only we can enter, whatever the umask is.
     pub(in crate::lab) fn directory_of_ours() -> tempfile::TempDir {
@@ -214,16 +248,50 @@ pub(super) mod tests {
     fn the_directory_is_closed_to_others_unless_something_is_in_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
-        make_directory(&path).unwrap();
+        make_directory(&path).unwrap().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
-        make_directory(&path).unwrap();
+        make_directory(&path).unwrap().unwrap();
         assert!(directory(&path).unwrap().is_ok(), "an empty one is mended");
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
         fs::write(path.join("planted"), "x").unwrap();
-        make_directory(&path).unwrap();
+        make_directory(&path).unwrap().unwrap();
         let refused = directory(&path).unwrap().unwrap_err();
         assert!(refused.to_string().contains("0777") && refused.hint.contains("chmod 700"), "{refused}");
+    }
+
+    #[test]
+    fn no_directory_on_the_way_may_be_changed_by_others() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = directory_of_ours();
+        let (open, own) = (dir.path().join("open"), dir.path().join("open/own"));
+        fs::create_dir_all(&own).unwrap();
+        fs::set_permissions(&own, Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+        assert!(directory(&own).unwrap().is_ok());
+        fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        let refused = directory(&own).unwrap().unwrap_err();
+        assert!(refused.to_string().contains("other users can change"), "{refused}");
+        assert!(make_directory(&own).unwrap().is_err());
+        fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&open, Some(65_534), None).unwrap();
+        assert!(directory(&own).unwrap().is_err(), "its owner can");
+    }
+
+    #[test]
+    fn a_directory_is_reached_by_a_link_of_ours_only() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = directory_of_ours();
+        let (own, link) = (directory_of_ours(), dir.path().join("link"));
+        std::os::unix::fs::symlink(own.path(), &link).unwrap();
+        assert!(directory(&link).unwrap().is_ok());
+        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+        let refused = directory(&link).unwrap().unwrap_err();
+        assert!(refused.to_string().contains("symbolic link"), "{refused}");
     }
 
     #[test]

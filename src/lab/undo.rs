@@ -10,17 +10,18 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::call::Call;
+use super::command::{destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array};
 use super::journal::{Head, Journal};
 use super::journal_file::JournalError;
 use super::key::Key;
-use super::names::{Names, node, partition};
+use super::names::{Names, node};
+use super::place::Place;
 use super::scratch::{self, ScratchError};
 use super::sight::{self, Today, Top};
-use super::slice::{Counters, Doubt, Extent, PARTITION, SliceRecord};
-use super::slices::{Slices, plan};
-use super::step::{
-    Call, Step, destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array,
-};
+use super::slice::{Counters, Doubt, Extent, SliceRecord};
+use super::slices::Slices;
+use super::step::Step;
 use super::tool::{ToolError, Tools};
 use super::watch::sentence;
 use crate::load::LoadError;
@@ -178,6 +179,7 @@ impl<'a> Undoer<'a> {
         let today = present(self.root, self.scope.head)?;
         let names =
             self.scope.head.names(today.iter().map(|name| name.clone().unwrap_or_default()).collect());
+        let names = sight::on_slices(self.root, names);
         // Before anything is taken down.
         if let Some(what) = sight::foreign(self.root, &names) {
             return Err(UndoError::Foreign(what));
@@ -315,25 +317,35 @@ impl<'a> Undoer<'a> {
         let today = present(self.root, self.scope.head)?;
         let Some(disk) = today.get(index).cloned().flatten() else { return Ok(()) };
         drop(self.slices.take(index));
-        let key = self.scope.head.names(Vec::new()).key();
+        let names = self.scope.head.names(Vec::new());
         let begin = Instant::now();
-        while self.is_slice(index, &disk, extent) {
-            match guard::remove_slice(&plan(&disk, extent, device.bytes, key)) {
-                Err(error) if begin.elapsed() >= PATIENCE => return Err(error.into()),
+        loop {
+            let place = Place::find(self.root, &disk, &names, index);
+            if !self.is_slice(index, &place, extent) {
+                return Ok(());
+            }
+            let removed = match place.rest {
+                Some(_) => {
+                    let plan = place.plan(extent, device.bytes, names.key());
+                    guard::remove_slice(&plan).map_err(UndoError::Load)
+                }
+                None => self.call(&remove_mapping(&names.slice_mapping(index))),
+            };
+            match removed {
+                Err(error) if begin.elapsed() >= PATIENCE => return Err(error),
                 Err(_) => thread::sleep(TICK),
                 Ok(()) => {}
             }
         }
-        Ok(())
     }
 
-    /// Whether the partition on a disk where a slice was to be is that slice.
-    fn is_slice(&self, index: usize, disk: &str, extent: Extent) -> bool {
+    /// Whether what is where a slice was to be is that slice.
+    fn is_slice(&self, index: usize, place: &Place, extent: Extent) -> bool {
         let at = (extent.start, extent.bytes);
-        if !self.is_same_boot || sight::partition_extent(self.root, disk, PARTITION) != Some(at) {
+        if !self.is_same_boot || place.extent(self.root) != Some(at) {
             return false;
         }
-        let Some(known) = sight::known(self.root, &partition(disk, PARTITION)) else { return false };
+        let Some(known) = sight::known(self.root, &place.slice) else { return false };
         let record = self.scope.records.iter().find(|record| record.index == index);
         match record {
             Some(record) => record.made.slice.is(&known),
@@ -415,7 +427,8 @@ pub fn undo(root: &Root, journal: &Journal, tools: &mut Tools) -> Result<Undone,
     let is_damaged = journal.damaged > 0;
     let scope = Scope { head, steps: &steps, records: &journal.slices, is_damaged, is_later: true };
     let mut undoer = Undoer::new(root, scope, tools, &mut slices)?;
-    if !journal.steps.is_empty() || is_damaged {
+    // A lab that had nothing on its slices when it was killed has them still: what others wrote to the devices is named.
+    if !journal.steps.is_empty() || is_damaged || (is_same_boot && !journal.slices.is_empty()) {
         undoer.devices()?;
     }
     undoer.ground()?;

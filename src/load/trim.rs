@@ -93,7 +93,12 @@ impl TrimMethod {
         }
         match Self::Blkdiscard.carry_out(target.file(), request) {
             Ok(_) => Ok(Self::Blkdiscard),
-            Err(error) if is_unknown(&error) => Err(LoadError::NoDiscard(target.path().to_owned())),
+            Err(error) if is_unknown(&error) => {
+                if let Some(census) = target.census() {
+                    census.takes_no_discards(length.into());
+                }
+                Err(LoadError::NoDiscard(target.path().to_owned()))
+            }
             Err(error) => Err(failed(error)),
         }
     }

@@ -81,27 +81,71 @@ fn claimed(mut child: Child, device: &Path) -> Child {
     child
 }
 
+/// Bytes that were written to the device until now. What was on its way when a process was stopped is waited for.
+fn written(device: &Path) -> u64 {
+    let name = device.file_name().expect("has a name").to_string_lossy();
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).expect("has counters");
+        let fields: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        // Sectors written, and I/Os in flight (kernel Documentation/block/stat.rst).
+        if fields[8] == 0 || Instant::now() > patience {
+            return fields[6] * 512;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What must hold of a run that was stopped, to whose device a block was written then, and that went on.
+struct Stopped {
+    /// The delay, for messages.
+    when: String,
+    /// Whether the run had written anything.
+    had_written: bool,
+    /// Whether the device was all zeros.
+    was_zero: bool,
+}
+
+impl Stopped {
+    fn check(&self, disk: &Disk, before: u64, output: &std::process::Output) {
+        let (when, said) = (&self.when, String::from_utf8_lossy(&output.stderr));
+        let is_refused = output.status.code() == Some(2);
+        if !self.had_written {
+            assert!(is_refused, "{when}: not refused: {said}");
+            assert!(said.contains("somebody else") || said.contains("holds data"), "{when}: {said}");
+            let theirs = BLOCK.len() as u64;
+            assert_eq!(written(&disk.device) - before, theirs, "{when}: refused, and it wrote: {said}");
+            let bytes = disk.bytes();
+            let others = bytes.iter().filter(|byte| **byte != 0).count();
+            assert!(is_there(disk, INSIDE) && others == BLOCK.len(), "{when}: {said}");
+        } else if is_refused {
+            assert!(said.contains("somebody else wrote"), "{when}: {said}");
+        } else {
+            // It had looked for the last time, and had cleared all before that.
+            assert!(self.was_zero, "{when}: it went on to its end and said nothing: {said}");
+        }
+        // Nothing of ours comes after zeros.
+        assert!(!self.was_zero || is_there(disk, INSIDE), "{when}: overwritten: {said}");
+    }
+}
+
 #[test]
 fn a_block_that_appears_before_the_first_write_is_never_overwritten() {
     for delay in [0, 5, 20, 60, 150] {
         let Some(disk) = Disk::blank() else { return };
+        let before = written(&disk.device);
         let child = disk.bench(&disk.backing(), &["--duration", "50ms", "--json"]).spawn().expect("starts");
         let child = claimed(child, &disk.device);
         thread::sleep(Duration::from_millis(delay));
         let process = Pid::from_raw(i32::try_from(child.id()).expect("is small"));
         kill(process, Signal::SIGSTOP).expect("can be stopped");
         thread::sleep(Duration::from_millis(20));
-        let is_early = disk.bytes().iter().all(|byte| *byte == 0);
+        let had_written = written(&disk.device) > before;
+        let was_zero = disk.bytes().iter().all(|byte| *byte == 0);
         write(&disk.device, INSIDE);
         kill(process, Signal::SIGCONT).expect("goes on");
         let output = child.wait_with_output().expect("ends");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let is_refused = output.status.code() == Some(2);
-        // On a busy machine the run may have ended, and cleared, before it was stopped: then the block stays as well.
-        assert!(is_refused || is_there(&disk, INSIDE), "after {delay} ms: {said}");
-        if is_early {
-            assert!(is_there(&disk, INSIDE), "after {delay} ms: overwritten: {said}");
-            assert!(!is_refused || said.contains("somebody") || said.contains("holds data"), "{said}");
-        }
+        let stopped = Stopped { when: format!("after {delay} ms"), had_written, was_zero };
+        stopped.check(&disk, before, &output);
     }
 }

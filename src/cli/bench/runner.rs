@@ -1,5 +1,8 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
+mod trial;
+mod watch;
+
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,9 +16,9 @@ use super::place::Place;
 use super::scene::Scene;
 use super::timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
 use super::writes::{Allowance, Writes};
+use crate::cli::Failure;
 use crate::cli::measure::{condition, drives, reader_cpus};
 use crate::cli::signals::stop_on_signals;
-use crate::cli::{Failure, output};
 use crate::load::control::{Control, Phase};
 use crate::load::error::LoadError;
 use crate::load::fill::refill;
@@ -25,23 +28,19 @@ use crate::load::measurement::Workload;
 use crate::load::preset::{LoadSpec, Parallel, StopRule};
 use crate::load::run::{self, EngineChoice, RunOptions};
 use crate::load::scan::{self, Scan, ScanPlan};
-use crate::load::stats::{self, Decision, Outlook};
+use crate::load::stats::Outlook;
 use crate::load::target::Target as Opened;
 use crate::load::{Namespace, Reap};
 use crate::machine::activity::{Activity, Sample};
 use crate::machine::root::Root;
 use crate::report::bench::AllowanceView;
-use crate::report::progress::{Live, Progress};
-use crate::units::{Bytes, BytesPerSec, Nanos, human};
+use crate::report::progress::Progress;
+use crate::units::{Bytes, Nanos, human};
 use crate::verdict::Run;
+use watch::Watched;
 
 /// How often the progress of a scan is shown.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a run is looked at; the intervals of [`Precision`](crate::load::stats::Precision) are tested for this.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long each test that writes is tried, and all of them together, before the run is estimated.
-const TRIAL: Duration = Duration::from_millis(50);
-const TRIALS: Duration = Duration::from_secs(2);
 /// The samples of a test that may write so little that it is over before there are enough of 100 ms.
 const FINE: Nanos = Nanos::from_millis(10);
 /// The part of a rate within which an interval is wanted that a test without one is taken to need, as a factor of bytes.
@@ -177,52 +176,6 @@ impl<'a> Runner<'a> {
             writes.meter(self.root, None);
         }
         self.go_on()
-    }
-
-    /// Estimates the whole run and says what it takes: `there` of the `size` that are filled were written at `rate`. The
-    /// loads are tried on what is there, where that can be.
-    pub(in crate::cli) fn estimate(
-        &self,
-        target: Option<&Opened>,
-        rate: BytesPerSec,
-        (there, size): (Bytes, Bytes),
-    ) {
-        let Some(writes) = self.writes.as_ref().filter(|writes| !writes.is_estimated()) else { return };
-        let tried = target.map_or_else(Vec::new, |target| self.try_out(target, writes));
-        let text = writes.estimate(rate, (there, size), &tried);
-        self.progress.aside(|| output::note(&text));
-    }
-
-    /// The bytes that each load writes in a second, as far as a moment of it tells.
-    fn try_out(&self, target: &Opened, writes: &Writes) -> Vec<(LoadSpec, f64)> {
-        let trials = writes.trials();
-        let time = TRIAL.min(TRIALS / u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1));
-        let timing = Timing {
-            stop: StopRule::Seconds(1),
-            precision: 0.5,
-            max_time: time,
-            fixed: Some(time),
-            warm_up: Duration::ZERO,
-        };
-        self.progress.phase("trying what writes", TRIALS);
-        let mut tried = Vec::new();
-        for (load, budget) in trials {
-            let in_flight = load.total_depth().saturating_mul(load.block_size.get());
-            let is_fitting =
-                in_flight <= budget.left().get() / 2 && in_flight <= target.region().length.get();
-            if self.is_stopped() || !is_fitting {
-                continue;
-            }
-            let (workload, options) = self.plan(&load, &timing);
-            let options = RunOptions { measure_nop: false, passthrough: None, ..options };
-            let control = Control::with_stop(self.stop.clone()).with_budget(budget).sampling(FINE);
-            if let Ok(run) = run::run(target, &workload, &options, &control) {
-                let rate = run.writes.bytes_per_second.get();
-                tried.extend((rate > 0.0).then_some((load, rate)));
-            }
-            writes.meter(self.root, None);
-        }
-        tried
     }
 
     /// Breaks work off when a signal came.
@@ -447,91 +400,6 @@ impl<'a> Runner<'a> {
         (workload, options)
     }
 
-    /// Follows a run: shows the rate with its interval and the time left, and stops it when it is precise enough or a
-    /// signal came. Counters are taken at both ends of the measured time, states that change with the load near its end.
-    /// How much processors work is looked at between the first and that, where reading all of it takes none of their time.
-    fn watch(&self, control: &Control, timing: &Timing, writing: Option<&Allowance>) -> Watched {
-        let metered = self.writes.as_ref().zip(writing);
-        let is_fine = writing.is_some_and(Allowance::is_short);
-        if let Some((writes, _)) = metered {
-            writes.begin_metering(self.root);
-        }
-        control.wait_for(Phase::WarmUp);
-        // Threads take long to read: before the measured time, where load is warmed up.
-        let threads = Sample::of_threads(self.root);
-        control.wait_for(Phase::Measuring);
-        let begin = Instant::now();
-        let before = Sample::of_counters(self.root).with_threads_of(threads);
-        let missed = control.bytes_done();
-        let from = Sample::of_processors(self.root);
-        let mut to = None;
-        let mut under_load = None;
-        let (mut last, mut is_known) = (None, false);
-        while control.phase() < Phase::Done {
-            thread::sleep(LOOK);
-            if let Some((writes, allowance)) = metered {
-                writes.meter(self.root, Some(&allowance.budget));
-            }
-            let elapsed = begin.elapsed();
-            let outlook = timing.judge(&series(control, is_fine));
-            self.show(elapsed, control.bytes_done(), outlook.as_ref(), timing);
-            is_known |=
-                !control.is_finished() && outlook.is_some_and(|outlook| outlook.decision == Decision::Stop);
-            if under_load.is_none() && control.phase() < Phase::Done {
-                to = Some(Sample::of_processors(self.root));
-            }
-            if under_load.is_none()
-                && (is_known || elapsed > timing.longest().mul_f64(0.7))
-                && control.phase() < Phase::Done
-            {
-                under_load = Some(Sample::of_states(self.root, self.idle.links.keys()));
-            }
-            if !control.is_finished() {
-                last = outlook;
-            }
-            if is_known {
-                control.finish();
-            }
-        }
-        if let Some((writes, allowance)) = metered {
-            writes.meter(self.root, Some(&allowance.budget));
-            writes.end_metering(self.root);
-        }
-        if control.is_finished() && !is_known {
-            // It ended by itself: all that was measured says how well its rate is known.
-            let mut series = series(control, true);
-            series.pop();
-            last = timing.judge(&series);
-            is_known = last.is_some_and(|outlook| outlook.decision == Decision::Stop);
-        }
-        let mut activity = Activity::between(&before, &Sample::read(self.root));
-        activity.missed = missed;
-        if let Some(to) = to {
-            activity.working = Activity::between(&from, &to).working;
-        }
-        if let Some(sample) = under_load {
-            activity.links = sample.links;
-            activity.tcp = sample.tcp;
-            activity.resyncs = sample.resyncs;
-        }
-        if self.passthrough.is_some() {
-            // The kernel does not count what passes the block layer by.
-            activity.disks.retain(|name, _| !self.drives.contains(name));
-        }
-        Watched { activity, outlook: last, is_known }
-    }
-
-    fn show(&self, elapsed: Duration, done: Bytes, outlook: Option<&Outlook>, timing: &Timing) {
-        let longest = timing.longest().saturating_sub(elapsed);
-        let (left, at_most) = match outlook.map(|outlook| outlook.decision) {
-            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(longest), false),
-            Some(_) => (longest, true),
-            None => (longest, false),
-        };
-        let half = outlook.and_then(Outlook::relative);
-        self.progress.live(&Live { elapsed, rate: done.per(elapsed), half, left, at_most });
-    }
-
     /// The runs of an outcome as the verdict takes them.
     pub(in crate::cli) fn runs(&self, outcome: &Outcome) -> Vec<Run> {
         outcome.runs(&self.idle)
@@ -545,24 +413,6 @@ fn without_poll_queues(root: &Root, drives: &[String]) -> Option<String> {
     let without = drives.iter().find(|name| polls(name).as_deref() != Some("1"))?;
     let how = if without.starts_with("nvme") { " (the kernel's nvme.poll_queues makes some)" } else { "" };
     Some(format!("the driver of {without} has no queues for polling{how}"))
-}
-
-/// The series of a run, in its own samples or in those of 100 ms.
-fn series(control: &Control, is_fine: bool) -> Vec<BytesPerSec> {
-    let series = control.series();
-    let each = usize::try_from(stats::SAMPLE.get() / control.sample().get().max(1)).unwrap_or(1);
-    if is_fine || each < 2 {
-        return series;
-    }
-    let mean = |samples: &[BytesPerSec]| samples.iter().copied().sum::<BytesPerSec>() / samples.len() as f64;
-    series.chunks_exact(each).map(mean).collect()
-}
-
-struct Watched {
-    activity: Activity,
-    outlook: Option<Outlook>,
-    /// Whether the rate is known as well as was asked.
-    is_known: bool,
 }
 
 /// The time of a test that ends with what was announced for the whole run.

@@ -3,6 +3,7 @@
 use super::args::LabArgs;
 use super::{basis, copying, ground, timed};
 use crate::cli::Failure;
+use crate::cli::bench::writes::Life;
 use crate::lab::journal::Head;
 use crate::lab::slice::Extent;
 use crate::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
@@ -28,8 +29,9 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
     let cells = args.cells(names.devices.len());
     copying::refuse(args, &cells)?;
     let copied = copying::look_only(args)?;
-    let slices = slices(args, &sizes(root, args, &names), copied);
-    text.push_str("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written:\n");
+    let life = ground::life(args, names.disks.iter().map(String::as_str));
+    let slices = slices(args, &sizes(root, args, &names), life, copied);
+    text.push_str("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written (a disk that takes none gets a linear mapping):\n");
     section(&mut text, &slices, &names);
     for encryption in basis::encryptions(args) {
         text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
@@ -82,8 +84,8 @@ fn section(text: &mut String, steps: &[Step], names: &Names) {
 }
 
 /// The slices of devices of these sizes, on which `copied` has to fit.
-fn slices(args: &LabArgs, sizes: &[u64], copied: Bytes) -> Vec<Step> {
-    let needed = args.slice.unwrap_or_else(|| timed::slice(timed::filled(args), copied));
+fn slices(args: &LabArgs, sizes: &[u64], life: Option<Life>, copied: Bytes) -> Vec<Step> {
+    let needed = args.slice.unwrap_or_else(|| timed::slice(timed::filled(args, life), copied));
     let slice =
         |(index, size): (usize, &u64)| Some(Step::Slice { index, extent: Extent::of(*size, needed.get())? });
     sizes.iter().enumerate().filter_map(slice).collect()

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::args::LabArgs;
+use crate::cli::bench::scene::Scene;
+use crate::cli::bench::writes::Life;
 use crate::cli::{Failure, guard, target};
 use crate::lab::journal::{Head, Journal, Line, NamedDevice};
 use crate::lab::slice::Extent;
@@ -111,6 +113,16 @@ pub(super) fn again(root: &Root, args: &LabArgs, journal: &mut Journal) -> Resul
     Ok(devices)
 }
 
+/// What the drives of a lab may be written in their life: the least of them.
+pub(super) fn life<'d>(args: &LabArgs, disks: impl Iterator<Item = &'d str>) -> Option<Life> {
+    let typed: Vec<String> = match &args.scratch {
+        Some(dir) => vec![dir.display().to_string()],
+        None => disks.map(|disk| format!("/dev/{}", disk.replace('!', "/"))).collect(),
+    };
+    let scenes = typed.iter().filter_map(|typed| Scene::read(typed, None).ok());
+    scenes.filter_map(|scene| Life::of_path(&scene.subject.path)).min_by_key(|life| life.rated)
+}
+
 /// A head for a new lab.
 ///
 /// # Errors
@@ -206,6 +218,11 @@ pub(super) fn go_on(root: &Root, head: &mut Head, file: &mut JournalFile) -> Res
 pub(super) fn build_failure(error: &BuildError) -> Failure {
     let hint = match error {
         BuildError::Tool(error) => error.hint(),
+        BuildError::NoSlice(_, error) => error.hint().or_else(|| {
+            Some(
+                "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions".to_owned(),
+            )
+        }),
         BuildError::Scratch(error) => error.hint().map(str::to_owned),
         BuildError::Open(error) => error.hint().map(str::to_owned),
         _ => None,

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
 use super::timed::{LEAST, Timed, filled, probes, reach, slice, tests};
-use crate::cli::Failure;
 use crate::cli::bench::runner::{Runner, failure, seed};
 use crate::cli::bench::scene::Scene;
 use crate::cli::bench::timing::Timing;
-use crate::cli::bench::writes::Writes;
+use crate::cli::bench::writes::{ESTIMATED_AFTER, Life, Writes};
 use crate::cli::ladder::runner::at_once;
+use crate::cli::{Failure, output};
 use crate::lab::Measured;
 use crate::load::control::{Control, Phase};
 use crate::load::guard::{Budget, WritableDevice};
@@ -53,14 +53,14 @@ pub(super) struct Bench {
 pub(super) type Came = (Vec<Measured>, Option<Failure>);
 
 impl Bench {
-    /// The tests that were asked for, on `fills` targets in all, beside which `copies` is copied.
+    /// The tests that were asked for, on `fills` targets in all, beside which `copies` is copied, on drives of this `life`.
     ///
     /// # Errors
     /// No test can be run on a device, or what is filled and copied does not fit into what may be written.
     pub(super) fn new(
         args: &LabArgs,
-        fills: u64,
-        copies: Bytes,
+        life: Option<Life>,
+        (fills, copies): (u64, Bytes),
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let tests = tests(args);
@@ -68,7 +68,7 @@ impl Bench {
             return Err(Failure::new("none of these tests can be run on a block device")
                 .hint("`narrows bench --list` shows the presets; scans and trims are left out here"));
         }
-        let size = filled(args);
+        let size = filled(args, life);
         let probes = if args.encrypts() { probes(&tests) } else { Vec::new() };
         // Each target runs all tests, so all targets share what may be written.
         let once = || tests.iter().chain(&probes).map(|test| &test.load);
@@ -76,11 +76,11 @@ impl Bench {
         let timing = tests.first().map(|test| test.timing);
         let timing = timing.ok_or_else(|| Failure::new("there is no test"))?;
         let fill = Bytes::new(size.get().saturating_mul(fills));
-        let writes = Writes::plan(args.max_writes, None, fill, &loads, None, &timing)?;
+        let writes = Writes::plan((args.max_writes, life), None, fill, &loads, None, &timing)?;
         writes.budget().announce(fill + copies).map_err(|over| {
             Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
         })?;
-        Ok(Self { tests, probes, size, stop, writes })
+        Ok(Self { tests, probes, size, stop, writes: writes.holding_bytes() })
     }
 
     /// The part that the largest test reaches at once: enough where nothing is kept.
@@ -132,7 +132,10 @@ impl Bench {
         let runner = self.runner(scene);
         runner.progress.phase("filling the device", Duration::ZERO);
         let begin = Instant::now();
-        let progress = &mut |written, _| runner.follow(begin, written);
+        let progress = &mut |written, _| {
+            self.estimate(&runner, begin, written);
+            runner.follow(begin, written)
+        };
         let target = owned::prepare(device, self.size, seed(), 0, progress);
         self.counted(target.map_err(|error| failure(&error))?)
     }
@@ -148,9 +151,27 @@ impl Bench {
         let runner = self.runner(scene);
         runner.progress.phase("writing scratch file", Duration::ZERO);
         let begin = Instant::now();
-        let progress = &mut |written, _| runner.follow(begin, written);
+        let progress = &mut |written, _| {
+            self.estimate(&runner, begin, written);
+            runner.follow(begin, written)
+        };
         let made = ScratchFile::create(mount_point, self.size, &options, progress);
         self.counted(made.map_err(|error| failure(&error))?.into_target())
+    }
+
+    /// Says what the whole lab is going to write and how long it takes, once, after the first 256 MiB or all of the first
+    /// target.
+    fn estimate(&self, runner: &Runner<'_>, begin: Instant, written: Bytes) {
+        if written >= self.size.min(ESTIMATED_AFTER) && !self.writes.is_estimated() {
+            let text = self.writes.estimate_first(written.per(begin.elapsed()), written);
+            runner.progress.aside(|| output::note(&text));
+        }
+    }
+
+    /// Takes what a drive counted since `sent` had been sent, beside what was sent since.
+    pub(super) fn take_beside(&self, counted: Bytes, sent: Bytes) {
+        let since = self.budget().spent().saturating_sub(sent);
+        self.writes.take_beside(counted.saturating_sub(since));
     }
 
     fn counted(&self, target: Target) -> Result<Target, Failure> {

@@ -45,7 +45,8 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
     let fills = (cells.len() + count) as u64;
     let copying = Copying::look(root, args, &head, &cells, stop.clone())?;
     let copies = copying.as_ref().map_or(Bytes::new(0), Copying::writes);
-    let bench = Bench::new(args, fills, copies, stop)?;
+    let life = ground::life(args, head.devices.iter().map(|device| device.name.as_str()));
+    let bench = Bench::new(args, life, (fills, copies), stop)?;
     announce(args, &head, &cells, &bench);
     if let Some(copying) = &copying {
         output::note(&copying.announcement());
@@ -183,10 +184,13 @@ impl Session<'_> {
 
     /// Builds, measures and undoes one cell. The answer is why nothing more can be done.
     fn cell(&mut self, outcome: &mut Outcome) -> Option<Failure> {
-        let before = Sample::of_disks(self.workshop.root);
+        let (before, sent) = (Sample::of_disks(self.workshop.root), self.bench.budget().spent());
         let came = self.build(outcome);
         let undone = self.workshop.undo();
         outcome.written = self.written(&before);
+        // What tools and the kernel wrote: others have so much less.
+        let most = outcome.written.iter().map(|written| written.bytes).max();
+        self.bench.take_beside(most.unwrap_or(Bytes::new(0)), sent);
         outcome.failed = came.err().map(|failure| failure.message().to_owned());
         if let Err(error) = undone {
             outcome.failed.get_or_insert_with(|| error.to_string());

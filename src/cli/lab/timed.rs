@@ -2,7 +2,7 @@
 
 use super::args::LabArgs;
 use crate::cli::bench::timing::Timing;
-use crate::cli::bench::writes::part_of_limit;
+use crate::cli::bench::writes::{Life, part_of_limit};
 use crate::load::measurement::Pattern;
 use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
 use crate::units::Bytes;
@@ -54,10 +54,10 @@ const TARGETS: u64 = 8;
 
 /// How much of each target is filled: as the presets say, or less where that would leave too little for the tests of all
 /// targets.
-pub(super) fn filled(args: &LabArgs) -> Bytes {
+pub(super) fn filled(args: &LabArgs, life: Option<Life>) -> Bytes {
     let presets = args.preset.iter().filter_map(|name| preset::by_name(name));
     let largest = presets.map(|preset| preset.size).max().unwrap_or(LEAST);
-    args.size.unwrap_or_else(|| part_of_limit(args.max_writes, largest, TARGETS)).max(LEAST)
+    args.size.unwrap_or_else(|| part_of_limit(args.max_writes, life, largest, TARGETS)).max(LEAST)
 }
 
 /// How large a slice of each device has to be so that `filled` fits on everything that is built in it, and `copied` on each file

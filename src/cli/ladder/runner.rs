@@ -101,12 +101,19 @@ impl<'a> Runner<'a> {
         self.progress.update(begin.elapsed(), Some(rate));
         if let Some(writes) = &self.writes {
             writes.meter(self.root, None);
-            if written >= size.min(ESTIMATED_AFTER) && !writes.is_estimated() {
-                let text = writes.estimate(rate, (written, size), &[]);
-                self.progress.aside(|| output::note(&text));
+            if written >= size.min(ESTIMATED_AFTER) {
+                self.estimate(rate, (written, size));
             }
         }
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Says what all is going to take, once: `there` of the `size` of the scratch file were written at this rate.
+    pub(super) fn estimate(&self, rate: BytesPerSec, (there, size): (Bytes, Bytes)) {
+        if let Some(writes) = self.writes.as_ref().filter(|writes| !writes.is_estimated()) {
+            let text = writes.estimate(rate, (there, size), &[]);
+            self.progress.aside(|| output::note(&text));
+        }
     }
 
     /// Runs `load` on all `targets` at once, on the processors of the runner or on `cpus`.

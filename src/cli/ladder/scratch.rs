@@ -82,7 +82,7 @@ pub(super) fn writes(
         _ => format!("{count} scratch files"),
     };
     output::note(&writes.announcement(&place));
-    Ok(Some(writes.in_parts(count)))
+    Ok(Some(writes.in_parts(count).holding_bytes()))
 }
 
 /// Makes a scratch file.
@@ -110,5 +110,9 @@ pub(super) fn make(dir: &FilePath, args: &LadderArgs, runner: &Runner<'_>) -> Re
     let made =
         ScratchFile::create(dir, size, &options, &mut |written, size| runner.follow(begin, written, size));
     writes.end_metering(runner.root());
-    made.map(ScratchFile::into_target)
+    let target = made?.into_target();
+    // A file that stays smaller than what is asked for says as much.
+    let filled = target.region().length;
+    runner.estimate(filled.per(begin.elapsed()), (filled, filled));
+    Ok(target)
 }

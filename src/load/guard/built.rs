@@ -9,18 +9,18 @@ use super::scan::Medium;
 use super::usage::{Usage, Use, UseKind};
 
 /// Opens `device` for writing, exclusively. It must be built, on `named` devices and on nothing else, and nobody may use it
-/// or what it is built on otherwise. A named device itself is refused: that takes a [`Permit`](super::Permit). What is
-/// written to it is marked by `key`.
+/// or what it is built on otherwise. A named device itself is refused: that takes a [`Permit`](super::Permit). Named devices
+/// are partitions or mappings of `disks`. What is written to it is marked by `key`.
 ///
 /// # Errors
 /// Anything of that does not hold, or the kernel refuses.
 pub fn open_built(
     device: &Device,
     usage: &Usage,
-    named: &[String],
+    (named, disks): (&[String], &[String]),
     key: DeviceKey,
 ) -> Result<WritableDevice, WriteError> {
-    Ok(open_unless(device, usage, reasons(usage, named))?.marked_by(key))
+    Ok(open_unless(device, usage, reasons(usage, named, disks))?.marked_by(key))
 }
 
 /// Device-mapper's target that stands on nothing, as the machine tells of it.
@@ -80,11 +80,16 @@ fn open_unless(
 }
 
 /// What speaks against it in how it is used.
-fn reasons(usage: &Usage, named: &[String]) -> Vec<Reason> {
-    let components: Vec<&Use> = usage.uses.iter().filter(|used| used.kind == UseKind::Component).collect();
+fn reasons(usage: &Usage, named: &[String], disks: &[String]) -> Vec<Reason> {
+    // The named devices are slices: partitions that the lab made or, where there are none, mappings of a disk.
+    let is_slice = |used: &Use| {
+        used.kind == UseKind::Component && named.contains(&used.device) && disks.contains(&used.by)
+    };
+    let is_component = |used: &&Use| used.kind == UseKind::Component && !is_slice(used);
+    let components: Vec<&Use> = usage.uses.iter().filter(is_component).collect();
     let is_built = |name: &str| components.iter().any(|used| used.device == name);
-    // The named devices are slices: partitions that the lab made.
     let is_known = |used: &Use| match used.kind {
+        _ if is_slice(used) => true,
         UseKind::Component => named.contains(&used.by) != is_built(&used.by),
         UseKind::PartitionOf => named.contains(&used.device),
         _ => false,
@@ -136,24 +141,36 @@ mod tests {
 
     #[test]
     fn what_stands_on_named_devices_alone_is_the_labs() {
-        assert_eq!(reasons(&usage(&[]), &named(&["sda", "sdb"])), []);
-        assert_eq!(reasons(&usage(&[]), &named(&["sda"])).len(), 1, "sdb was not named");
-        assert!(!reasons(&usage(&[]), &[]).is_empty());
+        assert_eq!(reasons(&usage(&[]), &named(&["sda", "sdb"]), &[]), []);
+        assert_eq!(reasons(&usage(&[]), &named(&["sda"]), &[]).len(), 1, "sdb was not named");
+        assert!(!reasons(&usage(&[]), &[], &[]).is_empty());
     }
 
     #[test]
     fn a_slice_is_a_partition_and_no_other_may_be_one() {
         let of = |device: &str| used(device, UseKind::PartitionOf, "nvme0n1");
-        assert_eq!(reasons(&usage(&[of("sda")]), &named(&["sda", "sdb"])), []);
-        assert_eq!(reasons(&usage(&[of("md127")]), &named(&["sda", "sdb"])).len(), 1);
+        assert_eq!(reasons(&usage(&[of("sda")]), &named(&["sda", "sdb"]), &[]), []);
+        assert_eq!(reasons(&usage(&[of("md127")]), &named(&["sda", "sdb"]), &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_slice_may_be_a_mapping_of_its_disk_and_of_no_other() {
+        let of = |device: &str, by: &str| used(device, UseKind::Component, by);
+        let found = |more: &[Use], disks: &[&str]| {
+            reasons(&usage(more), &named(&["sda", "sdb"]), &named(disks)).len()
+        };
+        assert_eq!(found(&[of("sda", "zram0")], &["zram0"]), 0);
+        assert!(found(&[of("sda", "zram0")], &["zram1"]) > 0, "a mapping of another disk");
+        assert!(found(&[of("sda", "zram0"), of("sda", "zram7")], &["zram0"]) > 0, "of another disk, too");
+        assert_eq!(found(&[of("md127", "zram0")], &["zram0"]), 1, "an array with the disk itself");
     }
 
     #[test]
     fn a_device_that_nothing_is_built_on_or_that_was_named_is_refused() {
         let bare = Usage { device: "sda".to_owned(), ..Usage::default() };
-        assert_eq!(reasons(&bare, &named(&["sda"])).len(), 1);
-        assert_eq!(reasons(&bare, &named(&["sdb"])).len(), 1);
-        assert!(!reasons(&usage(&[]), &named(&["sda", "sdb", "dm-0"])).is_empty());
+        assert_eq!(reasons(&bare, &named(&["sda"]), &[]).len(), 1);
+        assert_eq!(reasons(&bare, &named(&["sdb"]), &[]).len(), 1);
+        assert!(!reasons(&usage(&[]), &named(&["sda", "sdb", "dm-0"]), &[]).is_empty());
     }
 
     fn zero() -> Usage {
@@ -188,10 +205,10 @@ mod tests {
     #[test]
     fn anybody_else_who_uses_it_speaks_against_it() {
         for kind in [UseKind::Mount, UseKind::Swap, UseKind::Holder, UseKind::OpenFile, UseKind::Loop] {
-            let found = reasons(&usage(&[used("md127", kind, "x")]), &named(&["sda", "sdb"]));
+            let found = reasons(&usage(&[used("md127", kind, "x")]), &named(&["sda", "sdb"]), &[]);
             assert_eq!(found.len(), 1, "{kind:?}");
         }
         let blind = Usage { unseen: vec!["mounts".to_owned()], ..usage(&[]) };
-        assert_eq!(reasons(&blind, &named(&["sda", "sdb"])).len(), 1);
+        assert_eq!(reasons(&blind, &named(&["sda", "sdb"]), &[]).len(), 1);
     }
 }

@@ -121,6 +121,11 @@ impl Census {
         self.discarded.fetch_add(bytes, Ordering::SeqCst);
     }
 
+    /// The device took nothing of what was going to be discarded.
+    pub(in crate::load) fn takes_no_discards(&self, bytes: u64) {
+        self.discarded.fetch_sub(bytes, Ordering::SeqCst);
+    }
+
     /// This is going to be sent.
     pub(in crate::load) fn sends(&self, request: Request) {
         match request.op {
@@ -228,6 +233,15 @@ mod tests {
         counts(Some((4096, 4096)));
         let said = census.check().unwrap_err().to_string();
         assert!(said.contains("discarded 4.1 kB"), "{said}");
+    }
+
+    #[test]
+    fn discards_that_a_device_did_not_take_hide_no_write() {
+        let (census, counts) = device();
+        census.discards(8192);
+        census.takes_no_discards(8192);
+        counts(Some((512, 0)));
+        assert!(census.check().is_err());
     }
 
     #[test]

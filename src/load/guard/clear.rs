@@ -4,9 +4,12 @@
 //! with zeros. All of it is read back.
 
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use nix::libc;
 
 use super::super::buffer::Buffer;
 use super::super::engine::{Op, Request};
@@ -168,7 +171,11 @@ impl<'a> Clearing<'a> {
             if let Some(census) = self.ground.census {
                 census.sends(request);
             }
-            if TrimMethod::Blkdiscard.carry_out(self.ground.file, request).is_err() {
+            if let Err(error) = TrimMethod::Blkdiscard.carry_out(self.ground.file, request) {
+                // Else as many writes of somebody else would not be seen.
+                if let Some(census) = self.ground.census.filter(|_| is_unsupported(&error)) {
+                    census.takes_no_discards(length.into());
+                }
                 self.discards = false;
                 return false;
             }
@@ -194,6 +201,11 @@ impl<'a> Clearing<'a> {
         }
         Ok(uncovered)
     }
+}
+
+/// Whether a device answers that it has no discards, and so has discarded nothing.
+fn is_unsupported(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EOPNOTSUPP)
 }
 
 /// What a window holds.

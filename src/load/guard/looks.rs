@@ -6,7 +6,7 @@ use super::super::marks::is_zero;
 use super::plan::usual_starts;
 use super::scan::Medium;
 use super::search::Found;
-use super::signatures::{Class, FORMATS, Format};
+use super::signatures::{Class, Format, formats};
 use crate::units::{Bytes, human};
 
 const MIB: u64 = 1 << 20;
@@ -97,7 +97,7 @@ const LARGEST_LOST: u64 = 64 << 40;
 /// What begins exactly at a place.
 fn at_start(medium: &dyn Medium, start: u64) -> Option<Looks> {
     let window = window(medium, start)?;
-    let format = FORMATS.iter().find(|format| is_in(&window, format))?;
+    let format = formats().find(|format| is_in(&window, format))?;
     let Format { name, class, source, .. } = *format;
     Some(Looks::Begins { name, class, start: Bytes::new(start), source })
 }

@@ -28,7 +28,7 @@ pub(super) const UNIT: usize = 4096;
 const LABEL: u64 = 256 << 10;
 const LIST: u64 = 16 << 10;
 
-/// A structure, by the descriptions that `signatures.rs` names.
+/// A structure, by the descriptions that `signatures` names.
 struct Structure {
     /// Its first bytes stand at multiples of this in a unit, and so many bytes behind that.
     every: usize,

@@ -403,7 +403,11 @@ impl WritableDevice {
     fn begin_census(&mut self, number: (u32, u32), name: &str) -> Result<Option<Reason>, LoadError> {
         self.file.sync_data().map_err(|error| LoadError::io("write to", &self.path, error))?;
         self.census = Census::begin(&self.path, number).map(Arc::new);
-        let what = || format!("what is written to {name}: the kernel does not count it (queue/iostats)");
+        let what = || {
+            format!(
+                "what is written to {name}: the kernel does not count it (`echo 1 > /sys/block/{name}/queue/iostats` makes it count)"
+            )
+        };
         Ok(self.census.is_none().then(|| Reason::Unseen { what: what() }))
     }
 

@@ -12,6 +12,7 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use super::super::buffer::Buffer;
 use super::super::engine::{Op, Request};
 use super::super::error::LoadError;
+use super::super::marks::is_zero;
 use super::super::trim::TrimMethod;
 use super::built::changes;
 use super::decide::Refusal;
@@ -22,12 +23,12 @@ use super::scan::Medium;
 use super::usage::Usage;
 use crate::units::{Bytes, human};
 
-/// What is looked at and written at once.
+/// What is read at once.
+const STEP: u64 = 1 << 20;
+/// What is judged and written at once.
 const PIECE: u64 = 64 << 10;
 /// What is discarded at once.
 const DISCARD: u64 = 1 << 30;
-
-static ZEROS: [u8; PIECE as usize] = [0; PIECE as usize];
 
 /// What in a slice is the lab's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,16 +148,18 @@ fn pieces(
     (from, to): Part,
     see: &mut dyn FnMut(u64, &[u8]) -> io::Result<bool>,
 ) -> io::Result<()> {
-    let mut bytes = vec![0; ZEROS.len()];
+    let mut bytes = vec![0; STEP as usize];
     let mut start = from;
     while start < to {
-        let length = usize::try_from(PIECE.min(to - start)).unwrap_or(0);
-        let piece = bytes.get_mut(..length).unwrap_or_default();
-        medium.read(start, piece)?;
-        if ZEROS.get(..piece.len()) != Some(&*piece) && !see(start, piece)? {
-            return Ok(());
+        let length = usize::try_from(STEP.min(to - start)).unwrap_or(0);
+        let step = bytes.get_mut(..length).unwrap_or_default();
+        medium.read(start, step)?;
+        for (piece, at) in step.chunks(PIECE as usize).zip((start..).step_by(PIECE as usize)) {
+            if !is_zero(piece) && !see(at, piece)? {
+                return Ok(());
+            }
         }
-        start += PIECE;
+        start += STEP;
     }
     Ok(())
 }
@@ -170,16 +173,19 @@ fn clear_all(device: &WritableDevice, part: Part, discard: bool) -> io::Result<R
         restored.cleared = Bytes::new(part.1 - first.get());
         restored.written = if discard { Bytes::new(0) } else { Bytes::new(part.1 - part.0) };
     }
-    let mut written: Vec<u64> = Vec::new();
+    let mut written: Vec<Part> = Vec::new();
+    let mut zeros = Buffer::new(PIECE as usize)?;
+    zeros.bytes().fill(0);
     pieces(device, part, &mut |start, piece| {
-        write_zeros(device, start, piece.len())?;
-        written.push(start);
+        let zeros = zeros.bytes().get(..piece.len()).unwrap_or_default();
+        device.file().write_all_at(zeros, start)?;
+        add(&mut written, (start, start + piece.len() as u64));
         restored.written = restored.written + Bytes::new(piece.len() as u64);
         restored.cleared = restored.cleared.max(restored.written);
         Ok(true)
     })?;
     device.file().sync_all()?;
-    read_back(device, part, &written)?;
+    read_back(device, &written)?;
     Ok(restored)
 }
 
@@ -201,16 +207,17 @@ fn zero_range(device: &WritableDevice, (from, to): Part) -> io::Result<()> {
     Ok(fallocate(device.file(), flags, number(from)?, number(to - from)?)?)
 }
 
-fn write_zeros(device: &WritableDevice, start: u64, length: usize) -> io::Result<()> {
-    let mut zeros = Buffer::new(length)?;
-    let zeros = zeros.bytes().get_mut(..length).unwrap_or_default();
-    zeros.fill(0);
-    device.file().write_all_at(zeros, start)
+/// Joins a part to the one before, where it follows that.
+fn add(parts: &mut Vec<Part>, (from, to): Part) {
+    match parts.last_mut().filter(|last| last.1 == from) {
+        Some(last) => last.1 = to,
+        None => parts.push((from, to)),
+    }
 }
 
-fn read_back(device: &WritableDevice, (_, to): Part, written: &[u64]) -> io::Result<()> {
-    for start in written {
-        if let Some(at) = first_data(device, (*start, to.min(start + PIECE)))? {
+fn read_back(medium: &dyn Medium, written: &[Part]) -> io::Result<()> {
+    for part in written {
+        if let Some(at) = first_data(medium, *part)? {
             return Err(io::Error::other(format!("byte {} is not zero after it was written", at.get())));
         }
     }
@@ -325,6 +332,29 @@ mod tests {
         assert_eq!(survey(&outside, (1 << 20, 3 << 20), &mark()).unwrap(), Restored::default());
         assert_eq!(first_data(&outside, WHOLE).unwrap(), Some(Bytes::new(77)));
         assert_eq!(first_data(&outside, (1 << 20, 4 << 20)).unwrap(), Some(Bytes::new((3 << 20) + 1)));
+    }
+
+    #[test]
+    fn what_was_written_is_read_back_in_parts_as_long_as_they_can_be() {
+        let mut parts = Vec::new();
+        for part in [(0, PIECE), (PIECE, 2 * PIECE), (5 * PIECE, 6 * PIECE)] {
+            add(&mut parts, part);
+        }
+        assert_eq!(parts, [(0, 2 * PIECE), (5 * PIECE, 6 * PIECE)]);
+        assert!(read_back(&medium(&[(2 * PIECE as usize, b"x")]), &parts).is_ok(), "beside them");
+        assert!(read_back(&medium(&[(2 * PIECE as usize - 1, b"x")]), &parts).is_err());
+    }
+
+    #[test]
+    fn pieces_are_shown_with_their_places() {
+        let data = medium(&[(70_000, b"a"), ((1 << 20) + 5, b"b"), ((3 << 20) - 1, b"c")]);
+        let mut seen = Vec::new();
+        pieces(&data, (0, 3 << 20), &mut |at, piece| {
+            seen.push((at, piece.len() as u64));
+            Ok(true)
+        })
+        .unwrap();
+        assert_eq!(seen, [(PIECE, PIECE), (1 << 20, PIECE), ((3 << 20) - PIECE, PIECE)]);
     }
 
     proptest! {

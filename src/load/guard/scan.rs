@@ -6,7 +6,7 @@ use std::io;
 use super::super::marks::{DeviceKey, Judge, SECTOR, Sector};
 use super::looks::{self, Looks};
 use super::search::Found;
-use super::signatures::{Class, FORMATS, Format};
+use super::signatures::{Class, Format, formats};
 use crate::units::Bytes;
 
 /// How much of the beginning and of the end must be zero.
@@ -61,8 +61,7 @@ pub struct Examined {
 /// Looks at every place where a known format puts its magic number, and for data at both ends.
 pub fn examine(device: &str, medium: &dyn Medium) -> Examined {
     let mut reader = Reader { medium, blocks: BTreeMap::new(), failed: None };
-    let mut signatures: Vec<Signature> =
-        FORMATS.iter().filter_map(|format| reader.look_for(format)).collect();
+    let mut signatures: Vec<Signature> = formats().filter_map(|format| reader.look_for(format)).collect();
     let data = reader.data();
     let first = data.as_ref().and_then(|data| data.offsets.first().copied());
     let looks = first.map(|at| looks::like(medium, &Found { at, bytes: reader.bytes(at.get()) }));

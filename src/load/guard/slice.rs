@@ -1,8 +1,9 @@
-//! A slice of a device: the part that was proven empty, as a partition that only the kernel knows. Tools get the slice and
-//! never the device, so nothing outside of it can be written, trimmed or discarded.
+//! A slice of a device: the part that was proven empty, as a partition that only the kernel knows or, where the kernel makes
+//! none, as a linear mapping. Tools get the slice and never the device, so nothing outside of it can be written, trimmed or
+//! discarded.
 //!
-//! While the slice is there, the rest of the device is a partition of its own that this process has claimed: nobody can
-//! mount or claim the device as a whole.
+//! While the slice is there nobody can mount or claim the device as a whole: its rest is a partition of its own that this
+//! process has claimed, or the mapping has claimed all of the device.
 
 #![expect(clippy::disallowed_methods, reason = "opens the devices that a slice is made of")]
 
@@ -26,16 +27,34 @@ pub struct SlicePlan {
     pub disk: PathBuf,
     /// The node of the slice.
     pub slice: PathBuf,
-    /// The node of the rest.
-    pub rest: PathBuf,
-    /// Their numbers as partitions.
-    pub numbers: (u32, u32),
+    /// Its number as a partition.
+    pub number: u32,
     /// The slice: its first byte and its length.
     pub extent: (u64, u64),
-    /// The rest: its first byte and its length.
-    pub behind: (u64, u64),
+    /// The rest; `None` where the slice is a mapping.
+    pub rest: Option<PlannedRest>,
     /// How what the load engine writes to it is marked.
     pub key: DeviceKey,
+}
+
+/// The partition of what is behind a slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedRest {
+    /// Its node.
+    pub node: PathBuf,
+    /// Its number.
+    pub number: u32,
+    /// Its first byte and its length.
+    pub extent: (u64, u64),
+}
+
+/// Why a slice was not made.
+#[derive(Debug)]
+pub enum Unmade {
+    /// The kernel makes no partitions on such a disk, which is as it was before and still ours.
+    NoPartitions(Box<WritableDevice>),
+    /// Anything else.
+    Failed(LoadError),
 }
 
 /// A slice that is held: it cannot be removed, and the rest of its device is claimed.
@@ -59,23 +78,26 @@ impl Slice {
     ///
     /// # Errors
     /// The kernel makes no partitions on it, or somebody was faster. Then what was made is removed.
-    pub fn make(proven: WritableDevice, plan: SlicePlan) -> Result<Self, LoadError> {
+    pub fn make(proven: WritableDevice, plan: SlicePlan) -> Result<Self, Unmade> {
         let failed = |error| LoadError::io("make a partition of", &plan.disk, error);
-        let disk = open(&plan.disk, 0)?;
-        let ((slice, rest), (start, length), behind) = (plan.numbers, plan.extent, plan.behind);
-        partition::add(&disk, slice, start, length).map_err(failed)?;
-        let made = partition::add(&disk, rest, behind.0, behind.1).map_err(failed).and_then(|()| {
+        let Some(rest) = &plan.rest else { return Err(Unmade::NoPartitions(Box::new(proven))) };
+        let disk = open(&plan.disk, 0).map_err(Unmade::Failed)?;
+        match partition::add(&disk, plan.number, plan.extent.0, plan.extent.1) {
+            Err(error) if takes_none(&error) => return Err(Unmade::NoPartitions(Box::new(proven))),
+            added => added.map_err(failed).map_err(Unmade::Failed)?,
+        }
+        let added = partition::add(&disk, rest.number, rest.extent.0, rest.extent.1);
+        let made = added.map_err(failed).and_then(|()| {
             drop(proven);
-            let (held, behind) = (open(&plan.slice, 0)?, open(&plan.rest, libc::O_EXCL)?);
-            Ok((held, behind))
+            Ok((open(&plan.slice, 0)?, open(&rest.node, libc::O_EXCL)?))
         });
         match made {
             Ok((held, behind)) => Ok(Self { plan, disk, held, rest: Some(behind) }),
             Err(error) => {
                 // What was not made cannot be removed, which is no harm.
-                let _ = partition::delete(&disk, rest);
-                let _ = partition::delete(&disk, slice);
-                Err(error)
+                let _ = partition::delete(&disk, rest.number);
+                let _ = partition::delete(&disk, plan.number);
+                Err(Unmade::Failed(error))
             }
         }
     }
@@ -87,7 +109,7 @@ impl Slice {
     pub fn hold(plan: SlicePlan) -> Result<Self, LoadError> {
         let disk = open(&plan.disk, 0)?;
         let held = open(&plan.slice, 0)?;
-        let rest = open(&plan.rest, libc::O_EXCL).ok();
+        let rest = plan.rest.as_ref().and_then(|rest| open(&rest.node, libc::O_EXCL).ok());
         Ok(Self { plan, disk, held, rest })
     }
 
@@ -137,7 +159,13 @@ impl Flusher {
     }
 }
 
-/// Removes what is there of a slice that nobody holds.
+/// Whether this is the kernel's answer for a disk that takes no partitions. Number and place of ours are such that all others
+/// take them.
+fn takes_none(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY | libc::EOPNOTSUPP))
+}
+
+/// Removes the partitions that are there of a slice that nobody holds.
 ///
 /// # Errors
 /// Somebody has a part of it open.
@@ -146,7 +174,8 @@ pub fn remove_slice(plan: &SlicePlan) -> Result<(), LoadError> {
 }
 
 fn remove(disk: &File, plan: &SlicePlan) -> Result<(), LoadError> {
-    for number in [plan.numbers.1, plan.numbers.0] {
+    let rest = plan.rest.as_ref().map(|rest| rest.number);
+    for number in rest.into_iter().chain([plan.number]) {
         match partition::delete(disk, number) {
             Err(error) if error.raw_os_error() != Some(libc::ENXIO) => {
                 return Err(LoadError::io("remove the lab's partition of", &plan.disk, error));

@@ -64,6 +64,31 @@ impl<'a> Maker<'a> {
         Ok(Trust::of_process().is_ours_alone(&fstat(&opened)?).then_some(opened))
     }
 
+    /// Opens something in it. No link is followed, and nothing leads out.
+    ///
+    /// # Errors
+    /// What `openat2(2)` answers.
+    pub fn open(&self, name: &[u8], flags: OFlags) -> io::Result<File> {
+        super::beneath::open(self.directory, name, flags)
+    }
+
+    /// Makes a file for this user alone and opens it so.
+    ///
+    /// # Errors
+    /// Something has that name, or what else `openat(2)` answers.
+    pub fn make_file(&self, name: &[u8], flags: OFlags) -> io::Result<File> {
+        let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(self.directory, name, flags | new, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// Whether anything has this name.
+    ///
+    /// # Errors
+    /// What `fstatat(2)` answers but ENOENT.
+    pub fn is_there(&self, name: &[u8]) -> io::Result<bool> {
+        Ok(look(self.directory, name)?.is_some())
+    }
+
     /// Makes a file for this user alone with room for so many bytes.
     ///
     /// # Errors

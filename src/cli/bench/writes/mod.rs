@@ -69,7 +69,10 @@ pub(in crate::cli) struct Writes {
     expected: Option<Bytes>,
     compressible_percent: u8,
     life: Option<Life>,
+    /// Whether the time of its tests is not held to what was estimated.
     is_patient: bool,
+    /// Whether its bytes are.
+    holds_bytes: bool,
     /// What an earlier part of the run wrote.
     before: Bytes,
     begun: Instant,
@@ -139,7 +142,10 @@ impl Writes {
     /// # Errors
     /// Not even what is filled fits into that.
     pub(in crate::cli) fn of(wanted: &Wanted<'_>) -> Result<Self, Failure> {
-        let life = wanted.path.and_then(|(path, _)| Life::of_path(path));
+        Self::on_drives(wanted, wanted.path.and_then(|(path, _)| Life::of_path(path)))
+    }
+
+    fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Failure> {
         let kept = wanted.kept;
         let kept_limit = kept.and_then(|kept| Limit::kept(kept.limit_bytes, kept.limit_is_asked));
         let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
@@ -169,19 +175,20 @@ impl Writes {
             compressible_percent: loads.map(|load| load.compressible_percent).max().unwrap_or(0),
             life,
             is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
+            holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
             before,
             begun: Instant::now(),
             state: Arc::new(Mutex::new(State { ahead, meter, ..State::default() })),
         })
     }
 
-    /// The budget of a run that fills `fill` bytes in all and then runs `loads` in this order, wherever they end; what an
-    /// earlier part of the run wrote counts as well.
+    /// The budget of a run that fills `fill` bytes in all and then runs `loads` in this order, on drives of which that with the
+    /// shortest has this `life`; what an earlier part of the run wrote counts as well.
     ///
     /// # Errors
     /// Not even what is filled first fits into the budget.
     pub(in crate::cli) fn plan(
-        asked: Option<Bytes>,
+        (asked, life): (Option<Bytes>, Option<Life>),
         kept: Option<&WritesView>,
         fill: Bytes,
         loads: &[&LoadSpec],
@@ -189,7 +196,7 @@ impl Writes {
         timing: &Timing,
     ) -> Result<Self, Failure> {
         let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
-        let writes = Self::of(&Wanted {
+        let wanted = Wanted {
             asked,
             kept,
             size: (fill, true),
@@ -200,9 +207,16 @@ impl Writes {
             is_patient: true,
             path: None,
             ceiling,
-        })?;
+        };
+        let writes = Self::on_drives(&wanted, life)?;
         writes.state().to_fill = fill;
         Ok(writes)
+    }
+
+    /// The same, which writes no more than it was estimated to, within a factor; its tests may take as long as they are told
+    /// to.
+    pub(in crate::cli) fn holding_bytes(self) -> Self {
+        Self { holds_bytes: true, ..self }
     }
 
     /// Takes what was filled of a run that fills several things.
@@ -307,14 +321,33 @@ impl Writes {
         let filling = if rate.get() > 0.0 { filling.as_f64() / rate.get() } else { 0.0 };
         let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
         let after = if self.cleared { there } else { spent };
-        state.estimate = Some(Estimate { after, bytes, time });
+        self.tell(&mut state, Estimate { after, bytes, time })
+    }
+
+    /// The same for a run that fills several things: `there` of the first were written at `rate`.
+    pub(in crate::cli) fn estimate_first(&self, rate: BytesPerSec, there: Bytes) -> String {
+        let mut state = self.state();
+        state.ahead.learn(rate.get(), &[]);
+        let rest = state.to_fill.saturating_sub(there);
+        let (spent, left) = (self.spent(&state) + there, self.budget.left().saturating_sub(state.to_fill));
+        let filling = if rate.get() > 0.0 { rest.as_f64() / rate.get() } else { 0.0 };
+        let bytes = spent + rest + state.ahead.bytes(left);
+        let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
+        self.tell(&mut state, Estimate { after: spent, bytes, time })
+    }
+
+    fn tell(&self, state: &mut State, estimate: Estimate) -> String {
+        state.estimate = Some(estimate);
         let held = if self.is_patient { "at least" } else { "about" };
-        format!(
-            "after {}: about {} and {held} {} in all",
-            human::bytes(after),
-            human::bytes(bytes),
-            human::time(time.into())
-        )
+        let Estimate { after, bytes, time } = estimate;
+        let (after, bytes, time) = (human::bytes(after), human::bytes(bytes), human::time(time.into()));
+        format!("after {after}: about {bytes} and {held} {time} in all")
+    }
+
+    /// Takes what a drive counted beside what was sent to it: headers, file systems and arrays write, too.
+    pub(in crate::cli) fn take_beside(&self, bytes: Bytes) {
+        let mut state = self.state();
+        state.beside = state.beside + self.budget.take_up_to(bytes);
     }
 
     /// Whether the run was estimated.
@@ -348,14 +381,15 @@ impl Writes {
         // What is trimmed now is written again before whatever comes next.
         let others = Bytes::new(self.size.get().saturating_mul(state.ahead.refills())) + state.to_fill;
         let allowed = self.budget.left().saturating_sub(others).saturating_sub(state.debt);
-        let held = state.estimate.filter(|_| !self.is_patient);
+        let held = state.estimate.filter(|_| self.holds_bytes);
         let spent = self.spent(&state);
         let most = held.map_or(allowed, |estimate| {
             let most = Bytes::new((estimate.bytes.as_f64() * HELD_WITHIN) as u64);
             most.saturating_sub(spent).saturating_sub(others)
         });
+        let time = state.estimate.filter(|_| !self.is_patient);
         let time =
-            held.map(|estimate| estimate.time.mul_f64(HELD_WITHIN_TIME).saturating_sub(self.begun.elapsed()));
+            time.map(|estimate| estimate.time.mul_f64(HELD_WITHIN_TIME).saturating_sub(self.begun.elapsed()));
         let share = state.ahead.take(load, allowed.min(most), time.unwrap_or(Duration::MAX / 4));
         Allowance {
             budget: Arc::new(Budget::part_of(&self.budget, share.bytes)),
@@ -459,8 +493,13 @@ impl Writes {
 }
 
 /// What each of so many things that are filled may take of what may be written, of `wanted`.
-pub(in crate::cli) fn part_of_limit(asked: Option<Bytes>, wanted: Bytes, count: u64) -> Bytes {
-    let limit = Limit::of(asked, None, Some(limit::added(None)));
+pub(in crate::cli) fn part_of_limit(
+    asked: Option<Bytes>,
+    life: Option<Life>,
+    wanted: Bytes,
+    count: u64,
+) -> Bytes {
+    let limit = Limit::of(asked, life, Some(limit::added(None)));
     limit::part(limit.data, wanted, count.max(1))
 }
 

@@ -15,7 +15,7 @@ fn load() -> LoadSpec {
 
 fn plan(asked: Option<u64>, kept: Option<&WritesView>, loads: &[&LoadSpec]) -> Result<Writes, Failure> {
     let rate = Some(BytesPerSec::from_mb(100.0));
-    Writes::plan(asked.map(Bytes::from_mib), kept, Bytes::from_mib(100), loads, rate, &TIMING)
+    Writes::plan((asked.map(Bytes::from_mib), None), kept, Bytes::from_mib(100), loads, rate, &TIMING)
 }
 
 fn view(writes: &Writes) -> WritesView {
@@ -138,8 +138,14 @@ fn rounds_are_not_begun_without_what_all_of_them_may_need() {
     let timing = Timing { stop: StopRule::SteadyRounds(10), fixed: None, ..TIMING };
     let write = load().writing(100);
     let of = |limit: Option<u64>| {
-        let writes =
-            Writes::plan(limit.map(Bytes::from_mib), None, Bytes::from_mib(100), &[&write], None, &timing);
+        let writes = Writes::plan(
+            (limit.map(Bytes::from_mib), None),
+            None,
+            Bytes::from_mib(100),
+            &[&write],
+            None,
+            &timing,
+        );
         let writes = writes.unwrap();
         assert_eq!(writes.obstacle(&write, &timing), None, "nothing is known of its rate");
         let size = writes.size();
@@ -154,4 +160,27 @@ fn rounds_are_not_begun_without_what_all_of_them_may_need() {
         "its rounds need at most 25.1 GB, more than may be written; --max-writes 24GiB allows them all"
     );
     assert_eq!(of(Some(24 << 10)), None);
+}
+
+#[test]
+fn a_run_of_many_parts_is_bounded_by_the_life_of_its_drives_and_held_to_its_estimate() {
+    let life = Life { rated: Bytes::new(33_000_000_000_000), class: Some("flash-card") };
+    let write = load().writing(100);
+    let all = [&write, &write];
+    let plan = |life| Writes::plan((None, life), None, Bytes::from_mib(300), &all, None, &TIMING).unwrap();
+    let writes = plan(Some(life)).holding_bytes();
+    assert_eq!(writes.limit.device, Bytes::new(3_300_000_000));
+    let text = writes.announcement("each layout");
+    assert!(text.contains("3.3 GB, ~0.01 % of the drive's rated life (that of its class"), "{text}");
+    let text = writes.estimate_first(BytesPerSec::from_mb(10.0), Bytes::from_mib(256));
+    assert!(text.starts_with("after 268 MB: about 340 MB") && text.contains("at least"), "{text}");
+    writes.take_filled(Bytes::from_mib(300)).unwrap();
+    let estimated = writes.state().estimate.unwrap().bytes;
+    let most = writes.allow(Some(&write)).budget.left();
+    assert!(most.as_f64() < estimated.as_f64() * HELD_WITHIN, "{most:?} of {estimated:?}");
+    let patient = plan(None);
+    patient.estimate_first(BytesPerSec::from_mb(10.0), Bytes::from_mib(256));
+    assert!(patient.allow(Some(&write)).budget.left() > most, "what was not estimated may be written, too");
+    writes.take_beside(Bytes::from_mib(10));
+    assert_eq!(view(&writes).written_bytes, Bytes::from_mib(300), "what others write is not ours");
 }
