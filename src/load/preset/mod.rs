@@ -90,7 +90,7 @@ pub struct LoadSpec {
     /// Whether the page cache is used on purpose.
     pub buffered: bool,
     /// Each thread sends I/Os and takes completions in batches of so many, see
-    /// [`Reap::Batch`](crate::load::Reap::Batch); absent where it takes them as they arrive.
+    /// `Reap::Batch`; absent where it takes them as they arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
 }
