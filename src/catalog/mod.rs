@@ -222,3 +222,6 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod complete;
