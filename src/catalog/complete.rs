@@ -39,7 +39,8 @@ fn over(board: &Board, totals: Totals, socket: u16) -> Option<String> {
             let sources =
                 [("cpu", totals.cpu.min(socket)), ("cpu2", totals.cpu2), ("chipset", totals.chipset)];
             for (source, total) in sources {
-                let fixed = board.fixed.iter().filter(|it| it.attachment == source).map(|it| u16::from(it.lanes));
+                let fixed =
+                    board.fixed.iter().filter(|it| it.attachment == source).map(|it| u16::from(it.lanes));
                 let slots = board.slots.iter().enumerate();
                 let in_use = slots
                     .filter(|(at, slot)| used >> at & 1 == 1 && slot.attachment == source)

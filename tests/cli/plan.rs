@@ -289,7 +289,10 @@ fn on_a_table_with_gaps_too_much_is_not_known_to_be_impossible() {
     let output = narrows(&asked).assert().code(2).get_output().clone();
     let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
     let (out, err) = (out.expect("text"), err.expect("text"));
-    assert!(out.contains("NOT KNOWN  whether all of this can be placed") && !out.contains("IMPOSSIBLE"), "{out}");
+    assert!(
+        out.contains("NOT KNOWN  whether all of this can be placed") && !out.contains("IMPOSSIBLE"),
+        "{out}"
+    );
     assert!(err.contains("it is not known whether the wishes can all be placed"), "{err}");
     assert!(err.contains("hint: of ASUS TUF GAMING X570-PLUS it is not known: "), "{err}");
 }

@@ -57,7 +57,9 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     }
     let why = impossible.join("; ");
     if !site.gaps.is_empty() {
-        let why = format!("it is not known whether the wishes can all be placed: in the slots that are known, {why}");
+        let why = format!(
+            "it is not known whether the wishes can all be placed: in the slots that are known, {why}"
+        );
         let hint = format!("of {} it is not known: {}", inert(&site.name), site.gaps.join("; "));
         output::failure(&Failure::new(why).hint(hint));
         return Ok(FAILED);
