@@ -70,7 +70,7 @@ const COMPLETE: [&str; 9] = [
     "Radxa ROCK 4D",
     "Radxa ROCK 5 ITX",
     "Radxa ROCK 5B",
-    "Radxa ROCK 5B+",
+    "Radxa ROCK 5B Plus",
     "Radxa ROCK 5T",
     "Supermicro X11SSH-F",
     "Supermicro X11SSM-F",
