@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::known::{ByAspect, Fixed, SataPorts, Totals};
 use super::part::{Narrowing, ProcessorLanes, SlotForm};
 use crate::units::{GtPerSec, Lanes, Nanos};
 
@@ -50,8 +51,30 @@ pub struct Board {
     /// The processors that it usually has, as `processors.toml` names them; a machine that says more is believed.
     #[serde(default)]
     pub processor: Option<String>,
-    /// Its slots.
+    /// Its slots for cards and its M.2, U.2 and OCuLink sockets.
     pub slots: Vec<BoardSlot>,
+    /// Its SATA ports.
+    #[serde(default)]
+    pub sata: Vec<SataPorts>,
+    /// What uses lanes and is neither a slot nor a socket for drives.
+    #[serde(default)]
+    pub fixed: Vec<Fixed>,
+    /// The lanes of the processor sockets and the chipset in total.
+    #[serde(default)]
+    pub totals: Option<Totals>,
+    /// Whether nothing is missing: each aspect has its page in `cites`, none stands in `missing`, and all is verified. Only
+    /// then a plan may say that a placement is the best, or that there is none.
+    #[serde(default)]
+    pub complete: bool,
+    /// What is known to be missing, in words.
+    #[serde(default)]
+    pub missing: ByAspect,
+    /// The page that gives each aspect whole.
+    #[serde(default)]
+    pub cites: ByAspect,
+    /// Whether the sources state it; `false` for what is only remembered, which is never complete.
+    #[serde(default = "yes")]
+    pub verified: bool,
     /// Where that is published.
     pub source: String,
 }

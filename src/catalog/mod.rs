@@ -4,6 +4,7 @@
 //! validates every entry.
 
 mod entry;
+mod known;
 mod part;
 mod words;
 
@@ -15,6 +16,7 @@ pub use entry::{
     Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption,
     Switch,
 };
+pub use known::{Aspect, ByAspect, Fixed, Gap, SataPorts, Totals};
 pub use part::{Card, CardKind, CipherSpeed, Narrowing, ProcessorLanes, SlotForm};
 
 /// The files below `data/`, part of the program.
@@ -29,12 +31,13 @@ mod text {
     pub(super) const CORES: &str = include_str!("../../data/cores.toml");
     pub(super) const CARDS: &str = include_str!("../../data/cards.toml");
     pub(super) const CIPHERS: &str = include_str!("../../data/ciphers.toml");
-    pub(super) const BOARDS: [&str; 6] = [
+    pub(super) const BOARDS: [&str; 7] = [
         include_str!("../../data/boards/asus.toml"),
         include_str!("../../data/boards/dell.toml"),
         include_str!("../../data/boards/hp.toml"),
         include_str!("../../data/boards/msi.toml"),
         include_str!("../../data/boards/others.toml"),
+        include_str!("../../data/boards/small.toml"),
         include_str!("../../data/boards/supermicro.toml"),
     ];
 }
@@ -219,3 +222,6 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod complete;

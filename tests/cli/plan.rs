@@ -269,6 +269,44 @@ fn what_cannot_be_planned_is_refused_with_the_reason_and_a_hint() {
     }
 }
 
+/// The table of this board is from firmware records: its M.2 sockets are not in it.
+#[test]
+fn on_a_table_with_gaps_nothing_is_proven_and_nothing_is_to_be_bought() {
+    let asked = ["--board", "gigabyte-x570-aorus-master", "--want", "3xnvme:gen4x4"];
+    let text = stdout(&[&asked[..], &["--plain"]].concat());
+    assert!(text.contains("Not proven: the best in the slots that are known"), "{text}");
+    assert!(text.contains("not known  its M.2, U.2 and OCuLink sockets (look at the manual"), "{text}");
+    assert!(!text.contains("  buy ") && !text.contains("IMPOSSIBLE"), "{text}");
+    let json: Value = serde_json::from_str(&stdout(&[&asked[..], &["--json"]].concat())).expect("JSON");
+    assert_eq!(json["proof"]["optimal"], false);
+    assert_eq!(json["placements"][0]["parts"], serde_json::json!([]));
+    assert!(json["site"]["gaps"].as_array().is_some_and(|gaps| gaps.len() >= 4), "{json}");
+}
+
+#[test]
+fn on_a_table_with_gaps_too_much_is_not_known_to_be_impossible() {
+    let asked = ["--board", "asus-tuf-gaming-x570-plus", "--want", "5xnvme:gen4x4", "--no-switch-cards"];
+    let output = narrows(&asked).assert().code(2).get_output().clone();
+    let (out, err) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
+    let (out, err) = (out.expect("text"), err.expect("text"));
+    assert!(
+        out.contains("NOT KNOWN  whether all of this can be placed") && !out.contains("IMPOSSIBLE"),
+        "{out}"
+    );
+    assert!(err.contains("it is not known whether the wishes can all be placed"), "{err}");
+    assert!(err.contains("hint: of ASUS TUF GAMING X570-PLUS it is not known: "), "{err}");
+}
+
+/// FriendlyElec CM3588 NAS: four M.2 sockets of one lane, and no other slot.
+#[test]
+fn on_a_complete_table_the_best_is_proven_and_too_much_is_impossible() {
+    let text = stdout(&["--board", "friendlyelec-cm3588-nas", "--want", "4xnvme", "--plain"]);
+    assert!(text.contains("Proven: ") && !text.contains("not known"), "{text}");
+    let output = narrows(&["--board", "friendlyelec-cm3588-nas", "--want", "5xnvme"]).assert().code(2);
+    let text = String::from_utf8(output.get_output().stdout.clone()).expect("text");
+    assert!(text.contains("IMPOSSIBLE  ") && !text.contains("NOT KNOWN"), "{text}");
+}
+
 #[test]
 fn every_board_is_listed_and_can_be_planned_for() {
     let list = stdout(&["--board", "list"]);

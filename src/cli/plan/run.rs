@@ -56,6 +56,14 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     let why = impossible.join("; ");
+    if !site.gaps.is_empty() {
+        let why = format!(
+            "it is not known whether the wishes can all be placed: in the slots that are known, {why}"
+        );
+        let hint = format!("of {} it is not known: {}", inert(&site.name), site.gaps.join("; "));
+        output::failure(&Failure::new(why).hint(hint));
+        return Ok(FAILED);
+    }
     output::failure(&Failure::new(format!("the wishes cannot all be placed: {why}")).hint(
         "ask for less, free a slot (--move counts what is in them, too), or allow more with --max-slots",
     ));

@@ -40,6 +40,7 @@ fn site(slots: Vec<Slot>, sockets: u8) -> Site {
         slots,
         chipset: shared("uplink", 3.5),
         interconnect: if sockets > 1 { shared("UPI", 20.0) } else { None },
+        gaps: Vec::new(),
         notes: Vec::new(),
     }
 }

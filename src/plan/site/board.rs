@@ -1,6 +1,6 @@
 //! A site of which only the board is known.
 
-use crate::catalog::{Board, BoardSlot, Chipset, Interconnect, Processor, catalog};
+use crate::catalog::{Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
 use crate::ceiling::pcie::rate;
 use crate::plan::rate::WholeRate;
 use crate::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
@@ -60,8 +60,13 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
         slots,
         chipset: chipset.map(uplink),
         interconnect,
+        gaps: board.gaps().iter().filter(|gap| gap.aspect.matters()).map(told).collect(),
         notes,
     }
+}
+
+fn told(gap: &Gap) -> String {
+    format!("{} (look at {})", gap.what, gap.aspect.place())
 }
 
 /// Whether a slot is wide enough to be worth splitting and nobody said that it can be.
@@ -200,6 +205,17 @@ mod tests {
         assert_eq!(setting.connectors_off, ["USB3_E56"]);
         // DMI 2.0 with payloads of 128 bytes.
         assert_eq!(site.chipset.map(|uplink| uplink.rate.get() / 1_000_000), Some(1679));
+    }
+
+    #[test]
+    fn a_site_has_the_gaps_of_its_board_that_matter_for_slots() {
+        let gaps = |name: &str| site(name, &BoardOptions::default()).gaps;
+        assert_eq!(gaps("friendlyelec-cm3588-nas"), [""; 0]);
+        // Its SATA connectors are not known either, and no card goes there.
+        assert_eq!(gaps("dell-poweredge-r720xd"), [""; 0]);
+        let x99 = gaps("asus-x99-a");
+        assert!(x99.len() == 1 && x99[0].starts_with("whether the firmware can split"), "{x99:?}");
+        assert_eq!(gaps("dell-poweredge-r640").len(), 5);
     }
 
     #[test]

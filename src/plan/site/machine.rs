@@ -12,6 +12,10 @@ use crate::units::{GtPerSec, Lanes};
 use super::board::{interconnect, of_board, uplink};
 use super::{Attachment, BoardOptions, Occupant, Site, Slot, Splitting};
 
+/// What is not known of a machine whose board is not.
+const UNKNOWN_BOARD: &str = "its board, and so its empty slots, its M.2 sockets and what they share (look at its manual; \
+                             name the board with --board where --board list has it)";
+
 /// Why a machine gives no site.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} shows no slots{why}")]
@@ -136,6 +140,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         slots,
         chipset: chipset.map(uplink),
         interconnect: connection.map(interconnect),
+        gaps: vec![UNKNOWN_BOARD.to_owned()],
         notes,
     })
 }

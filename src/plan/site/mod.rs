@@ -203,6 +203,9 @@ pub struct Site {
     pub chipset: Option<Shared>,
     /// The connection between two sockets, in each direction.
     pub interconnect: Option<Shared>,
+    /// What is not known of its slots and can change where things go, each with where it is found. While there is any, the
+    /// best placement is the best of what is known, and no more.
+    pub gaps: Vec<String>,
     /// What its owner should know of what is not known.
     pub notes: Vec<String>,
 }

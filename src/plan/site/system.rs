@@ -203,6 +203,7 @@ impl<'s> Reader<'s> {
             slots: Vec::new(),
             chipset: chipsets.into_iter().next(),
             interconnect: between,
+            gaps: Vec::new(),
             notes,
         }
     }

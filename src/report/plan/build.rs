@@ -33,6 +33,7 @@ pub struct Planned<'a> {
 /// The report.
 pub fn build(planned: &Planned<'_>) -> PlanReport {
     let Planned { site, request, .. } = planned;
+    let is_known = site.gaps.is_empty();
     PlanReport {
         schema: SCHEMA,
         site: site_view(site),
@@ -41,7 +42,8 @@ pub fn build(planned: &Planned<'_>) -> PlanReport {
         placements: placements(planned),
         proof: planned.found.and_then(|found| proof(found, planned)),
         alternatives: alternatives(planned),
-        impossible: planned.impossible.to_vec(),
+        impossible: if is_known { planned.impossible.to_vec() } else { Vec::new() },
+        not_known: if is_known { Vec::new() } else { planned.impossible.to_vec() },
         layouts: planned.layouts.as_ref().map(|(aims, drives, ranked)| layouts(aims, *drives, ranked)),
     }
 }
@@ -65,6 +67,7 @@ fn site_view(site: &Site) -> SiteView {
         interconnect: site.interconnect.as_ref().map(carrier),
         lanes: lanes(&slots),
         slots,
+        gaps: site.gaps.iter().map(|gap| inert(gap)).collect(),
         notes: site.notes.iter().map(|note| inert(note)).collect(),
     }
 }
@@ -220,9 +223,11 @@ fn placement_view(site: &Site, outcome: &Outcome) -> PlacementView {
             .map(|(menu, value)| SettingView { menu: menu.clone(), value: value.clone() })
             .collect(),
         lost: outcome.lost.clone(),
+        // Who buys for slots that are known may find better ones that are not.
         parts: outcome
             .parts
             .iter()
+            .filter(|_| site.gaps.is_empty())
             .map(|(count, name)| PartView { count: *count, name: name.clone() })
             .collect(),
         slots_used: outcome.used,
@@ -271,7 +276,12 @@ fn proof(found: &Found, planned: &Planned<'_>) -> Option<ProofView> {
     let limit =
         bound.map(|bound| format!(" The bound is {} together.", human::rate(bound))).unwrap_or_default();
     let nodes = found.proof.nodes;
+    let optimal = found.proof.complete && planned.site.gaps.is_empty();
     let statement = match found.proof.complete {
+        true if !optimal => format!(
+            "Not proven: the best in the slots that are known ({nodes} partial placements). Not all of the board is known, and \
+             what is not known may give more. What to buy is not said before that is looked up."
+        ),
         true => format!(
             "Proven: no placement of these devices is better by {prefer}; all others were looked at or cut off by their \
              bounds ({nodes} partial placements).{limit}"
@@ -280,16 +290,23 @@ fn proof(found: &Found, planned: &Planned<'_>) -> Option<ProofView> {
             "Not proven: {nodes} partial placements were looked at, and some were left. None can be better than its bound.{limit}"
         ),
     };
-    Some(ProofView { optimal: found.proof.complete, bound_bytes_per_second: bound, nodes, statement })
+    Some(ProofView { optimal, bound_bytes_per_second: bound, nodes, statement })
 }
 
 fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
+    let is_known = planned.site.gaps.is_empty();
     let view = |(means, outcome): &(String, Option<Outcome>)| {
         let text = match outcome {
-            None => "not possible: too few places".to_owned(),
+            None if is_known => "not possible: too few places".to_owned(),
+            None => "too few places in the slots that are known".to_owned(),
             Some(outcome) => {
                 let parts: Vec<String> =
                     outcome.parts.iter().map(|(count, name)| format!("{count} {name}")).collect();
+                let parts = match parts.is_empty() {
+                    _ if !is_known => String::new(),
+                    true => "; no cards".to_owned(),
+                    false => format!("; {}", parts.join(", ")),
+                };
                 let limit = outcome.shared.iter().find(|shared| shared.is_limit() && shared.devices > 1);
                 let limit =
                     limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
@@ -297,11 +314,10 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                 let served =
                     served.map(|it| format!(", {} served", human::rate(it.served))).unwrap_or_default();
                 format!(
-                    "{} together{served}{limit}; {} card slot{}; {}",
+                    "{} together{served}{limit}; {} card slot{}{parts}",
                     human::rate(outcome.together.read),
                     outcome.used,
                     if outcome.used == 1 { "" } else { "s" },
-                    if parts.is_empty() { "no cards".to_owned() } else { parts.join(", ") }
                 )
             }
         };

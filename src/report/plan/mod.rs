@@ -37,6 +37,9 @@ pub struct PlanReport {
     pub alternatives: Vec<AlternativeView>,
     /// Why the wishes cannot all be placed.
     pub impossible: Vec<String>,
+    /// Why they cannot all be placed in the slots that are known, where not all of the board is: what is not known
+    /// (`site.gaps`) may have room for them.
+    pub not_known: Vec<String>,
     /// What to build on the drives; `null` when no aim was given.
     pub layouts: Option<LayoutsView>,
 }
@@ -60,6 +63,9 @@ pub struct SiteView {
     pub slots: Vec<SlotView>,
     /// Their lanes.
     pub lanes: LanesView,
+    /// What is not known of its slots and can change the answer, each with where it is found. While there is any, nothing is
+    /// proven, nothing is impossible, and there are no cards to buy.
+    pub gaps: Vec<String>,
     /// What is not known.
     pub notes: Vec<String>,
 }

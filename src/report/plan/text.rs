@@ -11,6 +11,10 @@ pub fn render(report: &PlanReport, style: &Style) -> String {
     for why in &report.impossible {
         paragraph(&mut out, style, (Tone::Bad, "IMPOSSIBLE  "), Tone::Normal, &format!("{why}."));
     }
+    for why in &report.not_known {
+        let text = format!("whether all of this can be placed: in the slots that are known, {why}.");
+        paragraph(&mut out, style, (Tone::Warn, "NOT KNOWN  "), Tone::Normal, &text);
+    }
     for placement in &report.placements {
         put_placement(&mut out, style, placement);
     }
@@ -84,6 +88,9 @@ fn put_site(out: &mut String, style: &Style, site: &SiteView) {
         counts.push(format!("{} dead", lanes.dead));
     }
     paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, &counts.join(" · "));
+    for gap in &site.gaps {
+        paragraph(out, style, (Tone::Warn, "  not known  "), Tone::Normal, gap);
+    }
     for note in &site.notes {
         paragraph(out, style, (Tone::Faint, "  "), Tone::Faint, note);
     }
