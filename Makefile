@@ -29,7 +29,7 @@ test: toolchain ## install what the tests need and run all of them, the kernel V
 	@MAKE="$(MAKE)" scripts/test.sh
 
 unit: toolchain ## only the tests that need no other program
-	$(CARGO) test --locked
+	$(CARGO) test --locked --workspace
 
 cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (tests/cases); writes target/cases/summary.json
 	@$(CARGO) test --locked --quiet --test cases -- $(CASES)

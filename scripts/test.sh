@@ -22,7 +22,7 @@ cli_parts=(
 run_part() {
     local into=$1
     shift
-    "$cargo" test --locked --no-fail-fast "$@" --show-output >"$into" 2>&1
+    "$cargo" test --locked --workspace --no-fail-fast "$@" --show-output >"$into" 2>&1
 }
 
 tests() {

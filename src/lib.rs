@@ -1,7 +1,7 @@
 //! narrows finds the narrowest point of a storage path, proves it by measurement, and plans past it.
 //!
-//! The source is laid out along the data flow; each folder answers one question and may import only the folders
-//! that its row in `ARCHITECTURE.md` allows (`tests/library/layers.rs` enforces it):
+//! The source is laid out along the data flow. Each crate below `crates/` answers one question; `ARCHITECTURE.md` has the
+//! table, and cargo refuses an arrow that it does not allow:
 //!
 //! ```text
 //! machine ──► path ──► ceiling ──┐
@@ -10,22 +10,17 @@
 //! results (other tools') ────────┘
 //! ```
 //!
-//! [`cli`] tells the story; everything below it can be used as a library.
+//! [`cli`] tells the story. The rest of this crate names the modules of the others for tests and tools. It is internal to
+//! the program: its interface changes without notice. JSON (`schema/`) is the promise.
 
-pub mod catalog;
-pub mod ceiling;
 pub mod cli;
-pub mod cohort;
-pub mod compare;
-pub mod fact;
-pub mod lab;
-pub mod load;
-pub mod machine;
-pub mod path;
-pub mod plan;
-pub mod predict;
-pub mod report;
-pub mod results;
-pub mod units;
-pub mod verdict;
-pub mod workload;
+
+pub use narrows_base::{catalog, fact, units, workload};
+pub use narrows_load as load;
+pub use narrows_machine as machine;
+pub use narrows_model::{ceiling, path, plan, predict};
+pub use narrows_paste::{capture, results};
+pub use narrows_report as report;
+pub use narrows_session::lab;
+pub use narrows_verdict as verdict;
+pub use narrows_verdict::{cohort, compare};

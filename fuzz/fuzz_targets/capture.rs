@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::ceiling;
-use narrows::machine::capture::{Text, gather};
+use narrows::capture::{Text, gather};
 use narrows::path::build;
 use narrows::verdict::{self, Subject};
 

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
-use narrows::machine::capture::{Text, dm, merge};
+use narrows::capture::{Text, dm, merge};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);

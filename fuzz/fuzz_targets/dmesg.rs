@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, dmesg};
+use narrows::capture::{Text, dmesg};
 use narrows::machine::pci;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, dmidecode};
+use narrows::capture::{Text, dmidecode};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("dmidecode", bytes);

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
-use narrows::machine::capture::{Text, merge, nvme, smart};
+use narrows::capture::{Text, merge, nvme, smart};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);

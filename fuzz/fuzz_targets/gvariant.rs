@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::Text;
+use narrows::capture::Text;
 use narrows::results::{Page, Tool, read};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, hwloc, merge};
+use narrows::capture::{Text, hwloc, merge};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);

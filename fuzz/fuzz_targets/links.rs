@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
-use narrows::machine::capture::{Text, dmidecode, links, merge, sysfs};
+use narrows::capture::{Text, dmidecode, links, merge, sysfs};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
-use narrows::machine::capture::{Text, lsblk, merge};
+use narrows::capture::{Text, lsblk, merge};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);

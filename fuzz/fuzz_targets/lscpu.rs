@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, cpu};
+use narrows::capture::{Text, cpu};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("lscpu", bytes);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, lspci};
+use narrows::capture::{Text, lspci};
 
 /// Prints the bytes as `lspci -xxxx` does.
 fn dump(config: &[u8]) -> String {

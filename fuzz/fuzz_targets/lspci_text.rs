@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Part, Text, lspci};
+use narrows::capture::{Part, Text, lspci};
 
 fn check(part: &Part, lines: usize) {
     // A line names at most one function.

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, lspci};
+use narrows::capture::{Text, lspci};
 use narrows::machine::pci::role;
 
 fuzz_target!(|bytes: &[u8]| {

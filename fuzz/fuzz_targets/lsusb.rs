@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::{Text, usb};
+use narrows::capture::{Text, usb};
 use narrows::machine::usb::{port_speed, transport};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
-use narrows::machine::capture::{Text, merge, mounts, net};
+use narrows::capture::{Text, merge, mounts, net};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::capture::Text;
+use narrows::capture::Text;
 use narrows::report::import;
 use narrows::results::surroundings::Surroundings;
 use narrows::results::{Page, complete, read};

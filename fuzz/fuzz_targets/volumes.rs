@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::machine::block::Transport;
-use narrows::machine::capture::{Text, lvm, merge, zfs};
+use narrows::capture::{Text, lvm, merge, zfs};
 use narrows::path::build;
 
 fuzz_target!(|bytes: &[u8]| {

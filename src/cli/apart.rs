@@ -22,8 +22,8 @@ use nix::unistd::getppid;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Failure, output};
-use crate::load::guard::{Device, Medium};
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::guard::{Device, Medium};
 
 /// Set in a child to the number of its parent.
 const PARENT: &str = "NARROWS_PARENT";

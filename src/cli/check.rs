@@ -5,13 +5,13 @@ use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target};
-use crate::machine::Machine;
-use crate::machine::root::Root;
-use crate::path::{Path, Target, build};
-use crate::report::sanitize::inert;
-use crate::report::text::Style;
-use crate::report::{text, view, why};
-use crate::verdict::{self, Subject, Verdict};
+use narrows_machine::Machine;
+use narrows_machine::root::Root;
+use narrows_model::path::{Path, Target, build};
+use narrows_report::sanitize::inert;
+use narrows_report::text::Style;
+use narrows_report::{text, view, why};
+use narrows_verdict::{self as verdict, Subject, Verdict};
 
 /// Reads the machine, finds the paths, puts a ceiling on every hop, measures if asked, judges, and shows.
 ///
@@ -40,7 +40,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         paths(&machine, asked.as_ref(), args)?.into_iter().map(Subject::of).collect();
     if let Some(file) = &args.to_path {
         let paths: Vec<Path> = subjects.into_iter().map(|subject| subject.path).collect();
-        let (system, notes) = crate::predict::describe(&machine, &paths);
+        let (system, notes) = narrows_model::predict::describe(&machine, &paths);
         notes.iter().for_each(|note| output::note(&inert(&format!("narrows: {note}"))));
         return super::predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
     }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::Failure;
 use super::bench::save::write_new;
 use super::output;
-use crate::machine::Machine;
-use crate::report::hwloc;
-use crate::report::view::CheckReport;
+use narrows_machine::Machine;
+use narrows_report::hwloc;
+use narrows_report::view::CheckReport;
 
 /// What is written, and where to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Export {
 
 /// A path that a shell takes as it stands, else in quotes.
 fn quoted(path: &Path) -> String {
-    let path = crate::report::sanitize::inert(&path.display().to_string());
+    let path = narrows_report::sanitize::inert(&path.display().to_string());
     let is_plain = path.chars().all(|c| c.is_alphanumeric() || "._-/+@".contains(c));
     if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use super::failure::Failure;
 use super::import::Seen;
-use crate::machine::Machine;
-use crate::machine::block::{BlockKind, DmKind};
-use crate::machine::capture::foreign::Refusal;
-use crate::machine::capture::input::InputError;
-use crate::machine::capture::{self, Gathered, Part, Rank, understood};
-use crate::machine::cipher;
-use crate::machine::health;
-use crate::machine::root::Root;
-use crate::machine::tree::Tree;
+use narrows_machine::Machine;
+use narrows_machine::block::{BlockKind, DmKind};
+use narrows_machine::cipher;
+use narrows_machine::health;
+use narrows_machine::root::Root;
+use narrows_machine::tree::Tree;
+use narrows_paste::capture::foreign::Refusal;
+use narrows_paste::capture::input::InputError;
+use narrows_paste::capture::{self, Gathered, Part, Rank, understood};
 
 /// The machine that was asked about.
 pub(super) struct Facts {

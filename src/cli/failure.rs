@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::report::sanitize::one_line;
+use narrows_report::sanitize::one_line;
 
 /// A failure with its hints. Shown on standard error; the program then ends with status 2.
 #[derive(Debug, Clone, PartialEq, Eq)]

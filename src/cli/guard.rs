@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 use super::apart::{self, Silence};
 use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output, target};
-use crate::lab;
-use crate::load::guard::{
+use narrows_base::units::Bytes;
+use narrows_load::guard::{
     self, Device, EDGE, Examined, Medium, Permit, Reason, Refusal, Region, Searched, Usage, WritableDevice,
     WriteError,
 };
-use crate::load::{LoadError, owned};
-use crate::machine::root::Root;
-use crate::machine::usage;
-use crate::report;
-use crate::report::progress::Progress;
-use crate::report::sanitize::inert;
-use crate::units::Bytes;
+use narrows_load::{LoadError, owned};
+use narrows_machine::root::Root;
+use narrows_machine::usage;
+use narrows_report as report;
+use narrows_report::progress::Progress;
+use narrows_report::sanitize::inert;
+use narrows_session::lab;
 use watching::Watching;
 
 /// How long a process may have a device open that only looks at it.

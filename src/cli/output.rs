@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::{Failure, help, suggest};
-use crate::report::sanitize;
-use crate::report::text::is_coloured;
+use narrows_report::sanitize;
+use narrows_report::text::is_coloured;
 
 /// Writes a page of text to standard output. A reader that has gone away (`narrows | head`) is no failure.
 ///

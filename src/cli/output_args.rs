@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::report::text::{Colour, Style};
+use narrows_report::text::{Colour, Style};
 
 /// How a report is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]

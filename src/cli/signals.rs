@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Failure;
-use crate::machine::root::Root;
+use narrows_machine::root::Root;
 
 /// A flag that the first signal raises; a second one ends the program at once. Nothing needs to be cleaned up then: a
 /// scratch file has no name. A hang-up that was ignored when narrows began (`nohup`) stays ignored.

@@ -6,10 +6,10 @@ use std::path::Path;
 use super::args::SnapshotArgs;
 use super::bench::save::write_for;
 use super::{Failure, NOTHING_FOUND, facts, output};
-use crate::load::held::Readers;
-use crate::machine::root::Root;
-use crate::machine::snapshot;
-use crate::report::sanitize::inert;
+use narrows_load::held::Readers;
+use narrows_machine::root::Root;
+use narrows_machine::snapshot;
+use narrows_report::sanitize::inert;
 
 /// The collector for machines on which narrows cannot run.
 const COLLECTOR: &str = include_str!("collect.sh");

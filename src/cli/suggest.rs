@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::args::Cli;
 use super::{Failure, help};
-use crate::machine::target::{NotATarget, closest};
+use narrows_machine::target::{NotATarget, closest};
 
 /// The command that was meant by a word that is none and names nothing here.
 pub(super) fn command_like(word: &str) -> Option<String> {

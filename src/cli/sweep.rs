@@ -16,17 +16,17 @@ use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
 use super::bench::{beside, ground, json, style, with};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::load::LoadError;
-use crate::load::measurement::Pattern;
-use crate::load::preset::{LoadSpec, Parallel, StopRule, Work};
-use crate::load::target::Target as Opened;
-use crate::report::bench::sweep::{
+use narrows_base::units::peers::Peer;
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_load::LoadError;
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::{LoadSpec, Parallel, StopRule, Work};
+use narrows_load::target::Target as Opened;
+use narrows_report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, render,
 };
-use crate::report::bench::{Context, TargetKind, TargetView};
-use crate::units::peers::Peer;
-use crate::units::{Bytes, Nanos, human};
-use crate::verdict;
+use narrows_report::bench::{Context, TargetKind, TargetView};
+use narrows_verdict as verdict;
 
 /// The size of the scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);
@@ -360,8 +360,8 @@ fn points(
                 }
                 let subject = scene.subject.with_runs(runner.runs(&outcome));
                 let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
-                let trusted = crate::report::bench::trusted(&subject, &verdict);
-                let checks = crate::report::bench::checks(&load, &outcome.measurement, &subject);
+                let trusted = narrows_report::bench::trusted(&subject, &verdict);
+                let checks = narrows_report::bench::checks(&load, &outcome.measurement, &subject);
                 let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
                 let point = SweepPoint { allowance: outcome.allowance, ..point };
                 let failure = outcome.measurement.failure;

@@ -3,14 +3,14 @@
 use std::path::Path as FilePath;
 
 use super::Failure;
-use crate::load::held::{Aim, Held};
-use crate::machine::Machine;
-use crate::machine::capture;
-use crate::machine::root::Root;
-use crate::machine::target::{self, Found};
-use crate::machine::usage;
-use crate::path::Target;
-use crate::report::sanitize::inert;
+use narrows_load::held::{Aim, Held};
+use narrows_machine::Machine;
+use narrows_machine::root::Root;
+use narrows_machine::target::{self, Found};
+use narrows_machine::usage;
+use narrows_model::path::Target;
+use narrows_paste::capture;
+use narrows_report::sanitize::inert;
 
 /// Finds what was typed.
 ///

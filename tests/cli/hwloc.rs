@@ -14,8 +14,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
+use narrows::capture::{self, Text, merge};
 use narrows::machine::Machine;
-use narrows::machine::capture::{self, Text, merge};
 use narrows::machine::pci::PciDevice;
 use narrows::machine::root::Root;
 use narrows::path::build;

@@ -2,8 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
+use narrows::capture::{Text, merge, parts};
 use narrows::machine::Machine;
-use narrows::machine::capture::{Text, merge, parts};
 use narrows::path::{Target, build};
 use narrows::verdict::{self, Code, Severity, Subject, Verdict};
 

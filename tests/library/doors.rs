@@ -122,7 +122,7 @@ fn listed(page: &str, title: &str) -> Vec<String> {
 #[test]
 fn every_reader_is_in_the_list_that_people_read() {
     let page = text("docs/readers.md");
-    let captures: Vec<String> = narrows::machine::capture::readers().map(str::to_owned).collect();
+    let captures: Vec<String> = narrows::capture::readers().map(str::to_owned).collect();
     assert_eq!(listed(&page, "Captures"), captures, "docs/readers.md, captures");
     let results: Vec<String> = narrows::results::parsers().map(str::to_owned).collect();
     assert_eq!(listed(&page, "Results"), results, "docs/readers.md, results");

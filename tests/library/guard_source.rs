@@ -1,14 +1,12 @@
 //! Only seven files open anything for writing: those of the scratch file, the guard, the destination of a copy, the new files of
 //! a held directory, the journal of a lab and its key, and the device-mapper's control node.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    reason = "a test reads the source tree and may panic"
-)]
+#![expect(clippy::disallowed_methods, reason = "a test reads the source tree")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::sources;
 
 /// Files that may, and what they open.
 const WRITERS: &[(&str, &str)] = &[
@@ -19,8 +17,8 @@ const WRITERS: &[(&str, &str)] = &[
         "load/held/new_file.rs",
         "new files that were named on the command line, and the scratch files of a lab",
     ),
-    ("lab/journal_file.rs", "the journal of a lab, which is only appended to"),
-    ("lab/trust.rs", "the key by which journals are sealed"),
+    ("session/lab/journal_file.rs", "the journal of a lab, which is only appended to"),
+    ("session/lab/trust.rs", "the key by which journals are sealed"),
     (
         "machine/ioctl/device_mapper.rs",
         "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
@@ -44,17 +42,6 @@ const WAYS: &[&str] = &[
     "OFlags::APPEND",
 ];
 
-fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).expect("src is readable").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|ext| ext == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// What a file does outside of its tests, comments left out.
 fn code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -67,12 +54,8 @@ fn code(text: &str) -> String {
 
 #[test]
 fn nothing_else_opens_for_writing() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    rust_files(&src, &mut files);
     let mut writers: Vec<String> = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(&src).expect("below src").to_string_lossy().into_owned();
+    for (name, file) in sources::all() {
         let is_test = name.ends_with("tests.rs") || name.ends_with("testing.rs");
         let text = fs::read_to_string(&file).expect("a source file is readable");
         if !is_test && WAYS.iter().any(|way| code(&text).contains(way)) {
@@ -87,9 +70,8 @@ fn nothing_else_opens_for_writing() {
 
 #[test]
 fn only_the_decision_makes_a_permit_and_only_four_functions_open_a_device_for_writing() {
-    let guard = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/load/guard");
-    let mut files = Vec::new();
-    rust_files(&guard, &mut files);
+    let files = sources::all().into_iter().filter(|(name, _)| name.starts_with("load/guard/"));
+    let files: Vec<PathBuf> = files.map(|(_, file)| file).collect();
     let uses = |needle: &str| {
         let text = |file: &PathBuf| code(&fs::read_to_string(file).expect("is readable"));
         files.iter().map(|file| text(file).matches(needle).count()).sum::<usize>()

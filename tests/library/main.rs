@@ -11,6 +11,7 @@ mod pci;
 mod report_golden;
 mod report_samples;
 mod snapshot;
+mod sources;
 mod verdict_slot_option;
 
 #[path = "../support/mod.rs"]

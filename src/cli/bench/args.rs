@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::args::duration;
 use crate::cli::output_args::OutputArgs;
-use crate::report::bench::Engine;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_report::bench::Engine;
 
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -165,7 +165,7 @@ impl From<EngineName> for Engine {
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
-    crate::load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+    narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }
 
 /// Reads `512MiB`, `4G`, `1048576`: units are binary, as block sizes and files are.

@@ -6,10 +6,10 @@ use super::place::Place;
 use super::save::SaveFile;
 use super::timing::Timing;
 use crate::cli::Failure;
-use crate::load::preset::{self, Preset, StopRule, Work};
-use crate::load::scan::ScanPlan;
-use crate::report::bench::{self, BenchReport, Engine, TargetKind};
-use crate::units::Nanos;
+use narrows_base::units::Nanos;
+use narrows_load::preset::{self, Preset, StopRule, Work};
+use narrows_load::scan::ScanPlan;
+use narrows_report::bench::{self, BenchReport, Engine, TargetKind};
 
 /// Whether the place suits what else was asked, and what is kept.
 ///

@@ -1,10 +1,10 @@
 //! A failure of the engine as the report shows it: with what the machine knows of it now.
 
-use crate::load::LoadError;
-use crate::load::measurement::{Cause, RunFailure};
-use crate::machine::root::Root;
-use crate::path::Path;
-use crate::report::bench::FailedView;
+use narrows_load::LoadError;
+use narrows_load::measurement::{Cause, RunFailure};
+use narrows_machine::root::Root;
+use narrows_model::path::Path;
+use narrows_report::bench::FailedView;
 
 /// The failure for the report. A device that has gone away fails I/Os with all kinds of errors, so this looks whether
 /// every device of the path is still there.

@@ -5,11 +5,11 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::machine::program;
-use crate::machine::root::Root;
-use crate::report::bench::{FioResult, FioSide};
-use crate::report::sanitize::inert;
-use crate::units::{BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_machine::program;
+use narrows_machine::root::Root;
+use narrows_report::bench::{FioResult, FioSide};
+use narrows_report::sanitize::inert;
 
 /// Runs fio with these arguments. What goes wrong is in the result's `reason`, for our own numbers stand without it.
 pub(super) fn run(root: &Root, arguments: &[String]) -> FioResult {

@@ -8,12 +8,12 @@ use super::runner::{Runner, failure, seed};
 use super::writes::ESTIMATED_AFTER;
 use crate::cli::guard::watching::Watching;
 use crate::cli::{Failure, guard};
-use crate::load::guard::Others;
-use crate::load::target::Target as Opened;
-use crate::load::{LoadError, owned};
-use crate::report::progress::Progress;
-use crate::report::sanitize::inert;
-use crate::units::{Bytes, human};
+use narrows_base::units::{Bytes, human};
+use narrows_load::guard::Others;
+use narrows_load::target::Target as Opened;
+use narrows_load::{LoadError, owned};
+use narrows_report::progress::Progress;
+use narrows_report::sanitize::inert;
 
 /// How many places of foreign data are named.
 const NAMED: usize = 3;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::cli::Failure;
 use crate::cli::args::LONGEST;
-use crate::load::preset::LoadSpec;
-use crate::load::scan::ScanPlan;
-use crate::report::bench::sweep::SweepReport;
-use crate::report::bench::{BenchReport, Settings};
-use crate::units::Nanos;
+use narrows_base::units::Nanos;
+use narrows_load::preset::LoadSpec;
+use narrows_load::scan::ScanPlan;
+use narrows_report::bench::sweep::SweepReport;
+use narrows_report::bench::{BenchReport, Settings};
 
 /// The most of anything in a load that can be typed: the streams of `sweep --threads`.
 const MOST: u32 = 65_536;
@@ -77,9 +77,9 @@ fn within(what: &str, is_within: bool) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measurement::Pattern;
-    use crate::load::preset::Parallel;
-    use crate::units::Bytes;
+    use narrows_base::units::Bytes;
+    use narrows_load::measurement::Pattern;
+    use narrows_load::preset::Parallel;
 
     fn load() -> LoadSpec {
         LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1)

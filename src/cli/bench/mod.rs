@@ -35,18 +35,18 @@ use trims::Discards;
 use writes::{Wanted, Writes};
 
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::load::LoadError;
-use crate::load::measurement::RunFailure;
-use crate::load::preset::job::{self, JobTarget, JobTime};
-use crate::load::preset::{self, Preset, StopRule, Test, Work};
-use crate::load::target::Target as Opened;
-use crate::report::bench::hlog::Hlog;
-use crate::report::bench::{
+use narrows_base::units::{Bytes, Nanos};
+use narrows_load::LoadError;
+use narrows_load::measurement::RunFailure;
+use narrows_load::preset::job::{self, JobTarget, JobTime};
+use narrows_load::preset::{self, Preset, StopRule, Test, Work};
+use narrows_load::target::Target as Opened;
+use narrows_report::bench::hlog::Hlog;
+use narrows_report::bench::{
     self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
-use crate::report::text::Style;
-use crate::units::{Bytes, Nanos};
-use crate::verdict::{self, Subject};
+use narrows_report::text::Style;
+use narrows_verdict::{self as verdict, Subject};
 
 /// What fio may write beside each test, as often as the test itself: it cannot be told to stop after so many bytes.
 const WITH_FIO: u32 = 2;

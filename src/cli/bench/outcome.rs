@@ -2,13 +2,13 @@
 
 use super::timing::Timing;
 use super::writes::whole_gib;
-use crate::ceiling::Direction;
-use crate::load::measurement::{Measurement, OpTotals};
-use crate::load::stats::{self, Outlook};
-use crate::machine::activity::Activity;
-use crate::report::bench::AllowanceView;
-use crate::units::{Bytes, BytesPerSec, Iops, Nanos, human};
-use crate::verdict::Run;
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
+use narrows_load::measurement::{Measurement, OpTotals};
+use narrows_load::stats::{self, Outlook};
+use narrows_machine::activity::Activity;
+use narrows_model::ceiling::Direction;
+use narrows_report::bench::AllowanceView;
+use narrows_verdict::Run;
 
 /// What one test came to.
 pub(in crate::cli) struct Outcome {
@@ -125,8 +125,8 @@ fn of_side(measurement: &Measurement, totals: &OpTotals) -> Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::preset::StopRule;
-    use crate::load::stats::Decision;
+    use narrows_load::preset::StopRule;
+    use narrows_load::stats::Decision;
     use std::time::Duration;
 
     const TIMING: Timing = Timing {

@@ -3,10 +3,10 @@
 use super::place::Place;
 use super::scene::Scene;
 use crate::cli::Failure;
-use crate::load::Namespace;
-use crate::machine::block::BlockDevice;
-use crate::machine::block::namespace;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::Namespace;
+use narrows_machine::block::BlockDevice;
+use narrows_machine::block::namespace;
 
 /// The namespace at a place.
 ///

@@ -10,13 +10,13 @@ use super::scene::Scene;
 use super::writes::ESTIMATED_AFTER;
 use crate::cli::measure::device;
 use crate::cli::{Failure, target};
-use crate::load::LoadError;
-use crate::load::preset::job::JobTarget;
-use crate::load::scratch::{ScratchFile, ScratchOptions};
-use crate::load::target::Target as Opened;
-use crate::path::{HopSpec, Path, Target};
-use crate::report::bench::TargetKind;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::LoadError;
+use narrows_load::preset::job::JobTarget;
+use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::target::Target as Opened;
+use narrows_model::path::{HopSpec, Path, Target};
+use narrows_report::bench::TargetKind;
 
 /// The name of the file that fio would make.
 const FIO_SCRATCH: &str = "narrows-fio-scratch";

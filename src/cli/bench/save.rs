@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::Failure;
-use crate::load::held::{Aim, Held, HeldError, Readers};
-use crate::machine::capture::foreign::{self, Refusal};
+use narrows_load::held::{Aim, Held, HeldError, Readers};
+use narrows_paste::capture::foreign::{self, Refusal};
 
 /// No saved run is larger, in bytes: a sweep of a thousand points with all their samples has some 100 MB.
 const LARGEST: u64 = 256 << 20;

@@ -1,10 +1,10 @@
 //! What is measured: a machine, and one path of it.
 
 use crate::cli::{Failure, facts, target};
-use crate::machine::Machine;
-use crate::machine::root::Root;
-use crate::path::build;
-use crate::verdict::Subject;
+use narrows_machine::Machine;
+use narrows_machine::root::Root;
+use narrows_model::path::build;
+use narrows_verdict::Subject;
 
 /// A machine, and the one path of it that is measured.
 pub(in crate::cli) struct Scene {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::load::preset::StopRule;
-use crate::load::stats::{self, Outlook, Precision};
-use crate::units::BytesPerSec;
+use narrows_base::units::BytesPerSec;
+use narrows_load::preset::StopRule;
+use narrows_load::stats::{self, Outlook, Precision};
 
 /// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.
 pub(super) const MOST_ROUNDS: u32 = 25;
@@ -57,7 +57,7 @@ pub(super) fn is_steady(rounds: &[BytesPerSec]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::stats::Decision;
+    use narrows_load::stats::Decision;
 
     const TIMING: Timing = Timing {
         stop: StopRule::Precision,

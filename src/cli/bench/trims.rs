@@ -5,9 +5,9 @@ use std::path::Path as FilePath;
 use super::place::Place;
 use super::scene::Scene;
 use crate::cli::Failure;
-use crate::load::LoadError;
-use crate::load::preset::LoadSpec;
-use crate::units::{Bytes, human};
+use narrows_base::units::{Bytes, human};
+use narrows_load::LoadError;
+use narrows_load::preset::LoadSpec;
 
 /// What a device says of its discards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Discards {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measurement::Pattern;
+    use narrows_load::measurement::Pattern;
 
     #[test]
     fn what_a_device_would_ignore_is_not_measured() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::output_args::OutputArgs;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
 
 /// What `copy` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

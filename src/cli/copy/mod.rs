@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use args::EngineName;
 
 use super::{FAILED, Failure, NOTHING_FOUND, output, signals};
-use crate::load::copy::{CopyControl, CopyError, CopyOptions, CopyResult, MOST_MEMORY, copy};
-use crate::load::run::EngineChoice;
-use crate::machine::activity::{Activity, Sample};
-use crate::machine::available::available;
-use crate::machine::mount::{self, Mount};
-use crate::machine::root::Root;
-use crate::machine::target;
-use crate::report::copy::{self as report, CopyReport, DeviceView, Moved};
-use crate::report::progress::Progress;
-use crate::units::{Bytes, human};
+use narrows_base::units::{Bytes, human};
+use narrows_load::copy::{CopyControl, CopyError, CopyOptions, CopyResult, MOST_MEMORY, copy};
+use narrows_load::run::EngineChoice;
+use narrows_machine::activity::{Activity, Sample};
+use narrows_machine::available::available;
+use narrows_machine::mount::{self, Mount};
+use narrows_machine::root::Root;
+use narrows_machine::target;
+use narrows_report::copy::{self as report, CopyReport, DeviceView, Moved};
+use narrows_report::progress::Progress;
 
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(50);
@@ -118,7 +118,7 @@ fn moved(root: &Root, activity: &Activity, args: &CopyArgs) -> Moved {
     let of = |path: &Path| -> Vec<DeviceView> {
         let names = devices(root, &mounts, path);
         let found = names.iter().filter_map(|name| Some((name, activity.disks.get(name)?)));
-        let view = |(name, disk): (&String, &crate::machine::activity::DiskActivity)| DeviceView {
+        let view = |(name, disk): (&String, &narrows_machine::activity::DiskActivity)| DeviceView {
             name: name.clone(),
             read_bytes: disk.read_bytes,
             written_bytes: disk.written_bytes,
@@ -146,6 +146,6 @@ fn render(shown: &CopyReport, args: &CopyArgs) -> Result<String, Failure> {
 /// Why nothing was copied, with what to do.
 pub(super) fn failure(error: &CopyError) -> Failure {
     // A path may hold escape sequences.
-    Failure::new(crate::report::sanitize::inert(&error.to_string()))
-        .maybe_hint(error.hint().map(|hint| crate::report::sanitize::inert(&hint)))
+    Failure::new(narrows_report::sanitize::inert(&error.to_string()))
+        .maybe_hint(error.hint().map(|hint| narrows_report::sanitize::inert(&hint)))
 }

@@ -4,8 +4,8 @@ use std::io;
 
 use super::entries::Capture;
 use crate::cli::{check, facts};
-use crate::cohort::Host;
-use crate::report::fleet::build;
+use narrows_report::fleet::build;
+use narrows_verdict::cohort::Host;
 
 /// Reads a capture and judges its machine as `narrows check --from` does. What is wrong with it is said in the host.
 pub(super) fn host(capture: &Capture) -> Host {

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use super::{analyse, entries, pool};
 use crate::cli::Failure;
-use crate::cohort::Host;
-use crate::cohort::change::Change;
-use crate::machine::capture::foreign::{self, Refusal};
-use crate::report::fleet::{Record, SCHEMA};
+use narrows_paste::capture::foreign::{self, Refusal};
+use narrows_report::fleet::{Record, SCHEMA};
+use narrows_verdict::cohort::Host;
+use narrows_verdict::cohort::change::Change;
 
 /// The longest line that is read, in bytes; a host has a few kilobytes.
 const LONGEST: u64 = 4 << 20;

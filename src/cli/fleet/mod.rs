@@ -16,12 +16,12 @@ use std::ops::ControlFlow;
 
 use super::args::CheckArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::cohort::change::{self, Change};
-use crate::cohort::{Host, Tally};
-use crate::report::fleet::Entry;
-use crate::report::fleet::table::Layout;
-use crate::report::text::Style;
 use args::Format;
+use narrows_report::fleet::Entry;
+use narrows_report::fleet::table::Layout;
+use narrows_report::text::Style;
+use narrows_verdict::cohort::change::{self, Change};
+use narrows_verdict::cohort::{Host, Tally};
 use sink::Sink;
 
 /// The hosts of an earlier run that have not been seen again yet, when there was an earlier run.

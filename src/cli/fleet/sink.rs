@@ -3,10 +3,10 @@
 use std::io::{self, ErrorKind, Write};
 
 use super::args::Format;
-use crate::cohort::{Group, Outlier, Summary};
-use crate::report::fleet::table::{self, Layout};
-use crate::report::fleet::{Entry, Record, csv, row};
-use crate::report::sanitize;
+use narrows_report::fleet::table::{self, Layout};
+use narrows_report::fleet::{Entry, Record, csv, row};
+use narrows_report::sanitize;
+use narrows_verdict::cohort::{Group, Outlier, Summary};
 
 /// The rows or lines of a fleet on their way out.
 pub(super) struct Sink<W: Write + Send> {
@@ -19,7 +19,7 @@ enum Form<W: Write + Send> {
     Csv(W),
     Jsonl(W),
     #[cfg(feature = "parquet")]
-    Parquet(Box<crate::report::fleet::parquet::File<W>>),
+    Parquet(Box<narrows_report::fleet::parquet::File<W>>),
 }
 
 impl<W: Write + Send> Sink<W> {
@@ -44,7 +44,7 @@ impl<W: Write + Send> Sink<W> {
                 Form::Jsonl(out)
             }
             #[cfg(feature = "parquet")]
-            Format::Parquet => Form::Parquet(Box::new(crate::report::fleet::parquet::File::new(out)?)),
+            Format::Parquet => Form::Parquet(Box::new(narrows_report::fleet::parquet::File::new(out)?)),
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => return Err(ErrorKind::Unsupported.into()),
         };

@@ -1,8 +1,8 @@
 //! What would make a device blank, as commands with what they destroy.
 
-use crate::load::guard::Reason;
-use crate::machine::root::Root;
-use crate::report::guard::WayView;
+use narrows_load::guard::Reason;
+use narrows_machine::root::Root;
+use narrows_report::guard::WayView;
 
 /// The commands that make this device blank; none where something else than its contents speaks against writing to it.
 pub(super) fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<WayView> {
@@ -67,8 +67,8 @@ fn of(name: &str, discards: bool) -> Vec<WayView> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::guard::{Looks, Use, UseKind};
-    use crate::units::Bytes;
+    use narrows_base::units::Bytes;
+    use narrows_load::guard::{Looks, Use, UseKind};
 
     fn commands(name: &str, discards: bool) -> Vec<String> {
         of(name, discards).into_iter().map(|way| way.command).collect()

@@ -5,10 +5,10 @@ use super::{blank, load_failure, not_opened, open, refused, settled_usage, silen
 use crate::cli::args::GuardArgs;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
-use crate::load::guard::{self, Cleaned, Medium, Reason, Refusal};
-use crate::machine::root::Root;
-use crate::report;
-use crate::report::progress::Progress;
+use narrows_load::guard::{self, Cleaned, Medium, Reason, Refusal};
+use narrows_machine::root::Root;
+use narrows_report as report;
+use narrows_report::progress::Progress;
 
 /// Clears the device and shows what came of it.
 ///

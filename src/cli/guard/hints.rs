@@ -1,9 +1,9 @@
 //! What can be done about a refusal.
 
 use super::blank;
-use crate::load::guard::Reason;
-use crate::machine::root::Root;
-use crate::report::guard::{NOT_ENOUGH, WayView};
+use narrows_load::guard::Reason;
+use narrows_machine::root::Root;
+use narrows_report::guard::{NOT_ENOUGH, WayView};
 
 /// The hints for all reasons, each once, then the commands that would make the device blank.
 pub(super) fn of(root: &Root, name: &str, reasons: &[Reason]) -> Vec<String> {

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::cli::output;
-use crate::load::guard::{Method, Step};
-use crate::report::progress::Progress;
-use crate::report::sanitize::inert;
-use crate::units::{Bytes, human};
+use narrows_base::units::{Bytes, human};
+use narrows_load::guard::{Method, Step};
+use narrows_report::progress::Progress;
+use narrows_report::sanitize::inert;
 
 /// A search that takes no longer is not announced.
 const SHORT: Duration = Duration::from_millis(1500);

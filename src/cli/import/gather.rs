@@ -4,11 +4,11 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use crate::cli::{Failure, facts};
-use crate::machine::Machine;
-use crate::machine::capture::{Gathered, Taken, Text, Viewer, gather_with};
-use crate::results::surroundings::Surroundings;
-use crate::results::{Imported, Long, Page, complete, read};
-use crate::verdict::results::{Ground, ResultVerdict, judge_on, judge_results};
+use narrows_machine::Machine;
+use narrows_paste::capture::{Gathered, Taken, Text, Viewer, gather_with};
+use narrows_paste::results::surroundings::Surroundings;
+use narrows_paste::results::{Imported, Long, Page, complete, read};
+use narrows_verdict::results::{Ground, ResultVerdict, judge_on, judge_results};
 
 /// What the parsers of results found.
 #[derive(Debug, Default)]

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::ceiling::{self, Direction};
 use crate::cli::{Failure, output, target};
-use crate::machine::Machine;
-use crate::machine::root::Root;
-use crate::path::{Target, build};
-use crate::report::sanitize::inert;
-use crate::results::Imported;
-use crate::units::BytesPerSec;
-use crate::verdict::Subject;
-use crate::verdict::results::against::Stated;
+use narrows_base::units::BytesPerSec;
+use narrows_machine::Machine;
+use narrows_machine::root::Root;
+use narrows_model::ceiling::{self, Direction};
+use narrows_model::path::{Target, build};
+use narrows_paste::results::Imported;
+use narrows_report::sanitize::inert;
+use narrows_verdict::Subject;
+use narrows_verdict::results::against::Stated;
 
 /// The paths that results lead over.
 #[derive(Debug, Default)]

@@ -10,13 +10,13 @@ use clap::{Args, ValueEnum};
 use super::facts::{self, Facts};
 use super::output_args::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::report::import::{ImportReport, build, csv, fio_json};
-use crate::report::sanitize::inert;
-use crate::report::text;
-use crate::results::understood;
-use crate::verdict::results::Ground;
-use crate::verdict::results::against::Stated;
-use crate::verdict::results::sweep::sweeps;
+use narrows_paste::results::understood;
+use narrows_report::import::{ImportReport, build, csv, fio_json};
+use narrows_report::sanitize::inert;
+use narrows_report::text;
+use narrows_verdict::results::Ground;
+use narrows_verdict::results::against::Stated;
+use narrows_verdict::results::sweep::sweeps;
 
 pub(super) use gather::Seen;
 

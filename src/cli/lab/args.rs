@@ -8,9 +8,9 @@ use clap::Args;
 use crate::cli::args::duration;
 use crate::cli::bench::args::{percent, size};
 use crate::cli::output_args::OutputArgs;
-use crate::lab::aim::{Aim, AimError};
-use crate::lab::{Cell, Encryption, FileSystem, Layout};
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_session::lab::aim::{Aim, AimError};
+use narrows_session::lab::{Cell, Encryption, FileSystem, Layout};
 
 /// What `lab` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -139,7 +139,7 @@ fn aims(text: &str) -> Result<Aims, String> {
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
-    crate::load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+    narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }
 
 /// All layouts, in the order in which they are built.

@@ -5,13 +5,13 @@ use super::ground;
 use super::measure::{Bench, Came};
 use crate::cli::bench::scene::Scene;
 use crate::cli::{Failure, output};
-use crate::lab::{Basis, BuildError, CipherRate, Encryption, Mapping, On, Step, Workshop};
-use crate::load::guard::EDGE;
-use crate::load::target::Target;
-use crate::machine::block::CryptTable;
-use crate::machine::cipher;
-use crate::machine::root::Root;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::guard::EDGE;
+use narrows_load::target::Target;
+use narrows_machine::block::CryptTable;
+use narrows_machine::cipher;
+use narrows_machine::root::Root;
+use narrows_session::lab::{Basis, BuildError, CipherRate, Encryption, Mapping, On, Step, Workshop};
 
 /// Measures it. The slices are written between their first and their last MiB.
 ///

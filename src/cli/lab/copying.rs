@@ -7,18 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::args::LabArgs;
 use super::ground;
 use crate::cli::{Failure, copy as cli_copy};
-use crate::lab::aim::{Aim, property};
-use crate::lab::journal::Head;
-use crate::lab::slice;
-use crate::lab::{Cell, CellCopy, Copied, CopySource, DIRECTORY, FileSystem, Layout, MOUNTS, ReadFrom};
-use crate::load::copy::{CopyControl, CopyOptions, CopyResult, Extent, Room, Source};
-use crate::load::guard::Budget;
-use crate::machine::cpu;
-use crate::machine::root::Root;
-use crate::report::copy::side_name;
-use crate::report::progress::Progress;
-use crate::report::sanitize::inert;
-use crate::units::{Bytes, human};
+use narrows_base::units::{Bytes, human};
+use narrows_load::copy::{CopyControl, CopyOptions, CopyResult, Extent, Room, Source};
+use narrows_load::guard::Budget;
+use narrows_machine::cpu;
+use narrows_machine::root::Root;
+use narrows_report::copy::side_name;
+use narrows_report::progress::Progress;
+use narrows_report::sanitize::inert;
+use narrows_session::lab::aim::{Aim, property};
+use narrows_session::lab::journal::Head;
+use narrows_session::lab::slice;
+use narrows_session::lab::{
+    Cell, CellCopy, Copied, CopySource, DIRECTORY, FileSystem, Layout, MOUNTS, ReadFrom,
+};
 
 /// What a cell without a file system has in place of a copy.
 const NEEDS: &str = "copy needs a file system";
@@ -274,7 +276,7 @@ mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests make files")]
 
     use super::*;
-    use crate::lab::{Encryption, LabId};
+    use narrows_session::lab::{Encryption, LabId};
 
     fn mib(sizes: &[u64]) -> Vec<Bytes> {
         sizes.iter().map(|size| Bytes::from_mib(*size)).collect()

@@ -4,12 +4,12 @@ use super::args::LabArgs;
 use super::{basis, copying, ground, timed};
 use crate::cli::Failure;
 use crate::cli::bench::writes::Life;
-use crate::lab::journal::Head;
-use crate::lab::slice::Extent;
-use crate::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
-use crate::machine::root::Root;
-use crate::report::sanitize::inert;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_machine::root::Root;
+use narrows_report::sanitize::inert;
+use narrows_session::lab::journal::Head;
+use narrows_session::lab::slice::Extent;
+use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
 
 /// The commands, cell by cell.
 ///

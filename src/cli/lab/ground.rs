@@ -8,12 +8,12 @@ use super::args::LabArgs;
 use crate::cli::bench::scene::Scene;
 use crate::cli::bench::writes::Life;
 use crate::cli::{Failure, guard, target};
-use crate::lab::journal::{Head, Journal, Line, NamedDevice};
-use crate::lab::slice::Extent;
-use crate::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
-use crate::load::held::{Aim, Held, HeldError};
-use crate::machine::root::Root;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::held::{Aim, Held, HeldError};
+use narrows_machine::root::Root;
+use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
+use narrows_session::lab::slice::Extent;
+use narrows_session::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
 
 /// The kernel name of what was typed.
 ///

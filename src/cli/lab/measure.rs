@@ -15,19 +15,19 @@ use crate::cli::bench::timing::Timing;
 use crate::cli::bench::writes::{ESTIMATED_AFTER, Life, Writes};
 use crate::cli::ladder::runner::at_once;
 use crate::cli::{Failure, output};
-use crate::lab::Measured;
-use crate::load::control::{Control, Phase};
-use crate::load::guard::{Budget, WritableDevice};
-use crate::load::measurement::{Measurement, Pattern, Workload};
-use crate::load::owned;
-use crate::load::preset::LoadSpec;
-use crate::load::run;
-use crate::load::scratch::{ScratchFile, ScratchOptions};
-use crate::load::target::Target;
-use crate::machine::activity::{Activity, Sample};
-use crate::report::bench::trusted;
-use crate::units::Bytes;
-use crate::verdict;
+use narrows_base::units::Bytes;
+use narrows_load::control::{Control, Phase};
+use narrows_load::guard::{Budget, WritableDevice};
+use narrows_load::measurement::{Measurement, Pattern, Workload};
+use narrows_load::owned;
+use narrows_load::preset::LoadSpec;
+use narrows_load::run;
+use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::target::Target;
+use narrows_machine::activity::{Activity, Sample};
+use narrows_report::bench::trusted;
+use narrows_session::lab::Measured;
+use narrows_verdict as verdict;
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
 const RESERVE: Bytes = Bytes::from_mib(64);
@@ -348,7 +348,7 @@ impl Bench {
 
     /// Shows what is waited for, and breaks it off when a signal came.
     pub(super) fn follow(&self, what: &str) -> ControlFlow<()> {
-        crate::report::progress::Progress::on_stderr(false).name(what);
+        narrows_report::progress::Progress::on_stderr(false).name(what);
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

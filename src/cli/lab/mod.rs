@@ -23,9 +23,9 @@ use nix::unistd::geteuid;
 
 use super::args::{Cli, Command};
 use super::{Failure, NOTHING_FOUND, output};
-use crate::lab::journal::Journal;
-use crate::lab::{JournalFile, journals};
-use crate::machine::root::Root;
+use narrows_machine::root::Root;
+use narrows_session::lab::journal::Journal;
+use narrows_session::lab::{JournalFile, journals};
 
 /// Builds, measures and undoes.
 ///

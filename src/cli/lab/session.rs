@@ -11,14 +11,14 @@ use super::{basis, dry, ground, predicted, shown};
 use crate::cli::bench::save;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::lab::journal::{Head, Journal, Line};
-use crate::lab::{
+use narrows_base::units::{Bytes, human};
+use narrows_load::preset::LoadSpec;
+use narrows_machine::activity::Sample;
+use narrows_machine::root::Root;
+use narrows_session::lab::journal::{Head, Journal, Line};
+use narrows_session::lab::{
     self, BuildError, Call, Cell, FileSystem, JournalFile, On, Outcome, Step, Tools, Workshop, Written,
 };
-use crate::load::preset::LoadSpec;
-use crate::machine::activity::Sample;
-use crate::machine::root::Root;
-use crate::units::{Bytes, human};
 
 /// Runs a lab, or goes on with one whose journal was opened and which is undone.
 ///

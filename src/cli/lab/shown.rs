@@ -3,10 +3,10 @@
 use super::args::LabArgs;
 use crate::cli::bench::{json, save, scene::Scene, writes};
 use crate::cli::{Failure, output};
-use crate::lab::{Basis, Cell, Outcome};
-use crate::path::HopSpec;
-use crate::report::lab::{DeviceFacts, LabReport, build, html, render};
-use crate::report::text::Style;
+use narrows_model::path::HopSpec;
+use narrows_report::lab::{DeviceFacts, LabReport, build, html, render};
+use narrows_report::text::Style;
+use narrows_session::lab::{Basis, Cell, Outcome};
 
 /// What is known so far.
 pub(super) struct Lab {

@@ -3,9 +3,9 @@
 use super::args::LabArgs;
 use crate::cli::bench::timing::Timing;
 use crate::cli::bench::writes::{Life, part_of_limit};
-use crate::load::measurement::Pattern;
-use crate::load::preset::{self, LoadSpec, Preset, Test, Work};
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 
 /// The least that is worth measuring on.
 pub(super) const LEAST: Bytes = Bytes::from_mib(16);

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::args::LabArgs;
 use super::typed;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
-use crate::lab::journal::{Journal, Line, NoJournal};
-use crate::lab::{self, JournalError, JournalFile, Tools, journals};
-use crate::machine::root::Root;
-use crate::report::sanitize::inert;
-use crate::units::human;
+use narrows_base::units::human;
+use narrows_machine::root::Root;
+use narrows_report::sanitize::inert;
+use narrows_session::lab::journal::{Journal, Line, NoJournal};
+use narrows_session::lab::{self, JournalError, JournalFile, Tools, journals};
 
 /// How long tools that outlive a killed lab may take to end: a discard of a large drive takes minutes.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -8,7 +8,7 @@ use crate::cli::args::duration;
 use crate::cli::bench::args::size;
 use crate::cli::output_args::OutputArgs;
 use crate::cli::sweep::Order;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
 
 /// What `ladder` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -75,7 +75,7 @@ pub struct LadderArgs {
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
-    crate::load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+    narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }
 
 /// A host name or address: nothing that another program could take for an option.

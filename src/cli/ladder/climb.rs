@@ -5,12 +5,12 @@ use super::opened::Opening;
 use super::runner::Runner;
 use crate::cli::Failure;
 use crate::cli::bench::scene::Scene;
-use crate::load::preset::LoadSpec;
-use crate::load::target::Target as Opened;
-use crate::path::layers::{Entry, Layer};
-use crate::path::{HopSpec, Target, build};
-use crate::verdict::ladder::{NodeRun, Rung};
-use crate::verdict::{Run, Subject};
+use narrows_load::preset::LoadSpec;
+use narrows_load::target::Target as Opened;
+use narrows_model::path::layers::{Entry, Layer};
+use narrows_model::path::{HopSpec, Target, build};
+use narrows_verdict::ladder::{NodeRun, Rung};
+use narrows_verdict::{Run, Subject};
 
 /// What a climb came to.
 #[derive(Default)]
@@ -154,7 +154,7 @@ impl Climb<'_> {
         let target = match &layer.entry {
             Entry::Block(name) => Target::Block(name.clone()),
             Entry::Mount(_) => return self.scene.subject.with_runs(Vec::new()),
-            Entry::File(path) => match crate::machine::target::mount_of(&machine.mounts, path) {
+            Entry::File(path) => match narrows_machine::target::mount_of(&machine.mounts, path) {
                 Some(index) => Target::Mount { index, path: path.clone() },
                 None => return self.scene.subject.with_runs(Vec::new()),
             },

@@ -6,13 +6,13 @@ use super::args::LadderArgs;
 use super::network;
 use super::runner::Runner;
 use crate::cli::bench::scene::Scene;
-use crate::load::memcopy::memory_copy;
-use crate::load::nop_ceiling;
-use crate::load::preset::LoadSpec;
-use crate::machine::cipher;
-use crate::path::{CryptHop, HopKind, HopSpec};
-use crate::units::{Bytes, Nanos};
-use crate::verdict::ladder::{Leg, LegKind};
+use narrows_base::units::{Bytes, Nanos};
+use narrows_load::memcopy::memory_copy;
+use narrows_load::nop_ceiling;
+use narrows_load::preset::LoadSpec;
+use narrows_machine::cipher;
+use narrows_model::path::{CryptHop, HopKind, HopSpec};
+use narrows_verdict::ladder::{Leg, LegKind};
 
 /// How long NOPs are measured.
 const NOP_TIME: Nanos = Nanos::from_millis(200);

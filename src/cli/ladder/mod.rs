@@ -19,12 +19,12 @@ use runner::Runner;
 use super::bench::json;
 use super::bench::scene::Scene;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
-use crate::load::measurement::Pattern;
-use crate::load::preset::{self, LoadSpec, Parallel};
-use crate::path::layers::layers;
-use crate::report::ladder::{self, About};
-use crate::report::text::Style;
-use crate::verdict::ladder::judge;
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::{self, LoadSpec, Parallel};
+use narrows_model::path::layers::layers;
+use narrows_report::ladder::{self, About};
+use narrows_report::text::Style;
+use narrows_verdict::ladder::judge;
 
 /// Climbs the layers of a path and shows where its rate is lost.
 ///

@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::runner::Runner;
-use crate::machine::program;
-use crate::machine::root::Root;
-use crate::report::sanitize::inert;
-use crate::units::{BitsPerSec, BytesPerSec};
-use crate::verdict::ladder::{Leg, LegKind};
+use narrows_base::units::{BitsPerSec, BytesPerSec};
+use narrows_machine::program;
+use narrows_machine::root::Root;
+use narrows_report::sanitize::inert;
+use narrows_verdict::ladder::{Leg, LegKind};
 
 /// How long iperf3 sends.
 const SECONDS: u64 = 5;

@@ -7,9 +7,9 @@ use super::runner::Runner;
 use super::scratch;
 use crate::cli::Failure;
 use crate::cli::measure::device;
-use crate::load::LoadError;
-use crate::load::target::Target;
-use crate::path::layers::{Entry, Layer};
+use narrows_load::LoadError;
+use narrows_load::target::Target;
+use narrows_model::path::layers::{Entry, Layer};
 
 /// What was opened at a layer, or why nothing was.
 enum Open {

@@ -7,23 +7,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
-use crate::ceiling::Direction;
 use crate::cli::bench::runner::{failure, seed};
 use crate::cli::bench::scene::Scene;
 use crate::cli::bench::writes::{ESTIMATED_AFTER, Writes};
 use crate::cli::measure::reader_cpus;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
-use crate::load::control::{Control, Phase};
-use crate::load::measurement::{Measurement, Workload};
-use crate::load::preset::{LoadSpec, Parallel};
-use crate::load::run::{self, RunOptions};
-use crate::load::target::Target;
-use crate::machine::activity::{Activity, Sample};
-use crate::machine::root::Root;
-use crate::report::progress::Progress;
-use crate::units::{Bytes, BytesPerSec, Iops, Nanos};
-use crate::verdict::Run;
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_load::control::{Control, Phase};
+use narrows_load::measurement::{Measurement, Workload};
+use narrows_load::preset::{LoadSpec, Parallel};
+use narrows_load::run::{self, RunOptions};
+use narrows_load::target::Target;
+use narrows_machine::activity::{Activity, Sample};
+use narrows_machine::root::Root;
+use narrows_model::ceiling::Direction;
+use narrows_report::progress::Progress;
+use narrows_verdict::Run;
 
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(50);
@@ -279,7 +279,7 @@ pub(in crate::cli) fn at_once(mut all: Vec<Measurement>) -> Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measurement::{GeneratorUse, Latency};
+    use narrows_load::measurement::{GeneratorUse, Latency};
 
     fn measurement(megabytes: f64, half: f64, cpu: f64) -> Measurement {
         let rate = BytesPerSec::from_mb(megabytes);

@@ -10,14 +10,14 @@ use crate::cli::bench::scene::Scene;
 use crate::cli::bench::timing::Timing;
 use crate::cli::bench::writes::{Wanted, Writes};
 use crate::cli::{Failure, output};
-use crate::load::LoadError;
-use crate::load::preset::{LoadSpec, StopRule, Work};
-use crate::load::scratch::{ScratchFile, ScratchOptions};
-use crate::load::target::Target;
-use crate::path::layers::{Entry, Layer};
-use crate::report::bench::Context;
-use crate::units::Bytes;
-use crate::units::peers::Peer;
+use narrows_base::units::Bytes;
+use narrows_base::units::peers::Peer;
+use narrows_load::LoadError;
+use narrows_load::preset::{LoadSpec, StopRule, Work};
+use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::target::Target;
+use narrows_model::path::layers::{Entry, Layer};
+use narrows_report::bench::Context;
 
 /// The size of a scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);

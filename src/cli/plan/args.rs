@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::output_args::OutputArgs;
-use crate::plan::search::Prefer;
+use narrows_model::plan::search::Prefer;
 
 /// What `plan` is asked.
 #[derive(Debug, Clone, Default, PartialEq, Args)]

@@ -1,16 +1,16 @@
 //! What is planned for: a machine, a board, or a described system.
 
 use super::PlanArgs;
-use crate::catalog::{Board, Processor, catalog};
 use crate::cli::predict::{source, wrong};
 use crate::cli::{Failure, facts, output};
-use crate::machine::Machine;
-use crate::path::file::{Document, Host, Name, PartKind, System};
-use crate::plan::drives::{Drives, drives};
-use crate::plan::layout::Cipher;
-use crate::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
-use crate::report::sanitize::inert;
-use crate::units::BytesPerSec;
+use narrows_base::catalog::{Board, Processor, catalog};
+use narrows_base::units::BytesPerSec;
+use narrows_machine::Machine;
+use narrows_model::path::file::{Document, Host, Name, PartKind, System};
+use narrows_model::plan::drives::{Drives, drives};
+use narrows_model::plan::layout::Cipher;
+use narrows_model::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
+use narrows_report::sanitize::inert;
 
 /// What is planned for.
 pub(super) struct Ground {

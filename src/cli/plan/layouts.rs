@@ -3,12 +3,12 @@
 use super::PlanArgs;
 use super::ground::Ground;
 use crate::cli::Failure;
-use crate::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
-use crate::plan::outcome::Outcome;
-use crate::plan::search::Request;
-use crate::plan::wish::{self, Wish};
-use crate::report::sanitize::inert;
-use crate::units::BytesPerSec;
+use narrows_base::units::BytesPerSec;
+use narrows_model::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
+use narrows_model::plan::outcome::Outcome;
+use narrows_model::plan::search::Request;
+use narrows_model::plan::wish::{self, Wish};
+use narrows_report::sanitize::inert;
 
 /// The aims as typed, the number of drives, and the layouts ranked; `None` without aims.
 ///

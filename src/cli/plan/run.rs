@@ -4,13 +4,13 @@ use super::PlanArgs;
 use super::ground::{Ground, boards};
 use super::layouts::layouts;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
-use crate::plan::diagnose;
-use crate::plan::outcome::{Outcome, outcome};
-use crate::plan::search::{Found, Parts, Request, best, search};
-use crate::plan::site::Site;
-use crate::plan::wish::{self, Wish, WishError};
-use crate::report::plan::{PlanReport, Planned, build, render};
-use crate::report::sanitize::inert;
+use narrows_model::plan::diagnose;
+use narrows_model::plan::outcome::{Outcome, outcome};
+use narrows_model::plan::search::{Found, Parts, Request, best, search};
+use narrows_model::plan::site::Site;
+use narrows_model::plan::wish::{self, Wish, WishError};
+use narrows_report::plan::{PlanReport, Planned, build, render};
+use narrows_report::sanitize::inert;
 
 /// The most devices that are placed at once.
 const MOST_DEVICES: usize = 128;

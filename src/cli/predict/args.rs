@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::output_args::OutputArgs;
-use crate::path::file::Engine;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_model::path::file::Engine;
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 use super::args::PredictArgs;
 use super::{named, wrong};
 use crate::cli::Failure;
-use crate::path::file::{Document, Name, PartKind, Pattern, System, Workload};
+use narrows_model::path::file::{Document, Name, PartKind, Pattern, System, Workload};
 
 /// Makes the changes that were typed, and says each in words.
 ///
@@ -150,7 +150,7 @@ fn combinations(base: &Workload, args: &PredictArgs) -> Vec<Workload> {
     }
     if all.len() > 1 {
         for workload in &mut all {
-            let size = crate::units::human::block_size(workload.block_size).replace(' ', "");
+            let size = narrows_base::units::human::block_size(workload.block_size).replace(' ', "");
             let name = format!(
                 "{}-{size}-q{}-j{}-r{:.0}",
                 base.name,

@@ -10,11 +10,11 @@ use args::PredictArgs;
 
 use super::bench::save::write_new;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
-use crate::path::file::{BuildError, Document, FileError, Name, System, Workload};
-use crate::predict::roofline::{Axis, Roofline, roofline};
-use crate::predict::{Prediction, predict};
-use crate::report::predict::{self as view, PredictReport, SystemView};
-use crate::report::roofline as picture;
+use narrows_model::path::file::{BuildError, Document, FileError, Name, System, Workload};
+use narrows_model::predict::roofline::{Axis, Roofline, roofline};
+use narrows_model::predict::{Prediction, predict};
+use narrows_report::predict::{self as view, PredictReport, SystemView};
+use narrows_report::roofline as picture;
 
 /// Reads the descriptions, predicts, and shows: 1 when a published result differs and nobody says why.
 ///

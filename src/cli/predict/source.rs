@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
-use crate::machine::capture::foreign::{self, MOST_OF_FILE, Refusal};
-use crate::path::file::MOST_BYTES;
+use narrows_model::path::file::MOST_BYTES;
+use narrows_paste::capture::foreign::{self, MOST_OF_FILE, Refusal};
 
 /// What the names of descriptions end in.
 const SUFFIX: &str = ".path.toml";

@@ -6,11 +6,11 @@ use super::super::timing::Timing;
 use super::super::writes::Writes;
 use super::{FINE, Runner};
 use crate::cli::output;
-use crate::load::control::Control;
-use crate::load::preset::{LoadSpec, StopRule};
-use crate::load::run::{self, RunOptions};
-use crate::load::target::Target as Opened;
-use crate::units::{Bytes, BytesPerSec};
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::control::Control;
+use narrows_load::preset::{LoadSpec, StopRule};
+use narrows_load::run::{self, RunOptions};
+use narrows_load::target::Target as Opened;
 
 /// How long each test that writes is tried, and all of them together, before the run is estimated.
 const TRIAL: Duration = Duration::from_millis(50);

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use super::super::timing::Timing;
 use super::super::writes::Allowance;
 use super::Runner;
-use crate::load::control::{Control, Phase};
-use crate::load::stats::{self, Decision, Outlook};
-use crate::machine::activity::{Activity, Sample};
-use crate::report::progress::Live;
-use crate::units::{Bytes, BytesPerSec};
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::control::{Control, Phase};
+use narrows_load::stats::{self, Decision, Outlook};
+use narrows_machine::activity::{Activity, Sample};
+use narrows_report::progress::Live;
 
-/// How often a run is looked at; the intervals of [`Precision`](crate::load::stats::Precision) are tested for this.
+/// How often a run is looked at; the intervals of [`Precision`](narrows_load::stats::Precision) are tested for this.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What was seen of a run.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::limit;
 use crate::cli::bench::timing::{MOST_ROUNDS, Timing};
-use crate::load::preset::{LoadSpec, StopRule, Work};
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_load::preset::{LoadSpec, StopRule, Work};
 
 /// How long a test at a steady rate runs until it is known to 2 %: the least is 2 s, and a rate that varies as that of most
 /// drives does takes half as long again.
@@ -215,7 +215,7 @@ fn guess(load: &LoadSpec) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measurement::Pattern;
+    use narrows_load::measurement::Pattern;
 
     const TIMING: Timing = Timing {
         stop: StopRule::Precision,

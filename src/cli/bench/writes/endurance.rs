@@ -1,9 +1,9 @@
 //! What the drives of a path may be written in their life: as published for the model, or as usual for their class.
 
-use crate::catalog::{Medium, MediumClass, catalog};
-use crate::ceiling::medium::is_virtual;
-use crate::path::{DeviceHop, HopSpec, Path};
-use crate::units::Bytes;
+use narrows_base::catalog::{Medium, MediumClass, catalog};
+use narrows_base::units::Bytes;
+use narrows_model::ceiling::medium::is_virtual;
+use narrows_model::path::{DeviceHop, HopSpec, Path};
 
 /// What a drive may be written in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn class_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::fact::Fact;
+    use narrows_base::fact::Fact;
 
     fn drive(block: &str, model: &str, gigabytes: u64) -> DeviceHop {
         DeviceHop {

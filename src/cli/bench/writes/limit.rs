@@ -2,9 +2,9 @@
 
 use super::endurance::Life;
 use crate::cli::Failure;
-use crate::load::preset::{LoadSpec, Work};
-use crate::path::{HopSpec, Path};
-use crate::units::{Bytes, human};
+use narrows_base::units::{Bytes, human};
+use narrows_load::preset::{LoadSpec, Work};
+use narrows_model::path::{HopSpec, Path};
 
 /// The most that a run writes to a drive unless it is told otherwise.
 const MOST: Bytes = Bytes::from_mib(8 << 10);
@@ -153,7 +153,7 @@ fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::measurement::Pattern;
+    use narrows_load::measurement::Pattern;
 
     fn life(terabytes: u64) -> Option<Life> {
         Some(Life { rated: Bytes::new(terabytes * 1_000_000_000_000), class: None })

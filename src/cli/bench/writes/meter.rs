@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::machine::activity::Sample;
-use crate::machine::root::Root;
-use crate::path::Path;
-use crate::units::Bytes;
+use narrows_base::units::Bytes;
+use narrows_machine::activity::Sample;
+use narrows_machine::root::Root;
+use narrows_model::path::Path;
 
 /// What others write is known from a time in which we wrote nothing, if it is as long as this.
 const QUIET: Duration = Duration::from_millis(500);

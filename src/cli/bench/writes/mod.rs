@@ -15,12 +15,12 @@ use meter::Meter;
 
 use super::timing::{MOST_ROUNDS, Timing};
 use crate::cli::Failure;
-use crate::load::guard::{Budget, OverBudget};
-use crate::load::preset::{LoadSpec, StopRule, Work};
-use crate::machine::root::Root;
-use crate::path::Path;
-use crate::report::bench::{EstimateView, WritesView};
-use crate::units::{Bytes, BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_load::guard::{Budget, OverBudget};
+use narrows_load::preset::{LoadSpec, StopRule, Work};
+use narrows_machine::root::Root;
+use narrows_model::path::Path;
+use narrows_report::bench::{EstimateView, WritesView};
 
 /// After so much the rest of a run is estimated.
 pub(in crate::cli) const ESTIMATED_AFTER: Bytes = Bytes::from_mib(256);

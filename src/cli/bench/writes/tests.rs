@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::measurement::Pattern;
+use narrows_load::measurement::Pattern;
 
 const TIMING: Timing = Timing {
     stop: StopRule::Precision,

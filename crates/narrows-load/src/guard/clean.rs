@@ -1,0 +1,75 @@
+//! Clears what a run that was killed left on a device: `narrows guard --clean`.
+
+use std::ops::ControlFlow;
+
+use super::super::error::LoadError;
+use super::super::marks::{DeviceKey, SECTOR};
+use super::super::workload::Region;
+use super::bulk::Bulk;
+use super::clear::{Cleared, clear_marked};
+use super::decide::{CleaningPermit, Refusal};
+use super::open::{WritableDevice, WriteError, changed, claim, look_everywhere};
+use super::prove::pieces;
+use super::reason::Reason;
+use super::scan::EDGE;
+use super::search::Searched;
+use super::watch::Watch;
+use narrows_base::units::Bytes;
+
+/// So much from the beginning of what runs may write is looked through for marks.
+const LOOKED_THROUGH: u64 = 64 << 20;
+
+/// What came of cleaning.
+#[derive(Debug)]
+pub struct Cleaned {
+    /// What was cleared, and what else stands between.
+    pub cleared: Cleared,
+    /// What speaks against writing to the device afterwards.
+    pub left: Vec<Reason>,
+    /// How the rest of the device was searched.
+    pub searched: Searched,
+}
+
+/// Clears exactly what bears the marks of a run of ours on this device, and says what else stands on it.
+///
+/// # Errors
+/// The kernel refuses, it is another device than the one that was decided about, a read or write fails, or `watch` broke
+/// the search off.
+pub fn clean(permit: CleaningPermit, watch: Watch<'_>) -> Result<Cleaned, WriteError> {
+    let CleaningPermit { device, name, key } = permit;
+    let claimed = claim(device.path())?;
+    let reasons = changed(&device, &claimed, &name);
+    if !reasons.is_empty() {
+        return Err(Refusal { device: name, reasons }.into());
+    }
+    let writable = WritableDevice::of(claimed)?.marked_by(key);
+    let mut left = Vec::new();
+    let searched = look_everywhere(&name, &writable, &writable.bulk(), Some(key), watch, &mut left)?;
+    left.retain(|reason| !matches!(reason, Reason::Marked { .. }));
+    let failed = |error| LoadError::io("read", device.path(), error);
+    let end = end_of_marks(&writable.bulk(), key, searched.marked).map_err(failed)?;
+    let region = end.map(|end| Region { start: EDGE, length: end.saturating_sub(EDGE) });
+    let cleared = match region {
+        Some(region) => clear_marked(&writable.ground(), region, None, watch)?,
+        None => Cleared::default(),
+    };
+    Ok(Cleaned { cleared, left, searched })
+}
+
+/// Where the regions of the runs end whose marks are found: at the beginning of what runs may write, and where the search
+/// found one. Never beyond what may be written.
+fn end_of_marks(medium: &dyn Bulk, key: DeviceKey, found: Option<Bytes>) -> std::io::Result<Option<Bytes>> {
+    let last = Bytes::new(medium.size()).saturating_sub(EDGE);
+    let near = last.saturating_sub(EDGE).get().min(LOOKED_THROUGH);
+    let at = found.map(|at| (at.get() - at.get() % EDGE.get(), EDGE.get()));
+    let at = at.map(|(start, length)| (start, length.min(medium.size().saturating_sub(start))));
+    let mut end = None;
+    for (start, length) in [(EDGE.get(), near)].into_iter().chain(at) {
+        medium.read_all(EDGE.get() as u32, &mut pieces(start, length), &mut |_, bytes| {
+            let sectors = bytes.unwrap_or_default().chunks(SECTOR);
+            end = end.max(sectors.filter_map(|sector| key.end_in(sector)).max());
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(end.map(|end| end.min(last)).filter(|end| *end > EDGE))
+}

@@ -1,0 +1,77 @@
+//! What did we achieve? Workloads, the engine that runs them, and statistics.
+//!
+//! This folder knows no ceilings, so that it cannot be biased by them, and no machine: it is handed what to open.
+//!
+//! A [`Workload`](workload::Workload) is what to do, [`Target`] to what. Only a [`ScratchFile`] and a device that
+//! [`guard`] permits are written.
+//! [`run`](run()) does the work and [`Measurement`](measurement::Measurement) tells what came of it. One worker is one
+//! thread with one ring, and may carry out many streams: it takes a slot for each I/O, enters the kernel once for a
+//! batch, and counts each completion in a histogram of ticks. [`copy`](copy::copy) is load of another kind: a real job,
+//! split by where its time goes.
+
+mod buffer;
+mod check;
+mod clock;
+pub mod control;
+pub mod copy;
+mod deal;
+mod engine;
+pub mod error;
+pub mod failure;
+pub mod fill;
+pub mod guard;
+pub mod held;
+mod histogram;
+mod in_order;
+mod ledger;
+mod leftover;
+mod marks;
+pub mod measurement;
+pub mod memcopy;
+mod memory;
+pub mod nop;
+mod offsets;
+pub mod owned;
+mod pace;
+mod parts;
+pub mod passthrough;
+pub mod percentile;
+mod plan;
+mod polling;
+pub mod preset;
+mod psync;
+mod queue;
+pub mod ran;
+mod random;
+mod result;
+mod ring;
+pub mod run;
+pub mod scan;
+mod schedstat;
+pub mod scratch;
+mod slot;
+mod slowest;
+mod source;
+mod spread;
+mod stamp;
+pub mod stats;
+mod streak;
+mod tally;
+pub mod target;
+mod trim;
+pub mod until;
+pub mod verify;
+mod worker;
+
+pub use control::{Control, Phase};
+pub use narrows_base::workload;
+
+pub use error::LoadError;
+pub use failure::{Cause, RunFailure};
+pub use nop::{NopResult, nop_ceiling};
+pub use passthrough::Namespace;
+pub use run::{EngineChoice, RunOptions, run, run_logged};
+pub use scratch::{ScratchFile, ScratchOptions};
+pub use target::{Kind, Region, Target};
+pub use until::until_precise;
+pub use worker::Reap;

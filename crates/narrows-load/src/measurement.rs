@@ -1,0 +1,263 @@
+//! What a run achieved, with everything needed to judge whether to believe it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use super::failure::{Cause, RunFailure};
+use super::percentile::{PERCENTILES, Percentile};
+use super::ran::EngineRan;
+pub use super::trim::TrimMethod;
+pub use super::workload::{
+    Distribution, Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, WeightedSize, Workload,
+};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+
+/// How the target was opened in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// O_DIRECT: past the page cache.
+    #[default]
+    Direct,
+    /// Through the page cache, because the file system refused O_DIRECT.
+    Buffered,
+}
+
+/// Latencies of completed I/Os in nanoseconds, from submission to completion.
+///
+/// Every I/O that ended well in the measured time is recorded. Count, least, mean and most are exact; a percentile is
+/// the least latency that so many percent of the I/Os did not exceed, to within 1/128 of itself. One for which there are
+/// too few I/Os is `null` ([`Percentile::least_samples`]).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// The number of I/Os recorded.
+    pub count: u64,
+    /// The least.
+    pub min: Nanos,
+    /// The arithmetic mean.
+    pub mean: Nanos,
+    /// The median.
+    pub p50: Option<Nanos>,
+    /// The 90th percentile.
+    #[serde(default)]
+    pub p90: Option<Nanos>,
+    /// The 95th percentile.
+    #[serde(default)]
+    pub p95: Option<Nanos>,
+    /// The 99th percentile.
+    pub p99: Option<Nanos>,
+    /// The 99.9th percentile.
+    pub p999: Option<Nanos>,
+    /// The 99.99th percentile.
+    #[serde(default)]
+    pub p9999: Option<Nanos>,
+    /// The 99.999th percentile.
+    #[serde(default)]
+    pub p99999: Option<Nanos>,
+    /// The most.
+    pub max: Nanos,
+    /// I/Os so slow (over some 5 minutes) that a percentile among them is the most; they are in all other figures.
+    #[serde(default)]
+    pub overflow: u64,
+    /// The slowest I/Os, slowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowIo>,
+    /// The percentiles of each tenth of the measured time, by their field: how much they vary. Without those for which a
+    /// tenth has too few I/Os.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tenths: BTreeMap<String, Vec<Nanos>>,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Latency {
+    /// The percentiles in order; `None` where there are too few I/Os.
+    pub fn percentiles(&self) -> [(Percentile, Option<Nanos>); PERCENTILES.len()] {
+        let values = [self.p50, self.p90, self.p95, self.p99, self.p999, self.p9999, self.p99999];
+        std::array::from_fn(|index| (PERCENTILES[index], values[index]))
+    }
+
+    /// The same with the percentiles that `quantile` gives, as far as `count` supports them.
+    pub(super) fn with_percentiles(self, quantile: impl Fn(f64) -> Nanos) -> Self {
+        let is_known = |percentile: &Percentile| self.count >= percentile.least_samples();
+        let [p50, p90, p95, p99, p999, p9999, p99999] =
+            PERCENTILES.map(|one| is_known(&one).then(|| quantile(one.fraction)));
+        let unknown = PERCENTILES.iter().filter(|one| !is_known(one));
+        let needs: Vec<String> =
+            unknown.map(|one| format!("{} ({} needed)", one.key, one.least_samples())).collect();
+        let reason = (!needs.is_empty()).then(|| format!("too few samples: {}", needs.join(", ")));
+        Self { p50, p90, p95, p99, p999, p9999, p99999, reason, ..self }
+    }
+}
+
+/// Latencies that were recorded in a part of the measured time, for a log of histograms.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// When it began, since the measured time began.
+    pub start: Nanos,
+    /// How long it was.
+    pub length: Nanos,
+    /// Latencies, to within 1/128, with the number of I/Os that took that long, least first.
+    pub counts: Vec<(Nanos, u64)>,
+}
+
+/// One of the slowest I/Os.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlowIo {
+    /// How long it took.
+    pub latency_ns: Nanos,
+    /// Where it went.
+    pub offset: Bytes,
+    /// When it ended, since the measured time began.
+    pub at_ns: Nanos,
+}
+
+/// What the generator itself used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GeneratorUse {
+    /// Processor time of the busiest worker thread over run time: 1 is a whole core.
+    pub cpu: f64,
+    /// Processor time of the kernel's worker threads for our rings (io-wq) over run time, all together: 1 is a whole core.
+    /// They take the I/Os that a device or a layer above it cannot take without waiting.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub io_workers: f64,
+    /// That of the busiest of them. Not written down; findings show it.
+    #[serde(skip)]
+    pub busiest_io_worker: f64,
+    /// The time over run time that a worker thread stood in the queue of a processor because others had it, or because
+    /// its control group may use no more: the longest. Not written down; findings show it.
+    #[serde(skip)]
+    pub queued: f64,
+    /// Kernel entries for each I/O.
+    pub enters_per_io: f64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// The engine that ran: `io_uring` or `psync`, with what the kernel granted.
+    #[schemars(with = "String")]
+    pub engine: EngineRan,
+    /// The I/Os that the engine could keep in flight. Less than was asked where the engine cannot do more.
+    #[serde(default)]
+    pub queue_depth: u32,
+    /// The mean number of I/Os in flight: the sum of all latencies over the measured time (Little's law). Close to
+    /// `queue_depth` when the target was kept busy.
+    #[serde(default)]
+    pub mean_in_flight: f64,
+    /// Worker threads.
+    #[serde(default)]
+    pub threads: u32,
+    /// The CPUs that worker threads were pinned to; empty when they were free to move.
+    #[serde(default)]
+    pub pinned_to: Vec<u32>,
+    /// How trims were carried out, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trims_by: Option<TrimMethod>,
+}
+
+fn is_zero(part: &f64) -> bool {
+    *part == 0.0
+}
+
+/// Whether the counts of a run agree with each other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SelfChecks {
+    /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
+    /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
+    /// outside the queue, and when nothing was measured.
+    pub little: Option<f64>,
+    /// I/Os and syncs that ended well in the measured time.
+    pub completed: u64,
+    /// Latencies that were recorded; equal to `completed`.
+    pub recorded: u64,
+    /// I/Os of a paced run that were due by its end and not sent, since the queue was full: the target cannot carry the
+    /// rate, and the latencies of these I/Os are missing. Zero in other modes.
+    pub unsent: u64,
+    /// User time of all workers in the measured time, in seconds.
+    pub user_seconds: f64,
+    /// System time of all workers in the measured time, in seconds.
+    pub system_seconds: f64,
+    /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
+    /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
+    pub nop_ns_per_io: Option<f64>,
+}
+
+/// What one kind of I/O achieved: the reads of a run, or its writes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpTotals {
+    /// I/Os that ended well in the measured time.
+    pub count: u64,
+    /// The bytes they moved.
+    pub bytes: Bytes,
+    /// Their mean rate.
+    pub bytes_per_second: BytesPerSec,
+    /// Their mean I/O rate.
+    pub iops: Iops,
+    /// Their latencies.
+    pub latency: Latency,
+    /// All their latencies by tenths of the measured time. Not in JSON: `narrows bench --hlog` writes them.
+    #[serde(skip)]
+    pub intervals: Vec<Interval>,
+}
+
+/// The result of one workload. Totals are of reads, writes and trims together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measurement {
+    /// What was asked.
+    pub workload: Workload,
+    /// What the latencies mean.
+    #[serde(default)]
+    pub mode: Mode,
+    /// How the target was opened.
+    pub access: Access,
+    /// The bytes moved in the measured time.
+    pub bytes: Bytes,
+    /// The measured time, without warm-up.
+    pub elapsed_ns: Nanos,
+    /// The mean rate.
+    pub bytes_per_second: BytesPerSec,
+    /// A 95 % confidence interval of the mean rate that allows for autocorrelation (batch means); `None` when the run
+    /// was too short for one.
+    pub ci95: Option<[BytesPerSec; 2]>,
+    /// The mean I/O rate.
+    pub iops: Iops,
+    /// Latencies.
+    pub latency: Latency,
+    /// The reads alone.
+    #[serde(default)]
+    pub reads: OpTotals,
+    /// The writes alone.
+    #[serde(default)]
+    pub writes: OpTotals,
+    /// The trims alone; their bytes are those that were given back.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub discards: OpTotals,
+    /// The syncs, which are in no total: they move no bytes.
+    #[serde(default)]
+    pub syncs: OpTotals,
+    /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
+    /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
+    /// `bytes`), since its rate would look like a drop.
+    pub series: Vec<BytesPerSec>,
+    /// I/Os that failed or returned too little, warm-up included. Their bytes and latencies are not counted.
+    pub errors: u64,
+    /// The first error, if any: errno text and offset.
+    pub first_error: Option<String>,
+    /// Whether the run ended before its time: interrupted, or the target failed.
+    pub cut_short: Option<String>,
+    /// What ended the run, when it was neither its time nor a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunFailure>,
+    /// What the generator used.
+    pub generator: GeneratorUse,
+    /// Whether the counts of the run agree with each other.
+    #[serde(default)]
+    pub checks: SelfChecks,
+    /// The bytes of the region that was visited.
+    pub region: Bytes,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

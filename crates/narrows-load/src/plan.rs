@@ -1,0 +1,261 @@
+//! Who does what in a run, and how.
+
+use super::check::{check, check_loggable};
+use super::clock::Clock;
+use super::deal::Deal;
+use super::error::LoadError;
+use super::ledger::Ledger;
+use super::marks::Marker;
+use super::memory::Memory;
+use super::pace::Schedule;
+use super::passthrough::Namespace;
+use super::polling::polling;
+use super::ran::{EngineKind, EngineRan};
+use super::ring::Ring;
+use super::run::{EngineChoice, RunOptions};
+use super::source::Source;
+use super::spread::gcd;
+use super::stamp::{SMALLEST, STAMPED};
+use super::target::Target;
+use super::trim::TrimMethod;
+use super::worker::{Pace, Reap};
+use super::workload::{Mode, RateLimit, Workload};
+use narrows_base::units::{Bytes, Nanos};
+
+/// Why a device is not trimmed through a ring.
+const NO_RING_DISCARD: &str = "the kernel's io_uring cannot discard, which came with Linux 6.12";
+
+/// What each thread does.
+pub(super) struct Plan {
+    /// The I/Os of each thread.
+    pub(super) threads: Vec<Source>,
+    /// I/Os that each thread keeps in flight.
+    pub(super) depth: u32,
+    /// Whether io_uring is used; else why not.
+    pub(super) ring: Result<(), Option<String>>,
+    /// How trims are carried out, where there are any.
+    pub(super) trims_by: Option<TrimMethod>,
+    /// The namespace, when it is read by the drive's own commands.
+    pub(super) passthrough: Option<Namespace>,
+    /// The entries of a ring for such commands.
+    pub(super) entries: u32,
+    /// Whether completions are polled for; why not, where it was asked for in vain.
+    polled: Result<bool, String>,
+    /// The bytes that are visited.
+    pub(super) region: Bytes,
+    /// What the latencies mean.
+    pub(super) mode: Mode,
+    tempo: Option<Tempo>,
+    /// Tells the writes of this run from those of any other.
+    pub(super) nonce: u64,
+    /// Bytes of a stamped block; `None` when blocks are too small for stamps.
+    stamped: Option<u64>,
+    is_logged: bool,
+    /// Bytes of the largest I/O.
+    part: u32,
+    reads: bool,
+    writes: bool,
+    /// Percent of each written block that are zeros.
+    compressible: u8,
+    /// How what is written is marked.
+    marker: Option<Marker>,
+}
+
+impl Plan {
+    /// Plans a run.
+    ///
+    /// # Errors
+    /// The workload does not fit the target or would write what is not a scratch file, or there is no io_uring although
+    /// it was asked for.
+    pub(super) fn new(
+        target: &Target,
+        workload: &Workload,
+        options: &RunOptions,
+        is_logged: bool,
+    ) -> Result<Self, LoadError> {
+        let blocks = check(target, workload, options)?;
+        let stamped = stamped_block(workload);
+        if is_logged {
+            check_loggable(workload, &blocks, stamped)?;
+        }
+        let mut ring = ring(workload, options.engine)?;
+        let trims_by = if workload.trims() {
+            let trims_by = TrimMethod::of(target, &blocks, ring.is_ok())?;
+            if trims_by == TrimMethod::Blkdiscard && ring.is_ok() {
+                if options.engine == EngineChoice::IoUring {
+                    return Err(LoadError::Workload(format!(
+                        "{NO_RING_DISCARD}, so another engine is needed"
+                    )));
+                }
+                ring = Err(Some(NO_RING_DISCARD.to_owned()));
+            }
+            Some(trims_by)
+        } else {
+            None
+        };
+        let passthrough = options.passthrough.clone();
+        if let Some(namespace) = &passthrough {
+            namespace.check(workload)?;
+            namespace.try_reading(workload, false).map_err(|source| {
+                let device = namespace.device.clone();
+                LoadError::NoPassthrough { device, source }
+            })?;
+        }
+        let entries = passthrough.as_ref().map_or(0, |namespace| namespace.entries(workload));
+        let polled = polling(target, workload, options, ring.is_ok());
+        let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
+        let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
+        let (mut threads, depth) = match &ring {
+            Ok(()) => (deal.to_workers(), workload.queue_depth),
+            Err(_) => (deal.to_threads(), 1),
+        };
+        let all: u64 = blocks.iter().map(|blocks| blocks.count).sum();
+        let share = all.div_ceil(threads.len().max(1) as u64);
+        threads.iter_mut().for_each(|source| source.limit_trims(share));
+        let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
+        // The nonce only has to differ from that of the last run on the same file.
+        let nonce = getrandom::u64().unwrap_or(options.seed);
+        let (reads, writes) = (workload.reads(), workload.writes());
+        let compressible = workload.compressible_percent;
+        let (mode, tempo) = (mode(workload, options), Tempo::of(workload));
+        Ok(Self {
+            threads,
+            depth,
+            ring,
+            trims_by,
+            passthrough,
+            entries,
+            polled,
+            region,
+            mode,
+            tempo,
+            nonce,
+            stamped,
+            is_logged,
+            part,
+            reads,
+            writes,
+            compressible,
+            marker: target.marker(),
+        })
+    }
+
+    /// I/Os that all threads together keep in flight.
+    pub(super) fn queue_depth(&self) -> u32 {
+        self.depth.saturating_mul(self.threads.len() as u32)
+    }
+
+    /// Whether completions are polled for.
+    pub(super) fn polled(&self) -> bool {
+        self.polled.as_ref().is_ok_and(|polled| *polled)
+    }
+
+    /// The memory of one thread; `seed` decides what is written.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub(super) fn memory(&self, seed: u64) -> Result<Memory, LoadError> {
+        let memory = Memory::new(self.part.into(), self.depth, self.reads, self.writes, seed);
+        let memory = memory.map_err(|source| {
+            let bytes = Memory::size(self.part.into(), self.depth, self.reads, self.writes);
+            LoadError::Memory { bytes: Bytes::new(bytes), source }
+        })?;
+        let block = self.stamped.unwrap_or(self.part.into());
+        let memory = match self.compressible {
+            0 => memory,
+            percent => memory.compressible(percent, block),
+        };
+        let memory = match (self.marker, self.stamped) {
+            (Some(marker), Some(block)) if self.writes => memory.marked(block, marker),
+            _ => memory,
+        };
+        Ok(match self.stamped {
+            Some(block) if self.writes => memory.stamped(block, self.nonce),
+            _ => memory,
+        })
+    }
+
+    /// The pace of a thread from now on, if it is held to one: its share of the whole, between those of the others.
+    pub(super) fn pace(&self, index: usize, clock: Clock) -> Option<Pace> {
+        let tempo = self.tempo?;
+        let threads = self.threads.len().max(1) as f64;
+        let per_second = tempo.amount as f64 / threads;
+        let rate = per_second / clock.ticks_in(Nanos::from_millis(1000)).max(1) as f64;
+        let phase = if tempo.in_bytes { 0.0 } else { index as f64 / threads };
+        let schedule = Schedule::new(clock.ticks(), rate, clock.ticks_in(tempo.ramp), phase);
+        Some(Pace { schedule, in_bytes: tempo.in_bytes, from_due: tempo.from_due })
+    }
+
+    /// The ledger of a thread, if one is kept.
+    pub(super) fn ledger(&self, source: &Source) -> Option<Ledger> {
+        let block = self.stamped.filter(|_| self.is_logged)?;
+        let (start, end) = source.extent();
+        Some(Ledger::new(start, end, block))
+    }
+
+    /// The engine that ran; `ring` is the one that a worker opened.
+    pub(super) fn describe(&self, ring: Option<EngineKind>) -> EngineRan {
+        match &self.ring {
+            Ok(()) => EngineRan { kind: ring.unwrap_or_default(), not_polled: self.polled.clone().err() },
+            Err(reason) => EngineKind::Psync { threads: self.threads.len(), instead: reason.clone() }.into(),
+        }
+    }
+}
+
+/// Whether a ring is used; why not, where it was not asked for to be left out.
+fn ring(workload: &Workload, choice: EngineChoice) -> Result<Result<(), Option<String>>, LoadError> {
+    if choice == EngineChoice::Psync {
+        return Ok(Err(None));
+    }
+    match (Ring::open(workload.queue_depth), choice) {
+        (Ok(_), _) => Ok(Ok(())),
+        (Err(error), choice) => match LoadError::no_ring(error) {
+            LoadError::NoRing(error) if choice != EngineChoice::IoUring => {
+                Ok(Err(Some(format!("the kernel refused io_uring: {error}"))))
+            }
+            error => Err(error),
+        },
+    }
+}
+
+/// How fast all threads together shall go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tempo {
+    /// I/Os or bytes per second.
+    pub(super) amount: u64,
+    in_bytes: bool,
+    from_due: bool,
+    ramp: Nanos,
+}
+
+impl Tempo {
+    /// How fast a workload shall go; `None` when as fast as it can.
+    pub(super) fn of(workload: &Workload) -> Option<Self> {
+        let ramp = workload.ramp_ns;
+        match (workload.paced_iops, workload.rate_limit) {
+            (Some(amount), _) => Some(Self { amount, in_bytes: false, from_due: true, ramp }),
+            (None, Some(RateLimit::Iops(amount))) => {
+                Some(Self { amount, in_bytes: false, from_due: false, ramp })
+            }
+            (None, Some(RateLimit::BytesPerSecond(amount))) => {
+                Some(Self { amount, in_bytes: true, from_due: false, ramp })
+            }
+            (None, None) => None,
+        }
+    }
+}
+
+fn mode(workload: &Workload, options: &RunOptions) -> Mode {
+    match (workload.paced_iops, options.reap) {
+        (Some(iops), _) => Mode::Paced { iops },
+        (None, Reap::Batch(_)) => Mode::Peak,
+        (None, Reap::AsTheyArrive) => Mode::Latency,
+    }
+}
+
+/// The largest block that divides every I/O and is no larger than 4 KiB; `None` when it is too small for a stamp.
+pub(super) fn stamped_block(workload: &Workload) -> Option<u64> {
+    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
+    let block = sizes.fold(STAMPED, |block, size| gcd(block, size.get()));
+    (block >= SMALLEST).then_some(block)
+}

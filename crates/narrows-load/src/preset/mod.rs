@@ -1,0 +1,369 @@
+//! Presets: what well-known benchmarks ask of a drive, as data.
+//!
+//! A preset is a list of tests with the source it is modelled on. What differs from the original on purpose is said
+//! in [`Preset::differs`]; above all the originals run for a fixed time, and narrows runs until the rate is known well
+//! enough. Nothing here opens a file: `cli/bench` runs the tests, [`job`] writes them down for fio.
+
+mod desktop;
+pub mod job;
+mod server;
+mod survey;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::measurement::Pattern;
+use super::scan::ScanPlan;
+use narrows_base::units::peers::Peer;
+use narrows_base::units::{Bytes, human};
+
+/// A list of tests that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preset {
+    /// What is typed after `--preset`.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// What it is modelled on, with the place where that is written.
+    pub source: &'static str,
+    /// What narrows does differently from the original, and why.
+    pub differs: &'static str,
+    /// Whose unit is shown beside ours.
+    pub peer: Peer,
+    /// The size of the scratch file, unless another is asked for.
+    pub size: Bytes,
+    /// How the tests are stopped when nothing else is asked.
+    pub stop: StopRule,
+    /// The tests, in the order in which they run.
+    pub tests: Vec<Test>,
+}
+
+/// When a test has run long enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopRule {
+    /// When the confidence interval of the mean rate is narrow enough.
+    Precision,
+    /// After so many seconds.
+    Seconds(u32),
+    /// When rounds of so many seconds pass the steady-state test of SNIA's PTS.
+    SteadyRounds(u32),
+}
+
+/// One test of a preset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// Its name, different from those of the other tests of the preset.
+    pub name: String,
+    /// What is done.
+    pub work: Work,
+}
+
+/// What a test does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Load for a while.
+    Load(LoadSpec),
+    /// Samples at positions spread over the whole target.
+    Scan(ScanPlan),
+}
+
+/// The load of one test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadSpec {
+    /// The order of addresses.
+    pub pattern: Pattern,
+    /// Bytes in each I/O.
+    pub block_size: Bytes,
+    /// I/Os that each thread or stream keeps in flight.
+    pub queue_depth: u32,
+    /// What the original counts as threads, jobs or streams.
+    pub parallel: Parallel,
+    /// I/Os of 100 that write.
+    pub write_percent: u8,
+    /// I/Os of 100 that trim.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_percent: u8,
+    /// Percent of each written block that are zeros.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compressible_percent: u8,
+    /// Whether the page cache is used on purpose.
+    pub buffered: bool,
+    /// Each thread sends I/Os and takes completions in batches of so many, see
+    /// `Reap::Batch`; absent where it takes them as they arrive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+}
+
+fn is_zero(percent: &u8) -> bool {
+    *percent == 0
+}
+
+/// Who keeps the queues of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Parallel {
+    /// So many threads, each with its queue.
+    Threads(u32),
+    /// So many streams, each in its own part of the target, on as few threads as carry them.
+    Streams(u32),
+}
+
+impl Parallel {
+    /// How many there are.
+    pub const fn count(self) -> u32 {
+        match self {
+            Self::Threads(count) | Self::Streams(count) => count,
+        }
+    }
+}
+
+impl Preset {
+    /// The loads of its tests.
+    pub fn loads(&self) -> impl Iterator<Item = &LoadSpec> {
+        self.tests.iter().filter_map(|test| match &test.work {
+            Work::Load(load) => Some(load),
+            Work::Scan(_) => None,
+        })
+    }
+
+    /// The samples of its first scan, if it has one.
+    pub fn scan(&self) -> Option<ScanPlan> {
+        self.tests.iter().find_map(|test| match test.work {
+            Work::Scan(plan) => Some(plan),
+            Work::Load(_) => None,
+        })
+    }
+}
+
+impl LoadSpec {
+    /// A direct load of one thread that only reads.
+    pub const fn reading(pattern: Pattern, block_size: Bytes, queue_depth: u32) -> Self {
+        Self {
+            pattern,
+            block_size,
+            queue_depth,
+            parallel: Parallel::Threads(1),
+            write_percent: 0,
+            trim_percent: 0,
+            compressible_percent: 0,
+            buffered: false,
+            batch: None,
+        }
+    }
+
+    /// The same load in batches of up to `most` I/Os. As it was where it keeps no more than one in flight, and where it
+    /// goes through the page cache, which is read one by one.
+    #[must_use]
+    pub fn in_batches(self, most: u32) -> Self {
+        let in_flight = match self.parallel {
+            Parallel::Threads(_) => u64::from(self.queue_depth),
+            Parallel::Streams(_) => self.total_depth(),
+        };
+        let batch = u32::try_from(in_flight).unwrap_or(u32::MAX).min(most);
+        Self { batch: (batch > 1 && !self.buffered).then_some(batch), ..self }
+    }
+
+    /// The same load with other threads or streams.
+    #[must_use]
+    pub const fn on(self, parallel: Parallel) -> Self {
+        Self { parallel, ..self }
+    }
+
+    /// The same load of which so many I/Os of 100 write.
+    #[must_use]
+    pub const fn writing(self, percent: u8) -> Self {
+        Self { write_percent: percent, ..self }
+    }
+
+    /// The same load of which so many I/Os of 100 trim.
+    #[must_use]
+    pub const fn trimming(self, percent: u8) -> Self {
+        Self { trim_percent: percent, ..self }
+    }
+
+    /// Whether it changes what it runs on.
+    pub const fn changes(&self) -> bool {
+        self.write_percent > 0 || self.trim_percent > 0
+    }
+
+    /// The I/Os in flight over all threads and streams.
+    pub fn total_depth(&self) -> u64 {
+        u64::from(self.queue_depth) * u64::from(self.parallel.count())
+    }
+
+    /// The same with one I/O in flight.
+    #[must_use]
+    pub fn one_at_a_time(&self) -> Self {
+        Self { queue_depth: 1, parallel: Parallel::Threads(1), batch: None, ..self.clone() }
+    }
+
+    /// `read`, `write`, `trim`, `70:30` (reads and writes) or `60:30:10` (reads, writes and trims).
+    pub fn direction(&self) -> String {
+        let reads = 100_u8.saturating_sub(self.write_percent).saturating_sub(self.trim_percent);
+        match (self.write_percent, self.trim_percent) {
+            (0, 0) => "read".to_owned(),
+            (100.., _) => "write".to_owned(),
+            (_, 100..) => "trim".to_owned(),
+            (writes, 0) => format!("{reads}:{writes}"),
+            (writes, trims) => format!("{reads}:{writes}:{trims}"),
+        }
+    }
+
+    /// The way CrystalDiskMark and KDiskMark write a test: `SEQ1M Q8T1`, `RND4K Q32T16`; with the size of its batches, if it
+    /// has any: `RND4K Q32T16 B8`.
+    pub fn mark(&self) -> String {
+        let order = match self.pattern {
+            Pattern::Sequential => "SEQ",
+            Pattern::Random => "RND",
+        };
+        let size: String = human::block_size(self.block_size)
+            .trim_end_matches("iB")
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect();
+        let batch = self.batch.map(|batch| format!(" B{batch}")).unwrap_or_default();
+        format!("{order}{size} Q{}T{}{batch}", self.queue_depth, self.parallel.count())
+    }
+}
+
+impl Test {
+    /// A test named after its load.
+    fn of(load: LoadSpec) -> Self {
+        Self { name: format!("{} {}", load.mark(), load.direction()), work: Work::Load(load) }
+    }
+
+    /// The same test with its load in [batches](LoadSpec::in_batches); a scan has none.
+    #[must_use]
+    pub fn in_batches(self, most: u32) -> Self {
+        match self.work {
+            Work::Load(load) => {
+                let (before, load) = (load.mark(), load.in_batches(most));
+                Self { name: self.name.replace(&before, &load.mark()), work: Work::Load(load) }
+            }
+            Work::Scan(_) => self,
+        }
+    }
+
+    /// The least target that it can be run on: a block for each I/O in flight, or one sample.
+    pub fn least_size(&self) -> Bytes {
+        match &self.work {
+            Work::Load(load) => Bytes::new(load.total_depth().saturating_mul(load.block_size.get())),
+            Work::Scan(plan) => plan.sample_size,
+        }
+    }
+
+    /// Whether it trims.
+    pub const fn trims(&self) -> bool {
+        matches!(&self.work, Work::Load(load) if load.trim_percent > 0)
+    }
+
+    /// Whether it writes or trims.
+    pub const fn writes(&self) -> bool {
+        matches!(&self.work, Work::Load(load) if load.changes())
+    }
+}
+
+/// Every preset, in the order in which `--list` shows them.
+pub fn all() -> Vec<Preset> {
+    vec![
+        desktop::kdiskmark(),
+        desktop::kdiskmark_nvme(),
+        desktop::peak(),
+        desktop::real(),
+        survey::disks(),
+        survey::hdparm(),
+        server::iozone(),
+        server::diskspd(),
+        server::steady(),
+        server::trim(),
+    ]
+}
+
+/// The preset of that name.
+pub fn by_name(name: &str) -> Option<Preset> {
+    all().into_iter().find(|preset| preset.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn marks(name: &str) -> Vec<String> {
+        by_name(name).unwrap().tests.into_iter().map(|test| test.name).collect()
+    }
+
+    #[test]
+    fn the_tests_of_kdiskmark_are_those_of_its_settings() {
+        // KDiskMark e78d3c7, src/appsettings.cpp: standardPreset and nvmePreset; reads first, then writes.
+        assert_eq!(
+            marks("kdiskmark"),
+            [
+                "SEQ1M Q8T1 read",
+                "SEQ1M Q1T1 read",
+                "RND4K Q32T1 read",
+                "RND4K Q1T1 read",
+                "SEQ1M Q8T1 write",
+                "SEQ1M Q1T1 write",
+                "RND4K Q32T1 write",
+                "RND4K Q1T1 write"
+            ]
+        );
+        assert_eq!(
+            marks("kdiskmark-nvme")[..4],
+            ["SEQ1M Q8T1 read", "SEQ128K Q32T1 read", "RND4K Q32T16 read", "RND4K Q1T1 read"]
+        );
+    }
+
+    #[test]
+    fn batches_are_no_larger_than_what_is_in_flight_and_named_in_the_test() {
+        let preset = by_name("kdiskmark").unwrap();
+        let names: Vec<String> = preset.tests.iter().map(|test| test.clone().in_batches(16).name).collect();
+        assert_eq!(
+            names[..4],
+            ["SEQ1M Q8T1 B8 read", "SEQ1M Q1T1 read", "RND4K Q32T1 B16 read", "RND4K Q1T1 read"]
+        );
+        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 2);
+        let batch = |load: LoadSpec| load.in_batches(64).batch;
+        assert_eq!(batch(load.clone()), Some(2));
+        assert_eq!(batch(load.clone().on(Parallel::Threads(16))), Some(2), "each thread has its own");
+        assert_eq!(batch(load.clone().on(Parallel::Streams(16))), Some(32), "a thread carries several");
+        assert_eq!(batch(LoadSpec { buffered: true, ..load }), None);
+        for test in by_name("disks").unwrap().tests {
+            assert_eq!(test.clone().in_batches(16), test, "a scan has none");
+        }
+    }
+
+    #[test]
+    fn names_and_tests_are_distinct_and_every_preset_says_where_it_is_from() {
+        let presets = all();
+        let names: BTreeSet<&str> = presets.iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), presets.len());
+        for preset in &presets {
+            let tests: BTreeSet<&str> = preset.tests.iter().map(|test| test.name.as_str()).collect();
+            assert_eq!(tests.len(), preset.tests.len(), "{}", preset.name);
+            for text in [preset.about, preset.source, preset.differs] {
+                assert!(text.len() > 10 && !text.contains('\n'), "{}: {text:?}", preset.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_load_fits_the_engine_and_the_scratch_file() {
+        for preset in all() {
+            for test in &preset.tests {
+                let Work::Load(load) = &test.work else { continue };
+                assert!(load.write_percent <= 100 && load.queue_depth > 0 && load.parallel.count() > 0);
+                let in_flight = load.total_depth() * load.block_size.get();
+                assert!(in_flight <= 1 << 30, "{}: {}: {in_flight} bytes in flight", preset.name, test.name);
+                assert!(in_flight <= preset.size.get(), "{}: {}", preset.name, test.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_preset_can_do_something_without_writing() {
+        assert!(all().iter().all(|preset| preset.tests.iter().any(|test| !test.writes())));
+    }
+}

@@ -1,0 +1,348 @@
+//! Runs a workload: sets up the workers, times the phases, and puts their counts together.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+
+use super::clock::Clock;
+use super::control::{Control, EndOfRun, Phase};
+use super::engine::Engine;
+use super::error::LoadError;
+use super::ledger::Ledger;
+use super::measurement::{Measurement, Workload};
+use super::nop::nop_ceiling;
+use super::passthrough::{CommandEngine, CommandRing, Namespace};
+use super::plan::Plan;
+use super::psync::Psync;
+use super::ran::EngineKind;
+use super::result::{Report, measurement};
+use super::ring::{Ring, RingEngine};
+use super::source::Source;
+use super::tally::{Tally, Window};
+use super::target::Target;
+use super::trim::TrimMethod;
+use super::verify::WriteLog;
+use super::worker::{Reap, Shared, Worker};
+use narrows_base::units::Nanos;
+
+/// The span of one value of the series.
+pub(super) const BUCKET: Nanos = super::stats::SAMPLE;
+/// How long NOPs are measured.
+const NOP_TIME: Nanos = Nanos::from_millis(200);
+
+/// Which engine carries the I/Os.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// io_uring, or psync where the kernel forbids that.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    IoUring,
+    /// One `pread(2)` or `pwrite(2)` at a time in up to 16 threads.
+    Psync,
+}
+
+/// How a workload is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOptions {
+    /// How long the load runs before measuring begins.
+    pub warm_up: Nanos,
+    /// The CPUs to pin workers to, in turn; empty leaves them free.
+    pub cpus: Vec<u32>,
+    /// Which engine to use.
+    pub engine: EngineChoice,
+    /// Decides random offsets, which I/Os write, and what they write.
+    pub seed: u64,
+    /// Worker threads, each with a queue of the workload's depth. Sequential workers each take a slice of the region.
+    pub workers: u32,
+    /// Streams that the workers carry out among themselves, each in its own slice of the region, with its own place in
+    /// it when it is sequential: what IOzone calls threads. Each worker sends the I/Os of its streams in turn. With 1,
+    /// random workers visit the whole region; sequential ones have a stream each.
+    pub streams: u32,
+    /// Whether to poll for completions instead of waiting for interrupts, where that works (`IORING_SETUP_IOPOLL`). The
+    /// result's engine says `iopoll`, or why not.
+    pub poll: bool,
+    /// Reads this namespace by the drive's own commands instead of the target through the block layer. The target must
+    /// be its whole block device.
+    pub passthrough: Option<Namespace>,
+    /// When completions are taken.
+    pub reap: Reap,
+    /// Whether to measure the cost of a NOP on the CPU of the first worker before the run, which takes 200 ms.
+    pub measure_nop: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            warm_up: Nanos::new(0),
+            cpus: Vec::new(),
+            engine: EngineChoice::Auto,
+            seed: 0,
+            workers: 1,
+            streams: 1,
+            poll: false,
+            passthrough: None,
+            reap: Reap::AsTheyArrive,
+            measure_nop: false,
+        }
+    }
+}
+
+/// Reads or writes the region of `target` as `workload` says and measures it. Only a scratch file or a permitted
+/// device is written.
+///
+/// Blocks until the run is over; `control` lets another thread follow and stop it. A run that was stopped, or whose
+/// target failed on the way, is a measurement with [`cut_short`](Measurement::cut_short) set.
+///
+/// # Errors
+/// The workload does not fit the target, would write what is not a scratch file, the engine that was asked for is not available, memory is short, or a thread
+/// cannot be started. Nothing was measured then.
+pub fn run(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    control: &Control,
+) -> Result<Measurement, LoadError> {
+    execute(target, workload, options, control, false).map(|(measurement, _)| measurement)
+}
+
+/// Does what [`run`](run()) does, and keeps a log of what was written, for [`read_back`](super::verify::read_back).
+///
+/// No two writes to a block are in flight at once then, each worker writes in a part of the region of its own, and the
+/// log costs an access to memory for each block written: the rate may be a little lower.
+///
+/// # Errors
+/// As for [`run`](run()). Regions that overlap and blocks that are no multiple of 512 bytes are refused, too.
+pub fn run_logged(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    control: &Control,
+) -> Result<(Measurement, WriteLog), LoadError> {
+    execute(target, workload, options, control, true)
+}
+
+fn execute(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    control: &Control,
+    is_logged: bool,
+) -> Result<(Measurement, WriteLog), LoadError> {
+    let _end = EndOfRun(control);
+    let plan = Plan::new(target, workload, options, is_logged)?;
+    let nop_ns_per_io = if options.measure_nop { nop_on(options.cpus.first().copied()) } else { None };
+    target.forget_cached();
+    let abort = AtomicBool::new(false);
+    let shared = Shared { control, abort: &abort, clock: Clock::start(), reap: options.reap };
+    let (mut tally, setups) =
+        thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
+    tally.complete();
+    let log = WriteLog { nonce: plan.nonce, ledgers: std::mem::take(&mut tally.ledgers) };
+    let measurement = measurement(&Report {
+        target,
+        workload,
+        tally: &tally,
+        scale: shared.clock.scale(),
+        engine: plan.describe(setups.iter().find_map(|setup| setup.engine.clone())),
+        queue_depth: plan.queue_depth(),
+        threads: plan.threads.len() as u32,
+        region: plan.region,
+        mode: plan.mode,
+        nop_ns_per_io,
+        samples_per_bucket: (BUCKET.get() / control.sample().get().max(1)).max(1),
+        trims_by: plan.trims_by,
+        pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
+    });
+    Ok((measurement, log))
+}
+
+/// What a NOP costs on a CPU, in nanoseconds; `None` where there is no io_uring.
+fn nop_on(cpu: Option<u32>) -> Option<f64> {
+    let measured = thread::spawn(move || {
+        cpu.map(pin);
+        nop_ceiling(NOP_TIME)
+    });
+    measured.join().ok()?.ok().map(|nop| nop.ns_per_io)
+}
+
+/// What a thread reports when it is ready.
+struct Setup {
+    pinned_to: Option<u32>,
+    engine: Option<EngineKind>,
+}
+
+/// Starts the workers, times the phases, and merges what was counted.
+fn conduct<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    target: &'env Target,
+    workload: &'env Workload,
+    options: &'env RunOptions,
+    plan: &'env Plan,
+    shared: Shared<'env>,
+) -> Result<(Tally, Vec<Setup>), LoadError> {
+    let (ready, readiness) = channel();
+    let mut workers = Vec::new();
+    for (index, source) in plan.threads.iter().enumerate() {
+        let (go, begin) = channel();
+        let thread = Thread {
+            target,
+            workload,
+            source: source.clone(),
+            cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
+            plan,
+            index,
+            seed: options.seed.wrapping_add(index as u64),
+            shared,
+            ready: ready.clone(),
+            begin,
+        };
+        let spawned = thread::Builder::new()
+            .name(format!("narrows-load-{index}"))
+            .spawn_scoped(scope, move || thread.run())
+            .map_err(|error| LoadError::Worker(error.to_string()))?;
+        workers.push((go, spawned));
+    }
+    drop(ready);
+    let setups = workers
+        .iter()
+        .map(|_| readiness.recv().unwrap_or_else(|_| Err(LoadError::Worker("it ended early".to_owned()))))
+        .collect::<Result<Vec<Setup>, LoadError>>()?;
+    let window = window(&shared.clock, options.warm_up, workload.duration_ns, shared.control.sample());
+    let began = Instant::now();
+    for (go, _) in &workers {
+        // A worker that has died shows when it is joined.
+        let _ = go.send(window);
+    }
+    shared.control.enter(Phase::WarmUp);
+    let measuring = began + options.warm_up.duration();
+    if wait_until(measuring, &readiness) {
+        shared.control.enter(Phase::Measuring);
+        wait_until(measuring + workload.duration_ns.duration(), &readiness);
+    }
+    shared.control.enter(Phase::Done);
+    let tally = join(workers)?;
+    Ok((tally, setups))
+}
+
+type Spawned<'scope> = (Sender<Window>, ScopedJoinHandle<'scope, Option<Tally>>);
+
+fn join(workers: Vec<Spawned<'_>>) -> Result<Tally, LoadError> {
+    let mut merged: Option<Tally> = None;
+    for (_, worker) in workers {
+        match worker.join() {
+            Ok(Some(tally)) => match &mut merged {
+                Some(merged) => merged.merge(tally),
+                None => merged = Some(tally),
+            },
+            Ok(None) => {}
+            Err(_) => return Err(LoadError::Worker("it panicked".to_owned())),
+        }
+    }
+    merged.ok_or_else(|| LoadError::Worker("none began".to_owned()))
+}
+
+/// The measured time in ticks, beginning `warm_up` from now.
+fn window(clock: &Clock, warm_up: Nanos, duration: Nanos, sample: Nanos) -> Window {
+    let start = clock.ticks().saturating_add(clock.ticks_in(warm_up));
+    // A whole number of ticks in each bucket, so that a duration of whole buckets has no remainder.
+    let bucket = clock.ticks_in(sample).max(1);
+    let length = duration.get() as f64 / sample.get().max(1) as f64 * bucket as f64;
+    Window { start, end: start.saturating_add(length as u64), bucket }
+}
+
+/// Sleeps until `deadline`; false when all workers have ended before.
+fn wait_until(deadline: Instant, readiness: &Receiver<Result<Setup, LoadError>>) -> bool {
+    let left = deadline.saturating_duration_since(Instant::now());
+    left == Duration::ZERO || matches!(readiness.recv_timeout(left), Err(RecvTimeoutError::Timeout))
+}
+
+/// What one thread is given.
+struct Thread<'env> {
+    target: &'env Target,
+    workload: &'env Workload,
+    source: Source,
+    cpu: Option<u32>,
+    plan: &'env Plan,
+    index: usize,
+    /// Decides the data to write.
+    seed: u64,
+    shared: Shared<'env>,
+    /// Held until the end: when the last thread drops it, all have ended.
+    ready: Sender<Result<Setup, LoadError>>,
+    begin: Receiver<Window>,
+}
+
+impl Thread<'_> {
+    /// Sets up on this thread (its ring is tied to it, and its memory shall be near it), reports, waits for the start and
+    /// works. `None` when it never began.
+    fn run(self) -> Option<Tally> {
+        let ledger = self.plan.ledger(&self.source);
+        let pinned_to = self.cpu.filter(|cpu| pin(*cpu));
+        let depth = self.plan.depth;
+        let memory = match self.plan.memory(self.seed) {
+            Ok(memory) => memory,
+            Err(error) => return self.give_up(error),
+        };
+        let polled = self.plan.polled();
+        if let Some(namespace) = &self.plan.passthrough {
+            let refused = |source| LoadError::NoPassthrough { device: namespace.device.clone(), source };
+            let opened = namespace.open().and_then(|file| {
+                let entries = self.plan.entries;
+                CommandRing::with(entries, polled).map(|ring| (file, ring))
+            });
+            let (file, mut ring) = match opened {
+                Ok(opened) => opened,
+                Err(error) => return self.give_up(refused(error)),
+            };
+            let engine = CommandEngine::on(&mut ring, &file, namespace, memory, depth);
+            let mut engine = match engine.and_then(|engine| engine.tried(self.workload)) {
+                Ok(engine) => engine,
+                Err(error) => return self.give_up(refused(error)),
+            };
+            let kind = Some(engine.describe());
+            self.work(&mut engine, Setup { pinned_to, engine: kind }, ledger)
+        } else if self.plan.ring.is_ok() {
+            let mut ring = match Ring::with(depth, polled) {
+                Ok(ring) => ring,
+                Err(error) => return self.give_up(LoadError::no_ring(error)),
+            };
+            let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
+                .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
+            let kind = Some(EngineKind::IoUring(engine.granted()));
+            self.work(&mut engine, Setup { pinned_to, engine: kind }, ledger)
+        } else {
+            let mut engine = Psync::new(self.target.file(), memory)
+                .trimming(self.plan.trims_by.unwrap_or(TrimMethod::PunchHole));
+            self.work(&mut engine, Setup { pinned_to, engine: None }, ledger)
+        }
+    }
+
+    /// Reports, waits for the start, and works.
+    fn work(&self, engine: &mut impl Engine, setup: Setup, ledger: Option<Ledger>) -> Option<Tally> {
+        let window = self.start(setup)?;
+        let pace = self.plan.pace(self.index, self.shared.clock);
+        let worker = Worker::new(self.shared, engine, self.source.clone(), self.plan.depth, window);
+        Some(worker.with_ledger(ledger).with_pace(pace).counted_by(self.target.census()).run())
+    }
+
+    fn start(&self, setup: Setup) -> Option<Window> {
+        self.ready.send(Ok(setup)).ok()?;
+        self.begin.recv().ok()
+    }
+
+    fn give_up(&self, error: LoadError) -> Option<Tally> {
+        let _ = self.ready.send(Err(error));
+        None
+    }
+}
+
+/// Ties the calling thread to a CPU; false when the kernel refuses (offline, or outside our control group).
+fn pin(cpu: u32) -> bool {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).is_ok()
+}

@@ -1,0 +1,273 @@
+//! The I/Os of one worker: the next one of its streams in turn, a read or a write as the mix demands.
+
+use super::engine::{Op, Request};
+use super::offsets::Offsets;
+use super::random::Random;
+use super::workload::{SyncKind, Workload};
+
+/// Reads, writes, trims, or so many of each.
+#[derive(Debug, Clone)]
+enum Mix {
+    Only(Op),
+    /// A random number of 100 decides: below the first bound a write, below the second a trim, else a read.
+    Drawn {
+        writes_below: u64,
+        trims_below: u64,
+        random: Random,
+    },
+}
+
+impl Mix {
+    fn new(workload: &Workload, seed: u64) -> Self {
+        match (workload.write_percent, workload.trim_percent) {
+            (0, 0) => Self::Only(Op::Read),
+            (100.., _) => Self::Only(Op::Write),
+            (_, 100..) => Self::Only(Op::Discard),
+            // Not the sequence of the offsets, so that no offset is always written.
+            (writes, trims) => Self::Drawn {
+                writes_below: writes.into(),
+                trims_below: u64::from(writes) + u64::from(trims),
+                random: Random::seeded(!seed),
+            },
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Op {
+        match self {
+            Self::Only(op) => *op,
+            Self::Drawn { writes_below, trims_below, random } => match random.below(100) {
+                draw if draw < *writes_below => Op::Write,
+                draw if draw < *trims_below => Op::Discard,
+                _ => Op::Read,
+            },
+        }
+    }
+}
+
+/// The sizes of I/Os in blocks, all 1 unless there is a list.
+#[derive(Debug, Clone)]
+enum Sizes {
+    One,
+    /// Sizes with the sum of their weights and of all before them.
+    Drawn {
+        sizes: Vec<(u64, u64)>,
+        whole: u64,
+        random: Random,
+    },
+}
+
+impl Sizes {
+    fn new(workload: &Workload, unit: u64, seed: u64) -> Self {
+        if workload.block_sizes.is_empty() {
+            return Self::One;
+        }
+        let mut whole = 0;
+        let mut sizes = Vec::new();
+        for size in &workload.block_sizes {
+            whole += u64::from(size.weight);
+            sizes.push((whole, size.block_size.get() / unit.max(1)));
+        }
+        Self::Drawn { sizes, whole, random: Random::seeded(seed.rotate_left(32)) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        match self {
+            Self::One => 1,
+            Self::Drawn { sizes, whole, random } => {
+                let draw = random.below(*whole);
+                sizes.iter().find(|(upto, _)| draw < *upto).map_or(1, |(_, blocks)| *blocks)
+            }
+        }
+    }
+}
+
+/// When the next sync is due.
+#[derive(Debug, Clone, Copy)]
+struct Cadence {
+    op: Op,
+    every: u32,
+    /// Writes since the last one.
+    writes: u32,
+}
+
+/// A sequence of I/Os, endless unless all of them trim.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    streams: Vec<Offsets>,
+    /// The stream whose turn it is.
+    turn: usize,
+    mix: Mix,
+    sizes: Sizes,
+    cadence: Option<Cadence>,
+    /// Bytes of a block, the smallest I/O.
+    unit: u32,
+    /// Blocks that may still be visited, where that is limited: what was trimmed once is not there to be trimmed again.
+    left: Option<u64>,
+    /// What all I/Os do, where they differ in nothing but their offsets and have no end.
+    alike: Option<Op>,
+}
+
+impl Source {
+    /// The I/Os of a workload on the streams of one worker, in blocks of `unit` bytes; `seed` decides which ones write,
+    /// and their sizes.
+    pub(super) fn new(workload: &Workload, streams: Vec<Offsets>, unit: u32, seed: u64) -> Self {
+        let cadence = workload.sync.map(|sync| Cadence {
+            op: match sync.kind {
+                SyncKind::Fsync => Op::Fsync,
+                SyncKind::Fdatasync => Op::Fdatasync,
+            },
+            every: sync.every_writes,
+            writes: 0,
+        });
+        let sizes = Sizes::new(workload, unit.into(), seed);
+        let mix = Mix::new(workload, seed);
+        let alike = match (&mix, &sizes, &cadence) {
+            (Mix::Only(op), Sizes::One, None) => Some(*op),
+            _ => None,
+        };
+        Self { streams, turn: 0, mix, sizes, cadence, unit, left: None, alike }
+    }
+
+    /// Ends the sequence after so many blocks if all of its I/Os trim.
+    pub(super) fn limit_trims(&mut self, blocks: u64) {
+        if matches!(self.mix, Mix::Only(Op::Discard)) {
+            self.left = Some(blocks);
+            self.alike = None;
+        }
+    }
+
+    /// The first byte that it visits, and the one after the last.
+    pub(super) fn extent(&self) -> (u64, u64) {
+        let ends = self.streams.iter().map(|stream| {
+            let blocks = stream.blocks();
+            (blocks.first, blocks.first + blocks.count * blocks.block_size)
+        });
+        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
+    }
+
+    /// The offsets of a load that does nothing but read one stream in blocks of one size, and that size in bytes.
+    #[inline(always)]
+    pub(super) fn only_reads(&mut self) -> Option<(&mut Offsets, u32)> {
+        match (self.alike, self.streams.as_mut_slice()) {
+            (Some(Op::Read), [stream]) => Some((stream, self.unit)),
+            _ => None,
+        }
+    }
+
+    /// The next I/O; `None` when there is no stream, or nothing left to trim.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<Request> {
+        match (self.alike, self.streams.as_mut_slice()) {
+            (Some(op), [stream]) => Some(Request { op, offset: stream.next(1), length: self.unit }),
+            _ => self.next_of_many(),
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_many(&mut self) -> Option<Request> {
+        if let Some(sync) = self.due_sync() {
+            return Some(sync);
+        }
+        let blocks = self.sizes.next();
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(blocks) {
+                Some(rest) => *left = rest,
+                None => {
+                    *left = 0;
+                    return None;
+                }
+            }
+        }
+        let stream = self.streams.get_mut(self.turn)?;
+        let offset = stream.next(blocks);
+        self.turn = if self.turn + 1 < self.streams.len() { self.turn + 1 } else { 0 };
+        let op = self.mix.next();
+        if let Some(cadence) = &mut self.cadence {
+            cadence.writes += u32::from(op == Op::Write);
+        }
+        Some(Request { op, offset, length: blocks as u32 * self.unit })
+    }
+
+    /// Whether nothing is left to do.
+    #[inline]
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    fn due_sync(&mut self) -> Option<Request> {
+        let cadence = self.cadence.as_mut().filter(|cadence| cadence.writes >= cadence.every)?;
+        cadence.writes = 0;
+        Some(Request { op: cadence.op, offset: 0, length: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offsets::Blocks;
+    use narrows_base::units::{Bytes, Nanos};
+    use narrows_base::workload::{Pattern, SyncCadence, WeightedSize};
+
+    fn source(write_percent: u8, streams: u64) -> Source {
+        let nothing = Nanos::new(0);
+        let workload =
+            Workload { write_percent, ..Workload::read(Pattern::Sequential, Bytes::new(4096), 1, nothing) };
+        let whole = Blocks::inside(0, 1 << 20, 4096);
+        let stream = |index| Offsets::new(Pattern::Sequential, whole.slice(index, streams), 0);
+        Source::new(&workload, (0..streams).map(stream).collect(), 4096, 7)
+    }
+
+    fn requests(mut source: Source, count: usize) -> Vec<Request> {
+        std::iter::from_fn(|| source.next()).take(count).collect()
+    }
+
+    #[test]
+    fn streams_take_turns_and_each_keeps_its_place() {
+        let offsets: Vec<u64> =
+            requests(source(0, 4), 8).iter().map(|request| request.offset >> 12).collect();
+        assert_eq!(offsets, [0, 64, 128, 192, 1, 65, 129, 193]);
+    }
+
+    #[test]
+    fn the_mix_is_as_asked() {
+        for percent in [0, 1, 30, 50, 99, 100] {
+            let count = 100_000;
+            let writes = requests(source(percent, 1), count).iter().filter(|r| r.op == Op::Write).count();
+            let share = f64::from(percent) / 100.0;
+            // Five standard deviations of a binomial distribution; none for the pure cases.
+            let tolerance = 5.0 * (count as f64 * share * (1.0 - share)).sqrt();
+            assert!((writes as f64 - share * count as f64).abs() <= tolerance, "{writes} for {percent} %");
+        }
+    }
+
+    #[test]
+    fn sizes_occur_as_often_as_their_weights_say() {
+        let size = |kib, weight| WeightedSize { block_size: Bytes::from_kib(kib), weight };
+        let workload = Workload::default().with_block_sizes(vec![size(4, 1), size(8, 2), size(64, 7)]);
+        let stream = Offsets::new(Pattern::Random, Blocks::inside(0, 1 << 20, 4096), 0);
+        let all = requests(Source::new(&workload, vec![stream], 4096, 3), 100_000);
+        for (length, share) in [(4096, 0.1), (8192, 0.2), (65_536, 0.7)] {
+            let count = all.iter().filter(|request| request.length == length).count() as f64;
+            assert!((count / 1e5 - share).abs() < 0.01, "{count} of {length}");
+        }
+        assert!(all.iter().all(|request| request.offset + u64::from(request.length) <= 1 << 20));
+    }
+
+    #[test]
+    fn a_sync_follows_every_so_many_writes() {
+        let sync = Some(SyncCadence { kind: SyncKind::Fdatasync, every_writes: 3 });
+        let workload = Workload { write_percent: 100, sync, ..Workload::default() };
+        let stream = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, 4096), 0);
+        let ops: Vec<Op> =
+            requests(Source::new(&workload, vec![stream], 4096, 0), 8).iter().map(|r| r.op).collect();
+        let (w, s) = (Op::Write, Op::Fdatasync);
+        assert_eq!(ops, [w, w, w, s, w, w, w, s]);
+    }
+
+    #[test]
+    fn no_stream_is_no_io() {
+        assert_eq!(source(0, 0).next(), None);
+    }
+}

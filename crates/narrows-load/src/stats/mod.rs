@@ -1,0 +1,30 @@
+//! Statistics on the series of a measurement: how sure the mean is, whether the rate held steady and from when on, when
+//! enough was measured, and what stands out.
+//!
+//! Everything here is a pure function of rates. A series has one rate for each [`SAMPLE`] of the measured time, as
+//! [`Measurement::series`](super::measurement::Measurement::series) and [`Control::series`](super::Control::series)
+//! hold it.
+
+mod batch;
+mod cliff;
+mod math;
+mod outlier;
+mod precision;
+mod steady;
+pub mod sweep;
+#[cfg(test)]
+mod testing;
+mod warm_up;
+
+pub use batch::{BatchMeans, ci95};
+pub use cliff::{Cliff, cliff};
+pub use math::student_t;
+pub use outlier::{Outlier, outliers};
+pub use precision::{Decision, Outlook, Precision};
+pub use steady::{Steadiness, Trend, first_steady_window, steadiness, trend};
+pub use warm_up::{WarmUp, warm_up};
+
+use narrows_base::units::Nanos;
+
+/// The time that one rate of a series stands for.
+pub const SAMPLE: Nanos = Nanos::from_millis(100);

@@ -1,0 +1,53 @@
+//! What the thread of a worker has used.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
+use super::io_workers::{self, Spent};
+use crate::schedstat;
+use crate::tally::Effort;
+
+/// Processor time and switches of the calling thread so far, beside `enters` kernel entries of its engine, and the time of
+/// its io-wq workers if it may have some.
+pub(super) fn of_thread(enters: u64, has_io_workers: bool) -> Effort {
+    let io_workers = if has_io_workers { io_workers::processor_time() } else { Spent::default() };
+    let (io_worker_seconds, busiest_io_worker_seconds) =
+        (io_workers.all.as_secs_f64(), io_workers.most.as_secs_f64());
+    let queued_seconds = schedstat::open().map_or(0, |account| schedstat::queued(&account)) as f64 / 1e9;
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
+        return Effort {
+            queued_seconds,
+            io_worker_seconds,
+            busiest_io_worker_seconds,
+            enters,
+            ..Effort::default()
+        };
+    };
+    let (user, system) = (usage.user_time(), usage.system_time());
+    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Effort {
+        user_seconds: seconds(user),
+        system_seconds: seconds(system),
+        io_worker_seconds,
+        busiest_io_worker_seconds,
+        queued_seconds,
+        involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
+        enters,
+    }
+}
+
+/// What was used between two looks.
+pub(super) fn between(before: &Effort, after: &Effort) -> Effort {
+    Effort {
+        user_seconds: after.user_seconds - before.user_seconds,
+        system_seconds: after.system_seconds - before.system_seconds,
+        // A worker that ended meanwhile takes its time along.
+        io_worker_seconds: (after.io_worker_seconds - before.io_worker_seconds).max(0.0),
+        // Less than the truth where another one was the busiest before.
+        busiest_io_worker_seconds: (after.busiest_io_worker_seconds - before.busiest_io_worker_seconds)
+            .max(0.0),
+        queued_seconds: after.queued_seconds - before.queued_seconds,
+        involuntary_switches: after.involuntary_switches.saturating_sub(before.involuntary_switches),
+        enters: after.enters.saturating_sub(before.enters),
+    }
+}

@@ -1,0 +1,477 @@
+//! One worker: keeps its slots in flight until the measured time is over, and counts what ends.
+
+mod batch;
+mod effort;
+mod io_workers;
+mod teller;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::libc;
+
+use super::clock::Clock;
+use super::control::Control;
+use super::engine::{Completion, Engine, Op, PATIENCE, Request};
+use super::failure::RunFailure;
+use super::guard::{Budget, Census, OverBudget};
+use super::in_order::InOrder;
+use super::ledger::Ledger;
+use super::pace::Schedule;
+use super::slot::{Flight, Slots};
+use super::source::Source;
+use super::streak::Streak;
+use super::tally::{Alike, Effort, Tally, Window};
+use narrows_base::units::{Bytes, Nanos};
+use teller::Teller;
+
+/// Offsets of reads that are drawn at once.
+const DRAWN: usize = 32;
+/// So many writes to places that are being written are passed over before the worker waits.
+const MOST_COLLISIONS: u32 = 64;
+/// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
+const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// When the worker takes completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reap {
+    /// As they arrive, one at a time if need be, and sends the next I/O at once. The latencies are what an application
+    /// at this depth sees.
+    #[default]
+    AsTheyArrive,
+    /// In batches of so many, which saves kernel entries and adds the waiting for the rest of the batch to each latency:
+    /// for the highest rate, not for latencies.
+    Batch(u32),
+}
+
+/// Closer to the time of the next I/O than this a worker polls instead of sleeping: a sleep ends up to 50 µs late by
+/// default (timer slack, prctl(2)).
+const POLL_WITHIN: Nanos = Nanos::new(100_000);
+
+/// A worker that does not go as fast as it can.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) schedule: Schedule,
+    /// Whether the schedule counts bytes; else I/Os.
+    pub(super) in_bytes: bool,
+    /// Whether latencies count from when an I/O was due; else from when it was sent.
+    pub(super) from_due: bool,
+}
+
+/// What all workers of a run share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) control: &'a Control,
+    /// Set when one worker fails, so that the others end too.
+    pub(super) abort: &'a AtomicBool,
+    pub(super) clock: Clock,
+    pub(super) reap: Reap,
+}
+
+/// Why the loop ended.
+enum End {
+    Time,
+    /// There was nothing left to do.
+    Exhausted,
+    Stopped,
+    /// Another worker failed, and says why.
+    Aborted,
+    /// No more may be written.
+    OverBudget(OverBudget),
+    /// What this run may write of the whole is used up: it was long enough.
+    Allowance,
+    Failed(RunFailure),
+}
+
+/// One worker at work.
+pub(super) struct Worker<'a, E> {
+    shared: Shared<'a>,
+    engine: &'a mut E,
+    source: Source,
+    slots: Slots,
+    /// What is in flight without slots; nothing is while one is given out.
+    in_order: InOrder,
+    window: Window,
+    tally: Tally,
+    pace: Option<Pace>,
+    /// The last tick that was looked at.
+    now: u64,
+    ledger: Option<Ledger>,
+    /// What may be written, where that is limited.
+    budget: Option<&'a Budget>,
+    /// Told what is sent.
+    census: Option<&'a Census>,
+    over_budget: Option<OverBudget>,
+    /// Writes so far, the generation of each without a ledger.
+    writes: u64,
+    done: Vec<Completion>,
+    streak: Streak,
+    teller: Teller<'a>,
+}
+
+impl<'a, E: Engine> Worker<'a, E> {
+    /// A worker that keeps `depth` I/Os in flight.
+    pub(super) fn new(
+        shared: Shared<'a>,
+        engine: &'a mut E,
+        mut source: Source,
+        depth: u32,
+        window: Window,
+    ) -> Self {
+        let in_order = InOrder::new(depth, source.only_reads().map_or(0, |(_, length)| length));
+        Self {
+            shared,
+            engine,
+            source,
+            slots: Slots::new(depth),
+            in_order,
+            window,
+            tally: Tally::new(window),
+            pace: None,
+            now: shared.clock.ticks(),
+            ledger: None,
+            budget: shared.control.budget(),
+            census: None,
+            over_budget: None,
+            writes: 0,
+            done: Vec::with_capacity(2 * depth as usize),
+            streak: Streak::default(),
+            teller: Teller::new(shared.control, &shared.clock),
+        }
+    }
+
+    /// The same worker, which keeps a ledger of its writes.
+    pub(super) fn with_ledger(self, ledger: Option<Ledger>) -> Self {
+        Self { ledger, ..self }
+    }
+
+    /// The same worker, which tells what it sends.
+    pub(super) fn counted_by(self, census: Option<&'a Census>) -> Self {
+        Self { census, ..self }
+    }
+
+    /// The same worker, held to a pace.
+    pub(super) fn with_pace(self, pace: Option<Pace>) -> Self {
+        Self { pace, ..self }
+    }
+
+    /// Works until the window is over, the run is stopped or the target fails; then waits for what is in flight.
+    pub(super) fn run(mut self) -> Tally {
+        let (end, before) = self.work();
+        let after = self.effort();
+        self.tally.stopped = self.shared.clock.ticks();
+        let used = before.map_or_else(Effort::default, |before| effort::between(&before, &after));
+        self.tally.effort = used;
+        self.tally.busiest_cpu_seconds = used.user_seconds + used.system_seconds;
+        self.tally.longest_queued_seconds = used.queued_seconds;
+        if let Some(pace) = self.pace.filter(|pace| pace.from_due) {
+            let end = self.tally.stopped.min(self.window.end);
+            self.tally.unsent = pace.schedule.overdue(end) as u64;
+        }
+        self.tally.cut_short = self.why(end);
+        self.give_out_slots();
+        self.drain();
+        self.tally.ledgers.extend(self.ledger.take());
+        self.teller.tell();
+        self.tally
+    }
+
+    /// Why the worker ended before its time, in words; what concerns the others as well ends them too.
+    fn why(&mut self, end: End) -> Option<String> {
+        match end {
+            End::Time | End::Exhausted | End::Aborted => None,
+            End::Stopped => Some("interrupted".to_owned()),
+            End::OverBudget(over) => {
+                self.shared.abort.store(true, Ordering::Relaxed);
+                Some(over.to_string())
+            }
+            End::Allowance if self.now >= self.window.start => {
+                self.shared.control.finish();
+                None
+            }
+            End::Allowance => {
+                self.shared.abort.store(true, Ordering::Relaxed);
+                Some("what it may write was used up before its measured time began".to_owned())
+            }
+            End::Failed(failure) => {
+                self.shared.abort.store(true, Ordering::Relaxed);
+                let why = failure.detail.clone();
+                self.tally.failure = Some(failure);
+                Some(why)
+            }
+        }
+    }
+
+    /// The loop. Also returns what had been used when the window began.
+    fn work(&mut self) -> (End, Option<Effort>) {
+        let mut before = None;
+        self.now = self.shared.clock.ticks();
+        loop {
+            let now = self.now;
+            if before.is_none() && now >= self.window.start {
+                before = Some(self.effort());
+            }
+            let is_enough = before.is_some() && self.shared.control.is_finished();
+            if now >= self.window.end || is_enough {
+                return (End::Time, before);
+            }
+            if self.shared.abort.load(Ordering::Relaxed) {
+                return (End::Aborted, before);
+            }
+            if self.shared.control.is_stopped() {
+                return (End::Stopped, before);
+            }
+            if let Err(error) = self.turn() {
+                return (End::Failed(RunFailure::of_engine(&error)), before);
+            }
+            if self.streak.is_failure()
+                && let Some(failure) = self.streak.failure()
+            {
+                return (End::Failed(failure), before);
+            }
+            if let Some(over) = self.over_budget {
+                let end = if over.is_part { End::Allowance } else { End::OverBudget(over) };
+                return (end, before);
+            }
+            if self.slots.in_flight() == 0 && self.source.is_exhausted() {
+                return (End::Exhausted, before);
+            }
+        }
+    }
+
+    /// Fills the free slots, enters the kernel once and counts what ended.
+    #[inline]
+    fn turn(&mut self) -> io::Result<()> {
+        if let Reap::Batch(size) = self.shared.reap
+            && self.slots.in_flight() == 0
+            && self.read_batches(size)?
+        {
+            return Ok(());
+        }
+        let (began, in_flight) = (self.now, self.slots.in_flight());
+        let batch = match self.shared.reap {
+            Reap::AsTheyArrive => u32::MAX,
+            Reap::Batch(size) => size.max(1),
+        };
+        let mut left = batch;
+        let mut wait = None;
+        if self.pace.is_none() {
+            left -= self.fill_with_reads(batch)?;
+        }
+        while left > 0 && !self.slots.is_full() {
+            let due = self.pace.as_ref().map(|pace| pace.schedule.due());
+            if let Some(due) = due.filter(|due| *due > self.now) {
+                wait = Some(due - self.now);
+                break;
+            }
+            let Some(request) = self.source.next() else { break };
+            if request.op == Op::Write && !self.begin_write(request) {
+                if self.over_budget.is_some() {
+                    break;
+                }
+                // All of a small region may be in flight.
+                left = left.min(MOST_COLLISIONS) - 1;
+                continue;
+            }
+            if let Some(slot) = self.slots.take(request) {
+                if request.op == Op::Write {
+                    self.stamp(slot, request);
+                }
+                if let Some(census) = self.census {
+                    census.sends(request);
+                }
+                self.engine.prepare(slot, request)?;
+                if let (Some(pace), Some(due)) = (&mut self.pace, due) {
+                    pace.schedule.advance(if pace.in_bytes { f64::from(request.length) } else { 1.0 });
+                    if pace.from_due {
+                        self.slots.set_due(slot, due);
+                    }
+                }
+            }
+            left -= 1;
+        }
+        let want = match self.shared.reap {
+            Reap::AsTheyArrive => 1,
+            Reap::Batch(_) if !self.slots.is_full() => 0,
+            Reap::Batch(_) => batch.min(self.slots.in_flight()),
+        };
+        let (want, patience) = wait.map_or((want, PATIENCE), |ticks| self.doze(ticks));
+        let sent = self.shared.clock.ticks();
+        self.slots.stamp(sent);
+        let sent_in_flight = self.slots.in_flight();
+        self.engine.submit_and_reap(want, patience, &mut self.done)?;
+        self.now = self.shared.clock.ticks();
+        if self.window.contains(began) && self.window.contains(self.now) {
+            let before = u128::from(sent.saturating_sub(began)) * u128::from(in_flight);
+            let after = u128::from(self.now.saturating_sub(sent)) * u128::from(sent_in_flight);
+            self.tally.flight_ticks += before + after;
+        }
+        self.count(self.now)
+    }
+
+    /// Prepares up to so many I/Os of a load that does nothing but read, and says how many: all that fit, or none of another
+    /// load. What other loads ask for at each I/O is not asked here.
+    #[inline(always)]
+    fn fill_with_reads(&mut self, most: u32) -> io::Result<u32> {
+        let Some((offsets, length)) = self.source.only_reads() else { return Ok(0) };
+        let count = most.min(self.slots.free_count());
+        let mut drawn = [0; DRAWN];
+        let mut left = count as usize;
+        while left > 0 {
+            let drawn = drawn.get_mut(..left.min(DRAWN)).unwrap_or_default();
+            offsets.fill(drawn);
+            for (slot, offset) in self.slots.take_reads(drawn, length).iter().zip(drawn.iter()) {
+                self.engine.prepare(*slot, Request { op: Op::Read, offset: *offset, length })?;
+            }
+            left -= drawn.len();
+        }
+        Ok(count)
+    }
+
+    /// How to wait for an I/O that is due in so many ticks: for how many completions, and how long.
+    fn doze(&self, ticks: u64) -> (u32, Duration) {
+        let early = ticks.saturating_sub(self.shared.clock.ticks_in(POLL_WITHIN));
+        if early == 0 {
+            return (0, Duration::ZERO);
+        }
+        let nanos = early as f64 / self.shared.clock.ticks_in(Nanos::from_millis(1)).max(1) as f64 * 1e6;
+        (1, Duration::from_nanos(nanos as u64).min(PATIENCE))
+    }
+
+    /// Whether a write may begin: not when the budget does not cover it, and not while another one to the same place is
+    /// in flight and a ledger is kept.
+    fn begin_write(&mut self, request: Request) -> bool {
+        let bytes = Bytes::new(request.length.into());
+        if let Some(Err(over)) = self.budget.map(|budget| budget.take(bytes)) {
+            self.over_budget = Some(over);
+            return false;
+        }
+        self.writes += 1;
+        let begins = self.ledger.as_mut().is_none_or(|ledger| ledger.begin(request));
+        if let Some(budget) = self.budget.filter(|_| !begins) {
+            budget.give_back(bytes);
+        }
+        begins
+    }
+
+    fn end_write(&mut self, request: Request, good: bool) {
+        if let (Op::Write, Some(ledger)) = (request.op, &mut self.ledger) {
+            ledger.end(request, good);
+        }
+    }
+
+    fn stamp(&mut self, slot: u32, request: Request) {
+        let Some(memory) = self.engine.memory() else { return };
+        match &self.ledger {
+            Some(ledger) => memory.stamp(slot, request, |offset| ledger.generation(offset)),
+            None => memory.stamp(slot, request, |_| self.writes),
+        }
+    }
+
+    /// Counts the completions that were seen at `now`.
+    #[inline]
+    fn count(&mut self, now: u64) -> io::Result<()> {
+        let inside = self.window.contains(now);
+        let (mut good, mut moved) = (0, 0);
+        let mut group: Option<Alike> = None;
+        let mut broken = Ok(());
+        let mut done = std::mem::take(&mut self.done);
+        let mut rest = done.as_slice();
+        while let Some((completion, others)) = rest.split_first() {
+            rest = others;
+            let flight = match self.slots.finish_whole(completion.slot, completion.result) {
+                Some(flight) => flight,
+                None => match self.not_whole(*completion, now) {
+                    Ok(Some(flight)) => flight,
+                    Ok(None) => continue,
+                    Err(error) => {
+                        broken = Err(error);
+                        continue;
+                    }
+                },
+            };
+            self.end_write(flight.request, true);
+            self.streak.end(flight.start);
+            good += 1;
+            moved += u64::from(flight.request.length);
+            if !inside {
+                continue;
+            }
+            if let Some(alike) = group.take_if(|alike| !alike.has(flight)) {
+                self.tally.settle(&alike);
+            }
+            let alike = group.get_or_insert_with(|| self.tally.alike(flight, now));
+            self.tally.join(alike, flight);
+            // Reads that were sent together mostly end together.
+            if flight.request.op == Op::Read && !alike.is_slow() {
+                let count = self.slots.finish_alike(rest, flight);
+                rest = rest.get(count..).unwrap_or_default();
+                let bytes = u64::from(flight.request.length) * count as u64;
+                alike.add(count as u64, bytes);
+                good += count as u64;
+                moved += bytes;
+            }
+        }
+        done.clear();
+        self.done = done;
+        self.tally.good += good;
+        if let Some(alike) = group {
+            self.tally.settle(&alike);
+        }
+        if inside && moved > 0 {
+            let shares = self.tally.add_to_series(moved, now);
+            self.teller.add(moved, shares, now);
+        }
+        broken
+    }
+
+    /// An I/O whose result is not its length: a trim that ended well, one that is sent again because the kernel asks for
+    /// that, or a failure.
+    #[cold]
+    fn not_whole(&mut self, completion: Completion, now: u64) -> io::Result<Option<Flight>> {
+        let Some(request) = self.slots.request(completion.slot) else { return Ok(None) };
+        if request.op == Op::Discard && completion.result == 0 {
+            return Ok(self.slots.finish(completion.slot));
+        }
+        if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
+            return self.engine.prepare(completion.slot, request).map(|()| None);
+        }
+        if self.slots.finish(completion.slot).is_some() {
+            self.end_write(request, false);
+            let failure = RunFailure::of_io(completion.result, request);
+            self.tally.fail(now, || failure.detail.clone());
+            self.streak.add(failure, now);
+        }
+        Ok(None)
+    }
+
+    /// Waits for what is in flight, uncounted. What does not come back within [`DRAIN_LIMIT`] is given up.
+    fn drain(&mut self) {
+        let deadline = Instant::now() + DRAIN_LIMIT;
+        while self.slots.in_flight() > 0 && Instant::now() < deadline {
+            if self.engine.submit_and_reap(self.slots.in_flight(), PATIENCE, &mut self.done).is_err() {
+                break;
+            }
+            for completion in std::mem::take(&mut self.done) {
+                if let Some(flight) = self.slots.finish(completion.slot) {
+                    let whole = i64::from(completion.result) == i64::from(flight.request.length);
+                    self.end_write(flight.request, whole);
+                }
+            }
+        }
+        let lost = self.slots.in_flight();
+        if lost > 0 {
+            let why = format!("{lost} I/Os did not come back within {} s", DRAIN_LIMIT.as_secs());
+            self.tally.failure.get_or_insert_with(|| RunFailure::hung(why.clone()));
+            self.tally.cut_short.get_or_insert(why);
+        }
+    }
+
+    /// What this thread and its engine have used so far.
+    fn effort(&self) -> Effort {
+        effort::of_thread(self.engine.enters(), self.engine.has_io_workers())
+    }
+}

@@ -1,0 +1,305 @@
+//! What the machine did while load ran: counters read before and after, and what became of them in between.
+//!
+//! A [`Sample`] is raw counters at one moment; an [`Activity`] is derived from two of them. Utilisation, saturation and
+//! errors of each hop (the USE method) come from here.
+
+mod between;
+mod condition;
+mod over;
+mod parse;
+mod tcp;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
+pub use condition::Condition;
+pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
+pub use tcp::{TcpState, connections};
+
+use crate::block::md::parse_speed;
+use crate::pci::PciAddress;
+use crate::root::Root;
+use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
+
+/// Counters at one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sample {
+    /// When, on the monotonic clock.
+    pub at: Nanos,
+    /// `/proc/diskstats`, by kernel name (kernel `Documentation/admin-guide/iostats.rst`).
+    pub disks: BTreeMap<String, DiskCounters>,
+    /// `/proc/stat`, by CPU number.
+    pub cpus: BTreeMap<u32, CpuCounters>,
+    /// Every kernel thread and our own threads, `/proc/[pid]/stat`, by thread id.
+    pub threads: BTreeMap<u32, ThreadCounters>,
+    /// When threads were read, where that was at another time than all else.
+    pub threads_at: Option<Nanos>,
+    /// `/proc/net/dev`, by interface.
+    pub nics: BTreeMap<String, NicCounters>,
+    /// The state of links, by the address of the function below each.
+    pub links: BTreeMap<PciAddress, LinkState>,
+    /// `…/md/sync_action` and `…/md/sync_speed`, by array.
+    pub resyncs: BTreeMap<String, Resync>,
+    /// TCP connections of storage protocols, by remote `address:port` (netlink `sock_diag`, `INET_DIAG_INFO`).
+    pub tcp: BTreeMap<String, TcpState>,
+}
+
+/// One line of `/proc/diskstats`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskCounters {
+    /// Completed reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: Bytes,
+    /// Time spent in reads, summed over reads.
+    pub read_time: Nanos,
+    /// Completed writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: Bytes,
+    /// Time spent in writes, summed over writes.
+    pub write_time: Nanos,
+    /// Requests that the driver holds now: `/sys/block/*/inflight`. From Linux 6.12 on, the number in `/proc/diskstats` has those that
+    /// wait in the scheduler as well; before, both are the same.
+    pub in_flight: u64,
+    /// Time during which at least one request was in flight.
+    pub busy: Nanos,
+    /// Time weighted by requests in flight.
+    pub weighted: Nanos,
+}
+
+/// One `cpuN` line of `/proc/stat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuCounters {
+    /// User and nice time.
+    pub user: Nanos,
+    /// System time.
+    pub system: Nanos,
+    /// Time in hard and soft interrupts.
+    pub interrupt: Nanos,
+    /// Idle time, including that with I/O outstanding.
+    pub idle: Nanos,
+    /// Time that a hypervisor gave to others.
+    pub steal: Nanos,
+}
+
+/// One thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadCounters {
+    /// `comm`; the kernel adds the work queue's name to a worker: `kworker/u4:1-kcryptd/253:0`.
+    pub name: String,
+    /// Whether it is a kernel thread.
+    pub is_kernel: bool,
+    /// User and system time together.
+    pub cpu: Nanos,
+    /// The CPU that it last ran on.
+    pub last_cpu: u32,
+}
+
+/// Bytes and errors of an interface.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NicCounters {
+    /// Bytes received.
+    pub received: Bytes,
+    /// Bytes sent.
+    pub sent: Bytes,
+    /// Errors and drops of either direction together, packets that a full ring missed included.
+    pub errors: u64,
+}
+
+/// The state of a link at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkState {
+    /// `…/current_link_speed`.
+    pub speed: Option<GtPerSec>,
+    /// `…/current_link_width`.
+    pub width: Option<Lanes>,
+}
+
+/// A running resync.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resync {
+    /// `…/md/sync_action`.
+    pub action: String,
+    /// `…/md/sync_speed`.
+    pub speed: Option<BytesPerSec>,
+}
+
+impl Sample {
+    /// Reads all counters now. TCP connections can be asked of a live machine only.
+    pub fn read(root: &Root) -> Self {
+        let text = |path: &str| root.text(path).get().unwrap_or_default();
+        let disks = disks(root);
+        Self {
+            at: now(),
+            cpus: parse_cpus(&text("/proc/stat")),
+            threads: threads(root),
+            threads_at: None,
+            nics: parse_nics(&text("/proc/net/dev")),
+            links: links(root),
+            resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
+            tcp: connections(root),
+            disks,
+        }
+    }
+}
+
+impl Sample {
+    /// Reads disks only. Reading every kernel thread takes a slow processor some percent of its time, this nearly none.
+    pub fn of_disks(root: &Root) -> Self {
+        Self { at: now(), disks: disks(root), ..Self::default() }
+    }
+
+    /// Reads every kernel thread and our own threads, and nothing else. It takes a slow processor tens of milliseconds, so it
+    /// is done before the time that is measured.
+    pub fn of_threads(root: &Root) -> Self {
+        let at = now();
+        Self { at, threads_at: Some(at), threads: threads(root), ..Self::default() }
+    }
+
+    /// Reads what is read in no time: disks, processors and interfaces.
+    pub fn of_counters(root: &Root) -> Self {
+        let text = |path: &str| root.text(path).get().unwrap_or_default();
+        let disks = parse_diskstats(&text("/proc/diskstats"));
+        let (cpus, nics) = (parse_cpus(&text("/proc/stat")), parse_nics(&text("/proc/net/dev")));
+        Self { at: now(), disks, cpus, nics, ..Self::default() }
+    }
+
+    /// Reads what changes as soon as load is gone: these links, arrays and connections.
+    pub fn of_states<'a>(root: &Root, known: impl Iterator<Item = &'a PciAddress>) -> Self {
+        let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+        Self {
+            at: now(),
+            links: known.filter_map(|address| Some((*address, link_of(root, *address)?))).collect(),
+            resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
+            tcp: connections(root),
+            ..Self::default()
+        }
+    }
+
+    /// The same with the threads of another sample.
+    #[must_use]
+    pub fn with_threads_of(self, other: Self) -> Self {
+        Self { threads: other.threads, threads_at: other.threads_at.or(Some(other.at)), ..self }
+    }
+
+    /// When threads were read.
+    fn threads_at(&self) -> Nanos {
+        self.threads_at.unwrap_or(self.at)
+    }
+
+    /// Reads processors only, which takes nearly no time of them.
+    pub fn of_processors(root: &Root) -> Self {
+        let cpus = parse_cpus(&root.text("/proc/stat").get().unwrap_or_default());
+        Self { at: now(), cpus, ..Self::default() }
+    }
+}
+
+fn disks(root: &Root) -> BTreeMap<String, DiskCounters> {
+    let mut disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+    for (name, disk) in disks.iter_mut().filter(|(_, disk)| disk.in_flight > 0) {
+        let text = root.text(&format!("/sys/block/{name}/inflight"));
+        disk.in_flight = text.value().and_then(|text| parse_inflight(text)).unwrap_or(disk.in_flight);
+    }
+    disks
+}
+
+/// Time since the first sample of this process.
+fn now() -> Nanos {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    FIRST.get_or_init(Instant::now).elapsed().into()
+}
+
+/// Kernel threads, and the threads of this process.
+fn threads(root: &Root) -> BTreeMap<u32, ThreadCounters> {
+    let numbered = |dir: &str| root.list(dir).into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let read = |path: String| parse_thread(root.text(&path).value()?);
+    let kernel = numbered("/proc")
+        .filter_map(|id| Some((id, read(format!("/proc/{id}/stat"))?)))
+        .filter(|(_, thread)| thread.is_kernel);
+    let own =
+        numbered("/proc/self/task").filter_map(|id| Some((id, read(format!("/proc/self/task/{id}/stat"))?)));
+    kernel.chain(own).collect()
+}
+
+/// The links of storage controllers, network cards and the bridges above them.
+fn links(root: &Root) -> BTreeMap<PciAddress, LinkState> {
+    let functions = root.list("/sys/bus/pci/devices").into_iter();
+    functions.filter_map(|name| Some((name.parse().ok()?, link(root, &name)?))).collect()
+}
+
+fn link(root: &Root, function: &str) -> Option<LinkState> {
+    let dir = format!("/sys/bus/pci/devices/{function}");
+    let class = root.number(&format!("{dir}/class")).get()?;
+    carries_data(class).then_some(())?;
+    state_of(root, &dir)
+}
+
+/// The link of a function that is known to have one.
+fn link_of(root: &Root, function: PciAddress) -> Option<LinkState> {
+    state_of(root, &format!("/sys/bus/pci/devices/{function}"))
+}
+
+fn state_of(root: &Root, dir: &str) -> Option<LinkState> {
+    let speed = root.parse(&format!("{dir}/current_link_speed"), GtPerSec::parse).get();
+    let width = root.parse(&format!("{dir}/current_link_width"), Lanes::parse).get();
+    (speed.is_some() || width.is_some()).then_some(LinkState { speed, width })
+}
+
+/// Storage (01), network (02) or a PCI-to-PCI bridge (06 04); PCI Code and ID Assignment Specification, section 1.
+const fn carries_data(class: u64) -> bool {
+    matches!(class >> 16, 0x01 | 0x02) || class >> 8 == 0x0604
+}
+
+fn resync(root: &Root, disk: &str) -> Option<Resync> {
+    disk.starts_with("md").then_some(())?;
+    let dir = format!("/sys/class/block/{disk}/md");
+    let action = root.text(&format!("{dir}/sync_action")).get()?;
+    Some(Resync { action, speed: root.parse(&format!("{dir}/sync_speed"), parse_speed).get() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    #[test]
+    fn a_sample_of_a_recorded_machine_has_its_threads_links_and_arrays() {
+        let mut tree = Tree::new();
+        let kernel = "9 (kworker/u4:1-kcryptd/253:0) I 2 0 0 0 -1 69238880 0 0 0 0 3 97 0 0 20 0 1 0 5 0 0 \
+            18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 3 0 0 0 0 0";
+        tree.file("/proc/9/stat", kernel)
+            .file("/proc/77/stat", &kernel.replacen("9 (", "77 (", 1).replace("69238880", "4194304"))
+            .file("/proc/diskstats", "   9       0 md0 1 0 8 0 0 0 0 0 0 0 0\n")
+            .file("/sys/class/block/md0/md/sync_action", "resync\n")
+            .file("/sys/class/block/md0/md/sync_speed", "1000\n")
+            .file("/sys/bus/pci/devices/0000:01:00.0/class", "0x010802\n")
+            .file("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", "5.0 GT/s PCIe\n")
+            .file("/sys/bus/pci/devices/0000:01:00.0/current_link_width", "1\n")
+            .file("/sys/bus/pci/devices/0000:02:00.0/class", "0x030000\n")
+            .file("/sys/bus/pci/devices/0000:02:00.0/current_link_speed", "2.5 GT/s PCIe\n");
+        let sample = Sample::read(&Root::from_tree(tree));
+        assert_eq!(sample.threads.keys().copied().collect::<Vec<_>>(), [9]);
+        assert_eq!(sample.threads[&9].cpu, Nanos::from_millis(1000));
+        assert_eq!(sample.threads[&9].last_cpu, 3);
+        assert_eq!(sample.links.len(), 1, "a display is not on a storage path");
+        let link = sample.links.values().next().expect("there is one");
+        assert_eq!(*link, LinkState { speed: Some(GtPerSec::GEN2), width: Some(Lanes::new(1)) });
+        assert_eq!(sample.resyncs["md0"].action, "resync");
+        assert_eq!(sample.resyncs["md0"].speed.map(BytesPerSec::get), Some(1_024_000.0));
+    }
+
+    #[test]
+    fn this_machine_shows_processors_interfaces_and_ourselves() {
+        let before = Sample::read(&Root::live());
+        let after = Sample::read(&Root::live());
+        assert!(!after.cpus.is_empty());
+        assert!(!after.threads[&std::process::id()].is_kernel, "we are no kernel thread");
+        assert!(after.nics.contains_key("lo"));
+        let activity = Activity::between(&before, &after);
+        assert!(activity.elapsed.get() > 0);
+        assert!(activity.cpus.values().all(|busy| (0.0..=1.0).contains(busy)));
+    }
+}

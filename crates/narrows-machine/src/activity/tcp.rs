@@ -1,0 +1,376 @@
+//! TCP connections of storage protocols, through netlink `sock_diag` (`sock_diag(7)`, kernel
+//! `include/uapi/linux/{netlink,sock_diag,inet_diag,tcp}.h`).
+//!
+//! A smoothed round-trip time under load far above the least one seen proves that a queue of the network is full, when
+//! nearly every segment took so long: [`TcpState::round_trip_of_most`]. Where data is read it has to queue on its way to
+//! us, which [`TcpState::data_round_trip`] tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
+
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
+};
+
+use crate::block::nvme::fabric_option;
+use crate::mount;
+use crate::root::Root;
+use narrows_base::units::{Bytes, Nanos};
+
+/// What TCP knows of a connection (kernel `include/uapi/linux/tcp.h`, `struct tcp_info`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpState {
+    /// Smoothed round-trip time, `tcpi_rtt`.
+    pub round_trip: Nanos,
+    /// Its mean deviation, `tcpi_rttvar`.
+    pub deviation: Nanos,
+    /// The least round-trip time seen, `tcpi_min_rtt`.
+    pub least_round_trip: Nanos,
+    /// From an acknowledgement of ours to data that was sent after it, `tcpi_rcv_rtt`: data that queues on its way is late,
+    /// however late the far end acknowledges. Not below 1 ms in many kernels, which stamp in milliseconds; unknown before
+    /// data came, and without timestamps (RFC 7323), where the kernel takes the time of a whole window for it.
+    pub data_round_trip: Option<Nanos>,
+    /// Segments sent again so far, `tcpi_total_retrans`.
+    pub retransmitted: u64,
+    /// Bytes received, `tcpi_bytes_received`.
+    pub received: Bytes,
+}
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+/// `NLM_F_REQUEST | NLM_F_DUMP`: all that match, not one.
+const DUMP: u16 = 0x1 | 0x300;
+const IPPROTO_TCP: u8 = 6;
+const TCP_ESTABLISHED: u32 = 1;
+/// The attribute that holds `struct tcp_info`.
+const INET_DIAG_INFO: u16 = 2;
+/// `TCPI_OPT_TIMESTAMPS` of `tcpi_options`.
+const TIMESTAMPS: u8 = 1;
+
+/// The length of `struct nlmsghdr`, of `struct inet_diag_msg` and of `struct rtattr`.
+const HEADER: usize = 16;
+const MESSAGE: usize = 72;
+const ATTRIBUTE: usize = 4;
+
+/// Connections to storage servers, by remote `address:port`. Several to one port, as with NVMe/TCP queues and
+/// `nconnect`, are one entry with the round trip that shows most of a queue, the least of the least, and the sums. A
+/// machine that uses no storage over TCP is not asked at all: a busy server may have many thousand connections.
+pub fn connections(root: &Root) -> BTreeMap<String, TcpState> {
+    let ports = if root.is_live() { storage_ports(root) } else { BTreeSet::new() };
+    let mut found = BTreeMap::new();
+    if ports.is_empty() {
+        return found;
+    }
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        for answer in ask(family as u8).unwrap_or_default() {
+            collect(&answer, &ports, &mut found);
+        }
+    }
+    found
+}
+
+/// The ports of the servers that this machine has storage from.
+fn storage_ports(root: &Root) -> BTreeSet<u16> {
+    let nvme = root.list("/sys/class/nvme").into_iter().filter_map(|name| {
+        let address = root.text(&format!("/sys/class/nvme/{name}/address")).get()?;
+        fabric_option(&address, "trsvcid")?.parse().ok()
+    });
+    let iscsi = root.list("/sys/class/iscsi_connection").into_iter();
+    let iscsi = iscsi.filter_map(|name| {
+        root.parse(&format!("/sys/class/iscsi_connection/{name}/port"), |text| text.parse().ok()).get()
+    });
+    let mounts = root.text("/proc/self/mountinfo").get().unwrap_or_default();
+    nvme.chain(iscsi).chain(mount::parse(&mounts).iter().filter_map(mount::Mount::server_port)).collect()
+}
+
+/// Asks for every established connection of one family. The kernel makes the first part of the answer before `sendto`
+/// returns and each further one before `recv` does, so there is never a reason to wait.
+fn ask(family: u8) -> nix::Result<Vec<Vec<u8>>> {
+    /// The kernel fills no more than 32 KiB at a time (`net/netlink/af_netlink.c`, `netlink_recvmsg`).
+    const ROOM: usize = 32 << 10;
+    /// More parts than any machine has connections for; ends a dump that does not end itself.
+    const MOST_PARTS: usize = 10_000;
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let netlink = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkSockDiag)?;
+    sendto(netlink.as_raw_fd(), &request(family), &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+    let mut parts = Vec::new();
+    let mut buffer = vec![0; ROOM];
+    while parts.len() < MOST_PARTS {
+        let length = recv(netlink.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT)?;
+        let part = buffer.get(..length).unwrap_or_default().to_vec();
+        let is_last =
+            length == 0 || messages(&part).any(|(kind, _)| matches!(kind, NLMSG_DONE | NLMSG_ERROR));
+        parts.push(part);
+        if is_last {
+            break;
+        }
+    }
+    Ok(parts)
+}
+
+/// `struct nlmsghdr` and `struct inet_diag_req_v2`, whose socket id stays zero: any.
+fn request(family: u8) -> [u8; HEADER + 56] {
+    let mut request = [0; HEADER + 56];
+    let length = (HEADER + 56) as u32;
+    let extension = 1u8 << (INET_DIAG_INFO - 1);
+    let states = 1u32 << TCP_ESTABLISHED;
+    let fields: [(usize, &[u8]); 5] = [
+        (0, &length.to_ne_bytes()),
+        (4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes()),
+        (6, &DUMP.to_ne_bytes()),
+        (16, &[family, IPPROTO_TCP, extension]),
+        (20, &states.to_ne_bytes()),
+    ];
+    for (at, bytes) in fields {
+        if let Some(field) = request.get_mut(at..at + bytes.len()) {
+            field.copy_from_slice(bytes);
+        }
+    }
+    request
+}
+
+/// The netlink messages in an answer, by type, without their headers.
+fn messages(answer: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    records(answer, HEADER, |record| Some((usize::try_from(long(record, 0)?).ok()?, short(record, 4)?)))
+}
+
+/// The attributes of a message, by type.
+fn attributes(message: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    records(message, ATTRIBUTE, |record| Some((usize::from(short(record, 0)?), short(record, 2)?)))
+}
+
+/// Records that start with a header of `header` bytes, from which `read` tells length and type; each starts at a
+/// multiple of four. Ends at the first that does not fit.
+fn records(
+    bytes: &[u8],
+    header: usize,
+    read: impl Fn(&[u8]) -> Option<(usize, u16)>,
+) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (length, kind) = read(rest)?;
+        let content = rest.get(header..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, content))
+    })
+}
+
+fn collect(answer: &[u8], ports: &BTreeSet<u16>, found: &mut BTreeMap<String, TcpState>) {
+    let connections = messages(answer).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY);
+    for (address, port, state) in connections.filter_map(|(_, message)| connection(message)) {
+        if ports.contains(&port) {
+            let name = match address {
+                IpAddr::V4(address) => format!("{address}:{port}"),
+                IpAddr::V6(address) => format!("[{address}]:{port}"),
+            };
+            found.entry(name).and_modify(|known| *known = known.with(state)).or_insert(state);
+        }
+    }
+}
+
+impl TcpState {
+    /// What nearly every segment took: the smoothed round trip less twice its mean deviation.
+    ///
+    /// A queue delays every segment. A server that has no data to send back yet delays some acknowledgements (RFC 9293
+    /// 3.8.6.3; by 40 ms and more in Linux, `TCP_DELACK_MIN`), and so makes the mean long without any queue. Of a part q
+    /// of segments that take T and others that take nothing, the mean is qT and the mean deviation 2q(1 − q)T: this is
+    /// zero up to q = 3/4.
+    pub fn round_trip_of_most(&self) -> Nanos {
+        Nanos::new(self.round_trip.get().saturating_sub(self.deviation.get().saturating_mul(2)))
+    }
+
+    /// Of two states of one connection, or of two connections to one server, that which shows more of a queue.
+    #[must_use]
+    pub fn more_queued(self, other: Self) -> Self {
+        let queued = |state: &Self| (state.round_trip_of_most(), state.round_trip);
+        if queued(&other) > queued(&self) { other } else { self }
+    }
+
+    /// One connection looked at several times: the look that shows most of a queue, with the median of the data's round
+    /// trips, as one burst of data that follows a pause is late without any queue.
+    pub fn of_looks(looks: &[Self]) -> Option<Self> {
+        let most_queued = looks.iter().copied().reduce(Self::more_queued)?;
+        let mut data: Vec<Nanos> = looks.iter().filter_map(|look| look.data_round_trip).collect();
+        data.sort_unstable();
+        Some(Self { data_round_trip: data.get(data.len() / 2).copied(), ..most_queued })
+    }
+
+    /// Two connections to one server as one.
+    fn with(self, other: Self) -> Self {
+        let queued = self.more_queued(other);
+        Self {
+            round_trip: queued.round_trip,
+            deviation: queued.deviation,
+            least_round_trip: self.least_round_trip.min(other.least_round_trip),
+            data_round_trip: queued.data_round_trip,
+            retransmitted: self.retransmitted.saturating_add(other.retransmitted),
+            received: self.received + other.received,
+        }
+    }
+}
+
+/// Remote address and port, and the state, from a `struct inet_diag_msg` and its attributes. Ports and addresses are in
+/// network order, all else in native order.
+fn connection(message: &[u8]) -> Option<(IpAddr, u16, TcpState)> {
+    let port = u16::from_be_bytes(*message.get(6..)?.first_chunk()?);
+    let remote = message.get(24..40)?;
+    let address = match i32::from(*message.first()?) {
+        nix::libc::AF_INET => IpAddr::V4(Ipv4Addr::from(*remote.first_chunk::<4>()?)),
+        nix::libc::AF_INET6 => IpAddr::V6(Ipv6Addr::from(*remote.first_chunk::<16>()?)).to_canonical(),
+        _ => return None,
+    };
+    let (_, info) = attributes(message.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
+    Some((address, port, state(info)?))
+}
+
+/// The fields of `struct tcp_info` that we need. Round trips are in microseconds; a kernel that has seen none says
+/// `~0` for the least one.
+fn state(info: &[u8]) -> Option<TcpState> {
+    let micros = |at: usize| Some(Nanos::new(u64::from(long(info, at)?).saturating_mul(1000)));
+    let round_trip = micros(68)?;
+    let least = micros(148).filter(|_| long(info, 148) != Some(u32::MAX));
+    let is_stamped = info.get(5)? & TIMESTAMPS != 0;
+    Some(TcpState {
+        round_trip,
+        deviation: micros(72)?,
+        least_round_trip: least.unwrap_or(round_trip),
+        data_round_trip: micros(92).filter(|time| is_stamped && time.get() > 0),
+        retransmitted: u64::from(long(info, 100)?),
+        received: Bytes::new(u64::from_ne_bytes(*info.get(128..)?.first_chunk()?)),
+    })
+}
+
+fn short(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+    use proptest::prelude::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn the_kernel_tells_of_a_connection_that_we_made() {
+        let server = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = server.local_addr().expect("is bound").port();
+        let mut client = TcpStream::connect(("127.0.0.1", port)).expect("listens");
+        let (mut peer, _) = server.accept().expect("was called");
+        peer.write_all(&[7; 1000]).expect("is connected");
+        client.read_exact(&mut [0; 1000]).expect("is connected");
+
+        let mut found = BTreeMap::new();
+        let Ok(answers) = ask(AddressFamily::Inet as u8) else {
+            println!("skipped: this kernel or container has no sock_diag");
+            return;
+        };
+        for answer in answers {
+            collect(&answer, &BTreeSet::from([port]), &mut found);
+        }
+        let state = found[&format!("127.0.0.1:{port}")];
+        assert_eq!(state.received, Bytes::new(1000));
+        assert!(state.round_trip.get() > 0 && state.least_round_trip <= state.round_trip);
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn ports_are_those_of_the_servers_in_use() {
+        let mut tree = Tree::new();
+        tree.file("/sys/class/nvme/nvme0/address", "0000:03:00.0")
+            .file("/sys/class/nvme/nvme1/address", "traddr=10.0.0.1,trsvcid=4421")
+            .file("/sys/class/iscsi_connection/connection1:0/port", "3260")
+            .file(
+                "/proc/self/mountinfo",
+                "1 1 0:9 / /d rw - nfs4 nas:/e rw,addr=10.0.0.2\n2 1 8:1 / / rw - ext4 /dev/sda1 rw",
+            );
+        assert_eq!(storage_ports(&Root::from_tree(tree)), BTreeSet::from([2049, 3260, 4421]));
+        assert!(storage_ports(&Root::from_tree(Tree::new())).is_empty());
+    }
+
+    #[test]
+    fn several_connections_to_one_server_are_one() {
+        let state = |round_trip, least, retransmitted| TcpState {
+            round_trip: Nanos::new(round_trip),
+            deviation: Nanos::new(100),
+            least_round_trip: Nanos::new(least),
+            data_round_trip: Some(Nanos::new(least)),
+            retransmitted,
+            received: Bytes::new(10),
+        };
+        let both = state(900, 90, 1).with(state(500, 50, 2));
+        let data_round_trip = Some(Nanos::new(90));
+        assert_eq!(both, TcpState { received: Bytes::new(20), data_round_trip, ..state(900, 50, 3) });
+    }
+
+    #[test]
+    fn late_acknowledgements_of_some_segments_are_no_queue() {
+        let state = |round_trip, deviation| TcpState {
+            round_trip: Nanos::from_millis(round_trip),
+            deviation: Nanos::from_millis(deviation),
+            ..TcpState::default()
+        };
+        let (late, queued) = (state(17, 14), state(9, 2));
+        assert_eq!(late.round_trip_of_most(), Nanos::new(0));
+        assert_eq!(queued.round_trip_of_most(), Nanos::from_millis(5));
+        assert_eq!(late.more_queued(queued), queued);
+        assert_eq!(queued.more_queued(late), queued);
+    }
+
+    #[test]
+    fn looks_at_one_connection_keep_the_most_of_a_queue_and_the_middle_of_the_data() {
+        let look = |round_trip, data: Option<u64>| TcpState {
+            round_trip: Nanos::from_millis(round_trip),
+            data_round_trip: data.map(Nanos::from_millis),
+            ..TcpState::default()
+        };
+        let looks = [look(4, Some(1)), look(9, Some(50)), look(5, Some(1)), look(2, None)];
+        assert_eq!(TcpState::of_looks(&looks), Some(look(9, Some(1))));
+        assert_eq!(TcpState::of_looks(&[look(4, None)]), Some(look(4, None)));
+        assert_eq!(TcpState::of_looks(&[]), None);
+    }
+
+    #[test]
+    fn the_round_trip_of_data_is_known_where_segments_are_stamped() {
+        let data = |options: u8, micros: u32| {
+            let mut info = vec![0; 160];
+            info[5] = options;
+            info[92..96].copy_from_slice(&micros.to_ne_bytes());
+            state(&info).expect("is long enough").data_round_trip
+        };
+        assert_eq!(data(TIMESTAMPS | 2, 3000), Some(Nanos::from_millis(3)));
+        assert_eq!(data(TIMESTAMPS, 0), None, "no data came yet");
+        assert_eq!(data(2, 3000), None, "the time of a whole window");
+    }
+
+    #[test]
+    fn a_least_round_trip_that_was_never_seen_is_the_present_one() {
+        let mut info = vec![0; 160];
+        info[68..72].copy_from_slice(&250u32.to_ne_bytes());
+        info[72..76].copy_from_slice(&20u32.to_ne_bytes());
+        info[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());
+        let state = state(&info).expect("is long enough");
+        assert_eq!((state.round_trip, state.least_round_trip), (Nanos::new(250_000), Nanos::new(250_000)));
+        assert_eq!(state.deviation, Nanos::new(20_000));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400), length in 0u32..500) {
+            let mut found = BTreeMap::new();
+            collect(&bytes, &BTreeSet::from([0]), &mut found);
+            let mut framed = length.to_ne_bytes().to_vec();
+            framed.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+            framed.extend([0; 10]);
+            framed.extend(bytes);
+            collect(&framed, &BTreeSet::from([0]), &mut found);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Loop devices: over a member of the family, or over the same file as the target. The kernel tells the identity of what
+//! each holds; the path in `loop/backing_file` is what that was called once.
+
+use super::class::Class;
+use super::findings::Findings;
+use super::wanted::Wanted;
+use super::{How, number};
+use crate::block::device_path::is_numbered;
+use crate::block::dm_table::parse_number_pair;
+use crate::ioctl::loop_device::{Behind, behind as ask};
+use crate::root::{FileId, FileKind, Root};
+
+/// What is behind a loop device; `None` when it is none, or holds nothing.
+pub(super) fn behind(root: &Root, name: &str) -> Option<Told> {
+    if !is_numbered(name, "loop") {
+        return None;
+    }
+    let path = root.text(&format!("/sys/class/block/{name}/loop/backing_file")).get()?;
+    let number = number(root, name).get();
+    let answer = root.probe(&format!("loop/{name}"), || Some(encode(&ask(name, number?).ok()?)));
+    if let Some(behind) = answer.value().and_then(|text| decode(text)) {
+        return Some(Told { behind, is_sure: true });
+    }
+    // What the path leads to now is the best guess, and no more.
+    let found = root.stat(&path);
+    let device = found.and_then(|stat| match stat.kind {
+        FileKind::Block(major, minor) => Some((major, minor)),
+        _ => None,
+    });
+    let nothing = FileId { device: (0, 0), inode: 0 };
+    let file = found.map_or(nothing, |stat| stat.file);
+    Some(Told { behind: Behind { file, device }, is_sure: false })
+}
+
+/// What is behind a loop device, and whether the kernel said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) behind: Behind,
+    pub(super) is_sure: bool,
+}
+
+/// Looks for loop devices other than the target.
+pub(super) fn search(root: &Root, target: &str, wanted: &Wanted, findings: &mut Findings) {
+    let mut unsure = Vec::new();
+    for name in root.list("/sys/class/block") {
+        let Some(told) = behind(root, &name) else { continue };
+        if !told.is_sure {
+            unsure.push(name.clone());
+        }
+        if name == target {
+            continue;
+        }
+        let member = match told.behind.device {
+            Some(number) => wanted.numbered(number).map(str::to_owned),
+            None => wanted.held_file(told.behind.file).map(|_| target.to_owned()),
+        };
+        if let Some(member) = member {
+            findings.note(&member, How::Loop(name));
+        }
+    }
+    if !unsure.is_empty() {
+        let why = format!("what is behind {} cannot be asked; is its node in /dev?", unsure.join(", "));
+        findings.hide(&[Class::Loops], why);
+    }
+}
+
+fn encode(behind: &Behind) -> String {
+    let Behind { file: FileId { device, inode }, .. } = behind;
+    let below = behind.device.map_or(String::new(), |(major, minor)| format!(" {major}:{minor}"));
+    format!("{}:{} {inode}{below}", device.0, device.1)
+}
+
+fn decode(text: &str) -> Option<Behind> {
+    let mut words = text.split_whitespace();
+    let device = parse_number_pair(words.next()?)?;
+    let inode = words.next()?.parse().ok()?;
+    let below = words.next().map(parse_number_pair);
+    (below != Some(None)).then(|| Behind { file: FileId { device, inode }, device: below.flatten() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{hows, machine, over_file};
+    use super::super::{Identity, read};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn backed(name: &str) -> (String, How) {
+        ("loop0".to_owned(), How::Loop(name.to_owned()))
+    }
+
+    #[test]
+    fn a_loop_device_over_the_same_file_is_seen_under_any_name() {
+        let mut tree = over_file();
+        for (name, file) in [("loop1", "8:1 77"), ("loop2", "8:1 78"), ("loop3", "8:2 77")] {
+            tree.file(&format!("/sys/class/block/{name}/loop/backing_file"), "/srv/other (deleted)")
+                .file(&format!("/narrows/probe/loop/{name}"), file);
+        }
+        assert_eq!(hows(tree.clone(), "loop0"), [backed("loop1")]);
+        let identity = read(&Root::from_tree(tree), "loop0").identity;
+        assert_eq!(identity, Identity::BackingFile("/srv/disk.img".to_owned()));
+    }
+
+    #[test]
+    fn a_loop_device_over_a_device_is_seen_whatever_the_node_was_called() {
+        let mut tree = machine();
+        tree.file("/sys/class/block/loop1/loop/backing_file", "/tmp/node (deleted)")
+            .file("/narrows/probe/loop/loop1", "0:5 1234 8:32");
+        assert_eq!(hows(tree.clone(), "sdc"), [("sdc".to_owned(), How::Loop("loop1".to_owned()))]);
+        // And the other way round: it is no disk of its own.
+        let of_loop = hows(tree, "loop1");
+        assert!(of_loop.contains(&("loop1".to_owned(), How::BuiltOn("sdc".to_owned()))), "{of_loop:?}");
+    }
+
+    #[test]
+    fn a_loop_device_that_does_not_answer_hides_the_class() {
+        let mut tree = machine();
+        tree.file("/sys/class/block/loop1/loop/backing_file", "/dev/sdc");
+        assert_eq!(hows(tree.clone(), "sdc"), [("sdc".to_owned(), How::Loop("loop1".to_owned()))]);
+        tree.file("/sys/class/block/loop1/loop/backing_file", "/srv/other");
+        let unseen = read(&Root::from_tree(tree), "sdc").unseen;
+        assert!(
+            unseen[0].starts_with("loop devices, hidden here because what is behind loop1"),
+            "{unseen:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_panics_and_every_one_comes_back(
+            text in "\\PC{0,40}",
+            device: (u16, u16),
+            inode: u64,
+            below in proptest::option::of((1_u32..4096, 0_u32..1 << 20)),
+        ) {
+            decode(&text);
+            let device = (u32::from(device.0), u32::from(device.1));
+            let behind = Behind { file: FileId { device, inode }, device: below };
+            prop_assert_eq!(decode(&encode(&behind)), Some(behind));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Who uses a block device: every class of user that there is ([`CLASSES`]), found by identity and not by path, in every
+//! namespace that can be seen; and which classes cannot be seen here.
+//!
+//! Sources: `/sys/class/block` (kernel `Documentation/ABI/stable/sysfs-block`), `/proc` (`Documentation/filesystems/proc.rst`,
+//! `proc(5)`), configfs, and what loop devices answer.
+
+mod class;
+mod configfs;
+mod finder;
+mod findings;
+mod identity;
+mod kernel;
+mod loops;
+mod processes;
+mod rings;
+mod sight;
+pub mod texts;
+mod traffic;
+mod wanted;
+
+pub use class::{CLASSES, Class, Hidden, Row};
+pub use identity::Identity;
+pub use kernel::{Swap, parse_swaps};
+pub use traffic::{Counters, Traffic};
+
+use super::block::dm_table::parse_number_pair;
+use super::fact::Fact;
+use super::root::Root;
+use narrows_base::units::{Bytes, Sectors512};
+
+/// What is known of a device and of what uses it.
+#[derive(Debug, Clone, Default)]
+pub struct DeviceUsage {
+    /// The kernel name.
+    pub name: String,
+    /// Major and minor number, `…/dev`.
+    pub number: Fact<(u32, u32)>,
+    /// Its size, `…/size`.
+    pub size: Fact<Bytes>,
+    /// Whether the kernel refuses writes, `…/ro`.
+    pub read_only: Fact<bool>,
+    /// What tells it from all other devices.
+    pub identity: Identity,
+    /// The device, its partitions and what is built on it, and the disk and the devices that it is built on.
+    pub family: Vec<String>,
+    /// Who uses any of these, in order.
+    pub uses: Vec<DeviceUse>,
+    /// Which classes of user cannot be seen here, each with what hides it, as phrases.
+    pub unseen: Vec<String>,
+}
+
+/// One use of a device of the family.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceUse {
+    /// The kernel name of the device that is used.
+    pub device: String,
+    /// How.
+    pub how: How,
+}
+
+/// How a device is used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// Mounted.
+    Mounted {
+        /// Where, as seen from the process.
+        point: String,
+        /// A process that sees the mount.
+        process: u32,
+    },
+    /// Swap space, as `/proc/swaps` names it.
+    Swap(String),
+    /// Part of another device: its kernel name and, for a mapping, its name.
+    Holder(String),
+    /// Built on another device, `…/slaves`.
+    BuiltOn(String),
+    /// Divided into this partition.
+    Partition(String),
+    /// A partition of this disk.
+    PartitionOf(String),
+    /// Open in a process: its number and name.
+    Open {
+        /// The process.
+        process: u32,
+        /// Its name, `/proc/PID/comm`.
+        program: String,
+    },
+    /// The file of a loop device, or the device below one: its kernel name.
+    Loop(String),
+    /// Registered with bcache, `…/bcache`.
+    Bcache,
+    /// Mapped into the memory of a process: its number and name.
+    Mapped {
+        /// The process.
+        process: u32,
+        /// Its name.
+        program: String,
+    },
+    /// Registered with io_uring by a process: its number and name.
+    Registered {
+        /// The process.
+        process: u32,
+        /// Its name.
+        program: String,
+    },
+    /// Exported by the kernel: by what.
+    Exported(String),
+    /// Open for a file system of this kind, whether its mount is in sight or not.
+    FileSystem(String),
+    /// Used by another part of the kernel.
+    Kernel(String),
+    /// Locked by a process; 0 for one that is not seen.
+    Locked {
+        /// The process.
+        process: u32,
+    },
+    /// The worldwide name of this other device is the same.
+    Path(String),
+    /// A mapping that is suspended.
+    Suspended,
+}
+
+/// Reads who uses the device with a kernel name. Our own process does not count.
+pub fn read(root: &Root, name: &str) -> DeviceUsage {
+    let block = format!("/sys/class/block/{name}");
+    let mut usage = DeviceUsage {
+        name: name.to_owned(),
+        number: number(root, name),
+        size: root.number(&format!("{block}/size")).map(|n| Bytes::from_sectors(Sectors512::new(n))),
+        read_only: root.number(&format!("{block}/ro")).map(|flag| flag != 0),
+        identity: Identity::read(root, name),
+        ..DeviceUsage::default()
+    };
+    let found = finder::search(root, name);
+    usage.family = found.family;
+    usage.uses = found.uses;
+    usage.unseen = found.unseen;
+    usage
+}
+
+/// Major and minor number of a device.
+pub fn number(root: &Root, name: &str) -> Fact<(u32, u32)> {
+    root.parse(&format!("/sys/class/block/{name}/dev"), parse_number_pair)
+}
+
+/// The members of a family that are mappings and suspended: whoever reads one waits until it is resumed.
+pub fn suspended(root: &Root, name: &str) -> Vec<String> {
+    finder::suspended_below(root, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Node, Tree};
+
+    pub(super) const SCSI: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata2/host1/target1:0:0/1:0:0:0/block";
+
+    /// A disk `sdb` with a partition, and a disk `sdc` that nothing uses.
+    pub(super) fn machine() -> Tree {
+        let mut tree = Tree::new();
+        for (path, text) in [
+            ("sdb/dev", "8:16"),
+            ("sdb/size", "2097152"),
+            ("sdb/ro", "0"),
+            ("sdb/sdb1/partition", "1"),
+            ("sdb/sdb1/dev", "8:17"),
+            ("sdc/dev", "8:32"),
+            ("sdc/size", "2097152"),
+            ("sdc/ro", "0"),
+        ] {
+            tree.file(&format!("{SCSI}/{path}"), text);
+        }
+        for (name, path) in [("sdb", "sdb"), ("sdb1", "sdb/sdb1"), ("sdc", "sdc")] {
+            tree.link(&format!("/sys/class/block/{name}"), &format!("{SCSI}/{path}"));
+            tree.file(&format!("/dev/{name}"), "");
+        }
+        for (number, path) in [("8:16", "sdb"), ("8:17", "sdb/sdb1"), ("8:32", "sdc")] {
+            tree.link(&format!("/sys/dev/block/{number}"), &format!("{SCSI}/{path}"));
+        }
+        tree.file("/proc/swaps", "Filename Type Size Used Priority\n")
+            .file("/proc/1/mountinfo", "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
+            .link("/proc/1/ns/mnt", "mnt:[4026531840]")
+            .link("/proc/self", "999")
+            .file("/proc/999/mountinfo", MOUNTS)
+            .file("/proc/999/status", "Name:\tnarrows\nCapEff:\t000001ffffffffff\n")
+            .link("/proc/999/ns/pid", "pid:[4026531836]")
+            .link("/proc/999/ns/user", "user:[4026531837]")
+            .link("/proc/999/ns/mnt", "mnt:[4026531840]")
+            .insert("/proc/1/fd", Node::Dir);
+        tree
+    }
+
+    /// What is mounted on it.
+    pub(super) const MOUNTS: &str = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:21 / /proc rw - proc proc rw\n3 1 0:22 / /sys rw - sysfs sysfs rw\n";
+
+    /// The same with a loop device over the file with inode 77.
+    pub(super) fn over_file() -> Tree {
+        let mut tree = machine();
+        tree.file("/sys/class/block/loop0/dev", "7:0")
+            .file("/sys/class/block/loop0/loop/backing_file", "/srv/disk.img")
+            .file("/narrows/probe/loop/loop0", "8:1 77");
+        tree
+    }
+
+    pub(super) fn hows(tree: Tree, name: &str) -> Vec<(String, How)> {
+        read(&Root::from_tree(tree), name).uses.into_iter().map(|found| (found.device, found.how)).collect()
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_disk_that_nobody_uses() {
+        let usage = read(&Root::from_tree(machine()), "sdc");
+        assert_eq!((usage.uses, usage.unseen), (Vec::new(), Vec::new()));
+        assert_eq!(usage.family, ["sdc"]);
+        assert_eq!(usage.number.get(), Some((8, 32)));
+        assert_eq!(usage.size.get(), Some(Bytes::from_mib(1024)));
+        assert_eq!(usage.read_only.get(), Some(false));
+    }
+
+    #[test]
+    fn a_disk_and_its_partition_know_each_other() {
+        let usage = read(&Root::from_tree(machine()), "sdb");
+        assert_eq!(usage.family, ["sdb", "sdb1"]);
+        assert_eq!(hows(machine(), "sdb"), [("sdb".to_owned(), How::Partition("sdb1".to_owned()))]);
+        assert_eq!(hows(machine(), "sdb1"), [("sdb1".to_owned(), How::PartitionOf("sdb".to_owned()))]);
+    }
+
+    #[test]
+    fn a_mount_in_another_namespace_is_seen() {
+        let mut tree = machine();
+        tree.link("/proc/77/ns/mnt", "mnt:[4026532222]")
+            .file("/proc/77/mountinfo", "1 1 8:32 / /hidden\\040place rw - xfs /dev/sdc rw\n")
+            .insert("/proc/77/fd", Node::Dir);
+        let point = "/hidden place".to_owned();
+        assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), How::Mounted { point, process: 77 })]);
+    }
+
+    #[test]
+    fn what_is_mounted_or_swapped_on_a_mapping_of_a_partition_counts_for_the_disk() {
+        let mut tree = machine();
+        tree.link("/sys/class/block/dm-0", "../../devices/virtual/block/dm-0")
+            .file("/sys/devices/virtual/block/dm-0/dev", "253:0")
+            .file("/sys/devices/virtual/block/dm-0/dm/name", "vault")
+            .link("/sys/devices/virtual/block/dm-0/slaves/sdb1", "/sys/class/block/sdb1")
+            .link(&format!("{SCSI}/sdb/sdb1/holders/dm-0"), "/sys/class/block/dm-0")
+            .link("/dev/mapper/vault", "../dm-0")
+            .file("/dev/dm-0", "")
+            .file("/proc/swaps", "Filename Type Size Used Priority\n/dev/mapper/vault partition 1 0 -2\n");
+        let found = hows(tree.clone(), "sdb");
+        assert!(found.contains(&("dm-0".to_owned(), How::Swap("/dev/mapper/vault".to_owned()))), "{found:?}");
+        assert!(found.contains(&("sdb1".to_owned(), How::Holder("dm-0 (vault)".to_owned()))), "{found:?}");
+        let of_mapping = hows(tree, "dm-0");
+        assert!(of_mapping.contains(&("dm-0".to_owned(), How::BuiltOn("sdb1".to_owned()))), "{of_mapping:?}");
+    }
+
+    #[test]
+    fn an_open_file_is_seen_but_not_our_own() {
+        let mut tree = machine();
+        for process in ["5", "6"] {
+            tree.link(&format!("/proc/{process}/fd/3"), "/dev/sdc")
+                .file(&format!("/proc/{process}/comm"), "dd\n")
+                .file(&format!("/proc/{process}/mountinfo"), "1 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+        }
+        tree.link("/proc/self", "6")
+            .file("/proc/6/mountinfo", MOUNTS)
+            .file("/proc/6/status", "CapEff:\t000001ffffffffff\n");
+        let open = How::Open { process: 5, program: "dd".to_owned() };
+        assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), open)]);
+    }
+
+    #[test]
+    fn a_registered_bcache_device_is_in_use() {
+        let mut tree = machine();
+        tree.insert(&format!("{SCSI}/sdc/bcache"), Node::Dir);
+        assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), How::Bcache)]);
+    }
+
+    #[test]
+    fn drives_with_one_worldwide_name_are_not_told_from_each_other() {
+        let mut tree = machine();
+        tree.file(&format!("{SCSI}/sdb/device/wwid"), "naa.5002538d\n")
+            .file(&format!("{SCSI}/sdc/device/wwid"), "naa.5002538d\n");
+        assert_eq!(hows(tree, "sdc"), [("sdc".to_owned(), How::Path("sdb".to_owned()))]);
+    }
+
+    #[test]
+    fn a_mapping_that_is_suspended_is_told_before_anybody_reads_it() {
+        let mut tree = machine();
+        tree.link("/sys/class/block/dm-0", "../../devices/virtual/block/dm-0")
+            .file("/sys/devices/virtual/block/dm-0/dev", "253:0")
+            .file("/sys/devices/virtual/block/dm-0/dm/suspended", "1\n")
+            .link("/sys/devices/virtual/block/dm-0/slaves/sdc", "/sys/class/block/sdc")
+            .link(&format!("{SCSI}/sdc/holders/dm-0"), "/sys/class/block/dm-0");
+        let found = hows(tree.clone(), "sdc");
+        assert!(found.contains(&("dm-0".to_owned(), How::Suspended)), "{found:?}");
+        let root = Root::from_tree(tree.clone());
+        assert_eq!(suspended(&root, "dm-0"), ["dm-0"]);
+        assert_eq!(suspended(&root, "sdc"), [] as [&str; 0], "what is above does not hold a read up");
+        tree.file("/sys/devices/virtual/block/dm-0/dm/suspended", "0\n");
+        assert!(!hows(tree, "sdc").contains(&("dm-0".to_owned(), How::Suspended)));
+    }
+}

@@ -1,0 +1,149 @@
+//! What is looked for: the devices of a family and the file behind a loop device, by identity and never by name.
+
+use std::collections::BTreeMap;
+
+use super::number;
+use crate::block::dm_table::parse_number_pair;
+use crate::root::{FileId, FileKind, Root, Stat};
+
+/// What is looked for.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Kernel names with their numbers.
+    family: BTreeMap<String, Option<(u32, u32)>>,
+    by_number: BTreeMap<(u32, u32), String>,
+    /// Character devices that lead to a member: their names and that member.
+    characters: BTreeMap<(u32, u32), (String, String)>,
+    /// The file behind a loop device.
+    file: Option<(FileId, String)>,
+}
+
+/// A member that something leads to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Held {
+    /// The kernel name, or `the file behind loop0`.
+    pub(super) device: String,
+    /// The character device through which, if through one.
+    pub(super) through: Option<String>,
+}
+
+impl Held {
+    fn plainly(device: &str) -> Self {
+        Self { device: device.to_owned(), through: None }
+    }
+}
+
+impl Wanted {
+    /// Makes a device a member; `false` when it was one.
+    pub(super) fn join(&mut self, root: &Root, name: &str) -> bool {
+        if self.family.contains_key(name) {
+            return false;
+        }
+        let number = number(root, name).get();
+        if let Some(number) = number {
+            self.by_number.insert(number, name.to_owned());
+        }
+        self.family.insert(name.to_owned(), number);
+        self.characters_of(root, name);
+        true
+    }
+
+    /// The character devices of a disk: SCSI generic, block SCSI generic, the controller and the namespace of NVMe.
+    fn characters_of(&mut self, root: &Root, name: &str) {
+        let device = format!("/sys/class/block/{name}/device");
+        let mut found = Vec::new();
+        for class in ["scsi_generic", "bsg"] {
+            let nodes = root.list(&format!("{device}/{class}"));
+            found.extend(nodes.into_iter().map(|node| (format!("{device}/{class}/{node}"), node)));
+        }
+        if name.starts_with("nvme") {
+            let namespace = name.replacen("nvme", "ng", 1);
+            found.push((format!("/sys/class/nvme-generic/{namespace}"), namespace));
+            let controllers = root.link_name(&device).get().filter(|name| name.starts_with("nvme"));
+            found.extend(controllers.map(|controller| (device.clone(), controller)));
+        }
+        for (path, node) in found {
+            if let Some(number) = root.parse(&format!("{path}/dev"), parse_number_pair).get() {
+                self.characters.insert(number, (node, name.to_owned()));
+            }
+        }
+    }
+
+    /// Looks for a file, too, which is behind this loop device.
+    pub(super) fn watch_file(&mut self, file: FileId, name: &str) {
+        self.file = Some((file, format!("the file behind {name}")));
+    }
+
+    /// The file behind the target.
+    pub(super) fn file(&self) -> Option<(FileId, &str)> {
+        self.file.as_ref().map(|(file, shown)| (*file, shown.as_str()))
+    }
+
+    /// Whether a device is a member.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.family.contains_key(name)
+    }
+
+    /// The kernel names of the members, in order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.family.keys()
+    }
+
+    /// The member with a number.
+    pub(super) fn numbered(&self, number: (u32, u32)) -> Option<&str> {
+        self.by_number.get(&number).map(String::as_str)
+    }
+
+    /// The member that a file leads to.
+    pub(super) fn held(&self, stat: &Stat) -> Option<Held> {
+        match stat.kind {
+            FileKind::Block(major, minor) => self.numbered((major, minor)).map(Held::plainly),
+            FileKind::Character(major, minor) => {
+                let (node, device) = self.characters.get(&(major, minor))?;
+                Some(Held { device: device.clone(), through: Some(node.clone()) })
+            }
+            _ => self.held_file(stat.file),
+        }
+    }
+
+    /// The member that a file with this identity is behind.
+    pub(super) fn held_file(&self, file: FileId) -> Option<Held> {
+        self.file.as_ref().filter(|(own, _)| *own == file).map(|(_, shown)| Held::plainly(shown))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{SCSI, machine};
+    use super::*;
+
+    #[test]
+    fn a_member_is_known_by_number_by_its_character_devices_and_by_its_file() {
+        let mut tree = machine();
+        tree.file(&format!("{SCSI}/sdc/device/scsi_generic/sg3/dev"), "21:3\n");
+        tree.file("/sys/class/block/nvme0n1/dev", "259:0")
+            .file("/sys/class/nvme-generic/ng0n1/dev", "240:0")
+            .file("/sys/class/nvme/nvme0/dev", "241:0")
+            .link("/sys/class/block/nvme0n1/device", "../../nvme/nvme0");
+        let root = Root::from_tree(tree);
+        let mut wanted = Wanted::default();
+        assert!(wanted.join(&root, "sdc") && !wanted.join(&root, "sdc"));
+        assert!(wanted.join(&root, "nvme0n1"));
+        let file = FileId { device: (8, 1), inode: 77 };
+        wanted.watch_file(file, "loop0");
+        let other = FileId { device: (8, 1), inode: 78 };
+        let held = |kind, file| wanted.held(&Stat { kind, file });
+        assert_eq!(held(FileKind::Block(8, 32), other), Some(Held::plainly("sdc")));
+        assert_eq!(held(FileKind::Block(8, 33), other), None);
+        assert_eq!(held(FileKind::File, file), Some(Held::plainly("the file behind loop0")));
+        assert_eq!(held(FileKind::File, other), None);
+        for (number, node, device) in
+            [(21, "sg3", "sdc"), (240, "ng0n1", "nvme0n1"), (241, "nvme0", "nvme0n1")]
+        {
+            let minor = if number == 21 { 3 } else { 0 };
+            let through = Some(node.to_owned());
+            let want = Held { device: device.to_owned(), through };
+            assert_eq!(held(FileKind::Character(number, minor), other), Some(want));
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What can each hop carry?
+//!
+//! One file for each law: a pure function of a hop's facts, with its citation, range of validity and formula. Same
+//! input, same output: nothing here reads a clock, a file or the machine.
+
+pub mod access;
+pub mod bcache;
+pub mod buffered;
+pub mod caps;
+pub mod cipher;
+pub mod controller;
+pub mod crypt;
+pub mod crypt_time;
+pub mod dram;
+pub mod fabric;
+pub mod filesystem;
+pub mod given;
+pub mod io_cost;
+pub mod iommu;
+pub mod medium;
+pub mod memory;
+pub mod mirror;
+pub mod narrow;
+pub mod network;
+pub mod parity;
+pub mod pcie;
+pub mod queueing;
+pub mod raid;
+pub mod replicas;
+pub mod resync;
+pub mod sas;
+pub mod sata;
+pub mod socket;
+pub mod uplink;
+pub mod usb;
+pub mod write_cache;
+pub mod zfs;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::path::{Hop, HopSpec, VolumeLayout};
+use narrows_base::fact::Source;
+use narrows_base::units::BytesPerSec;
+
+/// What a ceiling rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Arithmetic on facts that were read here.
+    Formula,
+    /// A published number for this part.
+    Spec,
+    /// A measurement made here.
+    Measured,
+    /// An estimate; a measurement should replace it.
+    Guess,
+}
+
+/// A fact that a ceiling was computed from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FactRef {
+    /// What it is: `width`, `max payload`.
+    pub fact: String,
+    /// Its value with its unit.
+    pub value: String,
+    /// Where it was read or is published.
+    pub source: String,
+}
+
+impl FactRef {
+    /// Refers to a fact.
+    pub fn new(fact: impl Into<String>, value: impl ToString, source: &Source) -> Self {
+        Self { fact: fact.into(), value: value.to_string(), source: source.as_str().to_owned() }
+    }
+}
+
+/// A ceiling that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// The most that the hop carries in this direction, in its own bytes (not the application's).
+    pub rate: BytesPerSec,
+    /// The rate on the wire before packet and protocol overhead, for hops that are a wire.
+    pub raw: Option<BytesPerSec>,
+    /// What that rests on.
+    pub basis: Basis,
+    /// How it was computed, with units: `8 GT/s × 4 × 128/130 / 8 = 3.94 GB/s raw; × 256/(256+24) × 0.9974 = 3.59 GB/s`.
+    pub formula: String,
+    /// From what.
+    pub facts: Vec<FactRef>,
+}
+
+/// The most that a hop carries in one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ceiling {
+    /// It is known.
+    Known(Limit),
+    /// It is not known, for this reason.
+    Unknown(String),
+    /// The hop moves no bytes of its own (a queue, a linear volume): it passes on what others allow.
+    Transparent(String),
+}
+
+impl Ceiling {
+    /// The limit, when it is known.
+    pub const fn limit(&self) -> Option<&Limit> {
+        match self {
+            Self::Known(limit) => Some(limit),
+            Self::Unknown(_) | Self::Transparent(_) => None,
+        }
+    }
+
+    /// The rate, when it is known.
+    pub fn rate(&self) -> Option<BytesPerSec> {
+        self.limit().map(|limit| limit.rate)
+    }
+}
+
+/// The ceilings of a hop in both directions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ceilings {
+    /// Towards the application.
+    pub read: Ceiling,
+    /// Towards the medium.
+    pub write: Ceiling,
+}
+
+/// The direction of data, as the application sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the medium to the application.
+    Read,
+    /// From the application to the medium.
+    Write,
+}
+
+impl Ceilings {
+    /// Neither direction is known, for one reason.
+    pub fn unknown(reason: impl Into<String>) -> Self {
+        let unknown = Ceiling::Unknown(reason.into());
+        Self { read: unknown.clone(), write: unknown }
+    }
+
+    /// The hop limits neither direction, for one reason.
+    pub fn transparent(why: impl Into<String>) -> Self {
+        let transparent = Ceiling::Transparent(why.into());
+        Self { read: transparent.clone(), write: transparent }
+    }
+
+    /// Both directions carry the same.
+    pub fn same(limit: Limit) -> Self {
+        Self { read: Ceiling::Known(limit.clone()), write: Ceiling::Known(limit) }
+    }
+
+    /// Each direction carries its own.
+    pub const fn each(read: Limit, write: Limit) -> Self {
+        Self { read: Ceiling::Known(read), write: Ceiling::Known(write) }
+    }
+
+    /// The ceiling in one direction.
+    pub const fn of(&self, direction: Direction) -> &Ceiling {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
+    }
+}
+
+/// The basis of a published number: one that nobody verified is a guess.
+const fn published(verified: bool) -> Basis {
+    if verified { Basis::Spec } else { Basis::Guess }
+}
+
+/// The ceilings of one hop.
+pub fn of_hop(hop: &Hop) -> Ceilings {
+    match &hop.spec {
+        HopSpec::Application => Ceilings::transparent("the application asks; a run shows what it achieves"),
+        HopSpec::Memory(_) => memory::of_memory(),
+        HopSpec::Socket(socket) => socket::of_socket(socket),
+        HopSpec::Chipset(uplink) => uplink::of_chipset(uplink),
+        HopSpec::Switch(switch) => uplink::of_switch(switch),
+        HopSpec::Link(link) => pcie::of_link(link),
+        HopSpec::Usb(usb) => usb::of_usb(usb),
+        HopSpec::Sata(sata) => sata::of_sata(sata),
+        HopSpec::Sas(sas) => sas::of_sas(sas),
+        HopSpec::Hba(controller) | HopSpec::Controller(controller) => controller::of_controller(controller),
+        HopSpec::Device(device) => medium::of_device(device),
+        HopSpec::BlockQueue(_) => {
+            Ceilings::transparent("a request queue costs time for each request, not for each byte")
+        }
+        HopSpec::Raid(raid) => raid::of_raid(raid),
+        HopSpec::Zfs(zfs) => raid::of_zfs(zfs),
+        HopSpec::Crypt(crypt) => crypt::of_crypt(crypt),
+        HopSpec::Cache(_) => Ceilings::transparent(
+            "bcache passes each request to the cache or to the backing device; the share of hits decides",
+        ),
+        HopSpec::Volume(volume) => Ceilings::transparent(match &volume.layout {
+            VolumeLayout::Linear => "a linear mapping moves no bytes of its own".to_owned(),
+            VolumeLayout::Striped { chunk } => {
+                format!(
+                    "stripes of {} over its devices add up",
+                    narrows_base::units::human::block_size(*chunk)
+                )
+            }
+            VolumeLayout::Multipath => "the paths to one device; the device is the same".to_owned(),
+            VolumeLayout::Other(target) => format!("device-mapper target `{target}` has no published rate"),
+        }),
+        HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
+        HopSpec::Network(network) => network::of_network(network),
+        HopSpec::Given(hop) => given::of_given(hop),
+        HopSpec::Remote(_) => Ceilings::unknown("what the server can do is not visible here"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! Disks: their queue, the medium, and what carries the data from it to the bus.
+
+use super::builder::Builder;
+use super::graph::{Node, Spread};
+use super::{ControllerHop, DeviceHop, HopId, HopKind, HopSpec, QueueHop, Traffic};
+use narrows_base::fact::Fact;
+use narrows_base::units::BitsPerSec;
+use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
+use narrows_machine::pci::PciAddress;
+use narrows_machine::usb::{self, UsbDevice};
+
+/// The PCI function that carries a disk's data.
+pub(super) fn function(transport: &Transport) -> Option<PciAddress> {
+    match transport {
+        Transport::NvmePci { pci, .. } => Some(*pci),
+        Transport::Sata(sata) => sata.pci,
+        Transport::Sas(sas) => sas.pci,
+        Transport::Usb(usb) => usb.pci,
+        Transport::Virtio { pci, .. } | Transport::Mmc { pci } | Transport::Other { pci, .. } => *pci,
+        Transport::None | Transport::NvmeFabric(_) | Transport::Iscsi(_) => None,
+    }
+}
+
+impl Builder<'_> {
+    /// Puts a disk below `above`: its queue, and all that lies below that. `through` is the partition that leads to it.
+    pub(super) fn disk(&mut self, above: Node, disk: &BlockDevice, fraction: Traffic, through: Option<&str>) {
+        let Some(queue) = self.queue(above, disk, fraction, through) else { return };
+        if let Some(kind) = synthetic(&disk.kind) {
+            self.medium(queue, disk, Some(kind));
+            return;
+        }
+        match (&disk.kind, &disk.transport) {
+            (BlockKind::NvmeMultipath(paths), _) => self.multipath(queue, disk, paths),
+            (_, Transport::NvmeFabric(fabric)) => self.fabric(queue, fabric),
+            (_, Transport::Iscsi(remote)) => self.remote(queue, remote, &disk.name, "iscsi"),
+            _ => self.local(queue, disk),
+        }
+    }
+
+    /// Puts a block device that is none below `above`: its queue, and the device as what it is.
+    pub(super) fn synthetic(
+        &mut self,
+        above: Node,
+        disk: &BlockDevice,
+        kind: &str,
+        fraction: Traffic,
+    ) -> Option<Node> {
+        let queue = self.queue(above, disk, fraction, None)?;
+        self.medium(queue, disk, Some(kind))
+    }
+
+    fn medium(&mut self, queue: Node, disk: &BlockDevice, synthetic: Option<&str>) -> Option<Node> {
+        let name = match (disk.model.value(), synthetic) {
+            (Some(model), _) if !model.is_empty() => format!("{model} ({})", disk.name),
+            (_, Some(kind)) => format!("{kind} device {}", disk.name),
+            _ => disk.name.clone(),
+        };
+        let hop = DeviceHop {
+            block: disk.name.clone(),
+            model: disk.model.clone(),
+            size: disk.size.clone(),
+            rotational: disk.queue.rotational.clone(),
+            is_hard_disk: synthetic.is_none() && self.is_hard_disk(disk),
+            synthetic: synthetic.map(str::to_owned),
+        };
+        self.chain(queue, [(HopId::new(HopKind::Device, &disk.name), name, HopSpec::Device(hop))])
+    }
+
+    /// The kernel takes a SCSI disk that does not say otherwise for one that turns (`drivers/scsi/sd.c`), and USB
+    /// bridges, RAID controllers and hypervisors seldom say.
+    fn is_hard_disk(&self, disk: &BlockDevice) -> bool {
+        let is_direct = match &disk.transport {
+            Transport::Sata(_) => true,
+            Transport::Sas(sas) => !sas.hidden,
+            _ => false,
+        };
+        let is_bare = self.machine.cpus.hypervisor.value().is_none();
+        is_direct && is_bare && disk.queue.rotational.value() == Some(&true)
+    }
+
+    fn queue(
+        &mut self,
+        above: Node,
+        disk: &BlockDevice,
+        fraction: Traffic,
+        through: Option<&str>,
+    ) -> Option<Node> {
+        let spec = QueueHop { block: disk.name.clone(), queue: disk.queue.clone() };
+        let name = format!("queue of {}", disk.name);
+        let through = through.map(|partition| format!(", partition {partition}")).unwrap_or_default();
+        self.add_or_extend(
+            above,
+            HopId::new(HopKind::BlockQueue, &disk.name),
+            (name + &through, &through),
+            HopSpec::BlockQueue(Box::new(spec)),
+            fraction,
+        )
+    }
+
+    /// The medium, and what carries its data to the bus and on to memory.
+    fn local(&mut self, queue: Node, disk: &BlockDevice) {
+        let is_virtio = matches!(disk.transport, Transport::Virtio { .. });
+        let Some(medium) = self.medium(queue, disk, is_virtio.then_some("virtio")) else { return };
+        self.carrier(medium, &disk.name, &disk.transport);
+    }
+
+    /// A namespace that is reached through several controllers, or could be.
+    fn multipath(&mut self, queue: Node, disk: &BlockDevice, paths: &[String]) {
+        let paths: Vec<&BlockDevice> = paths.iter().filter_map(|path| self.machine.block.get(path)).collect();
+        let is_remote = |path: &&BlockDevice| matches!(path.transport, Transport::NvmeFabric(_));
+        // The medium of a remote namespace is the server's.
+        let above = match !paths.is_empty() && paths.iter().all(is_remote) {
+            true => Some(queue),
+            false => self.medium(queue, disk, None),
+        };
+        let Some(above) = above else { return };
+        // The kernel may send everything through one of them (`iopolicy`).
+        self.set_spread(above, Spread::Either);
+        for path in paths {
+            match &path.transport {
+                Transport::NvmeFabric(fabric) => self.fabric(above, fabric),
+                transport => self.carrier(above, &path.name, transport),
+            }
+        }
+    }
+
+    /// Puts a USB device that stores data below `above`, where no text tells which disk it is. Returns its name.
+    pub(super) fn usb_storage(&mut self, above: Node, device: &UsbDevice) -> String {
+        let usb = usb::transport(&self.machine.usb, device);
+        let block = usb.device.clone();
+        let name =
+            device.product.get().map_or_else(|| block.clone(), |product| format!("{product} ({block})"));
+        let medium = DeviceHop {
+            block: block.clone(),
+            model: device.product.clone(),
+            size: Fact::default(),
+            rotational: Fact::default(),
+            is_hard_disk: false,
+            synthetic: None,
+        };
+        let hop = (HopId::new(HopKind::Device, &block), name, HopSpec::Device(medium));
+        if let Some(node) = self.chain(above, [hop]) {
+            self.carrier(node, &block, &Transport::Usb(usb));
+        }
+        format!("USB device {block}")
+    }
+
+    fn carrier(&mut self, medium: Node, block: &str, transport: &Transport) {
+        let interfaces = match transport {
+            Transport::Sata(sata) => vec![sata_link(block, sata)],
+            Transport::Sas(sas) => std::iter::once(sas_link(block, sas)).chain(expander(sas)).collect(),
+            Transport::Usb(usb) => vec![usb_link(block, &usb::complete(&self.machine.usb, usb))],
+            _ => Vec::new(),
+        };
+        let controller = self.controller_of(block, transport);
+        let Some(end) = self.chain(medium, interfaces.into_iter().chain(controller)) else { return };
+        if let Some(address) = function(transport) {
+            self.climb(end, address);
+        }
+    }
+
+    fn controller_of(&self, block: &str, transport: &Transport) -> Option<(HopId, String, HopSpec)> {
+        let address = function(transport);
+        let place = address.map_or_else(|| block.to_owned(), |address| address.to_string());
+        let driver = || {
+            let function = address.and_then(|address| self.machine.pci.get(&address));
+            function.and_then(|function| function.driver.get())
+        };
+        let (kind, id, name, text) = match transport {
+            Transport::None | Transport::NvmeFabric(_) | Transport::Iscsi(_) => return None,
+            Transport::NvmePci { controller, .. } => {
+                (HopKind::Controller, controller.clone(), controller.clone(), "NVMe controller")
+            }
+            Transport::Sata(_) => {
+                (HopKind::Hba, place, driver().unwrap_or_else(|| "ahci".to_owned()), "SATA controller")
+            }
+            Transport::Sas(sas) => {
+                let name = sas.driver.get().or_else(driver).unwrap_or_else(|| "SCSI".to_owned());
+                let text = if sas.hidden { "RAID controller" } else { "storage adapter" };
+                (HopKind::Hba, place, name, text)
+            }
+            Transport::Usb(_) => (
+                HopKind::Controller,
+                place,
+                driver().unwrap_or_else(|| "xhci_hcd".to_owned()),
+                "USB controller",
+            ),
+            Transport::Virtio { flavour, .. } => (HopKind::Controller, place, flavour.clone(), "adapter"),
+            Transport::Mmc { .. } => (
+                HopKind::Controller,
+                place,
+                driver().unwrap_or_else(|| "mmc".to_owned()),
+                "SD/MMC controller",
+            ),
+            Transport::Other { name, .. } => (HopKind::Controller, place, name.clone(), "controller"),
+        };
+        let is_virtual = matches!(transport, Transport::Virtio { .. });
+        Some(self.controller_hop(kind, id, (name, text), address, is_virtual))
+    }
+
+    /// A controller or adapter at a PCI function, if it has one.
+    pub(super) fn controller_hop(
+        &self,
+        kind: HopKind,
+        id: String,
+        (name, text): (String, &str),
+        address: Option<PciAddress>,
+        is_virtual: bool,
+    ) -> (HopId, String, HopSpec) {
+        let function = address.and_then(|address| self.machine.pci.get(&address));
+        let hop = ControllerHop {
+            name: name.clone(),
+            address,
+            id: function.map(|function| function.id.clone()).unwrap_or_default(),
+            numa_node: function.map(|function| function.numa_node.clone()).unwrap_or_default(),
+            is_virtual,
+            fabric: None,
+        };
+        let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+        let spec = if kind == HopKind::Hba { HopSpec::Hba(hop) } else { HopSpec::Controller(hop) };
+        let name = if name.is_empty() { text.to_owned() } else { format!("{text} {name}") };
+        (HopId::new(kind, id), name + &at, spec)
+    }
+}
+
+/// What a device is that has no medium.
+fn synthetic(kind: &BlockKind) -> Option<&'static str> {
+    match kind {
+        BlockKind::Zram => Some("zram"),
+        BlockKind::RamDisk => Some("brd"),
+        BlockKind::NullBlk => Some("null_blk"),
+        _ => None,
+    }
+}
+
+fn sata_link(block: &str, sata: &Sata) -> (HopId, String, HopSpec) {
+    let port = if sata.port.is_empty() { block } else { &sata.port };
+    let speed = sata.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
+    (HopId::new(HopKind::Sata, port), format!("SATA link {port}{speed}"), HopSpec::Sata(sata.clone()))
+}
+
+fn sas_link(block: &str, sas: &Sas) -> (HopId, String, HopSpec) {
+    let name = format!("SAS port of {block}{}", lanes(&sas.phy_speeds));
+    (HopId::new(HopKind::Sas, block), name, HopSpec::Sas(sas.clone()))
+}
+
+/// The port of the adapter that everything behind an expander shares.
+fn expander(sas: &Sas) -> Option<(HopId, String, HopSpec)> {
+    let expander = sas.expander.as_ref()?;
+    let name = format!("SAS port to {expander}{}", lanes(&sas.uplink_phy_speeds));
+    let port = Sas {
+        phy_speeds: sas.uplink_phy_speeds.clone(),
+        uplink_phy_speeds: Vec::new(),
+        expander: None,
+        ..sas.clone()
+    };
+    Some((HopId::new(HopKind::Sas, expander), name, HopSpec::Sas(port)))
+}
+
+fn lanes(phys: &[BitsPerSec]) -> String {
+    match phys {
+        [] => String::new(),
+        [speed] => format!(" at {speed}"),
+        [speed, ..] => format!(", {} lanes at {speed}", phys.len()),
+    }
+}
+
+fn usb_link(block: &str, usb: &Usb) -> (HopId, String, HopSpec) {
+    let device = if usb.device.is_empty() { block } else { &usb.device };
+    let speed = usb.speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
+    (HopId::new(HopKind::Usb, device), format!("USB connection {device}{speed}"), HopSpec::Usb(usb.clone()))
+}

@@ -1,0 +1,521 @@
+//! Drives and the way from them to memory.
+
+use super::{BuildError, Place, Walk, fact, given};
+use crate::path::file::{
+    Attachment, Chipset, Device, DeviceKind, LinkGiven, Name, Part, PartKind, Slot, Switch,
+};
+use crate::path::graph::Node;
+use crate::path::{
+    ControllerHop, DeviceHop, HopKind, HopSpec, LinkHop, LinkPort, SocketHop, Traffic, UplinkHop,
+};
+use narrows_base::catalog::{self, catalog};
+use narrows_base::fact::{Fact, Source};
+use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, GtPerSec, Lanes};
+use narrows_machine::block::{Sas, Sata, Usb};
+use narrows_machine::pci::{Express, LinkEnd, PortType};
+
+/// The relative distance of another socket (ACPI System Locality Information Table, usual value).
+const OTHER_SOCKET: u32 = 21;
+
+/// What data gets of the raw rate between sockets: measured on Skylake-SP, 34 of 41.6 GB/s (J. McCalpin).
+const SOCKET_SHARE: f64 = 0.8;
+
+impl<'s> Walk<'s> {
+    pub(super) fn device(
+        &mut self,
+        above: Node,
+        part: &'s Part,
+        device: &'s Device,
+        fraction: Traffic,
+        reader: Option<&Place>,
+    ) -> Result<(), BuildError> {
+        let title = match &device.model {
+            Some(model) => format!("{} {model}", part.name),
+            None => format!("{} ({})", part.name, kind_name(device.kind)),
+        };
+        let spec = medium(part, device);
+        let Some(node) = self.add(above, (HopKind::Device, &part.name), title, spec, fraction)? else {
+            return Ok(());
+        };
+        let Some((kind, name, spec)) = interface(part, device) else {
+            return self.upstream(node, part, &device.upstream, device_end(device), reader);
+        };
+        match self.add(node, (kind, &part.name), name, spec, Traffic::ONE)? {
+            Some(node) => self.upstream(node, part, &device.upstream, device.link, reader),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the way from `part`, which is in `upstream` with `end` of its link, to memory below `above`.
+    pub(super) fn upstream(
+        &mut self,
+        above: Node,
+        part: &'s Part,
+        upstream: &Name,
+        end: LinkGiven,
+        reader: Option<&Place>,
+    ) -> Result<(), BuildError> {
+        let carrier = self.part(upstream, &part.name)?;
+        if self.depth >= super::MOST_LAYERS {
+            return Err(BuildError::Cycle(upstream.clone()));
+        }
+        self.depth += 1;
+        let is_wire = !matches!(&part.kind, PartKind::Device(device) if interface(part, device).is_some());
+        let done = match &carrier.kind {
+            PartKind::Slot(slot) => {
+                let Some(node) = self.link(above, part, end, (carrier, slot.link))? else {
+                    return self.rise();
+                };
+                self.attachment(node, carrier, slot, reader)
+            }
+            PartKind::Switch(switch) => {
+                let node = match is_wire {
+                    true => self.link(above, part, end, (carrier, switch.port))?,
+                    false => Some(above),
+                };
+                let Some(node) = node else { return self.rise() };
+                self.switch(node, carrier, switch, reader)
+            }
+            PartKind::Adapter(adapter) => {
+                let spec = adapter_spec(carrier, adapter)?;
+                let title = match &adapter.model {
+                    Some(model) => format!("{} {model}", carrier.name),
+                    None => format!("adapter {}", carrier.name),
+                };
+                match self.add(above, (HopKind::Hba, &carrier.name), title, spec, Traffic::ONE)? {
+                    Some(node) => self.upstream(node, carrier, &adapter.upstream, adapter.link, reader),
+                    None => Ok(()),
+                }
+            }
+            PartKind::Chipset(chipset) => {
+                let lanes = LinkGiven::default();
+                let node = match is_wire && end.width.is_some() && end.generation.is_some() {
+                    true => self.link(above, part, end, (carrier, lanes))?,
+                    false => Some(above),
+                };
+                let Some(node) = node else { return self.rise() };
+                self.chipset(node, carrier, chipset, reader)
+            }
+            PartKind::Host(_) => {
+                let node = match is_wire && end.width.is_some() && end.generation.is_some() {
+                    true => self.link(above, part, end, (carrier, LinkGiven::default()))?,
+                    false => Some(above),
+                };
+                let Some(node) = node else { return self.rise() };
+                self.socket(node, &carrier.name, 0, reader)
+            }
+            _ => Err(BuildError::NoPlace {
+                part: part.name.clone(),
+                upstream: upstream.clone(),
+                kind: carrier.kind.table(),
+            }),
+        };
+        self.depth -= 1;
+        done
+    }
+
+    fn rise(&mut self) -> Result<(), BuildError> {
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn attachment(
+        &mut self,
+        above: Node,
+        part: &'s Part,
+        slot: &'s Slot,
+        reader: Option<&Place>,
+    ) -> Result<(), BuildError> {
+        match &slot.on {
+            Attachment::Socket { host, socket } => {
+                self.part(host, &part.name)?;
+                self.socket(above, host, *socket, reader)
+            }
+            Attachment::Chipset(name) => {
+                let carrier = self.part(name, &part.name)?;
+                match &carrier.kind {
+                    PartKind::Chipset(chipset) => self.chipset(above, carrier, chipset, reader),
+                    other => Err(no_place(&part.name, name, other)),
+                }
+            }
+            Attachment::Slot(name) => {
+                let carrier = self.part(name, &part.name)?;
+                if self.depth >= super::MOST_LAYERS {
+                    return Err(BuildError::Cycle(name.clone()));
+                }
+                self.depth += 1;
+                let done = match &carrier.kind {
+                    PartKind::Slot(outer) => self.attachment(above, carrier, outer, reader),
+                    other => Err(no_place(&part.name, name, other)),
+                };
+                self.depth -= 1;
+                done
+            }
+        }
+    }
+
+    fn switch(
+        &mut self,
+        above: Node,
+        part: &'s Part,
+        switch: &'s Switch,
+        reader: Option<&Place>,
+    ) -> Result<(), BuildError> {
+        let known = switch_entry(part, switch)?;
+        let name = known
+            .map_or_else(|| format!("PCIe switch {}", part.name), |it| format!("{} {}", part.name, it.name));
+        let spec = HopSpec::Switch(UplinkHop { name: name.clone(), ..UplinkHop::default() });
+        let Some(node) = self.add(above, (HopKind::Switch, &part.name), name, spec, Traffic::ONE)? else {
+            return Ok(());
+        };
+        let generation = switch.uplink.generation.or(known.map(|it| it.generation));
+        let uplink = LinkGiven { generation, ..switch.uplink };
+        self.upstream(node, part, &switch.upstream, uplink, reader)
+    }
+
+    fn chipset(
+        &mut self,
+        above: Node,
+        part: &'s Part,
+        chipset: &'s Chipset,
+        reader: Option<&Place>,
+    ) -> Result<(), BuildError> {
+        let entry = chipset_entry(part, chipset)?;
+        let name = entry.as_ref().map_or_else(
+            || format!("chipset {}", part.name),
+            |it| format!("{} chipset, {}", it.name, it.uplink),
+        );
+        let spec = HopSpec::Chipset(UplinkHop { name: name.clone(), chipset: entry, ..UplinkHop::default() });
+        match self.add(above, (HopKind::Chipset, &part.name), name, spec, Traffic::ONE)? {
+            Some(node) => self.socket(node, &chipset.host, chipset.socket, reader),
+            None => Ok(()),
+        }
+    }
+
+    /// The way from a socket to the one where the data is read, and its host's memory.
+    fn socket(
+        &mut self,
+        above: Node,
+        host: &Name,
+        socket: u32,
+        reader: Option<&Place>,
+    ) -> Result<(), BuildError> {
+        let part = self.part(host, &"a slot")?;
+        let PartKind::Host(given_host) = &part.kind else {
+            return Err(no_place(&Name::new("a slot"), host, &part.kind));
+        };
+        let wanted = match reader {
+            Some(place) if place.host == *host => place.socket,
+            Some(_) => None,
+            None => given_host.reader_socket,
+        };
+        let mut node = above;
+        if let Some(to) = wanted.filter(|to| *to != socket) {
+            let (name, spec) = self.interconnect(part, given_host, socket, to)?;
+            let id = format!("{host}:{socket}-{to}");
+            match self.add(node, (HopKind::Socket, &id), name, spec, Traffic::ONE)? {
+                Some(next) => node = next,
+                None => return Ok(()),
+            }
+        }
+        if let Some(rate) = given_host.memory_rate {
+            let rate = fact(Some(rate), &part.given);
+            let spec = given(HopKind::Memory, (rate.clone(), rate), "main memory");
+            self.add(node, (HopKind::Memory, &host), format!("main memory of {host}"), spec, Traffic::ONE)?;
+        }
+        Ok(())
+    }
+
+    fn interconnect(
+        &self,
+        part: &Part,
+        host: &crate::path::file::Host,
+        from: u32,
+        to: u32,
+    ) -> Result<(String, HopSpec), BuildError> {
+        let platform = match host.processor.as_deref() {
+            Some(name) => Some(processor_entry(name).ok_or_else(|| unlisted(&part.name, "processor", name))?),
+            None => None,
+        };
+        let what =
+            platform.and_then(|it| it.interconnect.as_ref()).map_or("interconnect", |it| it.name.as_str());
+        let title = format!("{what} from socket {from} to {to} of {}", part.name);
+        if let Some(links) = host.interconnect {
+            let rate = fact(Some(links.rate * f64::from(links.links) * SOCKET_SHARE), &part.given);
+            return Ok((
+                title,
+                given(HopKind::Socket, (rate.clone(), rate), "the connection between two sockets"),
+            ));
+        }
+        let hop = SocketHop {
+            device_node: from,
+            reader_node: to,
+            distance: OTHER_SOCKET,
+            platform: platform.cloned(),
+        };
+        Ok((title, HopSpec::Socket(Box::new(hop))))
+    }
+
+    /// The link between `part` with its `end` and a port of `carrier`.
+    fn link(
+        &mut self,
+        above: Node,
+        part: &'s Part,
+        end: LinkGiven,
+        (carrier, port): (&'s Part, LinkGiven),
+    ) -> Result<Option<Node>, BuildError> {
+        let payload =
+            end.payload.into_iter().chain(port.payload).min().or_else(|| self.usual_payload(carrier));
+        let (Some(generation), Some(width)) =
+            (least(end.generation, port.generation), least(end.width, port.width))
+        else {
+            return Ok(Some(above));
+        };
+        let both =
+            LinkGiven { generation: Some(generation), width: Some(width), payload, ..LinkGiven::default() };
+        let slot = matches!(carrier.kind, PartKind::Slot(_)).then(|| carrier.name.to_string());
+        let place = if slot.is_some() { format!("slot {}", carrier.name) } else { carrier.name.to_string() };
+        let hop = LinkHop {
+            device: link_port(end, both, end.read_request, &part.given),
+            port: Some(link_port(port, both, None, &carrier.given)),
+            slot,
+            ..LinkHop::default()
+        };
+        let name = format!("PCIe {generation}.0 {width} link of {}, {place}", part.name);
+        let fraction = match &part.kind {
+            PartKind::Network(network) => super::network::on_link(network),
+            _ => Traffic::ONE,
+        };
+        self.add(above, (HopKind::Link, &part.name), name, HopSpec::Link(Box::new(hop)), fraction)
+    }
+
+    /// Max_Payload_Size of the chipset that a slot hangs on.
+    fn usual_payload(&self, carrier: &Part) -> Option<Bytes> {
+        let PartKind::Slot(Slot { on: Attachment::Chipset(name), .. }) = &carrier.kind else { return None };
+        let part = self.system.part(name)?;
+        let PartKind::Chipset(chipset) = &part.kind else { return None };
+        let entry = chipset_entry(part, chipset).ok()??;
+        Some(Bytes::new(u64::from(entry.max_payload)))
+    }
+}
+
+fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    a.into_iter().chain(b).min()
+}
+
+fn no_place(part: &Name, upstream: &Name, kind: &PartKind) -> BuildError {
+    BuildError::NoPlace { part: part.clone(), upstream: upstream.clone(), kind: kind.table() }
+}
+
+/// One end of a link: what it could do (`own`) and what both do.
+fn link_port(own: LinkGiven, both: LinkGiven, request: Option<Bytes>, given: &Source) -> LinkPort {
+    let speed = |generation: Option<u8>| generation.and_then(GtPerSec::from_pcie_generation);
+    let link = LinkEnd {
+        current_speed: fact(speed(both.generation), given),
+        max_speed: fact(speed(own.generation.or(both.generation)), given),
+        current_width: fact(both.width, given),
+        max_width: fact(own.width.or(both.width), given),
+        ..LinkEnd::default()
+    };
+    let express = match both.payload {
+        Some(payload) => Fact::known(express(payload, request), given.as_str()),
+        None => Fact::absent(given.as_str()),
+    };
+    LinkPort { link, express, ..LinkPort::default() }
+}
+
+/// Max_Read_Request_Size of almost all drives (linux-pci, linux-nvme: 93 %).
+const USUAL_REQUEST: Bytes = Bytes::new(512);
+
+fn express(payload: Bytes, request: Option<Bytes>) -> Express {
+    Express {
+        port: PortType::Endpoint,
+        max_payload_supported: payload,
+        max_payload: payload,
+        max_read_request: request.unwrap_or(USUAL_REQUEST),
+        relaxed_ordering: false,
+        extended_tags: true,
+        max_speed: None,
+        max_width: None,
+        speed: None,
+        width: None,
+        target_speed: None,
+        supported_speeds: Vec::new(),
+        aspm_l0s: false,
+        aspm_l1: false,
+        port_number: 0,
+        slot_implemented: false,
+    }
+}
+
+fn kind_name(kind: DeviceKind) -> &'static str {
+    match kind {
+        DeviceKind::Nvme => "NVMe drive",
+        DeviceKind::Sata => "SATA drive",
+        DeviceKind::Sas => "SAS drive",
+        DeviceKind::Hdd => "hard disk",
+        DeviceKind::Usb => "USB drive",
+        DeviceKind::Ramdisk => "RAM disk",
+    }
+}
+
+fn medium(part: &Part, device: &Device) -> HopSpec {
+    let synthetic = (device.kind == DeviceKind::Ramdisk).then(|| "brd".to_owned());
+    if device.read.is_some() || device.write.is_some() {
+        let rates = (fact(device.read, &part.given), fact(device.write, &part.given));
+        return given(HopKind::Device, rates, "nobody said what it carries in this direction");
+    }
+    let class = device.class.as_deref().and_then(|class| catalog().medium_class(class));
+    if let (None, Some(class)) = (&device.model, class) {
+        let rate = |megabytes| {
+            Fact::known(BytesPerSec::from_mb(megabytes), format!("{} (class {})", part.given, class.name))
+        };
+        let rates = (rate(class.read_megabytes_per_second), rate(class.write_megabytes_per_second));
+        return given(HopKind::Device, rates, class.name.as_str());
+    }
+    HopSpec::Device(DeviceHop {
+        block: part.name.to_string(),
+        model: fact(device.model.clone(), &part.given),
+        size: fact(device.size, &part.given),
+        rotational: fact(Some(device.kind == DeviceKind::Hdd), &part.given),
+        is_hard_disk: device.kind == DeviceKind::Hdd,
+        synthetic,
+    })
+}
+
+/// A drive's own end of its link: as given, or as the catalogue says of its model.
+pub(in crate::path::file) fn device_end(device: &Device) -> LinkGiven {
+    let known = device.model.as_deref().and_then(|model| catalog().medium(model));
+    let generation = known.map(|medium| medium.generation).filter(|generation| *generation > 0);
+    let lanes = known.map(|medium| medium.lanes).filter(|lanes| *lanes > 0).map(Lanes::new);
+    LinkGiven {
+        generation: device.link.generation.or(generation),
+        width: device.link.width.or(lanes),
+        ..device.link
+    }
+}
+
+/// The interface of a drive that is not on PCIe itself.
+fn interface(part: &Part, device: &Device) -> Option<(HopKind, String, HopSpec)> {
+    let rate = |usual: f64| device.line_rate.unwrap_or_else(|| BitsPerSec::new(usual));
+    match device.kind {
+        DeviceKind::Nvme | DeviceKind::Ramdisk => None,
+        DeviceKind::Sata | DeviceKind::Hdd => {
+            let speed = rate(6e9);
+            let sata = Sata {
+                port: part.name.to_string(),
+                speed: fact(Some(speed), &part.given),
+                ..Sata::default()
+            };
+            Some((HopKind::Sata, format!("SATA {speed} of {}", part.name), HopSpec::Sata(sata)))
+        }
+        DeviceKind::Sas => {
+            let speed = rate(12e9);
+            let sas = Sas { phy_speeds: vec![speed], ..Sas::default() };
+            Some((HopKind::Sas, format!("SAS {speed} of {}", part.name), HopSpec::Sas(sas)))
+        }
+        DeviceKind::Usb => {
+            let speed = rate(10e9);
+            let usb = Usb {
+                device: part.name.to_string(),
+                speed: fact(Some(speed), &part.given),
+                driver: Fact::known("uas".to_owned(), part.given.as_str()),
+                ..Usb::default()
+            };
+            Some((HopKind::Usb, format!("USB {speed} of {}", part.name), HopSpec::Usb(usb)))
+        }
+    }
+}
+
+fn adapter_spec(part: &Part, adapter: &crate::path::file::Adapter) -> Result<HopSpec, BuildError> {
+    if adapter.rate.is_some() {
+        let rate = fact(adapter.rate, &part.given);
+        return Ok(given(
+            HopKind::Hba,
+            (rate.clone(), rate),
+            "its link and its drives are hops of their own",
+        ));
+    }
+    let Some(model) = &adapter.model else {
+        return Ok(HopSpec::Hba(ControllerHop { name: part.name.to_string(), ..ControllerHop::default() }));
+    };
+    // Only adapters that carry less than their link are in the catalogue; all others are as good as it.
+    let known = catalog().adapters.iter().find(|entry| contains(&entry.name, model));
+    let rate = known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second));
+    let source = known.map_or(&part.given, |_| &part.given);
+    let rate = fact(rate, source);
+    Ok(given(HopKind::Hba, (rate.clone(), rate), "its link and its drives are hops of their own"))
+}
+
+fn contains(whole: &str, part: &str) -> bool {
+    whole.to_ascii_lowercase().contains(&part.trim().to_ascii_lowercase())
+}
+
+/// The one entry that is called `name`, or whose name alone contains it.
+fn find<'c, T>(entries: &'c [T], name_of: impl Fn(&T) -> &str, name: &str) -> Option<&'c T> {
+    entries.iter().find(|entry| name_of(entry).eq_ignore_ascii_case(name.trim())).or_else(|| {
+        let mut found = entries.iter().filter(|entry| contains(name_of(entry), name));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    })
+}
+
+fn unlisted(part: &Name, what: &'static str, name: &str) -> BuildError {
+    BuildError::Unlisted { part: part.clone(), what, name: name.to_owned() }
+}
+
+/// The catalogue's entry of a platform.
+pub(in crate::path::file) fn processor_entry(name: &str) -> Option<&'static catalog::Processor> {
+    find(&catalog().processors, |entry| &entry.name, name)
+}
+
+/// The catalogue's entry of a switch by name.
+pub(in crate::path::file) fn find_switch(name: &str) -> Option<&'static catalog::Switch> {
+    find(&catalog().switches, |entry| &entry.name, name)
+}
+
+/// The catalogue's entry of a chipset by name.
+pub(in crate::path::file) fn find_chipset(name: &str) -> Option<&'static catalog::Chipset> {
+    find(&catalog().chipsets, |entry| &entry.name, name)
+}
+
+/// The catalogue's entry of a switch.
+fn switch_entry(part: &Part, switch: &Switch) -> Result<Option<&'static catalog::Switch>, BuildError> {
+    let Some(model) = &switch.model else { return Ok(None) };
+    find_switch(model).map(Some).ok_or_else(|| unlisted(&part.name, "switch", model))
+}
+
+/// The catalogue's entry of a chipset, with what was given instead.
+pub(in crate::path::file) fn chipset_entry(
+    part: &Part,
+    chipset: &Chipset,
+) -> Result<Option<catalog::Chipset>, BuildError> {
+    let mut entry = match &chipset.model {
+        Some(model) => {
+            Some(find_chipset(model).cloned().ok_or_else(|| unlisted(&part.name, "chipset", model))?)
+        }
+        None => None,
+    };
+    let LinkGiven { generation, width, payload, .. } = chipset.uplink;
+    if let (Some(generation), Some(width)) = (
+        generation.or(entry.as_ref().map(|entry| entry.generation)),
+        width.or(entry.as_ref().map(|entry| Lanes::new(entry.lanes))),
+    ) {
+        let mut uplink = entry.unwrap_or_else(|| catalog::Chipset {
+            name: part.name.to_string(),
+            uplink: "uplink".to_owned(),
+            max_payload: if generation > 2 { 256 } else { 128 },
+            verified: true,
+            source: part.given.to_string(),
+            ..catalog::Chipset::default()
+        });
+        // The kernel would show the link; here it is what the catalogue or the file says.
+        uplink.visible_link = false;
+        (uplink.generation, uplink.lanes) = (generation, width.get());
+        if let Some(payload) = payload {
+            uplink.max_payload = u32::try_from(payload.get()).unwrap_or(uplink.max_payload);
+        }
+        entry = Some(uplink);
+    }
+    Ok(entry)
+}

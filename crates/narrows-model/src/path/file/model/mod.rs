@@ -1,0 +1,178 @@
+//! The types of a described system. Plain data without rules: [`System::part`] looks up, nothing here computes.
+
+mod hardware;
+mod layer;
+mod network;
+mod workload;
+
+use std::fmt;
+
+pub use hardware::{
+    Adapter, Attachment, Chipset, Device, DeviceKind, Host, Interconnect, Iommu, LinkGiven, Slot, Switch,
+    WriteCache,
+};
+pub use layer::{Cache, Crypt, Filesystem, Raid, RaidKind, Volume, VolumeKind};
+pub use network::{Cluster, Copies, Network, Remote, Technology, Vm};
+pub use workload::{Engine, Pattern, Published, PublishedValue, Workload};
+
+use narrows_base::fact::Source;
+
+/// The name of a part or a workload. No two parts of a system have the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl Name {
+    /// A name as it is.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A system: its parts, what runs on them and what was published of them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct System {
+    /// What it is, for a person: `Dell R720xd with a PCIe switch card`.
+    pub name: String,
+    /// Where its facts are from; empty when nobody said.
+    pub source: String,
+    /// Its parts. The order is that of the file and has no meaning but for display.
+    pub parts: Vec<Part>,
+    /// What runs on it.
+    pub workloads: Vec<Workload>,
+    /// What was published of it.
+    pub published: Vec<Published>,
+}
+
+impl System {
+    /// The part with this name.
+    pub fn part(&self, name: &Name) -> Option<&Part> {
+        self.parts.iter().find(|part| part.name == *name)
+    }
+
+    /// The workload with this name.
+    pub fn workload(&self, name: &Name) -> Option<&Workload> {
+        self.workloads.iter().find(|workload| workload.name == *name)
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> impl Iterator<Item = (&Name, &Host)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            PartKind::Host(host) => Some((&part.name, host)),
+            _ => None,
+        })
+    }
+}
+
+/// One part of a system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Its name.
+    pub name: Name,
+    /// Where it was given, `x99-slot.path.toml:12`; every fact of the hops that it becomes cites this.
+    pub given: Source,
+    /// What it is.
+    pub kind: PartKind,
+}
+
+impl Part {
+    /// A part that was made in code.
+    pub fn new(name: impl Into<String>, kind: PartKind) -> Self {
+        Self { name: Name::new(name), given: Source::new("made in code"), kind }
+    }
+
+    /// The parts that it hangs on or lies on, in the order in which they were given.
+    pub fn needs(&self) -> Vec<&Name> {
+        match &self.kind {
+            PartKind::Host(_) => Vec::new(),
+            PartKind::Chipset(chipset) => vec![&chipset.host],
+            PartKind::Slot(slot) => vec![slot.on.name()],
+            PartKind::Switch(switch) => vec![&switch.upstream],
+            PartKind::Adapter(adapter) => vec![&adapter.upstream],
+            PartKind::Device(device) => vec![&device.upstream],
+            PartKind::Raid(raid) => raid.members.iter().collect(),
+            PartKind::Crypt(crypt) => vec![&crypt.on],
+            PartKind::Cache(cache) => vec![&cache.cache, &cache.backing],
+            PartKind::Volume(volume) => volume.members.iter().collect(),
+            PartKind::Filesystem(filesystem) => filesystem.members.iter().collect(),
+            PartKind::Network(network) => network.upstream.iter().collect(),
+            PartKind::Remote(remote) => std::iter::once(&remote.on).chain(&remote.through).collect(),
+            PartKind::Cluster(cluster) => cluster.members.iter().chain(&cluster.networks).collect(),
+            PartKind::Vm(vm) => vec![&vm.on],
+        }
+    }
+}
+
+/// The kinds of part.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PartKind {
+    /// A computer.
+    Host(Host),
+    /// A chipset.
+    Chipset(Chipset),
+    /// A slot or another place with PCIe lanes.
+    Slot(Slot),
+    /// A PCIe switch.
+    Switch(Switch),
+    /// A storage adapter (HBA, SATA or USB controller).
+    Adapter(Adapter),
+    /// A drive.
+    Device(Device),
+    /// A RAID array.
+    Raid(Raid),
+    /// Encryption.
+    Crypt(Crypt),
+    /// A cache before something slower.
+    Cache(Cache),
+    /// A logical volume.
+    Volume(Volume),
+    /// A file system.
+    Filesystem(Filesystem),
+    /// A network interface and the wire behind it.
+    Network(Network),
+    /// Storage that is used over a network.
+    Remote(Remote),
+    /// Copies spread over several hosts.
+    Cluster(Cluster),
+    /// Virtual machines.
+    Vm(Vm),
+}
+
+impl PartKind {
+    /// The name of its table in a file.
+    pub const fn table(&self) -> &'static str {
+        match self {
+            Self::Host(_) => "host",
+            Self::Chipset(_) => "chipset",
+            Self::Slot(_) => "slot",
+            Self::Switch(_) => "switch",
+            Self::Adapter(_) => "adapter",
+            Self::Device(_) => "device",
+            Self::Raid(_) => "raid",
+            Self::Crypt(_) => "crypt",
+            Self::Cache(_) => "cache",
+            Self::Volume(_) => "volume",
+            Self::Filesystem(_) => "filesystem",
+            Self::Network(_) => "network",
+            Self::Remote(_) => "remote",
+            Self::Cluster(_) => "cluster",
+            Self::Vm(_) => "vm",
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! What should be built on the drives?
+//!
+//! Each layout is judged by what it leaves of capacity, how many drives may fail, what it reads and writes in sequence,
+//! how many I/Os it takes compared with one drive, and how often each byte is written. Large sequential I/O by one
+//! submitter, n equal drives:
+//!
+//! | layout | capacity | read | write | I/Os read, written |
+//! |---|---|---|---|---|
+//! | RAID-0, striped LVM | n | n | n | n, n |
+//! | RAID-1 | 1 | 1 | 1 | n, 1 |
+//! | RAID-10 | n/2 | n | n/2 | n, n/2 |
+//! | RAID-5 | n−1 | n−1 | n−1, at most what stripe threads move | n, n/4 |
+//! | RAID-6 | n−2 | n−2 | n−2, at most what stripe threads move | n, n/6 |
+//!
+//! (md(4); small writes with parity read and write data and parity, 4 and 6 I/Os.) dm-crypt above an array is one mapping
+//! that one submitter keeps one core busy with ([`crate::ceiling::crypt`]); below it each member has its own. Expected
+//! error: that of those laws, ±6 % for dm-crypt, up to 2× for writes with parity.
+
+mod rank;
+
+pub use rank::{Advice, Aim, AimError, Ranked, rank};
+
+use crate::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
+use crate::ceiling::raid::of_raid;
+use crate::path::{RaidHop, RaidLevel};
+use narrows_base::units::BytesPerSec;
+
+/// How the drives are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Array {
+    /// One drive; the others are used apart.
+    Single,
+    /// One volume over one drive after another.
+    LvmLinear,
+    /// One volume in stripes.
+    LvmStriped,
+    /// Striping.
+    Raid0,
+    /// Mirroring on all drives.
+    Raid1,
+    /// Striped mirrors of two.
+    Raid10,
+    /// One parity.
+    Raid5,
+    /// Two parities.
+    Raid6,
+}
+
+impl Array {
+    /// Every array.
+    pub const ALL: [Self; 8] = [
+        Self::Single,
+        Self::LvmLinear,
+        Self::LvmStriped,
+        Self::Raid0,
+        Self::Raid1,
+        Self::Raid10,
+        Self::Raid5,
+        Self::Raid6,
+    ];
+
+    /// What people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single drive",
+            Self::LvmLinear => "LVM linear",
+            Self::LvmStriped => "LVM striped",
+            Self::Raid0 => "RAID-0",
+            Self::Raid1 => "RAID-1",
+            Self::Raid10 => "RAID-10",
+            Self::Raid5 => "RAID-5",
+            Self::Raid6 => "RAID-6",
+        }
+    }
+
+    /// The fewest drives that make one.
+    const fn fewest(self) -> u8 {
+        match self {
+            Self::Single => 1,
+            Self::LvmLinear | Self::LvmStriped | Self::Raid0 | Self::Raid1 => 2,
+            Self::Raid5 => 3,
+            Self::Raid10 | Self::Raid6 => 4,
+        }
+    }
+}
+
+/// Where encryption sits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Encryption {
+    /// Nowhere.
+    None,
+    /// One mapping above the array.
+    Above,
+    /// One mapping on each drive, below the array.
+    Below,
+}
+
+/// What the drives and the processor can do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resources {
+    /// How many drives there are.
+    pub drives: u8,
+    /// What one reads.
+    pub read: BytesPerSec,
+    /// What one writes.
+    pub write: BytesPerSec,
+    /// What all read together, where they share an uplink.
+    pub read_together: BytesPerSec,
+    /// What all write together.
+    pub write_together: BytesPerSec,
+    /// What one core decrypts and encrypts, and where that is from; `None` when it is not known.
+    pub cipher: Option<Cipher>,
+}
+
+/// How fast one core encrypts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cipher {
+    /// Decryption on one core.
+    pub decrypt: BytesPerSec,
+    /// Encryption on one core.
+    pub encrypt: BytesPerSec,
+    /// Physical cores, where that is known.
+    pub cores: Option<u32>,
+    /// Where the rates are from.
+    pub source: String,
+}
+
+/// What a layout gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layout {
+    /// The array.
+    pub array: Array,
+    /// Where encryption sits.
+    pub encryption: Encryption,
+    /// What is left of the capacity of all drives, 0 to 1.
+    pub capacity: f64,
+    /// How many drives may fail, whichever they are.
+    pub survives: u8,
+    /// Sequential reads; `None` when the rate of the cipher is not known.
+    pub read: Option<BytesPerSec>,
+    /// Sequential writes likewise.
+    pub write: Option<BytesPerSec>,
+    /// Small random reads, in drives.
+    pub read_iops: f64,
+    /// Small random writes, in drives.
+    pub write_iops: f64,
+    /// Bytes that each drive writes for each byte written: the fewer, the longer it lasts.
+    pub wear: f64,
+    /// What limits reads: `drives`, `dm-crypt`.
+    pub limit: &'static str,
+}
+
+impl Layout {
+    /// What people call it.
+    pub fn name(&self) -> String {
+        let array = self.array.name();
+        match self.encryption {
+            Encryption::None => array.to_owned(),
+            Encryption::Above if self.array == Array::Single => format!("{array} with LUKS"),
+            Encryption::Above => format!("LUKS on {array}"),
+            Encryption::Below => format!("{array} of LUKS drives"),
+        }
+    }
+}
+
+/// Every layout that so many drives allow.
+pub fn layouts(resources: &Resources) -> Vec<Layout> {
+    let fitting = Array::ALL.into_iter().filter(|array| {
+        let pairs = *array != Array::Raid10 || resources.drives.is_multiple_of(2);
+        array.fewest() <= resources.drives && pairs
+    });
+    fitting
+        .flat_map(|array| {
+            let encryptions = [Encryption::None, Encryption::Above, Encryption::Below];
+            let apart =
+                encryptions.into_iter().filter(move |e| *e != Encryption::Below || array != Array::Single);
+            apart.map(move |encryption| layout(resources, array, encryption))
+        })
+        .collect()
+}
+
+/// How drives carry the load of an array, in drives.
+struct Spread {
+    capacity: f64,
+    survives: u8,
+    read: f64,
+    write: f64,
+    read_iops: f64,
+    write_iops: f64,
+    wear: f64,
+}
+
+fn spread(array: Array, drives: u8) -> Spread {
+    let n = f64::from(drives);
+    let all = |survives, data: f64, write_iops, wear| Spread {
+        capacity: data / n,
+        survives,
+        read: data,
+        write: data,
+        read_iops: n,
+        write_iops,
+        wear,
+    };
+    match array {
+        Array::Single => Spread { read_iops: 1.0, ..all(0, 1.0, 1.0, 1.0) },
+        // Data lies on one drive at a time; the wear of that one is all of it.
+        Array::LvmLinear => Spread { capacity: 1.0, read_iops: 1.0, ..all(0, 1.0, 1.0, 1.0) },
+        Array::LvmStriped | Array::Raid0 => all(0, n, n, 1.0 / n),
+        Array::Raid1 => all(drives.saturating_sub(1), 1.0, 1.0, 1.0),
+        Array::Raid10 => Spread { read: n, ..all(1, n / 2.0, n / 2.0, 2.0 / n) },
+        Array::Raid5 => all(1, n - 1.0, n / 4.0, 1.0 / (n - 1.0)),
+        Array::Raid6 => all(2, n - 2.0, n / 6.0, 1.0 / (n - 2.0)),
+    }
+}
+
+fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Layout {
+    let spread = spread(array, resources.drives);
+    let n = f64::from(resources.drives);
+    // A mirror writes every byte on each drive, so that what the drives share carries each byte that often.
+    let copies = if matches!(array, Array::Single | Array::LvmLinear) { 1.0 } else { spread.wear * n };
+    let mut read = (resources.read * spread.read).min(resources.read_together * (spread.read / n).max(1.0));
+    let mut write = (resources.write * spread.write).min(resources.write_together / copies.max(1.0));
+    if spread.read < 1.5 {
+        (read, write) = (read.min(resources.read), write.min(resources.write));
+    }
+    let level = match array {
+        Array::Raid5 => Some(RaidLevel::Raid5),
+        Array::Raid6 => Some(RaidLevel::Raid6),
+        _ => None,
+    };
+    let threads = level.and_then(|level| {
+        let members = (0..resources.drives).map(|at| format!("drive {at}")).collect();
+        of_raid(&RaidHop { level: Some(level), members, ..RaidHop::default() }).write.rate()
+    });
+    if let Some(threads) = threads {
+        write = write.min(threads);
+    }
+    let plain = read;
+    let (read, write) = match (encryption, &resources.cipher) {
+        (Encryption::None, _) => (Some(read), Some(write)),
+        (_, Some(cipher)) => {
+            // Below an array each drive has a mapping of its own: a core for each, as far as there are cores, and each
+            // encrypts what its drive writes. Above it there is one mapping, which one submitter keeps one core busy with.
+            let (readers, writers) = match encryption {
+                Encryption::Below => (spread.read.max(1.0), 1.0 / spread.wear),
+                Encryption::None | Encryption::Above => (1.0, 1.0),
+            };
+            let cores = cipher.cores.map_or(f64::INFINITY, f64::from);
+            let decrypt = cipher.decrypt * READ_SHARE * readers.min(cores);
+            let encrypt = cipher.encrypt * WRITE_SHARE * writers.min(cores);
+            (Some(read.min(decrypt)), Some(write.min(encrypt)))
+        }
+        (_, None) => (None, None),
+    };
+    let limit = if read.is_some_and(|read| read < plain) { "dm-crypt" } else { "drives" };
+    Layout {
+        array,
+        encryption,
+        capacity: spread.capacity,
+        survives: spread.survives,
+        read,
+        write,
+        read_iops: spread.read_iops,
+        write_iops: spread.write_iops,
+        wear: spread.wear,
+        limit,
+    }
+}

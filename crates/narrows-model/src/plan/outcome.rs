@@ -1,0 +1,484 @@
+//! What a placement means: how fast everything runs, what changes, what is lost, and why another is not the best.
+//!
+//! Rates together are max-min fair ([`crate::predict::flow`]) over the links, the uplinks of cards with a switch and that
+//! of the chipset, with all devices at work in one direction at a time.
+
+use crate::plan::problem::{Choice, Class, Fill, Problem, link_of, uplink_of};
+use crate::plan::rate::{self, WholeRate};
+use crate::plan::search::{Component, Found, Placement, Prefer, Request};
+use crate::plan::site::{Attachment, Site};
+use crate::plan::wish::Kind;
+use crate::predict::flow::{Flow, Use, max_min};
+use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
+
+use super::search::sums::{Sums, is_serving, lanes_now};
+
+/// Rates in both directions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    /// Towards the host.
+    pub read: BytesPerSec,
+    /// Towards the device.
+    pub write: BytesPerSec,
+}
+
+/// A device in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceOutcome {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The speed of its link.
+    pub speed: GtPerSec,
+    /// The width of its link.
+    pub lanes: Lanes,
+    /// What it moves when all others are idle.
+    pub alone: Rates,
+    /// What it moves when all others are at work.
+    pub together: Rates,
+    /// Why it does not move more alone: `itself`, or a link.
+    pub limited_by: String,
+}
+
+/// A slot in use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlotOutcome {
+    /// The slot, as a place in [`Site::slots`].
+    pub slot: usize,
+    /// The card that carries the drives.
+    pub card: Option<String>,
+    /// Whether it has a switch.
+    pub is_switch: bool,
+    /// How the firmware has to split the slot.
+    pub split: Option<String>,
+    /// The lanes that the slot has then.
+    pub lanes: Lanes,
+    /// What is in it.
+    pub devices: Vec<DeviceOutcome>,
+}
+
+/// Something that several devices share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedOutcome {
+    /// What it is.
+    pub name: String,
+    /// What it carries.
+    pub carries: Rates,
+    /// What the devices behind it could move alone, added up.
+    pub asked: Rates,
+    /// How many devices that are.
+    pub devices: usize,
+}
+
+impl SharedOutcome {
+    /// Whether it leaves them no more than it carries when all of them read.
+    pub fn is_limit(&self) -> bool {
+        // Rates of the search are whole, those of the flow solver are not: equal within one byte per second.
+        self.asked.read.get() + 1.0 >= self.carries.read.get()
+    }
+}
+
+/// How traffic between drives and network cards lies on the sockets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Balance {
+    /// For each socket what its drives deliver and what its network cards send.
+    pub sockets: Vec<(BytesPerSec, BytesPerSec)>,
+    /// What is sent in all.
+    pub served: BytesPerSec,
+    /// What of it crosses sockets.
+    pub crossing: BytesPerSec,
+    /// What would be sent with all drives on one socket and the network cards where they are.
+    pub one_sided: BytesPerSec,
+    /// The connection between the sockets and what it carries.
+    pub interconnect: Option<(String, BytesPerSec)>,
+}
+
+impl Balance {
+    /// What the balance gains over all drives on one socket, as a fraction.
+    pub fn gain(&self) -> f64 {
+        (self.served - self.one_sided).fraction_of(self.one_sided)
+    }
+}
+
+/// What a placement means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The slots in use.
+    pub slots: Vec<SlotOutcome>,
+    /// What all devices move together.
+    pub together: Rates,
+    /// What they would move if each were alone.
+    pub alone: Rates,
+    /// What they share.
+    pub shared: Vec<SharedOutcome>,
+    /// Firmware settings to change: where, and to what.
+    pub settings: Vec<(String, String)>,
+    /// Slots and connectors that are off or narrower for it.
+    pub lost: Vec<String>,
+    /// What to buy beside the devices: how many of which card.
+    pub parts: Vec<(usize, String)>,
+    /// Slots for cards in use.
+    pub used: usize,
+    /// The slots for cards that are free and still work.
+    pub free: Vec<String>,
+    /// How drives and network cards lie on several sockets.
+    pub balance: Option<Balance>,
+}
+
+/// One device as a flow.
+struct Seat<'c> {
+    slot: usize,
+    class: &'c Class,
+    link: (GtPerSec, Lanes),
+}
+
+/// What a placement means.
+pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placement) -> Outcome {
+    let problem = Problem::new(site, request);
+    let used = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot);
+    let is_set = |slot: usize| placement.seated.iter().any(|seat| seat.slot == slot && seat.choice.setting);
+    let lanes: Vec<Lanes> = placement
+        .seated
+        .iter()
+        .map(|seat| {
+            let choice = problem.choices[seat.slot]
+                .iter()
+                .position(|choice| *choice == seat.choice)
+                .unwrap_or(usize::MAX);
+            lanes_now(&problem, seat.slot, choice, &used, &is_set)
+        })
+        .collect();
+    let mut seats: Vec<Seat<'_>> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for (seated, lanes) in placement.seated.iter().zip(&lanes) {
+        let place = &site.slots[seated.slot];
+        let first = seats.len();
+        for (class, count) in &seated.devices {
+            let Some(class) = found.classes.get(*class) else { continue };
+            let link = link_of(place, &seated.choice, *lanes, class);
+            seats.extend((0..*count).map(|_| Seat { slot: seated.slot, class, link }));
+        }
+        if let Some((speed, width)) = uplink_of(place, &seated.choice, *lanes) {
+            groups.push(Group {
+                name: format!(
+                    "PCIe {}.0 {width} uplink of the card in {}",
+                    speed.pcie_generation().unwrap_or(0),
+                    place.name
+                ),
+                carries: Rates {
+                    read: rate::link(speed, width).rate(),
+                    write: rate::link_write(speed, width),
+                },
+                members: (first..seats.len()).collect(),
+            });
+        }
+    }
+    groups.extend(chipset_group(site, &seats));
+    let read = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.read);
+    let write = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.write);
+    let devices: Vec<DeviceOutcome> = seats
+        .iter()
+        .enumerate()
+        .map(|(at, seat)| seat.outcome(at, &groups, Rates { read: read[at], write: write[at] }))
+        .collect();
+    let sum = |of: &dyn Fn(&DeviceOutcome) -> Rates| Rates {
+        read: devices.iter().map(|device| of(device).read).sum(),
+        write: devices.iter().map(|device| of(device).write).sum(),
+    };
+    let slots = placement
+        .seated
+        .iter()
+        .zip(&lanes)
+        .map(|(seated, lanes)| SlotOutcome {
+            slot: seated.slot,
+            card: seated.choice.card.map(|card| card.name.clone()),
+            is_switch: seated.choice.is_switch(),
+            split: seated.choice.mode.as_ref().map(ToString::to_string),
+            lanes: *lanes,
+            devices: seats
+                .iter()
+                .zip(&devices)
+                .filter(|(seat, _)| seat.slot == seated.slot)
+                .map(|(_, d)| d.clone())
+                .collect(),
+        })
+        .collect();
+    let shared = groups.iter().map(|group| group.outcome(&devices)).collect();
+    Outcome {
+        together: sum(&|device| device.together),
+        alone: sum(&|device| device.alone),
+        shared,
+        settings: settings(site, placement),
+        lost: lost(site, placement, &used, &is_set),
+        parts: parts(placement),
+        used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
+        free: free(&problem, &used, &is_set),
+        balance: balance(&problem, found, placement, &lanes),
+        slots,
+    }
+}
+
+/// Devices behind one uplink.
+struct Group {
+    name: String,
+    carries: Rates,
+    members: Vec<usize>,
+}
+
+impl Group {
+    fn outcome(&self, devices: &[DeviceOutcome]) -> SharedOutcome {
+        let members = || self.members.iter().filter_map(|at| devices.get(*at));
+        SharedOutcome {
+            name: self.name.clone(),
+            carries: self.carries,
+            asked: Rates {
+                read: members().map(|device| device.alone.read).sum(),
+                write: members().map(|device| device.alone.write).sum(),
+            },
+            devices: self.members.len(),
+        }
+    }
+}
+
+impl Seat<'_> {
+    /// What it moves when no uplink limits it.
+    fn own(&self) -> Rates {
+        let (speed, lanes) = self.link;
+        let wish = &self.class.wish;
+        let write = rate::link_write(speed, lanes);
+        let limit = wish.own_write.or(wish.own);
+        Rates {
+            read: rate::link(speed, lanes).min(self.class.demand).rate(),
+            write: limit.map_or(write, |limit| limit.min(write)),
+        }
+    }
+
+    fn outcome(&self, at: usize, groups: &[Group], together: Rates) -> DeviceOutcome {
+        let own = self.own();
+        let (speed, lanes) = self.link;
+        let wish = &self.class.wish;
+        let generation = speed.pcie_generation().unwrap_or(0);
+        let mut alone = own;
+        let could = wish.demand().rate();
+        let mut limited_by = match own.read < could {
+            true => format!("its PCIe {generation}.0 {lanes} link"),
+            false if wish.demand() < rate::link(wish.speed, wish.lanes) => "itself".to_owned(),
+            false => "its own link".to_owned(),
+        };
+        for group in groups.iter().filter(|group| group.members.contains(&at)) {
+            if group.carries.read < alone.read {
+                limited_by = group.name.clone();
+            }
+            alone = Rates {
+                read: alone.read.min(group.carries.read),
+                write: alone.write.min(group.carries.write),
+            };
+        }
+        DeviceOutcome { name: wish.name.clone(), kind: wish.kind, speed, lanes, alone, together, limited_by }
+    }
+}
+
+fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<Group> {
+    let uplink = site.chipset.as_ref()?;
+    let members: Vec<usize> =
+        (0..seats.len()).filter(|at| site.slots[seats[*at].slot].attachment == Attachment::Chipset).collect();
+    (!members.is_empty()).then(|| Group {
+        name: uplink.name.clone(),
+        carries: Rates { read: uplink.rate.rate(), write: uplink.write.rate() },
+        members,
+    })
+}
+
+fn solve(
+    seats: &[Seat<'_>],
+    groups: &[Group],
+    own: &dyn Fn(&Seat<'_>) -> Rates,
+    of: &dyn Fn(Rates) -> BytesPerSec,
+) -> Vec<BytesPerSec> {
+    let capacities: Vec<f64> = groups.iter().map(|group| of(group.carries).get()).collect();
+    let flows: Vec<Flow> = seats
+        .iter()
+        .enumerate()
+        .map(|(at, seat)| {
+            let behind = groups.iter().enumerate().filter(|(_, group)| group.members.contains(&at));
+            Flow {
+                weight: 1.0,
+                demand: Some(of(own(seat)).get()),
+                uses: behind.map(|(capacity, _)| Use { capacity, per_unit: 1.0 }).collect(),
+            }
+        })
+        .collect();
+    max_min(&capacities, &flows).iter().map(|share| BytesPerSec::new(share.rate)).collect()
+}
+
+fn settings(site: &Site, placement: &Placement) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    for seat in &placement.seated {
+        let slot = &site.slots[seat.slot];
+        if let Some(setting) = slot.setting.as_ref().filter(|_| seat.choice.setting) {
+            settings.push((setting.menu.clone(), setting.value.clone()));
+        }
+        if let Some(mode) = &seat.choice.mode {
+            settings.push((format!("bifurcation of {}", slot.name), mode.to_string()));
+        }
+    }
+    settings
+}
+
+fn lost(
+    site: &Site,
+    placement: &Placement,
+    used: &dyn Fn(usize) -> bool,
+    is_set: &dyn Fn(usize) -> bool,
+) -> Vec<String> {
+    let mut lost = Vec::new();
+    for (at, slot) in site.slots.iter().enumerate().filter(|(_, slot)| slot.dead.is_none()) {
+        if let Some(setting) = slot.setting.as_ref().filter(|_| is_set(at)) {
+            let slots =
+                setting.slots_off.iter().filter_map(|off| site.slots.get(*off)).map(|slot| &slot.name);
+            lost.extend(slots.chain(&setting.connectors_off).map(|name| format!("{name} (off)")));
+        }
+        if placement.seated.iter().any(|seat| seat.slot == at) {
+            lost.extend(slot.connectors_off.iter().map(|name| format!("{name} (off)")));
+        }
+        let taken = slot.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
+        if let Some(lanes) = taken.map(|rule| rule.lanes).min() {
+            lost.push(match lanes.get() {
+                0 => format!("{} (off)", slot.name),
+                _ => format!("{} ({lanes} of {})", slot.name, slot.lanes),
+            });
+        }
+    }
+    lost
+}
+
+fn parts(placement: &Placement) -> Vec<(usize, String)> {
+    let mut parts: Vec<(usize, String)> = Vec::new();
+    for card in placement.seated.iter().filter_map(|seat| seat.choice.card) {
+        match parts.iter_mut().find(|(_, name)| *name == card.name) {
+            Some((count, _)) => *count += 1,
+            None => parts.push((1, card.name.clone())),
+        }
+    }
+    parts
+}
+
+fn free(problem: &Problem<'_>, used: &dyn Fn(usize) -> bool, is_set: &dyn Fn(usize) -> bool) -> Vec<String> {
+    let site = problem.site;
+    let works =
+        |at: &usize| site.is_usable(*at) && !used(*at) && lanes_now(problem, *at, 0, used, is_set).get() > 0;
+    let cards = (0..site.slots.len()).filter(|at| !site.slots[*at].form.takes_drives());
+    cards.filter(works).map(|at| site.slots[at].name.clone()).collect()
+}
+
+fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &[Lanes]) -> Option<Balance> {
+    if !is_serving(problem) {
+        return None;
+    }
+    let fill = |choice: &Choice, slot: usize, devices: &[(usize, u8)]| {
+        let mut counts = vec![0u8; found.classes.len()];
+        devices.iter().for_each(|(class, count)| {
+            if let Some(place) = counts.get_mut(*class) {
+                *place = *count;
+            }
+        });
+        let choice = problem.choices[slot].iter().position(|known| known == choice)?;
+        Some(Fill { choice, counts })
+    };
+    let mut sums = Sums::default();
+    for (seat, lanes) in placement.seated.iter().zip(lanes) {
+        let fill = fill(&seat.choice, seat.slot, &seat.devices)?;
+        sums = sums.add(problem, Prefer::Rate, seat.slot, &fill, *lanes)?;
+    }
+    let sockets = usize::from(problem.site.sockets);
+    let one_sided =
+        (0..sockets).map(|socket| sums.all_drives_on(socket).served(problem)).min().unwrap_or_default();
+    Some(Balance {
+        sockets: sums
+            .sockets(sockets)
+            .into_iter()
+            .map(|(drives, network)| (drives.rate(), network.rate()))
+            .collect(),
+        served: sums.served(problem).rate(),
+        crossing: sums.crossing(problem).rate(),
+        one_sided: WholeRate::rate(one_sided),
+        interconnect: problem
+            .site
+            .interconnect
+            .as_ref()
+            .map(|shared| (shared.name.clone(), shared.rate.rate())),
+    })
+}
+
+/// Why a placement is not as good as the best, in one sentence.
+pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placement, &Outcome)) -> String {
+    let ((best_placement, best), (placement, outcome)) = (best, other);
+    let component = placement.score.first_difference(&best_placement.score, prefer);
+    let less = |what: &str, mine: BytesPerSec, theirs: BytesPerSec| {
+        format!("{what} {} instead of {}", human::rate(mine), human::rate(theirs))
+    };
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    match component {
+        Some(Component::Together) => {
+            let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
+            less("together", outcome.together.read, best.together.read) + &why
+        }
+        Some(Component::Served) => match (&outcome.balance, &best.balance) {
+            (Some(mine), Some(theirs)) => {
+                less("sent through the network cards", mine.served, theirs.served)
+                    + &format!(": {} of it crosses sockets", human::rate(mine.crossing))
+            }
+            _ => "less reaches the network cards".to_owned(),
+        },
+        Some(Component::Alone) => {
+            let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
+            less("alone, added up", outcome.alone.read, best.alone.read) + &why
+        }
+        Some(Component::Switches) => {
+            let switches = |outcome: &Outcome| outcome.slots.iter().filter(|slot| slot.is_switch).count();
+            let (mine, theirs) = (switches(outcome), switches(best));
+            format!("it needs {} with a PCIe switch instead of {theirs}", count(mine, "card"))
+        }
+        Some(Component::Slots) => {
+            format!("it takes {} instead of {}", count(outcome.used, "slot"), best.used)
+        }
+        Some(Component::Changes) => {
+            let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
+            format!("it changes or switches off {} instead of {}", count(more(outcome), "thing"), more(best))
+        }
+        Some(Component::Adapters) => {
+            let cards = |outcome: &Outcome| outcome.parts.iter().map(|(count, _)| count).sum::<usize>();
+            format!("it needs {} instead of {}", count(cards(outcome), "card"), cards(best))
+        }
+        None => "it is as good".to_owned(),
+    }
+}
+
+/// What holds a placement back most: a shared uplink that is full, or a link that is narrower than its device.
+fn narrowest(outcome: &Outcome) -> Option<String> {
+    let full = outcome.shared.iter().filter(|shared| shared.is_limit() && shared.devices > 1);
+    let most = full.max_by(|one, other| {
+        let over = |shared: &SharedOutcome| shared.asked.read.fraction_of(shared.carries.read);
+        over(one).total_cmp(&over(other))
+    });
+    let shared =
+        most.filter(|shared| shared.asked.read.get() > shared.carries.read.get() + 1.0).map(|shared| {
+            format!(
+                "{} devices share {} of {}",
+                shared.devices,
+                human::rate(shared.carries.read),
+                shared.name
+            )
+        });
+    let link = outcome
+        .slots
+        .iter()
+        .flat_map(|slot| &slot.devices)
+        .find(|device| device.limited_by.starts_with("its PCIe"));
+    shared.or_else(|| {
+        link.map(|device| {
+            format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its "))
+        })
+    })
+}

@@ -1,0 +1,271 @@
+//! A site and its wishes as the search takes them: classes of equal devices, and the ways to fill each slot.
+
+use crate::plan::rate::{self, WholeRate};
+use crate::plan::search::{Parts, Request};
+use crate::plan::site::{Site, Slot, SplitMode, Splitting};
+use crate::plan::wish::Wish;
+use narrows_base::catalog::{Card, CardKind, catalog};
+use narrows_base::units::{GtPerSec, Lanes};
+
+/// Equal devices: it does not matter which of them goes where.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Class {
+    pub(super) wish: Wish,
+    pub(super) demand: WholeRate,
+    pub(super) target: WholeRate,
+}
+
+/// A way to use a slot, whatever is put into it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Choice {
+    /// What carries the drives; `None` for a card or drive right in the slot.
+    pub(super) card: Option<&'static Card>,
+    /// How the firmware splits the slot.
+    pub(super) mode: Option<SplitMode>,
+    /// Whether the slot's setting is changed to give the most lanes.
+    pub(super) setting: bool,
+    /// How many devices fit.
+    pub(super) ports: u8,
+    /// Whether they are drives, or one card.
+    pub(super) drives: bool,
+}
+
+impl Choice {
+    pub(super) fn is_switch(&self) -> bool {
+        self.card.is_some_and(|card| card.kind == CardKind::Switch)
+    }
+
+    pub(super) fn is_adapter(&self) -> bool {
+        self.card.is_some_and(|card| card.kind == CardKind::Adapter)
+    }
+}
+
+/// A slot with devices in it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fill {
+    /// Place in [`Problem::choices`] of its slot.
+    pub(super) choice: usize,
+    /// How many of each class.
+    pub(super) counts: Vec<u8>,
+}
+
+/// What a filled slot moves towards the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Value {
+    /// All together.
+    pub(super) rate: WholeRate,
+    /// The sum of what each moves alone.
+    pub(super) alone: WholeRate,
+    /// What of it is read from drives.
+    pub(super) drives: WholeRate,
+    /// What network cards could send on.
+    pub(super) network: WholeRate,
+    /// The sum of what must be moved.
+    pub(super) target: WholeRate,
+}
+
+/// A site and its wishes, made ready.
+#[derive(Debug, Clone)]
+pub(super) struct Problem<'a> {
+    pub(super) site: &'a Site,
+    pub(super) classes: Vec<Class>,
+    /// The ways to use each slot; none for one that is dead.
+    pub(super) choices: Vec<Vec<Choice>>,
+    pub(super) max_slots: Option<u8>,
+}
+
+impl<'a> Problem<'a> {
+    pub(super) fn new(site: &'a Site, request: &Request) -> Self {
+        let choices = site.slots.iter().map(|slot| choices(slot, &request.parts)).collect();
+        Self { site, classes: classes(&request.wishes), choices, max_slots: request.max_slots }
+    }
+
+    /// The counts of all devices.
+    pub(super) fn all(&self) -> Vec<u8> {
+        self.classes.iter().map(|class| class.wish.count).collect()
+    }
+
+    /// Whether this class may use that slot at all, whatever else is there.
+    pub(super) fn may_use(&self, class: usize, slot: usize) -> bool {
+        self.classes.get(class).is_some_and(|class| class.wish.pinned.is_none_or(|pinned| pinned == slot))
+    }
+
+    /// The lanes that a slot has under a choice before others take any.
+    pub(super) fn lanes(&self, slot: usize, choice: &Choice) -> Lanes {
+        let slot = &self.site.slots[slot];
+        match &slot.setting {
+            Some(setting) if !choice.setting => setting.default_lanes.min(slot.lanes),
+            _ => slot.lanes,
+        }
+    }
+
+    /// What a filled slot moves with so many lanes; `None` when that does not work or a target is missed.
+    pub(super) fn value(&self, slot: usize, fill: &Fill, lanes: Lanes) -> Option<Value> {
+        let choice = self.choices.get(slot)?.get(fill.choice)?;
+        let place = &self.site.slots[slot];
+        let items = fill.counts.iter().zip(&self.classes).filter(|(count, _)| **count > 0);
+        value(place, choice, lanes, items.map(|(count, class)| (*count, class)))
+    }
+
+    /// How many firmware settings change, and how many connectors and slots are lost.
+    pub(super) fn changes(&self, slot: usize, choice: &Choice) -> u64 {
+        let place = &self.site.slots[slot];
+        let setting = place.setting.as_ref().filter(|_| choice.setting);
+        let lost = setting.map_or(0, |setting| 1 + setting.slots_off.len() + setting.connectors_off.len());
+        (lost + place.connectors_off.len() + usize::from(choice.mode.is_some())) as u64
+    }
+}
+
+fn classes(wishes: &[Wish]) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::new();
+    for wish in wishes {
+        let same = |class: &&mut Class| Wish { count: wish.count, ..class.wish.clone() } == *wish;
+        match classes.iter_mut().find(same) {
+            Some(class) => class.wish.count = class.wish.count.saturating_add(wish.count),
+            None => classes.push(Class {
+                wish: wish.clone(),
+                demand: wish.demand(),
+                target: wish.target.map_or(WholeRate::ZERO, WholeRate::new),
+            }),
+        }
+    }
+    classes
+}
+
+/// The ways to use a slot. Of two that hold as many drives at the same price only one is kept.
+fn choices(slot: &Slot, parts: &Parts) -> Vec<Choice> {
+    if slot.dead.is_some() {
+        return Vec::new();
+    }
+    let right_in = |drives| Choice { card: None, mode: None, setting: false, ports: 1, drives };
+    let mut found = vec![right_in(slot.form.takes_drives())];
+    if !slot.form.takes_drives() {
+        found.extend(carriers(slot, parts));
+    }
+    if slot.setting.is_some() {
+        let set: Vec<Choice> =
+            found.iter().map(|choice| Choice { setting: true, ..choice.clone() }).collect();
+        found.extend(set);
+    }
+    found
+}
+
+fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
+    let mut found: Vec<Choice> = Vec::new();
+    let fitting = catalog().cards.iter().filter(|card| card.connector <= slot.connector.get());
+    for card in fitting {
+        let on = |mode: Option<SplitMode>, ports| Choice {
+            card: Some(card),
+            mode,
+            setting: false,
+            ports,
+            drives: true,
+        };
+        match card.kind {
+            CardKind::Switch if parts.switches => found.push(on(None, card.ports)),
+            CardKind::Adapter if card.ports == 1 => found.push(on(None, 1)),
+            CardKind::Adapter if parts.splitting => {
+                let modes = match &slot.splitting {
+                    Splitting::Modes(modes) => modes.as_slice(),
+                    Splitting::Unknown | Splitting::Never => &[],
+                };
+                for mode in modes {
+                    let ports = links_of(card, mode, slot.lanes);
+                    let is_known = found.iter().any(|known| known.is_adapter() && known.ports >= ports);
+                    if ports > 1 && !is_known {
+                        found.push(on(Some(mode.clone()), ports));
+                    }
+                }
+            }
+            CardKind::Switch | CardKind::Adapter => {}
+        }
+    }
+    found
+}
+
+/// How many drives of a card of wires have a link of their own in this mode. Each port is wired to the next lanes of the
+/// edge; it works when a link begins at its first lane.
+pub(super) fn links_of(card: &Card, mode: &SplitMode, lanes: Lanes) -> u8 {
+    let mut begin = 0u8;
+    let mut links = 0;
+    for link in &mode.0 {
+        let end = begin.saturating_add(link.get());
+        let has_port =
+            begin.is_multiple_of(card.port_lanes.max(1)) && begin / card.port_lanes.max(1) < card.ports;
+        if end <= lanes.get() && has_port {
+            links += 1;
+        }
+        begin = end;
+    }
+    links
+}
+
+/// The link of one device under a choice, when the slot has so many lanes.
+pub(super) fn link_of(slot: &Slot, choice: &Choice, lanes: Lanes, class: &Class) -> (GtPerSec, Lanes) {
+    let wish = &class.wish;
+    let Some(card) = choice.card else {
+        return (slot.speed.min(wish.speed), lanes.min(wish.lanes));
+    };
+    let port = Lanes::new(card.port_lanes);
+    match GtPerSec::from_pcie_generation(card.generation) {
+        // Behind a switch each port trains by itself.
+        Some(speed) => (speed.min(wish.speed), port.min(wish.lanes)),
+        None => (slot.speed.min(wish.speed), port.min(wish.lanes).min(lanes)),
+    }
+}
+
+/// The uplink that the devices on a card with a switch share.
+pub(super) fn uplink_of(slot: &Slot, choice: &Choice, lanes: Lanes) -> Option<(GtPerSec, Lanes)> {
+    let card = choice.card.filter(|_| choice.is_switch())?;
+    let speed = GtPerSec::from_pcie_generation(card.generation)?;
+    Some((speed.min(slot.speed), Lanes::new(card.lanes).min(lanes)))
+}
+
+pub(super) fn value<'c>(
+    slot: &Slot,
+    choice: &Choice,
+    lanes: Lanes,
+    items: impl Iterator<Item = (u8, &'c Class)>,
+) -> Option<Value> {
+    if lanes.get() == 0 {
+        return None;
+    }
+    let ports = match (&choice.mode, choice.card) {
+        (Some(mode), Some(card)) => links_of(card, mode, lanes),
+        _ => choice.ports,
+    };
+    let uplink = uplink_of(slot, choice, lanes).map(|(speed, lanes)| rate::link(speed, lanes));
+    let mut value = Value::default();
+    let mut used = 0u8;
+    for (count, class) in items {
+        let fits = class.wish.kind.is_drive() == choice.drives
+            && (choice.drives || class.wish.connector <= slot.connector);
+        used = used.saturating_add(count);
+        if !fits || used > ports {
+            return None;
+        }
+        let (speed, lanes) = link_of(slot, choice, lanes, class);
+        let own = rate::link(speed, lanes).min(class.demand);
+        let alone = uplink.map_or(own, |uplink| own.min(uplink));
+        if class.target > alone {
+            return None;
+        }
+        let times = u64::from(count);
+        value.rate = value.rate + own.times(times);
+        value.alone = value.alone + alone.times(times);
+        value.target = value.target + class.target.times(times);
+        if class.wish.kind.is_network() {
+            value.network = value.network + own.times(times);
+        }
+    }
+    if let Some(uplink) = uplink {
+        value.rate = value.rate.min(uplink);
+        if value.target > uplink {
+            return None;
+        }
+    }
+    if choice.drives {
+        value.drives = value.rate;
+    }
+    Some(value)
+}

@@ -1,0 +1,281 @@
+//! The site that a machine is, live or captured: the slots of its board, and what sits in them.
+
+use crate::path::occupancy::{self, Seat};
+use crate::plan::wish::Kind;
+use narrows_base::catalog::{Board, SlotForm};
+use narrows_base::units::{GtPerSec, Lanes};
+use narrows_machine::Machine;
+use narrows_machine::block::Transport;
+use narrows_machine::dmi::{Slot as Claim, is_template};
+use narrows_machine::pci::{End, PciAddress, PciDevice};
+
+use super::board::{interconnect, of_board, uplink};
+use super::{Attachment, BoardOptions, Occupant, Site, Slot, Splitting};
+
+/// What is not known of a machine whose board is not.
+const UNKNOWN_BOARD: &str = "its board, and so its empty slots, its M.2 sockets and what they share (look at its manual; \
+                             name the board with --board where --board list has it)";
+
+/// Why a machine gives no site.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name} shows no slots{why}")]
+pub struct NoSlots {
+    name: String,
+    why: String,
+    /// The boards that it may be, by their ids, as its chipset says.
+    pub candidates: Vec<String>,
+}
+
+impl NoSlots {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self.candidates.as_slice() {
+            [] => "name its board: --board list shows those that are known; docs/adding-a-board.md says how to add one".to_owned(),
+            known => format!("by its chipset it may be {}: name one with --board", known.join(", ")),
+        }
+    }
+}
+
+/// The slots of a machine and what is in them: those of its board where that is known, else those that its firmware
+/// lists, else the root ports that carry a card.
+///
+/// # Errors
+/// `NoSlots` when none of these tells of a slot.
+pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoSlots> {
+    let seats = occupancy::seats(machine);
+    let options = BoardOptions {
+        processor: occupancy::processor(machine),
+        processor_model: machine.cpus.model.value().cloned(),
+        sockets: machine.cpus.sockets.get().and_then(|sockets| u8::try_from(sockets).ok()),
+        assume_splitting,
+    };
+    let mut site = match occupancy::board(machine) {
+        Some(board) => known(machine, board, &seats, &options),
+        None => unknown(machine, &seats, &options)?,
+    };
+    let unplaced =
+        site.slots.iter().all(|slot| slot.occupant.is_none()) && !drives(machine, &seats).is_empty();
+    if unplaced {
+        site.notes.push(
+            "Which slots its drives sit in is not known: nothing names the slot of their ports.".to_owned(),
+        );
+    }
+    Ok(site)
+}
+
+fn drives(machine: &Machine, seats: &[Seat]) -> Vec<PciAddress> {
+    let is_drive = |address: &&PciAddress| machine.pci.get(address).is_some_and(PciDevice::is_nvme);
+    seats.iter().flat_map(|seat| &seat.devices).filter(is_drive).copied().collect()
+}
+
+/// What a machine is called.
+fn name(machine: &Machine) -> String {
+    let dmi = &machine.dmi;
+    let known = |fact: &narrows_base::fact::Fact<String>| fact.value().cloned();
+    let words =
+        [known(&dmi.system_vendor).or(known(&dmi.board_vendor)), known(&dmi.board).or(known(&dmi.product))];
+    let name = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if name.is_empty() { "this machine".to_owned() } else { name }
+}
+
+fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOptions<'_>) -> Site {
+    let mut site = of_board(board, options);
+    for seat in seats {
+        let Some(place) = seat.slot.as_deref().and_then(|name| named(board, name)) else { continue };
+        if let Some(slot) = site.slots.get_mut(place) {
+            slot.occupant = occupant(machine, seat);
+        }
+    }
+    match occupancy::chipset_of(machine) {
+        Some(found) if board.chipset.as_ref().is_some_and(|said| *said != found.name) => site.notes.push(format!(
+            "Its firmware says {}, but its chipset is the {} and not the {} of that board: check the name.",
+            board.name,
+            found.name,
+            board.chipset.as_deref().unwrap_or_default()
+        )),
+        _ => {}
+    }
+    site
+}
+
+/// The place of the slot with this name, or with this number as the kernel gives it for hot-plug slots.
+fn named(board: &Board, name: &str) -> Option<usize> {
+    let slot = board.slot(name).or_else(|| board.slot(&format!("Slot {name}")))?;
+    board.slots.iter().position(|known| known.name == slot.name)
+}
+
+fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Result<Site, NoSlots> {
+    let claims = machine.slots.value().map(Vec::as_slice).unwrap_or_default();
+    let mut notes = Vec::new();
+    let (slots, source) = if claims.is_empty() || is_template(claims) {
+        notes.push(
+            "Its board is not known: these are the ports that carry a card. Empty slots are missing, and what is \
+             soldered to the board counts as a slot."
+                .to_owned(),
+        );
+        (seats.iter().filter_map(|seat| of_seat(machine, seat)).collect(), "root ports and their links")
+    } else {
+        notes.push(
+            "Its board is not known: these are the slots that its firmware claims. What they share is not known."
+                .to_owned(),
+        );
+        let slots: Vec<Slot> = claims.iter().filter_map(|claim| of_claim(machine, claim, seats)).collect();
+        (slots, "SMBIOS slot records, a claim of the firmware")
+    };
+    if slots.is_empty() {
+        return Err(no_slots(machine));
+    }
+    let chipset = occupancy::chipset_of(machine);
+    if chipset.is_none() && slots.iter().any(|slot| slot.attachment == Attachment::Chipset) {
+        notes.push("The uplink of its chipset is not known.".to_owned());
+    }
+    let sockets = options.sockets.unwrap_or(1).max(1);
+    let connection = options.processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref());
+    Ok(Site {
+        name: name(machine),
+        source: source.to_owned(),
+        processor: options.processor.map(|processor| processor.name.clone()),
+        processor_model: options.processor_model.clone(),
+        sockets,
+        slots,
+        chipset: chipset.map(uplink),
+        interconnect: connection.map(interconnect),
+        gaps: vec![UNKNOWN_BOARD.to_owned()],
+        notes,
+    })
+}
+
+fn no_slots(machine: &Machine) -> NoSlots {
+    const MOST: usize = 8;
+    let candidates = occupancy::chipset_of(machine)
+        .map(|chipset| {
+            narrows_base::catalog::catalog().boards_on(chipset).map(Board::id).take(MOST).collect()
+        })
+        .unwrap_or_default();
+    let why = match machine.cpus.hypervisor.value() {
+        Some(hypervisor) => format!(": it is virtual ({hypervisor})"),
+        None => String::new(),
+    };
+    NoSlots { name: name(machine), why, candidates }
+}
+
+fn of_claim(machine: &Machine, claim: &Claim, seats: &[Seat]) -> Option<Slot> {
+    let width = claim.width.or(claim.connector)?;
+    let seat = seats.iter().find(|seat| seat.slot.as_deref() == Some(claim.designation.as_str()));
+    let port = seat.and_then(|seat| machine.pci.get(&seat.port));
+    let end = port.map(End::of);
+    let real = end.and_then(End::max_width).map(|width| width.value);
+    let speed =
+        end.and_then(End::max_speed).map(|speed| speed.value).or(claim.speed).unwrap_or(GtPerSec::GEN3);
+    let is_m2 = claim.kind.contains("M.2") || claim.designation.to_ascii_uppercase().starts_with("M.2");
+    let form = match claim.kind.as_str() {
+        _ if is_m2 => SlotForm::M2,
+        kind if kind.contains("U.2") => SlotForm::U2,
+        _ => SlotForm::Card,
+    };
+    Some(Slot {
+        occupant: seat.and_then(|seat| occupant(machine, seat)),
+        ..bare(
+            machine,
+            &claim.designation,
+            form,
+            claim.connector.unwrap_or(width).max(width),
+            real.unwrap_or(width),
+            speed,
+            seat,
+        )
+    })
+}
+
+/// A port that carries something, of which only the port is known.
+fn of_seat(machine: &Machine, seat: &Seat) -> Option<Slot> {
+    let occupant = occupant(machine, seat)?;
+    let port = machine.pci.get(&seat.port)?;
+    let (speed, lanes) = End::of(port).most()?;
+    let name = seat.slot.clone().unwrap_or_else(|| format!("port {}", seat.port));
+    Some(Slot {
+        occupant: Some(occupant),
+        ..bare(machine, &name, SlotForm::Card, lanes, lanes, speed, Some(seat))
+    })
+}
+
+/// The socket of a NUMA node: sockets may have several nodes each, numbered one socket after another.
+fn socket_of(machine: &Machine) -> impl Fn(u32) -> u8 {
+    let sockets = machine.cpus.sockets.get().unwrap_or(1).max(1);
+    let nodes = u32::try_from(machine.cpus.nodes.len()).unwrap_or(1).max(1);
+    let each = (nodes / sockets).max(1);
+    move |node| u8::try_from((node / each).min(sockets - 1)).unwrap_or(0)
+}
+
+fn bare(
+    machine: &Machine,
+    name: &str,
+    form: SlotForm,
+    connector: Lanes,
+    lanes: Lanes,
+    speed: GtPerSec,
+    seat: Option<&Seat>,
+) -> Slot {
+    let attachment = match seat {
+        Some(seat) if seat.on_chipset => Attachment::Chipset,
+        Some(seat) => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
+        None => Attachment::Cpu(0),
+    };
+    Slot {
+        name: name.to_owned(),
+        form,
+        connector,
+        lanes,
+        speed,
+        attachment,
+        splitting: Splitting::Unknown,
+        narrowed: Vec::new(),
+        setting: None,
+        connectors_off: Vec::new(),
+        dead: None,
+        occupant: None,
+        shares: None,
+    }
+}
+
+fn occupant(machine: &Machine, seat: &Seat) -> Option<Occupant> {
+    let devices: Vec<&PciDevice> =
+        seat.devices.iter().filter_map(|address| machine.pci.get(address)).collect();
+    let first = devices.iter().find(|device| device.is_nvme()).or(devices.first())?;
+    let kind = kind(first);
+    let alike = devices.iter().filter(|device| self::kind(device) == kind).count();
+    let card = seat.card.and_then(|card| machine.pci.get(&card));
+    let behind_switch = card.is_some_and(PciDevice::is_bridge);
+    let limit = |own: Option<Lanes>| own.filter(|lanes| lanes.get() > 0);
+    Some(Occupant {
+        name: device_name(machine, first),
+        kind,
+        count: if kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
+        lanes: limit(End::of(first).max_width().map(|width| width.value)),
+        speed: End::of(first).max_speed().map(|speed| speed.value),
+        trained: card.and_then(|card| machine.link_of(card).width()).map(|width| width.value),
+        behind_switch,
+        own: None,
+        own_write: None,
+    })
+}
+
+fn kind(device: &PciDevice) -> Kind {
+    match device.class.value().map(|class| class >> 8) {
+        Some(0x0108) => Kind::Nvme,
+        Some(0x0207 | 0x0c06) => Kind::Hca,
+        Some(0x0c03) => Kind::Usb,
+        _ if device.is_network() => Kind::Nic,
+        _ if device.is_storage() => Kind::Hba,
+        _ if device.is_display() => Kind::Gpu,
+        _ => Kind::Card,
+    }
+}
+
+/// The model of the drive behind a function, or what the function is called.
+fn device_name(machine: &Machine, device: &PciDevice) -> String {
+    let is_its = |block: &&narrows_machine::block::BlockDevice| matches!(&block.transport, Transport::NvmePci { pci, .. } if *pci == device.address);
+    let model = machine.block.values().find(is_its).and_then(|block| block.model.value().cloned());
+    let model = model.filter(|model| !model.trim().is_empty());
+    model.or_else(|| device.name.value().cloned()).unwrap_or_else(|| device.class_name().to_owned())
+}

@@ -1,0 +1,352 @@
+//! The site that a described system is: the slots that its file names, or those of the board that it names, and what is in
+//! them.
+
+mod occupant;
+
+use self::occupant::is_nvme;
+use super::board::{interconnect, may_be_split, of_board, uplink};
+use super::gaps::{Gaps, are, split_note};
+use super::{Attachment, BoardOptions, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
+use crate::path::file::{self as file, DeviceKind, Host, Name, Part, PartKind, System};
+use crate::plan::rate::WholeRate;
+use narrows_base::catalog::catalog;
+use narrows_base::units::{GtPerSec, Lanes};
+
+/// What data gets of the raw rate between sockets (see [`crate::ceiling::socket`]).
+const SOCKET_SHARE: f64 = 0.8;
+
+/// The most lanes of a place for a drive: M.2, U.2 (PCI Express M.2 and SFF-8639 specifications).
+const DRIVE_LANES: u8 = 4;
+
+/// Why a description gives no site.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSite {
+    /// It has no host.
+    #[error("it describes no host")]
+    NoHost,
+    /// It has no host with this name.
+    #[error("it describes no host `{name}`")]
+    UnknownHost {
+        /// What was asked for.
+        name: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// The host has no slots.
+    #[error("it gives {host} no slots")]
+    NoSlots {
+        /// The host.
+        host: String,
+    },
+}
+
+impl NoSite {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoHost => "add a [host.NAME]".to_owned(),
+            Self::UnknownHost { known, .. } => format!("the hosts are: {}", known.join(", ")),
+            Self::NoSlots { host } => format!(
+                "add [slot.NAME] with generation and width for each, and say which device is `in` which; or give board = \
+                 \"ID\" in [host.{host}], with an id that `narrows plan --board list` shows"
+            ),
+        }
+    }
+}
+
+/// The host of a system that is planned for: the one with this name, or the first.
+///
+/// # Errors
+/// There is none, or none with this name.
+pub fn host_of<'s>(system: &'s System, named: Option<&str>) -> Result<&'s Name, NoSite> {
+    let mut hosts = system.hosts().map(|(name, _)| name);
+    let Some(wanted) = named else { return hosts.next().ok_or(NoSite::NoHost) };
+    hosts.find(|name| name.as_str() == wanted).ok_or_else(|| NoSite::UnknownHost {
+        name: wanted.to_owned(),
+        known: system.hosts().map(|(name, _)| name.to_string()).collect(),
+    })
+}
+
+/// The slots of a described host and what is in them: those of its board where it names one, and those of the file.
+///
+/// # Errors
+/// [`NoSite`] when there are none.
+pub fn of_system(system: &System, host: &Name, assume_splitting: bool) -> Result<Site, NoSite> {
+    let reader = Reader { system, host };
+    let (Some(part), Some(about)) = (system.part(host), reader.about()) else { return Err(NoSite::NoHost) };
+    let board = about.board.as_deref().and_then(|board| catalog().board_named(board));
+    let mut site = match board {
+        Some(board) => {
+            let options = BoardOptions {
+                processor: about.platform(),
+                processor_model: about.cpu.clone(),
+                sockets: u8::try_from(about.sockets).ok(),
+                assume_splitting,
+            };
+            of_board(board, &options)
+        }
+        None => reader.bare(part, about),
+    };
+    if system.hosts().count() > 1 {
+        site.notes.push(format!(
+            "The file has {} hosts; this is {host}. --host names another.",
+            system.hosts().count()
+        ));
+    }
+    reader.fill(&mut site, board.is_some(), assume_splitting);
+    if site.slots.is_empty() {
+        return Err(NoSite::NoSlots { host: host.to_string() });
+    }
+    site.notes.extend(reader.loose());
+    Ok(site)
+}
+
+/// Reads one host of a system.
+struct Reader<'s> {
+    system: &'s System,
+    host: &'s Name,
+}
+
+impl<'s> Reader<'s> {
+    fn about(&self) -> Option<&'s Host> {
+        match &self.system.part(self.host)?.kind {
+            PartKind::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// What a part hangs on, when it is on this host.
+    fn attachment(&self, part: &'s Part) -> Option<Attachment> {
+        let mut part = part;
+        for _ in 0..=self.system.parts.len() {
+            let next = match &part.kind {
+                PartKind::Host(_) => return (part.name == *self.host).then_some(Attachment::Cpu(0)),
+                PartKind::Chipset(it) => return (it.host == *self.host).then_some(Attachment::Chipset),
+                PartKind::Slot(slot) => match &slot.on {
+                    file::Attachment::Socket { host, socket } => {
+                        let socket = u8::try_from(*socket).unwrap_or(u8::MAX);
+                        return (host == self.host).then_some(Attachment::Cpu(socket));
+                    }
+                    other => other.name(),
+                },
+                _ => part.needs().first().copied()?,
+            };
+            part = self.system.part(next)?;
+        }
+        None
+    }
+
+    /// The slots of the host, each with what it hangs on.
+    fn slots(&self) -> Vec<(&'s Part, &'s file::Slot, Attachment)> {
+        let slot = |part: &'s Part| match &part.kind {
+            PartKind::Slot(slot) => Some((part, slot, self.attachment(part)?)),
+            _ => None,
+        };
+        self.system.parts.iter().filter_map(slot).collect()
+    }
+
+    /// The slots that one is split into.
+    fn pieces(&self, slot: &Name) -> Vec<(&'s Part, &'s file::Slot)> {
+        let is_piece = |on: &file::Attachment| matches!(on, file::Attachment::Slot(outer) if outer == slot);
+        let found = self.system.parts.iter().filter_map(|part| match &part.kind {
+            PartKind::Slot(piece) if is_piece(&piece.on) => Some((part, piece)),
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// What is in a place, directly.
+    fn inside(&self, place: &Name) -> Vec<&'s Part> {
+        let upstream = |part: &'s Part| match &part.kind {
+            PartKind::Device(it) => Some(&it.upstream),
+            PartKind::Adapter(it) => Some(&it.upstream),
+            PartKind::Switch(it) => Some(&it.upstream),
+            PartKind::Network(it) => it.upstream.as_ref(),
+            _ => None,
+        };
+        self.system.parts.iter().filter(|part| upstream(part) == Some(place)).collect()
+    }
+
+    /// A site of which the file has all that is known, without its slots.
+    fn bare(&self, part: &Part, about: &Host) -> Site {
+        let most = self.slots().iter().map(|(.., on)| u32::from(on.socket()) + 1).max().unwrap_or(1);
+        let sockets = u8::try_from(about.sockets.max(most)).unwrap_or(u8::MAX);
+        let platform = about.platform();
+        let given = about.interconnect.map(|links| {
+            let name = platform.and_then(|it| it.interconnect.as_ref()).map(|it| it.name.clone());
+            let rate = WholeRate::new(links.rate * f64::from(links.links) * SOCKET_SHARE);
+            Shared { name: name.unwrap_or_else(|| "connection of the sockets".to_owned()), rate, write: rate }
+        });
+        let known = platform.and_then(|it| it.interconnect.as_ref()).map(interconnect);
+        let between = given.or(known).filter(|_| sockets > 1);
+        let mut notes = Vec::new();
+        if sockets > 1 && between.is_none() {
+            notes.push(format!(
+                "What its sockets have between them is not said, and not counted: give processor, or interconnect_links \
+                 and interconnect_rate, in [host.{}].",
+                self.host
+            ));
+        }
+        let chipsets: Vec<Shared> = self.system.parts.iter().filter_map(|it| self.chipset(it)).collect();
+        if chipsets.len() > 1 {
+            notes.push(
+                "It has several chipsets; all behind them is counted on the uplink of the first.".to_owned(),
+            );
+        }
+        let named = [self.system.name.as_str(), self.host.as_str()];
+        Site {
+            name: named.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned(),
+            source: part.given.to_string(),
+            processor: platform.map(|platform| platform.name.clone()),
+            processor_model: about.cpu.clone(),
+            sockets,
+            slots: Vec::new(),
+            chipset: chipsets.into_iter().next(),
+            interconnect: between,
+            gaps: Vec::new(),
+            notes,
+        }
+    }
+
+    fn chipset(&self, part: &Part) -> Option<Shared> {
+        match &part.kind {
+            PartKind::Chipset(chipset) if chipset.host == *self.host => {
+                chipset.entry(part).ok()?.as_ref().map(uplink)
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts the described slots, and what is in them, into the site.
+    fn fill(&self, site: &mut Site, has_board: bool, assume_splitting: bool) {
+        let mut gaps = Gaps::default();
+        let of_board = site.slots.len();
+        for (part, slot, on) in self.slots() {
+            let pieces = self.pieces(&part.name);
+            if has_board && let Some(known) = on_board(site, of_board, &part.name) {
+                gaps.differs(known, on);
+                // A slot of the board that the file splits holds what its pieces hold.
+                let places = std::iter::once(&part.name).chain(pieces.iter().map(|(piece, _)| &piece.name));
+                let inside: Vec<&Part> = places.flat_map(|place| self.inside(place)).collect();
+                known.occupant = self.occupant(&inside, slot.link.width);
+                gaps.crowded(&part.name, &inside, known.occupant.as_ref());
+                continue;
+            }
+            if has_board && self.is_piece_of_board(site, of_board, slot) {
+                continue;
+            }
+            let inside = self.inside(&part.name);
+            if !pieces.is_empty() && inside.is_empty() {
+                site.notes.push(split_note(part, slot, &pieces));
+                continue;
+            }
+            match self.slot(part, slot, on, &inside, &mut gaps, assume_splitting) {
+                Some(made) => site.slots.push(made),
+                None => gaps.unwired.push(part.name.to_string()),
+            }
+            if has_board {
+                gaps.not_on_board.push(part.name.to_string());
+            }
+        }
+        site.notes.extend(gaps.notes(has_board, assume_splitting, self.host));
+    }
+
+    fn is_piece_of_board(&self, site: &mut Site, of_board: usize, slot: &file::Slot) -> bool {
+        matches!(&slot.on, file::Attachment::Slot(outer) if on_board(site, of_board, outer).is_some())
+    }
+
+    fn slot(
+        &self,
+        part: &Part,
+        slot: &file::Slot,
+        on: Attachment,
+        inside: &[&'s Part],
+        gaps: &mut Gaps,
+        assume_splitting: bool,
+    ) -> Option<Slot> {
+        let lanes = slot.link.width?;
+        let speed = slot.link.generation.and_then(GtPerSec::from_pcie_generation)?;
+        let occupant = self.occupant(inside, slot.link.width);
+        gaps.crowded(&part.name, inside, occupant.as_ref());
+        let holds_drive = inside.iter().any(|it| is_nvme(it));
+        let is_piece = matches!(slot.on, file::Attachment::Slot(_));
+        let looks_like_drive =
+            (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
+        let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
+        if slot.form.is_none() && looks_like_drive {
+            gaps.taken_for_m2.push(part.name.to_string());
+        }
+        let connector = slot.connector.map_or(lanes, |connector| connector.max(lanes));
+        if slot.connector.is_none() && form == SlotForm::Card && lanes.get() < 16 {
+            gaps.no_connector.push(part.name.to_string());
+        }
+        let splitting = match &slot.bifurcation {
+            Some(modes) if modes.is_empty() => Splitting::Never,
+            Some(modes) => Splitting::Modes(modes.iter().filter_map(|mode| SplitMode::parse(mode)).collect()),
+            None if assume_splitting && !form.takes_drives() && lanes.get() >= 8 => {
+                Splitting::Modes(vec![SplitMode(vec![Lanes::new(4); usize::from(lanes.get() / 4)])])
+            }
+            None => Splitting::Unknown,
+        };
+        let made = Slot {
+            name: part.name.to_string(),
+            form,
+            connector,
+            lanes,
+            speed,
+            attachment: on,
+            splitting,
+            narrowed: Vec::new(),
+            setting: None,
+            connectors_off: Vec::new(),
+            dead: None,
+            occupant,
+            shares: match &slot.on {
+                file::Attachment::Slot(outer) => Some(format!("a part of {outer}, which is split")),
+                _ => None,
+            },
+        };
+        if may_be_split(&made) {
+            gaps.may_split.push(part.name.to_string());
+        }
+        Some(made)
+    }
+
+    /// What is said of drives and cards that are in no slot of their own.
+    fn loose(&self) -> Option<String> {
+        let in_no_slot = |part: &&Part| {
+            let upstream = match &part.kind {
+                PartKind::Device(it) if it.kind == DeviceKind::Nvme => &it.upstream,
+                PartKind::Adapter(it) => &it.upstream,
+                PartKind::Network(it) => match &it.upstream {
+                    Some(upstream) => upstream,
+                    None => return false,
+                },
+                _ => return false,
+            };
+            let carrier = self.system.part(upstream).map(|part| &part.kind);
+            let is_board = matches!(carrier, Some(PartKind::Host(_) | PartKind::Chipset(_)));
+            is_board && self.attachment(part).is_some()
+        };
+        let loose: Vec<String> =
+            self.system.parts.iter().filter(in_no_slot).map(|part| part.name.to_string()).collect();
+        (!loose.is_empty()).then(|| {
+            format!(
+                "{} in no slot and not planned for: give each a [slot.NAME] and in = \"NAME\".",
+                are(&loose)
+            )
+        })
+    }
+}
+
+/// The slot of the board that the file calls so, whatever stands between letters and digits.
+fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a mut Slot> {
+    let squeezed = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    let wanted = squeezed(name.as_str());
+    site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
+}
+
+#[cfg(test)]
+mod tests;

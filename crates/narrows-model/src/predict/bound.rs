@@ -1,0 +1,41 @@
+//! One thing that bounds the rate of a workload.
+
+use crate::ceiling::{Basis, Direction, FactRef};
+use crate::path::HopId;
+use narrows_base::units::BytesPerSec;
+
+/// The kinds of bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BoundKind {
+    /// The bytes that a hop carries.
+    Bandwidth,
+    /// The I/Os that a hop completes.
+    Iops,
+    /// Requests under way over the time of one.
+    Depth,
+    /// The I/Os that cores can start and complete.
+    Processor,
+    /// What was allowed: a cap.
+    Cap,
+}
+
+/// One thing that bounds the rate of a workload, as if there were no other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    /// What kind it is.
+    pub kind: BoundKind,
+    /// The hop that it is of.
+    pub hop: HopId,
+    /// The hop's name for a person.
+    pub name: String,
+    /// The direction, where it has one alone.
+    pub direction: Option<Direction>,
+    /// What the workload could move at most, reads and writes together.
+    pub rate: BytesPerSec,
+    /// What that rests on.
+    pub basis: Basis,
+    /// How it comes about, with units.
+    pub formula: String,
+    /// From what.
+    pub facts: Vec<FactRef>,
+}

@@ -1,0 +1,222 @@
+//! Bounds that are a flow's own: its depth, its cores, its copies; and the I/Os that hops complete.
+
+use super::bound::{Bound, BoundKind};
+use super::hops::{Loaded, host_of};
+use super::{cached, medium, time, zfs};
+use crate::ceiling::{Basis, FactRef, buffered, io_cost};
+use crate::path::file::{Engine, PartKind, System, Workload};
+use crate::path::{HopId, HopKind, HopSpec};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
+
+/// What is asked of [`bounds`].
+pub(super) struct Own<'a> {
+    pub(super) workload: &'a Workload,
+    /// The smallest of the other bounds, with its hop and that one's name.
+    pub(super) narrowest: Option<(f64, HopId, String)>,
+    /// By how much the ceiling of a hop is raised.
+    pub(super) factor: &'a dyn Fn(&HopId) -> f64,
+}
+
+/// The bounds of the flow itself.
+pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bound> {
+    let mut found = Vec::new();
+    found.extend(depth(system, hops, own));
+    found.extend(cores(system, hops, own.workload));
+    let cache = cached::bound(system, hops, own.workload);
+    // The copy out of the page cache follows on what the cache gives, where that is less than the path.
+    let given = cache.as_ref().map(|it| (it.rate.get(), it.hop.clone(), it.name.clone()));
+    let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.0.total_cmp(&b.0));
+    found.extend(copy(hops, own.workload, narrowest));
+    found.extend(cache);
+    found
+}
+
+/// Requests under way over the time of one.
+fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
+    let workload = own.workload;
+    // Readahead keeps a stream through the page cache busy; what it costs is the copy.
+    if matches!(workload.engine, Engine::Buffered | Engine::Hdparm)
+        && workload.pattern == crate::path::file::Pattern::Sequential
+    {
+        return None;
+    }
+    let raised: Vec<Loaded> = hops.iter().map(|it| raise(it, (own.factor)(&it.hop.id))).collect();
+    let stages = time::stages(system, &raised, workload);
+    let seconds: f64 = stages.iter().map(|stage| stage.seconds(workload.read_share)).sum();
+    let longest = stages
+        .iter()
+        .max_by(|a, b| a.seconds(workload.read_share).total_cmp(&b.seconds(workload.read_share)))?;
+    let memory = time::is_memory(system, hops);
+    let in_flight = if memory { f64::from(workload.jobs.max(1)) } else { workload.in_flight() };
+    let rate = time::per_second(workload.block_size, seconds) * in_flight;
+    let nanos = |seconds: f64| Nanos::new((seconds * 1e9).round() as u64);
+    let facts = stages.iter().map(|stage| FactRef {
+        fact: stage.name.clone(),
+        value: human::time(nanos(stage.seconds(workload.read_share))),
+        source: stage.hop.to_string(),
+    });
+    Some(Bound {
+        kind: BoundKind::Depth,
+        hop: longest.hop.clone(),
+        name: format!("time of one request, most of it in {}", longest.name),
+        direction: None,
+        rate,
+        basis: Basis::Guess,
+        formula: format!(
+            "{in_flight} under way × {} ÷ {} that one takes = {rate}",
+            human::block_size(workload.block_size),
+            human::time(nanos(seconds)),
+        ),
+        facts: facts.collect(),
+    })
+}
+
+fn raise(loaded: &Loaded, factor: f64) -> Loaded {
+    let mut raised = loaded.clone();
+    for ceiling in [&mut raised.ceilings.read, &mut raised.ceilings.write] {
+        if let crate::ceiling::Ceiling::Known(limit) = ceiling {
+            limit.rate = limit.rate * factor;
+        }
+    }
+    if let HopSpec::Crypt(crypt) = &mut raised.hop.spec {
+        crypt.cipher = crypt.cipher.clone().map(|mut cipher| {
+            cipher.decrypt = cipher.decrypt * factor;
+            cipher.encrypt = cipher.encrypt * factor;
+            cipher
+        });
+    }
+    raised
+}
+
+/// I/Os that the cores can start and complete.
+fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound> {
+    let first = hops.first()?;
+    if hops.iter().any(|it| matches!(it.hop.kind(), HopKind::Remote | HopKind::Controller)) {
+        // What a client or a virtual machine does is not what its server's cores do.
+        return None;
+    }
+    if time::is_memory(system, hops) {
+        return None;
+    }
+    let host = host_of(system, &workload.target);
+    let there = host.and_then(|host| host.cores).unwrap_or(u32::MAX);
+    let at_work = workload.jobs.clamp(1, there.max(1));
+    let cost = time::cost(system, workload);
+    let iops = io_cost::of_cores(cost, at_work);
+    let noun = if at_work == 1 { "core" } else { "cores" };
+    Some(Bound {
+        kind: BoundKind::Processor,
+        hop: first.hop.id.clone(),
+        name: format!("{at_work} {noun} that start and complete I/Os"),
+        direction: None,
+        rate: BytesPerSec::new(iops.get() * workload.block_size.as_f64()),
+        basis: Basis::Guess,
+        formula: format!("{at_work} {noun} ÷ {} for each I/O = {iops}", human::time(cost)),
+        facts: Vec::new(),
+    })
+}
+
+/// The copy out of the page cache, which does not overlap with the path.
+fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<(f64, HopId, String)>) -> Option<Bound> {
+    let nanoseconds = match workload.engine {
+        Engine::Buffered => buffered::READAHEAD,
+        Engine::Hdparm => buffered::HDPARM,
+        _ => return None,
+    };
+    let (narrowest, hop, name) = narrowest.filter(|_| workload.read_share >= 1.0)?;
+    let path = BytesPerSec::new(narrowest);
+    let rate = buffered::read_rate(path, nanoseconds, workload.jobs);
+    // Both stand one after the other; what takes longer is what narrows.
+    let is_path = path.get() <= buffered::copy_rate(nanoseconds, workload.jobs).get();
+    Some(Bound {
+        kind: BoundKind::Depth,
+        hop: if is_path { hop } else { hops.first()?.hop.id.clone() },
+        name: if is_path {
+            format!("{name}, then a copy out of the page cache")
+        } else {
+            "copy out of the page cache".to_owned()
+        },
+        direction: None,
+        rate,
+        basis: Basis::Formula,
+        formula: format!(
+            "1 ÷ (1 ÷ {path} + {nanoseconds} ns for each byte ÷ {} readers) = {rate}",
+            workload.jobs
+        ),
+        facts: Vec::new(),
+    })
+}
+
+/// I/Os that a hop completes in a second.
+pub(super) struct Operations {
+    pub(super) read: Option<Iops>,
+    pub(super) write: Option<Iops>,
+    pub(super) basis: Basis,
+    pub(super) source: String,
+}
+
+impl Operations {
+    pub(super) fn shown(&self) -> String {
+        let one = |iops: Option<Iops>| iops.map_or_else(|| "any".to_owned(), |iops| iops.to_string());
+        match self.read == self.write {
+            true => one(self.read),
+            false => format!("{} read, {} written", one(self.read), one(self.write)),
+        }
+    }
+
+    pub(super) fn formula(&self, size: Bytes) -> String {
+        format!("{} of {} each", self.shown(), human::block_size(size))
+    }
+}
+
+/// The I/Os that a hop completes, where it limits them.
+pub(super) fn operations(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Operations> {
+    if let Some(device) = loaded.device(system) {
+        let access = medium::access(device, workload.pattern, workload.block_size, in_flight(workload));
+        (access.read_iops.or(access.write_iops))?;
+        let Operations { read, write, basis, source } = Operations {
+            read: access.read_iops,
+            write: access.write_iops,
+            basis: access.basis,
+            source: access.source,
+        };
+        return Some(Operations { read, write, basis, source });
+    }
+    let part = system.part(&loaded.part())?;
+    let both = |iops: Iops| Operations {
+        read: Some(iops),
+        write: Some(iops),
+        basis: Basis::Spec,
+        source: part.given.to_string(),
+    };
+    match (&part.kind, loaded.hop.kind()) {
+        (PartKind::Adapter(adapter), HopKind::Hba) => adapter.iops.map(both),
+        (PartKind::Raid(raid), HopKind::Raid) => {
+            let reads = zfs::random_reads(system, raid, workload)?;
+            Some(Operations { write: None, basis: Basis::Guess, ..both(reads) })
+        }
+        (PartKind::Cluster(cluster), HopKind::LogicalVolume) => {
+            let each = cluster.core_iops?;
+            let member = cluster.members.first().and_then(|name| host_of(system, name))?;
+            let hosts = cluster.networks.len().max(1) as f64;
+            Some(both(Iops::new(each.get() * hosts * f64::from(member.cores?))))
+        }
+        _ => None,
+    }
+}
+
+/// I/Os under way, for the elevator of a disk.
+fn in_flight(workload: &Workload) -> u32 {
+    workload.depth.saturating_mul(workload.jobs).max(1)
+}
+
+/// The size of the I/Os that a hop sees of blocks of `size`: what of one is on a member.
+pub(super) fn piece(loaded: &Loaded, size: Bytes) -> Bytes {
+    match loaded.hop.kind() {
+        HopKind::Device | HopKind::Hba => {
+            Bytes::new((size.as_f64() * loaded.grown / loaded.touched.max(1.0)) as u64)
+        }
+        HopKind::Raid => Bytes::new((size.as_f64() * loaded.grown) as u64),
+        _ => size,
+    }
+}

@@ -1,0 +1,329 @@
+//! From bounds to rates: what each flow uses of each hop, and what it gets.
+
+use std::collections::BTreeMap;
+
+use super::bound::{Bound, BoundKind};
+use super::cap;
+use super::flow::{self, Duplex, Flow, HopCapacity, Pool, Stop};
+use super::hops::{self, Loaded};
+use super::notes;
+use super::own::{self, Own};
+use super::prediction::{Prediction, Sensitivity};
+use crate::ceiling::{Basis, Direction, FactRef, Limit};
+use crate::path::file::{BuildError, System, Workload, path};
+use crate::path::{HopId, Path};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+
+/// What a workload will get, beside those that run at the same time (`with`).
+///
+/// # Errors
+/// The description is no path: a part is missing, lies on itself, or hangs where it cannot.
+pub fn predict(system: &System, workload: &Workload) -> Result<Prediction, BuildError> {
+    let others = workload.with.iter().filter(|name| **name != workload.name);
+    let others = others.filter_map(|name| system.workload(name)).cloned();
+    let all: Vec<Workload> = std::iter::once(workload.clone()).chain(others).collect();
+    let mut predictions = predict_together(system, &all)?;
+    Ok(predictions.swap_remove(0))
+}
+
+/// What each of several workloads that run at the same time will get, in their order.
+///
+/// # Errors
+/// The same as [`predict`].
+pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<Prediction>, BuildError> {
+    let jobs: u32 = workloads.iter().map(|workload| workload.jobs.max(1)).fold(0, u32::saturating_add);
+    let mut runs = Vec::with_capacity(workloads.len());
+    for workload in workloads {
+        let path = path(system, &workload.target, workload.jobs)?;
+        let hops = hops::load(system, &path, workload, jobs);
+        runs.push(Run { workload, path, hops });
+    }
+    let solved = solve(system, &runs, None);
+    let steps: Vec<Vec<Sensitivity>> =
+        (0..runs.len()).map(|at| sensitivity(system, &runs, at, &solved)).collect();
+    Ok(runs
+        .into_iter()
+        .zip(solved)
+        .zip(steps)
+        .map(|((run, solved), steps)| finish(run, solved, steps))
+        .collect())
+}
+
+/// A workload on its path.
+struct Run<'w> {
+    workload: &'w Workload,
+    path: Path,
+    hops: Vec<Loaded>,
+}
+
+/// What became of one flow.
+struct Solved {
+    rate: f64,
+    stop: Stop,
+    /// The bounds, and the capacity that each is; `None` for the flow's own.
+    bounds: Vec<(Bound, Option<usize>)>,
+}
+
+/// A hop whose ceilings are taken for larger, and the factor.
+type Raised<'h> = Option<(&'h HopId, f64)>;
+
+fn solve(system: &System, runs: &[Run<'_>], raised: Raised<'_>) -> Vec<Solved> {
+    let mut shared = Shared::default();
+    let mut flows = Vec::new();
+    let mut bounds = Vec::new();
+    for run in runs {
+        let (flow, found) = shared.flow(system, run, raised);
+        flows.push(flow);
+        bounds.push(found);
+    }
+    let shares = flow::max_min(shared.pool.capacities(), &flows);
+    shares
+        .into_iter()
+        .zip(bounds)
+        .map(|(share, bounds)| Solved { rate: share.rate, stop: share.stop, bounds })
+        .collect()
+}
+
+/// The capacities of all hops that flows meet at, by hop and what of it.
+#[derive(Default)]
+struct Shared {
+    pool: Pool,
+    known: BTreeMap<(HopId, BoundKind), HopCapacity>,
+    buckets: BTreeMap<(HopId, u8), usize>,
+}
+
+impl Shared {
+    fn flow(
+        &mut self,
+        system: &System,
+        run: &Run<'_>,
+        raised: Raised<'_>,
+    ) -> (Flow, Vec<(Bound, Option<usize>)>) {
+        let workload = run.workload;
+        let mut flow = Flow { weight: weight(workload), demand: None, uses: Vec::new() };
+        let mut bounds = Vec::new();
+        for loaded in &run.hops {
+            self.bandwidth(loaded, workload, raised, (&mut flow, &mut bounds));
+            self.operations(system, loaded, workload, (&mut flow, &mut bounds));
+            self.caps(system, loaded, workload, raised, (&mut flow, &mut bounds));
+        }
+        let factor = |hop: &HopId| raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor);
+        let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
+        let narrowest = bounds.iter().min_by(lowest);
+        let narrowest = narrowest.map(|(it, _)| (it.rate.get(), it.hop.clone(), it.name.clone()));
+        for bound in own::bounds(system, &run.hops, &Own { workload, narrowest, factor: &factor }) {
+            flow.demand = Some(flow.demand.unwrap_or(f64::INFINITY).min(bound.rate.get()));
+            bounds.push((bound, None));
+        }
+        (flow, bounds)
+    }
+
+    /// What the flow uses of the bytes that a hop carries.
+    fn bandwidth(
+        &mut self,
+        loaded: &Loaded,
+        workload: &Workload,
+        raised: Raised<'_>,
+        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
+    ) {
+        let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
+        let ceiling = |is_read: bool| hops::rate(&loaded.ceilings, is_read).map(|rate| rate.get() * factor);
+        let (read, write) = (ceiling(true), ceiling(false));
+        if read.is_none() && write.is_none() {
+            return;
+        }
+        let key = (loaded.hop.id.clone(), BoundKind::Bandwidth);
+        let capacity = match self.known.get(&key) {
+            Some(known) => *known,
+            None => *self.known.entry(key).or_insert(self.pool.hop(read, write, loaded.duplex)),
+        };
+        let (reads, writes) = loaded.moved(workload.read_share);
+        for used in capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0) {
+            let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
+            let rate = BytesPerSec::new(there / used.per_unit);
+            let direction = direction_of(loaded, (reads, writes), &capacity, used);
+            bounds.push((hop_bound(loaded, direction, rate, used.per_unit), Some(used.capacity)));
+            flow.uses.push(used);
+        }
+    }
+
+    /// What the flow uses up of what virtual machines may move.
+    fn caps(
+        &mut self,
+        system: &System,
+        loaded: &Loaded,
+        workload: &Workload,
+        raised: Raised<'_>,
+        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
+    ) {
+        let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
+        let (reads, writes) = loaded.moved(workload.read_share);
+        for bucket in cap::buckets(system, loaded, workload) {
+            let key = (loaded.hop.id.clone(), bucket.which);
+            // A bucket holds a second of its own time.
+            let capacity = *self.buckets.entry(key).or_insert_with(|| self.pool.add(factor));
+            let per_unit = (reads + writes) * bucket.per_byte;
+            if per_unit > 0.0 {
+                let rate = BytesPerSec::new(factor / per_unit);
+                bounds.push((Bound { rate, ..bucket.bound }, Some(capacity)));
+                flow.uses.push(flow::Use { capacity, per_unit });
+            }
+        }
+    }
+
+    /// What the flow uses of the I/Os that a drive, an adapter or virtual machines complete.
+    fn operations(
+        &mut self,
+        system: &System,
+        loaded: &Loaded,
+        workload: &Workload,
+        (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
+    ) {
+        let Some(limit) = own::operations(system, loaded, workload) else { return };
+        let key = (loaded.hop.id.clone(), BoundKind::Iops);
+        let capacity = match self.known.get(&key) {
+            Some(known) => *known,
+            None => {
+                let made = self.pool.hop(limit.read.map(Iops::get), limit.write.map(Iops::get), Duplex::Half);
+                *self.known.entry(key).or_insert(made)
+            }
+        };
+        let size = own::piece(loaded, workload.block_size).as_f64().max(1.0);
+        let (reads, writes) = loaded.moved(workload.read_share);
+        for used in capacity.uses(reads / size, writes / size) {
+            if used.per_unit <= 0.0 {
+                continue;
+            }
+            let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
+            let bound = Bound {
+                kind: BoundKind::Iops,
+                hop: loaded.hop.id.clone(),
+                name: loaded.hop.name.clone(),
+                direction: None,
+                rate: BytesPerSec::new(there / used.per_unit),
+                basis: limit.basis,
+                formula: limit.formula(Bytes::new(size as u64)),
+                facts: vec![FactRef {
+                    fact: "I/Os a second".to_owned(),
+                    value: limit.shown(),
+                    source: limit.source.clone(),
+                }],
+            };
+            bounds.push((bound, Some(used.capacity)));
+            flow.uses.push(used);
+        }
+    }
+}
+
+/// Flows get of a hop that is full what they have waiting there: requests under way times their size.
+fn weight(workload: &Workload) -> f64 {
+    workload.in_flight() * workload.block_size.as_f64().max(1.0)
+}
+
+/// The one direction that a capacity is of, if it is not of both.
+fn direction_of(
+    loaded: &Loaded,
+    (reads, writes): (f64, f64),
+    capacity: &HopCapacity,
+    used: flow::Use,
+) -> Option<Direction> {
+    match loaded.duplex {
+        Duplex::Full => {
+            let is_read = capacity.uses(1.0, 0.0).first().is_some_and(|read| read.capacity == used.capacity);
+            Some(if is_read { Direction::Read } else { Direction::Write })
+        }
+        Duplex::Half if writes <= 0.0 => Some(Direction::Read),
+        Duplex::Half if reads <= 0.0 => Some(Direction::Write),
+        Duplex::Half => None,
+    }
+}
+
+fn hop_bound(loaded: &Loaded, direction: Option<Direction>, rate: BytesPerSec, per_unit: f64) -> Bound {
+    let limit = |direction: Direction| loaded.ceilings.of(direction).limit();
+    let first: Option<&Limit> = match direction {
+        Some(direction) => limit(direction),
+        None => limit(Direction::Read).or_else(|| limit(Direction::Write)),
+    };
+    let mut formula = first.map(|limit| limit.formula.clone()).unwrap_or_default();
+    match (direction, first) {
+        (None, _) => formula.push_str(&format!("; reads and writes take turns: {rate} together")),
+        (Some(_), Some(limit)) if (rate.get() / limit.rate.get() - 1.0).abs() > 1e-9 => {
+            let share = limit.rate.get() / rate.get();
+            formula.push_str(&format!("; {share:.3} of each byte crosses it: {rate}"));
+        }
+        _ => {}
+    }
+    debug_assert!(per_unit > 0.0);
+    Bound {
+        kind: BoundKind::Bandwidth,
+        hop: loaded.hop.id.clone(),
+        name: loaded.hop.name.clone(),
+        direction,
+        rate,
+        basis: first.map_or(Basis::Guess, |limit| limit.basis),
+        formula,
+        facts: first.map(|limit| limit.facts.clone()).unwrap_or_default(),
+    }
+}
+
+/// The step by which ceilings are raised to see what the rate does.
+const STEP: f64 = 1.01;
+
+/// Hops whose ceilings are tried: the narrowest and those of which a request spends its time in.
+const MOST_TRIED: usize = 12;
+
+fn sensitivity(system: &System, runs: &[Run<'_>], at: usize, solved: &[Solved]) -> Vec<Sensitivity> {
+    let (Some(run), Some(now)) = (runs.get(at), solved.get(at)) else { return Vec::new() };
+    let mut tried: Vec<&HopId> = Vec::new();
+    let mut bounds: Vec<&Bound> = now.bounds.iter().map(|(bound, _)| bound).collect();
+    bounds.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
+    let is_raised = |bound: &&Bound| matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Cap);
+    for bound in bounds.into_iter().filter(is_raised) {
+        if tried.len() < MOST_TRIED && !tried.contains(&&bound.hop) {
+            tried.push(&bound.hop);
+        }
+    }
+    let mut found: Vec<Sensitivity> = tried
+        .into_iter()
+        .map(|hop| {
+            let raised = solve(system, runs, Some((hop, STEP)));
+            let rate = raised.get(at).map_or(now.rate, |solved| solved.rate);
+            let elasticity = if now.rate > 0.0 { (rate / now.rate - 1.0) / (STEP - 1.0) } else { 0.0 };
+            Sensitivity { hop: hop.clone(), elasticity: (elasticity * 1e6).round() / 1e6 }
+        })
+        .filter(|it| it.elasticity.abs() > 1e-3)
+        .collect();
+    found.sort_by(|a, b| b.elasticity.total_cmp(&a.elasticity));
+    debug_assert!(run.hops.len() >= found.len());
+    found
+}
+
+fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
+    let Run { workload, path, hops } = run;
+    let Solved { rate, stop, mut bounds } = solved;
+    let rate = if rate.is_finite() { rate } else { 0.0 };
+    bounds.sort_by(|(a, _), (b, _)| a.rate.get().total_cmp(&b.rate.get()));
+    let decides = bounds.iter().position(|(_, capacity)| match stop {
+        Stop::Capacity(full) => *capacity == Some(full),
+        Stop::Demand => capacity.is_none(),
+        Stop::Nothing => false,
+    });
+    let bounds: Vec<Bound> = bounds.into_iter().map(|(bound, _)| bound).collect();
+    let iops = rate / workload.block_size.as_f64().max(1.0);
+    let latency = if iops > 0.0 { workload.in_flight() / iops * 1e9 } else { 0.0 };
+    let deciding = decides.and_then(|at| bounds.get(at));
+    Prediction {
+        rate: BytesPerSec::new(rate),
+        read: BytesPerSec::new(rate * workload.read_share),
+        write: BytesPerSec::new(rate * (1.0 - workload.read_share)),
+        iops: Iops::new(iops),
+        latency: Nanos::new(latency as u64),
+        error: deciding.map_or((-0.5, 1.0), notes::error),
+        notes: notes::of(workload, &hops, &bounds, deciding),
+        workload: workload.clone(),
+        path,
+        bounds,
+        decides,
+        sensitivity,
+    }
+}

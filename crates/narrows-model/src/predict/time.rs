@@ -1,0 +1,236 @@
+//! How long one I/O takes that is alone: the sum of what its stages take.
+
+use super::hops::{Loaded, host_of, rate};
+use super::medium;
+use crate::ceiling::{crypt_time, io_cost, mirror};
+use crate::path::file::{Crypt, DeviceKind, Engine, PartKind, System, Workload};
+use crate::path::{HopId, HopKind, HopSpec, RaidLevel};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+
+/// One stage: whose it is, and its seconds for a read and a write.
+#[derive(Debug, Clone)]
+pub(super) struct Stage {
+    pub(super) hop: HopId,
+    pub(super) name: String,
+    pub(super) read: f64,
+    pub(super) write: f64,
+}
+
+impl Stage {
+    /// The mean of a mix.
+    pub(super) fn seconds(&self, read_share: f64) -> f64 {
+        // A direction that the mix has none of may take forever.
+        let part = |share: f64, seconds: f64| if share > 0.0 { share * seconds } else { 0.0 };
+        part(read_share, self.read) + part(1.0 - read_share, self.write)
+    }
+}
+
+/// The stages of one I/O.
+pub(super) fn stages(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
+    let mut stages = Vec::new();
+    stages.extend(media(system, hops, workload));
+    let memory = is_memory(system, hops);
+    for loaded in hops {
+        match loaded.hop.kind() {
+            HopKind::Crypt => stages.extend(encryption(system, loaded, workload, memory)),
+            HopKind::Network | HopKind::Remote | HopKind::LogicalVolume | HopKind::Controller => {
+                stages.extend(protocol(system, loaded, workload));
+            }
+            HopKind::Switch => stages.extend(switch(system, loaded)),
+            _ => {}
+        }
+    }
+    stages.extend(call(system, hops, workload));
+    stages
+}
+
+/// The media, and the transfer over the hardware between them and memory: means over the drives that a block may be on.
+fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
+    let drives: Vec<&Loaded> = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).collect();
+    let Some(first) = drives.first() else { return Vec::new() };
+    let (mut wait, mut moving, mut reads, mut writes) = ([0.0; 2], [0.0; 2], 0.0, 0.0);
+    for drive in &drives {
+        let Some(device) = drive.device(system) else { continue };
+        let access = medium::access(device, workload.pattern, workload.block_size, workload.depth);
+        let transfer = |is_read: bool| {
+            let (_, seconds) = slowest(hops, drive, is_read);
+            workload.block_size.as_f64() * seconds
+        };
+        let copies = copies_above(hops, drive);
+        let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
+        let settled = mirror::slowest_of(access.write_time, copies).as_secs_f64();
+        // What a file system's cache answers waits for no drive.
+        wait[0] += drive.asked * drive.missed * access.read_time.as_secs_f64();
+        wait[1] += drive.write * (old + settled);
+        moving[0] += drive.asked * drive.missed * drive.grown * transfer(true);
+        moving[1] += drive.write * transfer(false);
+        reads += drive.asked;
+        writes += drive.write;
+    }
+    let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
+    let stage = |hop: &Loaded, name: String, [read, write]: [f64; 2]| Stage {
+        hop: hop.hop.id.clone(),
+        name,
+        read: mean(read, reads),
+        write: mean(write, writes),
+    };
+    let name = if drives.len() == 1 { first.hop.name.clone() } else { format!("{} drives", drives.len()) };
+    let wire = slowest(hops, first, workload.read_share >= 0.5).0.unwrap_or(*first);
+    let over = format!("the transfer over {}", wire.hop.name);
+    vec![stage(first, name, wait), stage(wire, over, moving)]
+}
+
+/// The slowest hardware hop between a drive and memory, and its seconds for each byte of a block; a part of the block is on
+/// each of the members that it touches, and all of it on what they share.
+fn slowest<'h>(hops: &'h [Loaded], drive: &Loaded, is_read: bool) -> (Option<&'h Loaded>, f64) {
+    let seconds = |it: &Loaded| {
+        let at_once = match (it.of.is_empty(), it.of.contains(&drive.hop.id)) {
+            (true, _) => 1.0,
+            (_, true) => drive.touched,
+            _ => return None,
+        };
+        // What a server sends crosses its card the other way.
+        let turned = if is_read { it.against.read > it.read } else { it.against.write > it.write };
+        let rate = rate(&it.ceilings, is_read != turned)?.get();
+        Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
+    };
+    let timed = hops.iter().filter(|it| it.is_hardware()).filter_map(|it| Some((it, seconds(it)?)));
+    timed.max_by(|a, b| a.1.total_cmp(&b.1)).map_or((None, 0.0), |(hop, seconds)| (Some(hop), seconds))
+}
+
+/// Copies of a byte that a write waits for, by the arrays above a drive.
+fn copies_above(hops: &[Loaded], drive: &Loaded) -> u32 {
+    let mut copies = 1;
+    let mut next = drive.hop.above.clone();
+    for _ in 0..hops.len() {
+        let Some(above) = next.and_then(|id| hops.iter().find(|it| it.hop.id == id)) else { break };
+        if let HopSpec::Raid(raid) = &above.hop.spec {
+            copies = match raid.level {
+                Some(RaidLevel::Raid1) => u32::try_from(raid.members.len()).unwrap_or(1),
+                Some(RaidLevel::Raid10) => 2,
+                _ => copies,
+            };
+        }
+        next = above.hop.above.clone();
+    }
+    copies
+}
+
+fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: bool) -> Option<Stage> {
+    let part = system.part(&loaded.part())?;
+    let PartKind::Crypt(Crypt { workqueues, sector_size, .. }) = &part.kind else { return None };
+    // The rates of one submitter are what one I/O gets of the mapping, without the share that many lose.
+    let HopSpec::Crypt(hop) = &loaded.hop.spec else { return None };
+    // Workers of a mapping over memory never get to sleep.
+    let queues = match (workqueues, memory || workload.in_flight() > 1.0) {
+        (false, _) => crypt_time::Queues::Inline,
+        (true, true) => crypt_time::Queues::Awake,
+        (true, false) => crypt_time::Queues::Asleep,
+    };
+    let sector = sector_size.unwrap_or(Bytes::new(512));
+    let rate = |is_read: bool| match hop.cipher.value() {
+        Some(cipher) => Some(if is_read { cipher.decrypt } else { cipher.encrypt }),
+        None => rate(&loaded.ceilings, is_read),
+    };
+    let seconds = |is_read: bool| {
+        rate(is_read)
+            .map_or(0.0, |rate| crypt_time::added(workload.block_size, rate, sector, queues).as_secs_f64())
+    };
+    Some(Stage {
+        hop: loaded.hop.id.clone(),
+        name: loaded.hop.name.clone(),
+        read: seconds(true),
+        write: seconds(false),
+    })
+}
+
+fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Stage> {
+    let part = system.part(&loaded.part())?;
+    let latency = match &part.kind {
+        PartKind::Network(it) => it.latency,
+        PartKind::Remote(it) => it.latency,
+        PartKind::Cluster(it) => it.latency,
+        PartKind::Vm(it) => it.latency,
+        _ => return None,
+    };
+    let fixed = latency.unwrap_or_default().as_secs_f64();
+    // Only a part of the blocks crosses the network of a cluster.
+    let crossing = |share: f64| {
+        if matches!(&loaded.hop.spec, HopSpec::Network(it) if it.both_ways) { share.min(1.0) } else { 1.0 }
+    };
+    let moving = |is_read: bool| {
+        rate(&loaded.ceilings, is_read)
+            .filter(|rate| rate.get() > 0.0 && loaded.hop.kind() == HopKind::Network)
+            .map_or(0.0, |rate| {
+                workload.block_size.as_f64() / rate.get()
+                    * crossing(if is_read {
+                        loaded.read + loaded.against.read
+                    } else {
+                        loaded.write + loaded.against.write
+                    })
+            })
+    };
+    let stage = Stage {
+        hop: loaded.hop.id.clone(),
+        name: loaded.hop.name.clone(),
+        read: fixed + moving(true),
+        write: fixed + moving(false),
+    };
+    (stage.read > 0.0 || stage.write > 0.0).then_some(stage)
+}
+
+fn switch(system: &System, loaded: &Loaded) -> Option<Stage> {
+    let part = system.part(&loaded.part())?;
+    let PartKind::Switch(switch) = &part.kind else { return None };
+    // A request goes there and its data comes back.
+    let both_ways = switch.latency?.as_secs_f64() * 2.0;
+    Some(Stage {
+        hop: loaded.hop.id.clone(),
+        name: loaded.hop.name.clone(),
+        read: both_ways,
+        write: both_ways,
+    })
+}
+
+/// What starting and completing an I/O takes of a core beyond what it takes of the usual one: the latency of a medium was
+/// measured with the call, and the time of a RAM disk is the call.
+fn call(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> {
+    let first = hops.first()?;
+    if is_memory(system, hops) {
+        return None;
+    }
+    let beyond = cost(system, workload).get().saturating_sub(usual_cost(workload.engine).get());
+    let seconds = Nanos::new(beyond).as_secs_f64();
+    Some(Stage { hop: first.hop.id.clone(), name: "the call".to_owned(), read: seconds, write: seconds })
+}
+
+/// What one I/O costs a core.
+pub(super) fn cost(system: &System, workload: &Workload) -> Nanos {
+    let host = host_of(system, &workload.target);
+    if let Some(iops) = host.and_then(|host| host.core_iops).filter(|iops: &Iops| iops.get() > 0.0) {
+        return Nanos::new((1e9 / iops.get()) as u64);
+    }
+    let usual = usual_cost(workload.engine);
+    let cpu = host.and_then(|host| host.cpu.as_deref());
+    let core = cpu.and_then(|cpu| narrows_base::catalog::catalog().core_by_words(cpu));
+    core.map_or(usual, |core| io_cost::on_core(usual, core.speed))
+}
+
+/// What one I/O costs the core that the figures are of.
+const fn usual_cost(engine: Engine) -> Nanos {
+    match engine {
+        Engine::Uring => io_cost::URING,
+        Engine::Polled => io_cost::POLLED,
+        Engine::Libaio | Engine::Sync | Engine::Buffered | Engine::Hdparm => io_cost::LIBAIO,
+    }
+}
+
+/// Whether the drives are main memory: then a core does each I/O itself, and no more are under way than there are jobs.
+pub(super) fn is_memory(system: &System, hops: &[Loaded]) -> bool {
+    hops.iter().filter_map(|it| it.device(system)).any(|device| device.kind == DeviceKind::Ramdisk)
+}
+
+/// A rate out of seconds for each byte.
+pub(super) fn per_second(bytes: Bytes, seconds: f64) -> BytesPerSec {
+    BytesPerSec::new(bytes.as_f64() / seconds.max(medium::LEAST))
+}

@@ -1,0 +1,151 @@
+//! What ZFS does with the I/Os of a workload: reads that end in the ARC, whole records for parts of them, compression, parity
+//! groups that work as one, and memory that data crosses several times.
+
+use super::hops::{Loaded, host_of};
+use super::medium;
+use crate::ceiling::{Ceiling, Limit, zfs};
+use crate::path::file::{Filesystem, Name, PartKind, Pattern, Raid, RaidKind, System, Workload};
+use crate::path::{Hop, HopId, HopKind};
+use narrows_base::units::{Bytes, Iops};
+
+/// The record of a data set when nobody said another (`zfsprops(7)`, recordsize).
+const USUAL_RECORD: Bytes = Bytes::from_kib(128);
+
+/// The sector that records are cut into for the members of a vdev (`ashift` 12, usual since drives have 4 KiB sectors).
+const SECTOR: f64 = 4096.0;
+
+/// How often data that is read crosses memory: into the ARC, and a copy out that reads and writes. A hit is the copy alone.
+const READ_COPIES: f64 = 3.0;
+
+/// The copy of a hit.
+const HIT_COPIES: f64 = 2.0;
+
+/// What a workload meets of ZFS.
+#[derive(Debug, Clone)]
+pub(super) struct Zfs {
+    /// The file system's hop; `None` where arrays of ZFS are used as they are.
+    pool: Option<HopId>,
+    /// The host whose memory holds the ARC.
+    host: Option<Name>,
+    /// The share of reads that find their data in the ARC.
+    pub(super) hit: f64,
+    /// Bytes that are read of the members for each that is asked for.
+    amplification: f64,
+    /// Bytes before compression for each after it.
+    compression: f64,
+    /// What is read of the members at once.
+    record: Bytes,
+}
+
+impl Zfs {
+    /// What ZFS does on a path; `None` when there is none on it.
+    pub(super) fn of(system: &System, hops: &[Hop], workload: &Workload) -> Option<Self> {
+        let part = |hop: &Hop| system.part(&name_of(hop)).map(|part| &part.kind);
+        let pool = hops.iter().find_map(|hop| match part(hop) {
+            Some(PartKind::Filesystem(it)) if hop.kind() == HopKind::Filesystem && it.kind == "zfs" => {
+                Some((hop, it))
+            }
+            _ => None,
+        });
+        let is_array = |hop: &&Hop| matches!(part(hop), Some(PartKind::Raid(raid)) if is_zfs(raid));
+        let top = pool.map(|(hop, _)| hop).or_else(|| hops.iter().find(is_array))?;
+        let record = pool.map(|(_, it)| it.recordsize.unwrap_or(USUAL_RECORD));
+        let random = workload.pattern == Pattern::Random;
+        let whole = record.filter(|record| random && *record > workload.block_size);
+        let block = workload.block_size.as_f64().max(1.0);
+        Some(Self {
+            pool: pool.map(|(hop, _)| hop.id.clone()),
+            host: host_name(system, &name_of(top)),
+            hit: pool.map_or(0.0, |(_, it)| hits(it, workload)),
+            amplification: whole.map_or(1.0, |record| record.as_f64() / block),
+            compression: pool.and_then(|(_, it)| it.compression).unwrap_or(1.0).max(1.0),
+            record: whole.unwrap_or(workload.block_size),
+        })
+    }
+
+    /// Changes what a hop carries; `above` are the hops above it.
+    pub(super) fn load(&self, system: &System, above: &[&Hop], loaded: &mut Loaded, workload: &Workload) {
+        if loaded.hop.kind() == HopKind::Memory {
+            return self.memory(loaded);
+        }
+        if self.pool.as_ref().is_some_and(|pool| above.iter().any(|hop| hop.id == *pool)) {
+            loaded.missed = 1.0 - self.hit;
+            loaded.grown = self.amplification / self.compression;
+            loaded.read *= loaded.missed * self.amplification;
+        }
+        let group = above.iter().find_map(|hop| match &system.part(&name_of(hop))?.kind {
+            PartKind::Raid(raid) => data_members(raid),
+            _ => None,
+        });
+        if let Some(data) = group.filter(|_| workload.pattern == Pattern::Random) {
+            let sectors = (self.record.as_f64() / self.compression / SECTOR).ceil();
+            loaded.touched = sectors.clamp(1.0, f64::from(data));
+        }
+    }
+
+    fn memory(&self, loaded: &mut Loaded) {
+        if self.host.as_ref() != Some(&loaded.part()) {
+            return;
+        }
+        // Of each byte, wherever it lies below.
+        (loaded.read, loaded.write) = ((1.0 - self.hit) * READ_COPIES + self.hit * HIT_COPIES, 1.0);
+        let Ceiling::Known(limit) = &loaded.ceilings.write else { return };
+        let rate = zfs::from_memory(limit.rate);
+        let formula = format!(
+            "{}; ZFS moves written data across it {} times: {rate}",
+            limit.formula,
+            zfs::MEMORY_COPIES
+        );
+        loaded.ceilings.write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
+        loaded.copied_by_zfs = true;
+    }
+}
+
+/// The share of reads that the ARC answers: all when it holds the files; of random reads what of them it holds. A long stream
+/// pushes out what it will need next.
+fn hits(pool: &Filesystem, workload: &Workload) -> f64 {
+    let (Some(arc), Some(size)) = (pool.arc, workload.size) else { return 0.0 };
+    match workload.pattern {
+        _ if size <= arc => 1.0,
+        Pattern::Random => arc.as_f64() / size.as_f64(),
+        Pattern::Sequential => 0.0,
+    }
+}
+
+/// The random reads of a raidz vdev, of which every record lies on all members.
+pub(super) fn random_reads(system: &System, raid: &Raid, workload: &Workload) -> Option<Iops> {
+    data_members(raid).filter(|_| workload.pattern == Pattern::Random)?;
+    let depth = workload.depth.saturating_mul(workload.jobs).max(1);
+    let of_member = |name: &Name| match &system.part(name)?.kind {
+        PartKind::Device(device) => {
+            medium::access(device, workload.pattern, workload.block_size, depth).read_iops
+        }
+        _ => None,
+    };
+    let slowest = raid.members.iter().filter_map(of_member).min_by(|a, b| a.get().total_cmp(&b.get()));
+    slowest.map(zfs::raidz_random)
+}
+
+const fn is_zfs(raid: &Raid) -> bool {
+    matches!(raid.kind, RaidKind::Zfs { .. })
+}
+
+/// Members' worth of data of a raidz vdev.
+fn data_members(raid: &Raid) -> Option<u32> {
+    match raid.kind {
+        RaidKind::Zfs { parity: parity @ 1.., .. } => {
+            u32::try_from(raid.members.len()).ok().map(|all| all.saturating_sub(parity.into()).max(1))
+        }
+        _ => None,
+    }
+}
+
+fn name_of(hop: &Hop) -> Name {
+    let id = hop.id.as_str();
+    Name::new(id.split_once(':').map_or(id, |(_, name)| name))
+}
+
+fn host_name(system: &System, name: &Name) -> Option<Name> {
+    let host = host_of(system, name)?;
+    system.hosts().find(|(_, known)| std::ptr::eq(*known, host)).map(|(name, _)| name.clone())
+}

@@ -1,0 +1,285 @@
+//! What the readers of storage outputs share: the names of devices, and how facts and layers are put down.
+//!
+//! A device is keyed by its kernel name where the output tells it. Tools that name a mapping or an array otherwise get
+//! keys that no kernel name can be: `mapper/vg-home` for a mapping whose `dm-N` is not known, `md/backup` for an array
+//! known by that name only, `8:2` for a device known by number only. `join` puts the kernel's name in
+//! their place as soon as any text tells it.
+
+use narrows_base::fact::Fact;
+use narrows_machine::Machine;
+use narrows_machine::block::device_path::is_numbered;
+use narrows_machine::block::{Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray};
+
+/// More layers than a real device has members or holders are a text made to be slow.
+const MOST_MEMBERS: usize = 1024;
+
+/// The longest name that a device can have: `DM_NAME_LEN` (kernel `include/uapi/linux/dm-ioctl.h`).
+const LONGEST_NAME: usize = 128;
+
+/// The device of this key, made if need be, together with the disk of a partition.
+pub(super) fn device<'m>(machine: &'m mut Machine, name: &str) -> &'m mut BlockDevice {
+    if !machine.block.contains_key(name) {
+        let device = unknown(name);
+        if let Some(disk) = &device.partition_of {
+            machine.block.entry(disk.clone()).or_insert_with(|| unknown(disk));
+        }
+        machine.block.insert(name.to_owned(), device);
+    }
+    machine.block.entry(name.to_owned()).or_default()
+}
+
+/// A device of which nothing but its name is known.
+fn unknown(name: &str) -> BlockDevice {
+    let partition_of = disk_of(name).map(str::to_owned);
+    let kind = match name {
+        _ if partition_of.is_some() => BlockKind::Partition,
+        _ if is_numbered(name, "md") || name.starts_with("md/") => BlockKind::Md(Box::default()),
+        _ if is_numbered(name, "dm-") || name.starts_with("mapper/") => BlockKind::Dm(DmDevice::default()),
+        _ if is_numbered(name, "loop") => BlockKind::Loop(LoopDevice::default()),
+        _ if is_numbered(name, "zram") => BlockKind::Zram,
+        _ if is_numbered(name, "ram") => BlockKind::RamDisk,
+        _ if is_numbered(name, "bcache") => BlockKind::Bcache(Bcache::default()),
+        _ if name.starts_with("nullb") => BlockKind::NullBlk,
+        _ => BlockKind::Disk,
+    };
+    BlockDevice { name: name.to_owned(), partition_of, kind, ..BlockDevice::default() }
+}
+
+/// The array that a device is, made one if the name alone did not say so.
+pub(super) fn array<'m>(machine: &'m mut Machine, name: &str) -> Option<&'m mut MdArray> {
+    let device = device(machine, name);
+    if matches!(device.kind, BlockKind::Disk) {
+        device.kind = BlockKind::Md(Box::default());
+    }
+    match &mut device.kind {
+        BlockKind::Md(md) => Some(md),
+        _ => None,
+    }
+}
+
+/// The mapping that a device is, made one if the name alone did not say so.
+pub(super) fn mapping<'m>(machine: &'m mut Machine, name: &str) -> Option<&'m mut DmDevice> {
+    let device = device(machine, name);
+    if matches!(device.kind, BlockKind::Disk) {
+        device.kind = BlockKind::Dm(DmDevice::default());
+    }
+    match &mut device.kind {
+        BlockKind::Dm(dm) => Some(dm),
+        _ => None,
+    }
+}
+
+/// Puts down a value that is not known yet.
+pub(super) fn learn<T>(fact: &mut Fact<T>, value: Option<T>, source: &str) {
+    if let Some(value) = value.filter(|_| fact.value().is_none()) {
+        *fact = Fact::known(value, source);
+    }
+}
+
+/// Puts down that `upper` is built on `lower`.
+pub(super) fn stack(machine: &mut Machine, upper: &str, lower: &str) {
+    if upper == lower {
+        return;
+    }
+    let add = |names: &mut Vec<String>, name: &str| {
+        if names.len() < MOST_MEMBERS && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    add(&mut device(machine, upper).slaves, lower);
+    if !is_number(lower) {
+        add(&mut device(machine, lower).holders, upper);
+    }
+}
+
+/// The key of what a tool calls `/dev/sda1`, `sda1`, `/dev/mapper/vg-home`, `/dev/vg/home` or `/dev/md/backup`. `None`
+/// for a link by label or identifier, which only the machine itself can follow, and for anything that is no name.
+pub(super) fn key_of(path: &str) -> Option<String> {
+    let is_plain = |text: &str| {
+        (1..=LONGEST_NAME).contains(&text.len())
+            && text.chars().all(|c| c.is_alphanumeric() || "._+:@!#=,-\\".contains(c))
+    };
+    let Some(name) = path.strip_prefix("/dev/") else {
+        return (is_plain(path) && is_kernel_name(path)).then(|| path.to_owned());
+    };
+    match name.split_once('/') {
+        None => (is_plain(name) && !is_number(name)).then(|| name.to_owned()),
+        Some(("mapper" | "md", rest)) => is_plain(rest).then(|| name.to_owned()),
+        Some(("disk" | "zvol" | "block" | "char" | "bus" | "fd" | "shm" | "pts", _)) => None,
+        // A slash in a kernel name is `!` in sysfs.
+        Some((driver @ ("cciss" | "ida" | "rd" | "i2o"), rest)) => {
+            is_plain(rest).then(|| format!("{driver}!{rest}"))
+        }
+        Some((group, volume)) => {
+            (is_plain(group) && is_plain(volume)).then(|| format!("mapper/{}", volume_name(group, volume)))
+        }
+    }
+}
+
+/// The mapping of a logical volume: LVM doubles the dashes of either part (`lvm2`, `dm_build_dm_name`).
+pub(super) fn volume_name(group: &str, volume: &str) -> String {
+    format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
+}
+
+/// Whether a key is a device number, `8:2`.
+pub(super) fn is_number(key: &str) -> bool {
+    key.split_once(':').is_some_and(|(major, minor)| {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits(major) && digits(minor)
+    })
+}
+
+/// The key of a device that is known by number. Some drivers have fixed numbers (kernel
+/// `Documentation/admin-guide/devices.txt`); any other is keyed by the number itself until it is known.
+pub(super) fn key_of_number((major, minor): (u32, u32)) -> String {
+    match major {
+        7 => format!("loop{minor}"),
+        9 => format!("md{minor}"),
+        8 => scsi_disk(minor),
+        65..=71 => scsi_disk(((major - 64) << 8) | (minor & 0xff)),
+        128..=135 => scsi_disk(((major - 120) << 8) | (minor & 0xff)),
+        _ => format!("{major}:{minor}"),
+    }
+}
+
+/// Sixteen minors for each disk: `sda`, `sda1`… `sdb`. After `sdz` comes `sdaa` (kernel `drivers/scsi/sd.c`,
+/// `sd_format_disk_name`).
+fn scsi_disk(minor: u32) -> String {
+    let (mut index, part) = (minor >> 4, minor & 15);
+    let mut letters = Vec::new();
+    loop {
+        letters.push(char::from(b'a' + u8::try_from(index % 26).unwrap_or_default()));
+        match (index / 26).checked_sub(1) {
+            Some(next) => index = next,
+            None => break,
+        }
+    }
+    let letters: String = letters.into_iter().rev().collect();
+    if part == 0 { format!("sd{letters}") } else { format!("sd{letters}{part}") }
+}
+
+/// Whether a name is one that the kernel gives: that of a driver with letters or a number behind it.
+pub(super) fn is_kernel_name(name: &str) -> bool {
+    let lettered = ["sd", "vd", "hd", "xvd", "ubd", "dasd", "fio", "rssd"];
+    let numbered = [
+        "nvme", "md", "dm-", "loop", "sr", "zram", "ram", "mmcblk", "nbd", "rbd", "bcache", "drbd", "fd",
+        "nullb", "pmem", "zd", "ublkb", "mtdblock", "md_d", "scini", "rnbd",
+    ];
+    let starts = |prefix: &&str, first: fn(&char) -> bool| {
+        name.strip_prefix(*prefix).and_then(|rest| rest.chars().next()).is_some_and(|c| first(&c))
+    };
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_!".contains(&byte));
+    let is_lettered = lettered.iter().any(|prefix| {
+        let rest =
+            name.strip_prefix(prefix).unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
+        (1..=3).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
+    let is_numbered = numbered.iter().any(|prefix| {
+        starts(prefix, char::is_ascii_digit)
+            && name.strip_prefix(*prefix).is_some_and(|rest| {
+                rest.bytes().all(|byte| byte.is_ascii_digit() || b"ncpbot".contains(&byte))
+            })
+    });
+    plain && name.len() <= 32 && (is_lettered || is_numbered || name.starts_with("cciss!"))
+}
+
+/// The disk of a partition: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`. The kernel puts a `p` between a name that ends
+/// in a digit and the number of a partition (`block/partitions/core.c`). `None` for what is no partition: none lies in
+/// another, so that no disk has the name of one.
+pub(super) fn disk_of(name: &str) -> Option<&str> {
+    stem(name).filter(|disk| stem(disk).is_none())
+}
+
+/// The name before the number of a partition, whatever that is the name of.
+fn stem(name: &str) -> Option<&str> {
+    if !is_kernel_name(name) || name.starts_with("dm-") {
+        return None;
+    }
+    let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if disk.len() == name.len() {
+        return None;
+    }
+    match disk.strip_suffix('p') {
+        Some(whole) if whole.ends_with(|c: char| c.is_ascii_digit()) => Some(whole),
+        _ if disk.starts_with("nvme") || disk.starts_with("mmcblk") => None,
+        _ => {
+            let lettered = ["sd", "vd", "hd", "xvd", "ubd", "dasd", "fio", "rssd"];
+            let is_disk = lettered.iter().any(|prefix| {
+                disk.strip_prefix(prefix).is_some_and(|rest| {
+                    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase())
+                })
+            });
+            is_disk.then_some(disk)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_way_to_call_a_device_has_one_key() {
+        for (path, key) in [
+            ("/dev/sda1", Some("sda1")),
+            ("nvme0n1p2", Some("nvme0n1p2")),
+            ("/dev/mapper/vg0-home--data", Some("mapper/vg0-home--data")),
+            ("/dev/vg0/home-data", Some("mapper/vg0-home--data")),
+            ("/dev/md/backup", Some("md/backup")),
+            ("/dev/cciss/c0d0p1", Some("cciss!c0d0p1")),
+            ("/dev/disk/by-uuid/0-1", None),
+            ("tmpfs", None),
+            ("/dev/", None),
+            ("/dev/a b", None),
+        ] {
+            assert_eq!(key_of(path).as_deref(), key, "{path}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_told_from_disks_by_name() {
+        for (name, disk) in [
+            ("sda1", Some("sda")),
+            ("sdab12", Some("sdab")),
+            ("nvme0n1p3", Some("nvme0n1")),
+            ("nvme0n1", None),
+            ("nvme0c0n1", None),
+            ("mmcblk0p1", Some("mmcblk0")),
+            ("md127p1", Some("md127")),
+            ("md0", None),
+            ("loop7p1", Some("loop7")),
+            ("dm-3", None),
+            ("sda", None),
+            ("home1", None),
+            ("sr0", None),
+            ("nvme0p1p2", None),
+            ("sda1p2", None),
+        ] {
+            assert_eq!(disk_of(name), disk, "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_scsi_disks_are_those_of_devices_txt() {
+        for (number, name) in [
+            ((8, 0), "sda"),
+            ((8, 34), "sdc2"),
+            ((65, 0), "sdq"),
+            ((65, 160), "sdaa"),
+            ((9, 127), "md127"),
+            ((259, 3), "259:3"),
+        ] {
+            assert_eq!(key_of_number(number), name, "{number:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_panics(text in "\\PC{0,40}", major: u32, minor: u32) {
+            let _ = (key_of(&text), disk_of(&text), key_of(&key_of_number((major, minor))));
+            let mut machine = Machine::default();
+            stack(&mut machine, &text, "sda1");
+        }
+    }
+}

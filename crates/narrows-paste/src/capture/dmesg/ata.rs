@@ -1,0 +1,240 @@
+//! SATA ports and SCSI disks (`drivers/ata/libata-core.c`, `drivers/scsi/scsi.c`, `sd.c`).
+//!
+//! Three names are tied together. A driver registers its SCSI hosts (`scsi host4: ahci`) and then names its ports in the
+//! same order (`ata5: SATA max UDMA/133 …`); the host's number leads to the disk (`sd 4:0:0:0: [sda]`). The tie is
+//! dropped where the models that port and disk report differ.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Boot, Device, Line};
+use narrows_base::fact::Fact;
+use narrows_base::units::{BitsPerSec, Bytes};
+use narrows_machine::block::{BlockDevice, Sata, Transport};
+use narrows_machine::log::LogKind;
+use narrows_machine::pci::PciAddress;
+use narrows_machine::usb::{self, UsbAddress};
+
+/// What the log says of ports and disks.
+#[derive(Default)]
+pub(super) struct Disks {
+    /// The function that each NVMe controller is, by name.
+    nvme: BTreeMap<String, PciAddress>,
+    /// The libata controller that spoke last.
+    controller: Option<PciAddress>,
+    /// The fastest rate of the ports of an AHCI controller.
+    port_speeds: BTreeMap<PciAddress, Fact<BitsPerSec>>,
+    /// SCSI hosts whose ports were not named yet, with their controller.
+    waiting: VecDeque<(u32, Option<PciAddress>)>,
+    /// Ports, by number.
+    ports: BTreeMap<u32, Port>,
+    /// USB devices that are SCSI hosts, by host.
+    usb: BTreeMap<u32, UsbAddress>,
+    /// Disks by host and the rest of their SCSI address.
+    disks: BTreeMap<String, Disk>,
+}
+
+#[derive(Default, Clone)]
+struct Port {
+    host: Option<u32>,
+    pci: Option<PciAddress>,
+    speed: Fact<BitsPerSec>,
+    most: Fact<BitsPerSec>,
+    model: Option<Fact<String>>,
+}
+
+#[derive(Default, Clone)]
+struct Disk {
+    name: Option<String>,
+    model: Fact<String>,
+    size: Fact<Bytes>,
+}
+
+impl Disks {
+    pub(super) fn set_controller(&mut self, name: &str, address: PciAddress) {
+        self.nvme.insert(name.to_owned(), address);
+    }
+
+    pub(super) fn controller(&self, name: &str) -> Option<PciAddress> {
+        self.nvme.get(name).copied()
+    }
+
+    /// Ties a SCSI host to a USB device.
+    pub(super) fn set_usb(&mut self, host: u32, device: UsbAddress) {
+        self.usb.insert(host, device);
+    }
+}
+
+/// A controller of libata speaks: its hosts come next.
+pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+    let is_libata =
+        ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
+    if is_libata {
+        boot.disks.controller = Some(device.address);
+        if let Some(rate) = parse_ahci(device.rest) {
+            boot.disks.port_speeds.insert(device.address, line.known(rate));
+        }
+    }
+    is_libata
+}
+
+/// Reads `AHCI 0001.0301 32 slots 8 ports 6 Gbps 0xff impl SATA mode`, from Linux 6.8 on `AHCI vers 0001.0301, 32
+/// command slots, 6 Gbps, SATA mode`.
+fn parse_ahci(rest: &str) -> Option<BitsPerSec> {
+    let (before, _) = rest.strip_prefix("AHCI ")?.split_once(" Gbps")?;
+    let rate: f64 = before.rsplit(' ').next()?.parse().ok()?;
+    (rate > 0.0 && rate < 1000.0).then(|| BitsPerSec::from_mbit(rate * 1000.0))
+}
+
+/// A message of a port, a SCSI host or a disk.
+pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
+    let message = line.message;
+    if let Some(rest) = message.strip_prefix("ata") {
+        let Some((port, what)) = rest.split_once(": ") else { return false };
+        let number = port.split('.').next().and_then(|number| number.parse().ok());
+        return number.is_some_and(|number| take_port(boot, number, what, line));
+    }
+    if let Some((host, driver)) = message.strip_prefix("scsi host").and_then(|rest| rest.split_once(": ")) {
+        return host.parse().is_ok_and(|host| take_host(boot, host, driver, line));
+    }
+    if let Some((at, what)) = message.strip_prefix("scsi ").and_then(|rest| rest.split_once(": ")) {
+        let Some(model) = what.strip_prefix("Direct-Access").and_then(parse_inquiry) else { return false };
+        boot.disks.disks.entry(at.to_owned()).or_default().model = line.known(model);
+        return true;
+    }
+    let Some((at, what)) = message.strip_prefix("sd ").and_then(|rest| rest.split_once(": [")) else {
+        return false;
+    };
+    take_disk(boot, at, what, line)
+}
+
+fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool {
+    let disks = &mut boot.disks;
+    let is_libata = ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| driver.starts_with(name));
+    if is_libata {
+        disks.waiting.push_back((host, disks.controller));
+    }
+    is_libata || super::usb::set_host(boot, host, driver, line)
+}
+
+fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool {
+    if what.starts_with("SATA max") || what.starts_with("PATA max") || what.starts_with("DUMMY") {
+        let (host, pci) =
+            boot.disks.waiting.pop_front().map_or((None, None), |(host, pci)| (Some(host), pci));
+        let most = pci.and_then(|pci| boot.disks.port_speeds.get(&pci).cloned()).unwrap_or_default();
+        boot.disks.ports.insert(number, Port { host, pci, most, ..Port::default() });
+        return true;
+    }
+    if let Some(rate) = what.strip_prefix("SATA link up ").and_then(parse_rate) {
+        boot.disks.ports.entry(number).or_default().speed = line.known(rate);
+        return true;
+    }
+    if let Some(rate) = what.split_once("limiting SATA link speed to ").and_then(|(_, rate)| parse_rate(rate))
+    {
+        let megabits = (rate.get() / 1e6).round();
+        let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
+        // The rates of SATA are three, and fit.
+        let kind = [1500_u32, 3000, 6000].into_iter().find(|known| f64::from(*known) == megabits);
+        if let Some(kind) = kind {
+            boot.event_of(&format!("ata{number}"), pci, LogKind::SataLimited(kind), line);
+        }
+        return true;
+    }
+    if what.starts_with("hard resetting link")
+        && boot.disks.ports.get(&number).is_some_and(|p| p.speed.value().is_some())
+    {
+        let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
+        boot.event_of(&format!("ata{number}"), pci, LogKind::SataReset, line);
+        return true;
+    }
+    // `ATA-9: MODEL, FIRMWARE, max UDMA/133`
+    if let Some((_, identity)) = what.split_once(": ").filter(|(kind, _)| kind.starts_with("ATA-"))
+        && let Some((model, _)) = identity.split_once(", ")
+    {
+        boot.disks.ports.entry(number).or_default().model = Some(line.known(model.trim().to_owned()));
+        return true;
+    }
+    false
+}
+
+/// Reads `6.0 Gbps (SStatus 133 SControl 300)`.
+fn parse_rate(text: &str) -> Option<BitsPerSec> {
+    let rate: f64 = text.split_once(" Gbps")?.0.trim().parse().ok()?;
+    (rate > 0.0 && rate < 1000.0).then(|| BitsPerSec::from_mbit(rate * 1000.0))
+}
+
+/// Reads vendor, model and revision of `     ATA      ST4000NM0035-1V4 TN05 PQ: 0 ANSI: 5`: 8, 16 and 4 characters, as
+/// the inquiry has them; by words where mail has pulled them together.
+fn parse_inquiry(text: &str) -> Option<String> {
+    let identity = text.split(" PQ:").next()?.trim();
+    let vendor = identity.split_whitespace().next()?;
+    let model = match (identity.get(9..25), identity.get(8..9)) {
+        (Some(model), Some(" ")) if vendor.len() <= 8 => model.trim(),
+        _ => identity.strip_prefix(vendor)?.trim().rsplit_once(' ')?.0.trim(),
+    };
+    (!model.is_empty()).then(|| if vendor == "ATA" { model.to_owned() } else { format!("{vendor} {model}") })
+}
+
+/// A message of a disk: `sda] 976773168 512-byte logical blocks: (500 GB/466 GiB)`.
+fn take_disk(boot: &mut Boot, at: &str, what: &str, line: &Line<'_>) -> bool {
+    let Some((name, what)) = what.split_once("] ") else { return false };
+    if name.len() > 8 || !name.starts_with("sd") || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return false;
+    }
+    let disk = boot.disks.disks.entry(at.to_owned()).or_default();
+    disk.name = Some(name.to_owned());
+    if let Some(size) = parse_size(what) {
+        disk.size = line.known(size);
+    }
+    true
+}
+
+fn parse_size(what: &str) -> Option<Bytes> {
+    let (size, _) = what.split_once("-byte logical blocks")?;
+    let (count, block) = size.trim().split_once(' ')?;
+    count.parse::<u64>().ok()?.checked_mul(block.trim().parse().ok()?).map(Bytes::new)
+}
+
+/// Makes block devices of the disks.
+pub(super) fn finish(boot: &mut Boot) {
+    let disks = std::mem::take(&mut boot.disks);
+    let ports: BTreeMap<u32, (u32, &Port)> =
+        disks.ports.iter().filter_map(|(number, port)| Some((port.host?, (*number, port)))).collect();
+    for (at, disk) in &disks.disks {
+        let Some(name) = disk.name.clone() else { continue };
+        let host: Option<u32> = at.split(':').next().and_then(|host| host.parse().ok());
+        let port = host.and_then(|host| ports.get(&host)).filter(|(_, port)| same_model(port, disk));
+        let usb = host.and_then(|host| disks.usb.get(&host)).and_then(|at| boot.machine.usb.get(at));
+        let transport = match (port, usb) {
+            (Some((number, port)), _) => Transport::Sata(Sata {
+                port: format!("ata{number}"),
+                speed: port.speed.clone(),
+                port_speed: port.most.clone(),
+                pci: port.pci,
+                ..Sata::default()
+            }),
+            (None, Some(device)) => Transport::Usb(usb::transport(&boot.machine.usb, device)),
+            (None, None) => Transport::None,
+        };
+        // What carries it is not known, or it is a reader without a card: a disk that is none would only mislead.
+        if matches!(transport, Transport::None) || disk.size.value().is_none() {
+            continue;
+        }
+        let model = port.and_then(|(_, port)| port.model.clone()).unwrap_or_else(|| disk.model.clone());
+        let device = BlockDevice {
+            name: name.clone(),
+            size: disk.size.clone(),
+            model,
+            transport,
+            ..BlockDevice::default()
+        };
+        boot.machine.block.insert(name, device);
+    }
+}
+
+/// The inquiry has the first 16 characters of the model that the port reports.
+fn same_model(port: &Port, disk: &Disk) -> bool {
+    match (port.model.as_ref().and_then(Fact::value), disk.model.value()) {
+        (Some(whole), Some(start)) => whole.starts_with(start.as_str()),
+        _ => true,
+    }
+}

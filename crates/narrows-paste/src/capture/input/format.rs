@@ -1,0 +1,140 @@
+//! What a file is, and how it is unpacked.
+
+use std::io::{self, BufReader, ErrorKind, Read};
+
+use bzip2::read::MultiBzDecoder;
+use flate2::read::MultiGzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+
+use crate::capture::text::is_binary;
+
+/// The most memory that a compressed file may ask for, in bytes: `xz -9` needs 65 MiB to unpack (xz(1)), zstd's long
+/// mode more only when it was asked for.
+const WINDOW: u64 = 80 << 20;
+
+/// What the first bytes of a file tell of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// A text, or nothing.
+    Text,
+    /// A tar archive.
+    Tar,
+    /// A compressed file.
+    Packed(Packing),
+    /// An SMBIOS table as `dmidecode --dump-bin` writes it: the entry point, and the table from byte 32 on.
+    Smbios,
+    /// Something else that is no text.
+    Other,
+}
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 8878.
+    Zstd,
+    /// The .xz File Format 1.2.1.
+    Xz,
+    /// bzip2.
+    Bzip2,
+}
+
+/// The bytes that [`Format::of`] wants to see.
+pub(super) const HEAD: u64 = 4096;
+
+/// Where `ustar` stands in a tar header (POSIX.1-1988).
+const TAR_MAGIC: std::ops::Range<usize> = 257..262;
+
+impl Format {
+    /// What begins with these bytes.
+    pub(super) fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, 8, ..] => Self::Packed(Packing::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Packed(Packing::Zstd),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Packed(Packing::Xz),
+            [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', b'&', b'S', b'Y', ..] => {
+                Self::Packed(Packing::Bzip2)
+            }
+            _ if head.get(TAR_MAGIC) == Some(b"ustar") => Self::Tar,
+            _ if head.starts_with(b"_SM_") || head.starts_with(b"_SM3_") => Self::Smbios,
+            _ if is_binary(head) => Self::Other,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// Unpacks what `packed` holds. Errors of the format come when it is read.
+pub(super) fn unpack<'r>(packing: Packing, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    let memory = u32::try_from(WINDOW >> 10).unwrap_or(u32::MAX);
+    Ok(match packing {
+        Packing::Gzip => Box::new(Once::new(MultiGzDecoder::new(packed))),
+        Packing::Bzip2 => Box::new(Once::new(MultiBzDecoder::new(packed))),
+        Packing::Xz => Box::new(Once::new(XzReader::new_mem_limit(BufReader::new(packed), true, memory))),
+        Packing::Zstd => {
+            let decoder = StreamingDecoder::new_with_max_window_size(packed, WINDOW);
+            Box::new(Once::new(Zstd(decoder.map_err(io::Error::other)?)))
+        }
+    })
+}
+
+/// A reader that is not asked again once it has failed: decoders do not say what they do then.
+struct Once<R> {
+    inner: R,
+    has_failed: bool,
+}
+
+impl<R> Once<R> {
+    const fn new(inner: R) -> Self {
+        Self { inner, has_failed: false }
+    }
+}
+
+impl<R: Read> Read for Once<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.has_failed {
+            return Ok(0);
+        }
+        let read = self.inner.read(into);
+        self.has_failed = read.as_ref().is_err_and(|error| error.kind() != ErrorKind::Interrupted);
+        read
+    }
+}
+
+/// A zstd frame whose checksum is looked at when it has ended.
+struct Zstd<R: Read>(StreamingDecoder<R, FrameDecoder>);
+
+impl<R: Read> Read for Zstd<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let got = self.0.read(into)?;
+        let frame = &self.0.decoder;
+        match (frame.get_checksum_from_data(), frame.get_calculated_checksum()) {
+            (Some(stated), Some(found)) if got == 0 && !into.is_empty() && stated != found => {
+                Err(io::Error::new(ErrorKind::InvalidData, "its checksum is wrong"))
+            }
+            _ => Ok(got),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_told_by_its_first_bytes() {
+        let packed = |packing| Format::Packed(packing);
+        assert_eq!(Format::of(b"\x1f\x8b\x08\0"), packed(Packing::Gzip));
+        assert_eq!(Format::of(b"\x28\xb5\x2f\xfd\0"), packed(Packing::Zstd));
+        assert_eq!(Format::of(b"\xfd7zXZ\0\0"), packed(Packing::Xz));
+        assert_eq!(Format::of(b"BZh91AY&SY"), packed(Packing::Bzip2));
+        assert_eq!(Format::of(b"BZh9 is a text"), Format::Text);
+        assert_eq!(Format::of(b"_SM3_\0\0"), Format::Smbios);
+        assert_eq!(Format::of(b"\x7fELF\0"), Format::Other);
+        assert_eq!(Format::of(b""), Format::Text);
+        let mut header = [0; 512];
+        header[TAR_MAGIC].copy_from_slice(b"ustar");
+        assert_eq!(Format::of(&header), Format::Tar);
+    }
+}

@@ -1,0 +1,388 @@
+//! One machine out of parts that call the same device by different names.
+//!
+//! `lsblk` knows `dm-1`, `dmsetup table` calls it `vg-home`, `df` says `/dev/vg/home`, and a table names what is below
+//! by number. When all parts are put together, the kernel's name takes the place of every other.
+
+mod affinity;
+mod links;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::device::{device, is_number, stack, volume_name};
+use super::{health, mounts};
+use narrows_base::fact::Fact;
+use narrows_machine::Machine;
+use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
+use narrows_machine::cipher;
+use narrows_machine::health::DriveHealth;
+use narrows_machine::pci::PciAddress;
+
+/// The class of an NVM Express controller and of a SATA controller, without programming interface (PCI Code and ID
+/// Assignment Specification, section 1.2).
+const NVME_CLASS: u32 = 0x0108;
+const SATA_CLASS: u32 = 0x0106;
+
+/// Joins what was told of one device under several names, and what only several texts together tell.
+pub(super) fn join(machine: &mut Machine) {
+    for _ in 0..2 {
+        // A name may become known by what another name brought.
+        let aliases = aliases(machine);
+        rename(machine, &aliases);
+    }
+    links::follow(machine);
+    join_mounts(machine);
+    take_luks_headers(machine);
+    take_smart(machine);
+    take_health(machine);
+    take_groups(machine);
+    place_disks(machine);
+    affinity::take(machine);
+    inherit(machine);
+    rate_ciphers(machine);
+}
+
+/// The kernel's name of every key that is none.
+fn aliases(machine: &Machine) -> BTreeMap<String, String> {
+    let mut by_mapping = BTreeMap::new();
+    let mut by_number = BTreeMap::new();
+    let mut by_members = BTreeMap::new();
+    for (key, device) in &machine.block {
+        if let Some(number) = device.number.value().filter(|_| !is_alias(key)) {
+            by_number.insert(format!("{}:{}", number.0, number.1), key.clone());
+        }
+        match &device.kind {
+            BlockKind::Dm(dm) if !is_alias(key) => {
+                by_mapping.extend(dm.name.value().map(|name| (format!("mapper/{name}"), key.clone())));
+            }
+            BlockKind::Md(_) if !is_alias(key) && !device.slaves.is_empty() => {
+                by_members.insert(device.slaves.iter().collect::<BTreeSet<_>>(), key.clone());
+            }
+            _ => {}
+        }
+    }
+    let mut aliases = BTreeMap::new();
+    for (key, device) in &machine.block {
+        let array =
+            || key.starts_with("md/").then(|| by_members.get(&device.slaves.iter().collect())).flatten();
+        if let Some(name) = by_mapping.get(key).or_else(array) {
+            aliases.insert(key.clone(), name.clone());
+        }
+        let numbers = device.slaves.iter().filter(|slave| is_number(slave));
+        aliases.extend(numbers.filter_map(|slave| Some((slave.clone(), by_number.get(slave)?.clone()))));
+    }
+    let mounted = machine.mounts.iter().flat_map(|mount| &mount.devices);
+    aliases.extend(mounted.filter_map(|name| Some((name.clone(), by_mapping.get(name)?.clone()))));
+    aliases
+}
+
+/// Whether a key is no name that the kernel gives; its names never hold a slash.
+fn is_alias(key: &str) -> bool {
+    key.contains('/') || is_number(key)
+}
+
+fn rename(machine: &mut Machine, aliases: &BTreeMap<String, String>) {
+    if aliases.is_empty() {
+        return;
+    }
+    let new = |name: &mut String| {
+        if let Some(known) = aliases.get(name) {
+            name.clone_from(known);
+        }
+    };
+    for (alias, name) in aliases {
+        let Some(from) = machine.block.remove(alias) else { continue };
+        absorb(device(machine, name), from);
+    }
+    for (key, device) in &mut machine.block {
+        for names in [&mut device.slaves, &mut device.holders] {
+            names.iter_mut().for_each(new);
+            let mut seen = BTreeSet::new();
+            names.retain(|name| name != key && seen.insert(name.clone()));
+        }
+    }
+    machine.mounts.iter_mut().flat_map(|mount| &mut mount.devices).for_each(new);
+    let stacked: Vec<(String, String)> = machine
+        .block
+        .iter()
+        .flat_map(|(upper, device)| device.slaves.iter().map(move |lower| (lower.clone(), upper.clone())))
+        .collect();
+    for (lower, upper) in stacked {
+        let Some(below) = machine.block.get_mut(&lower) else { continue };
+        if !below.holders.contains(&upper) {
+            below.holders.push(upper);
+        }
+    }
+}
+
+/// Takes what another record of the same device knows more.
+fn absorb(into: &mut BlockDevice, from: BlockDevice) {
+    fill(&mut into.number, from.number);
+    fill(&mut into.size, from.size);
+    fill(&mut into.model, from.model);
+    fill(&mut into.serial, from.serial);
+    fill(&mut into.firmware, from.firmware);
+    fill(&mut into.queue.rotational, from.queue.rotational);
+    fill(&mut into.queue.logical_block, from.queue.logical_block);
+    fill(&mut into.queue.physical_block, from.queue.physical_block);
+    match (&mut into.transport, from.transport) {
+        (into @ (Transport::None | Transport::Other { pci: None, .. }), from) if from != Transport::None => {
+            *into = from
+        }
+        (Transport::Sata(into), Transport::Sata(from)) => {
+            fill(&mut into.speed, from.speed);
+            fill(&mut into.port_speed, from.port_speed);
+            fill(&mut into.drive_speed, from.drive_speed);
+            into.pci = into.pci.or(from.pci);
+        }
+        _ => {}
+    }
+    for slave in from.slaves {
+        if !into.slaves.contains(&slave) {
+            into.slaves.push(slave);
+        }
+    }
+    for holder in from.holders {
+        if !into.holders.contains(&holder) {
+            into.holders.push(holder);
+        }
+    }
+    match (&mut into.kind, from.kind) {
+        (BlockKind::Dm(into), BlockKind::Dm(from)) => {
+            fill(&mut into.name, from.name);
+            // `CRYPT-LUKS2` says more than `CRYPT`.
+            let says_more =
+                |into: &String, from: &String| from.starts_with(into.as_str()) && from.len() > into.len();
+            match (into.owner.value(), from.owner.value()) {
+                (Some(known), Some(other)) if !says_more(known, other) => {}
+                (_, None) => {}
+                _ => into.owner = from.owner,
+            }
+            fill(&mut into.table, from.table);
+        }
+        (BlockKind::Md(into), BlockKind::Md(from)) => {
+            fill(&mut into.level, from.level);
+            fill(&mut into.raid_disks, from.raid_disks);
+            fill(&mut into.chunk, from.chunk);
+            fill(&mut into.layout, from.layout);
+            fill(&mut into.degraded, from.degraded);
+            fill(&mut into.sync_action, from.sync_action);
+            fill(&mut into.sync_speed, from.sync_speed);
+            fill(&mut into.sync_done, from.sync_done);
+            fill(&mut into.bitmap, from.bitmap);
+            for (member, state) in from.members {
+                into.members.entry(member).or_insert(state);
+            }
+        }
+        (into @ BlockKind::Disk, from) => *into = from,
+        _ => {}
+    }
+}
+
+fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
+    if into.value().is_none() && from.value().is_some() {
+        *into = from;
+    }
+}
+
+/// Makes one mount of what several texts said of it.
+fn join_mounts(machine: &mut Machine) {
+    let all = std::mem::take(&mut machine.mounts);
+    mounts::add(machine, all);
+    for mount in &mut machine.mounts {
+        let [device] = mount.devices.as_slice() else { continue };
+        let number = machine.block.get(device).and_then(|device| device.number.get());
+        if let Some(number) = number.filter(|_| mount.number == (0, 0)) {
+            mount.number = number;
+        }
+    }
+}
+
+/// Gives every header that `luksDump` printed to the mapping that is open on its device.
+fn take_luks_headers(machine: &mut Machine) {
+    let headers = take_kept(machine, "luks/");
+    if headers.is_empty() {
+        return;
+    }
+    let encrypted = machine
+        .block
+        .iter()
+        .filter(|(_, device)| matches!(&device.kind, BlockKind::Dm(dm) if is_encrypted(dm)));
+    let open: BTreeMap<Vec<String>, String> =
+        encrypted.map(|(key, device)| (device.slaves.clone(), key.clone())).collect();
+    for header in headers {
+        if let Some(mapping) = open.get(&header.slaves).and_then(|key| machine.block.get_mut(key)) {
+            absorb(mapping, header);
+        }
+    }
+}
+
+/// What a reader kept under `prefix` until its device is known.
+fn take_kept(machine: &mut Machine, prefix: &str) -> Vec<BlockDevice> {
+    let keys = machine.block.range(prefix.to_owned()..).map(|(key, _)| key);
+    let keys: Vec<String> = keys.take_while(|key| key.starts_with(prefix)).cloned().collect();
+    keys.iter().filter_map(|key| machine.block.remove(key)).collect()
+}
+
+/// Gives what smartctl said of a drive that it did not name to the drive with that serial number, or else to the only one
+/// of that model. A drive that no other text knows is one that has no name.
+fn take_smart(machine: &mut Machine) {
+    let drives = take_kept(machine, "smart/");
+    if drives.is_empty() {
+        return;
+    }
+    let serials = only_with(machine, |device| &device.serial);
+    let models = only_with(machine, |device| &device.model);
+    for (count, drive) in (1..).zip(drives) {
+        let name = |names: &BTreeMap<String, Option<String>>, fact: &Fact<String>| {
+            fact.value().and_then(|value| names.get(value)?.clone())
+        };
+        let name = name(&serials, &drive.serial).or_else(|| name(&models, &drive.model));
+        let name = name.filter(|name| machine.block.contains_key(name));
+        let health = machine.health.remove(&drive.name);
+        let own = name.clone().unwrap_or_else(|| format!("unnamed-{count}"));
+        match name.and_then(|name| machine.block.get_mut(&name)) {
+            Some(known) => absorb(known, drive),
+            None => _ = machine.block.insert(own.clone(), BlockDevice { name: own.clone(), ..drive }),
+        }
+        if let Some(health) = health {
+            machine.health.entry(own).or_insert(health);
+        }
+    }
+}
+
+/// Gives a health log that does not name its drive to the only NVMe drive that there is.
+fn take_health(machine: &mut Machine) {
+    let unnamed: Vec<String> =
+        machine.health.keys().filter(|name| name.starts_with(health::UNNAMED)).cloned().collect();
+    let mut logs: Vec<DriveHealth> = unnamed.iter().filter_map(|name| machine.health.remove(name)).collect();
+    let is_drive = |device: &&BlockDevice| device.name.starts_with("nvme") && device.partition_of.is_none();
+    let mut drives = machine.block.values().filter(is_drive).map(|device| device.name.clone());
+    if let (1, Some(log), Some(drive), None) = (logs.len(), logs.pop(), drives.next(), drives.next()) {
+        machine.health.entry(drive).or_insert(log);
+    }
+}
+
+/// The whole devices by what `fact` says of them; `None` where several say the same.
+fn only_with(machine: &Machine, fact: fn(&BlockDevice) -> &Fact<String>) -> BTreeMap<String, Option<String>> {
+    let mut names = BTreeMap::new();
+    for (key, device) in
+        machine.block.iter().filter(|(key, device)| !is_alias(key) && device.partition_of.is_none())
+    {
+        if let Some(value) = fact(device).value() {
+            let name = names.entry(value.clone()).or_insert_with(|| Some(key.clone()));
+            if name.as_ref() != Some(key) {
+                *name = None;
+            }
+        }
+    }
+    names
+}
+
+/// Puts volumes whose devices no text told onto the device of their group, where it has only one.
+fn take_groups(machine: &mut Machine) {
+    let groups = take_kept(machine, "vg/");
+    let groups: BTreeMap<String, String> = groups
+        .into_iter()
+        .filter_map(|group| match group.slaves.as_slice() {
+            [physical] => Some((volume_name(group.name.strip_prefix("vg/")?, ""), physical.clone())),
+            _ => None,
+        })
+        .collect();
+    let is_bare = |device: &&BlockDevice| device.slaves.is_empty() && matches!(device.kind, BlockKind::Dm(_));
+    let bare: Vec<(String, String)> = machine
+        .block
+        .values()
+        .filter(is_bare)
+        .filter_map(|device| Some((device.name.clone(), groups.get(group_of(device)?)?.clone())))
+        .collect();
+    for (volume, physical) in bare {
+        stack(machine, &volume, &physical);
+    }
+}
+
+/// `vg--nas-` of the volume `vg--nas-home`: up to and with the first dash that stands alone, where the group's name ends.
+fn group_of(device: &BlockDevice) -> Option<&str> {
+    let BlockKind::Dm(dm) = &device.kind else { return None };
+    let name = dm.name.value()?;
+    let mut dashes = 0usize;
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'-' => dashes += 1,
+            _ if dashes % 2 == 1 => return name.get(..at),
+            _ => dashes = 0,
+        }
+    }
+    None
+}
+
+fn is_encrypted(dm: &block::DmDevice) -> bool {
+    dm.owner.value().is_some_and(|owner| owner.starts_with("CRYPT"))
+}
+
+/// Where disks sit on the bus, when there is only one place where they can.
+fn place_disks(machine: &mut Machine) {
+    let only = |class: u32| -> Option<PciAddress> {
+        let is_class = |device: &&narrows_machine::pci::PciDevice| {
+            device.class.value().is_some_and(|full| full >> 8 == class)
+        };
+        let mut found = machine.pci.values().filter(is_class).map(|device| device.address);
+        found.next().filter(|_| found.next().is_none())
+    };
+    let (nvme, sata) = (only(NVME_CLASS), only(SATA_CLASS));
+    let controllers: BTreeSet<String> = machine.block.values().filter_map(nvme_controller).collect();
+    for device in machine.block.values_mut() {
+        let controller = nvme_controller(device);
+        match (&mut device.transport, nvme, controller) {
+            (Transport::Other { .. }, Some(pci), Some(controller)) if controllers.len() == 1 => {
+                device.transport = Transport::NvmePci { controller, pci };
+            }
+            (Transport::Sata(link), ..) if link.pci.is_none() => link.pci = sata,
+            _ => {}
+        }
+    }
+}
+
+/// The controller of a namespace whose place is not known: `nvme0` of `nvme0n1`.
+fn nvme_controller(device: &BlockDevice) -> Option<String> {
+    let is_nvme = matches!(&device.transport, Transport::Other { name, pci: None } if name == "nvme");
+    let (controller, _) = device.name.rsplit_once('n')?;
+    (is_nvme && device.partition_of.is_none() && controller.starts_with("nvme"))
+        .then(|| controller.to_owned())
+}
+
+/// A partition is carried as its disk is.
+fn inherit(machine: &mut Machine) {
+    let disks: Vec<(String, BlockDevice)> = machine
+        .block
+        .values()
+        .filter_map(|part| Some((part.name.clone(), machine.block.get(part.partition_of.as_ref()?)?.clone())))
+        .collect();
+    for (name, disk) in disks {
+        if let Some(partition) = machine.block.get_mut(&name) {
+            block::inherit(partition, disk);
+        }
+    }
+}
+
+/// The rate of each mapping's cipher, where a benchmark of the same cipher was captured.
+fn rate_ciphers(machine: &mut Machine) {
+    for (name, device) in &machine.block {
+        let BlockKind::Dm(dm) = &device.kind else { continue };
+        let tables = dm.table.value().into_iter().flatten();
+        let Some(table) = tables.into_iter().find_map(|target| match &target.kind {
+            DmKind::Crypt(table) => Some(table),
+            _ => None,
+        }) else {
+            continue;
+        };
+        let cipher = cipher::kernel_name(&table.cipher);
+        let is_same = |rate: &&Fact<cipher::CipherRate>| {
+            rate.value()
+                .is_some_and(|rate| Some(&rate.cipher) == cipher.as_ref() && rate.key_bits == table.key_bits)
+        };
+        if let Some(rate) = machine.cipher_benchmarks.iter().find(is_same) {
+            let rate = rate.clone().map(|rate| cipher::CipherRate { sector_size: table.sector_size, ..rate });
+            machine.ciphers.entry(name.clone()).or_insert(rate);
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! `lsblk` as a tree or list for people: `├─sda1`, `|-sda1`, or with tree characters that a mail program broke.
+
+use super::row::Row;
+use crate::capture::device::{is_kernel_name, key_of};
+use crate::capture::table::{Head, Word, words};
+use crate::capture::{Text, size};
+
+/// The columns that `lsblk --help` names. A line with any other word is no head of it.
+const COLUMNS: &[&str] = &[
+    "ALIGNMENT",
+    "DAX",
+    "DISC-ALN",
+    "DISC-GRAN",
+    "DISC-MAX",
+    "DISC-ZERO",
+    "DISK-SEQ",
+    "FSAVAIL",
+    "FSROOTS",
+    "FSSIZE",
+    "FSTYPE",
+    "FSUSE%",
+    "FSUSED",
+    "FSVER",
+    "GROUP",
+    "HCTL",
+    "HOTPLUG",
+    "ID",
+    "ID-LINK",
+    "KNAME",
+    "LABEL",
+    "LOG-SEC",
+    "MAJ",
+    "MAJ:MIN",
+    "MIN",
+    "MIN-IO",
+    "MODE",
+    "MODEL",
+    "MOUNTPOINT",
+    "MOUNTPOINTS",
+    "MQ",
+    "NAME",
+    "OPT-IO",
+    "OWNER",
+    "PARTFLAGS",
+    "PARTLABEL",
+    "PARTN",
+    "PARTTYPE",
+    "PARTTYPENAME",
+    "PARTUUID",
+    "PATH",
+    "PHY-SEC",
+    "PKNAME",
+    "PTTYPE",
+    "PTUUID",
+    "RA",
+    "RAND",
+    "REV",
+    "RM",
+    "RO",
+    "ROTA",
+    "RQ-SIZE",
+    "SCHED",
+    "SERIAL",
+    "SIZE",
+    "START",
+    "STATE",
+    "SUBSYSTEMS",
+    "TRAN",
+    "TYPE",
+    "UUID",
+    "VENDOR",
+    "WSAME",
+    "WWN",
+    "WZONE",
+    "ZONE-AMAX",
+    "ZONE-APP",
+    "ZONE-NR",
+    "ZONE-OMAX",
+    "ZONE-SZ",
+    "ZONE-WGRAN",
+    "ZONED",
+];
+
+/// The rows of every table in a text.
+pub(super) fn rows(text: &Text) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut table: Option<Table<'_>> = None;
+    for (number, line) in text.lines() {
+        if line.contains("NAME")
+            && let Some(head) = Table::new(line)
+        {
+            table = Some(head);
+        } else if let Some(current) = &mut table
+            && !current.take(number, line, &mut rows)
+        {
+            table = None;
+        }
+    }
+    rows
+}
+
+/// A table that is being read.
+struct Table<'a> {
+    columns: Vec<&'a str>,
+    head: Head,
+    /// Where names begin, in characters.
+    indent: usize,
+    /// The device on each level of the tree that the last row hangs on.
+    above: Vec<String>,
+}
+
+impl<'a> Table<'a> {
+    /// A table below this head; `None` when it is none of `lsblk`.
+    fn new(line: &'a str) -> Option<Self> {
+        let words = words(line);
+        let is_column = |word: &Word<'_>| COLUMNS.contains(&word.text);
+        let first = words.first()?;
+        let names_devices = matches!(first.text, "NAME" | "KNAME" | "PATH");
+        if words.len() < 2 || !names_devices || !words.iter().all(is_column) {
+            return None;
+        }
+        let columns = words.iter().map(|word| word.text).collect();
+        Some(Self { columns, head: Head::new(&words), indent: first.start, above: Vec::new() })
+    }
+
+    /// Takes a row; `false` when the line is none, which ends the table.
+    fn take(&mut self, number: usize, line: &str, rows: &mut Vec<Row>) -> bool {
+        let blanks = line.chars().take_while(|c| *c == ' ').count().min(self.indent);
+        let prefix: String = line.chars().skip(blanks).take_while(|c| is_tree(*c)).collect();
+        let Some(rest) =
+            line.get(line.chars().take(blanks).map(char::len_utf8).sum::<usize>() + prefix.len()..)
+        else {
+            return false;
+        };
+        if rest.is_empty() {
+            return false;
+        }
+        let name = rest.split_whitespace().next().unwrap_or_default();
+        if rest.starts_with('/') && !rest.starts_with("/dev/") || rest.starts_with("[SWAP]") {
+            return continue_mounts(rest, rows);
+        }
+        let words = words(line);
+        if self.is_wrapped(&words, name) {
+            return self.continue_cells(&words, rows);
+        }
+        let level = level(&prefix);
+        let Some(mut row) = self.row(number, name, &words) else { return false };
+        self.above.truncate(level);
+        row.parent = match self.above.last() {
+            Some(parent) => Some(parent.clone()),
+            None => row.get("PKNAME").map(str::to_owned),
+        };
+        let Some(key) = row.key() else { return false };
+        if row.parent.is_none()
+            && !is_kernel_name(row.name().unwrap_or_default())
+            && row.get("TYPE").is_none()
+        {
+            return false;
+        }
+        self.above.push(key);
+        rows.push(row);
+        true
+    }
+
+    fn row(&self, number: usize, name: &str, words: &[Word<'_>]) -> Option<Row> {
+        let by_place = self.head.cells(words);
+        let by_kind;
+        let cells = if self.holds(&by_place) {
+            by_place
+        } else {
+            by_kind = self.by_kind(words);
+            if !self.holds(&by_kind) {
+                return None;
+            }
+            by_kind
+        };
+        let mut row = Row { line: number, ..Row::default() };
+        for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
+            // The tree stands before the name, and may have been a word of its own.
+            let cell = if index == 0 { name.to_owned() } else { cell };
+            if !cell.is_empty() {
+                row.set(column, cell);
+            }
+        }
+        Some(row)
+    }
+
+    /// Whether what stands in each column can stand there.
+    fn holds(&self, cells: &[String]) -> bool {
+        let mut pairs = self.columns.iter().zip(cells).skip(1);
+        let has_needed = self
+            .columns
+            .iter()
+            .zip(cells)
+            .all(|(column, cell)| !(matches!(*column, "MAJ:MIN" | "SIZE") && cell.is_empty()));
+        // A name alone is how a long name is printed whose cells stand on the next line.
+        let is_alone = cells.iter().skip(1).all(String::is_empty);
+        is_alone
+            || (has_needed
+                && pairs.all(|(column, cell)| cell.is_empty() || fits(column, cell) != Some(false)))
+    }
+
+    /// The cells of a row whose alignment is lost: each word goes to the next column that it fits.
+    fn by_kind(&self, words: &[Word<'_>]) -> Vec<String> {
+        let mut cells = vec![String::new(); self.columns.len()];
+        let mut words = words
+            .iter()
+            .map(|word| word.text)
+            .skip_while(|word| word.chars().all(is_tree))
+            .skip(1)
+            .peekable();
+        for (index, column) in self.columns.iter().enumerate().skip(1) {
+            let Some(cell) = cells.get_mut(index) else { break };
+            let Some(word) = words.peek() else { break };
+            match fits(column, word) {
+                Some(false) => {}
+                Some(true) => *cell = words.next().unwrap_or_default().to_owned(),
+                None => {
+                    let next = self.columns.get(index + 1..).unwrap_or_default();
+                    let next = next.iter().find(|column| fits(column, "").is_some());
+                    let mut taken: Vec<&str> = Vec::new();
+                    while let Some(word) = words.peek() {
+                        if next.is_some_and(|column| fits(column, word) == Some(true)) {
+                            break;
+                        }
+                        taken.extend(words.next());
+                        if !matches!(*column, "MODEL" | "LABEL" | "PARTLABEL" | "PARTTYPENAME") {
+                            break;
+                        }
+                    }
+                    *cell = taken.join(" ");
+                }
+            }
+        }
+        cells
+    }
+
+    /// Whether a line has the cells of a name that was too long for its column.
+    fn is_wrapped(&self, words: &[Word<'_>], name: &str) -> bool {
+        self.columns.get(1) == Some(&"MAJ:MIN")
+            && fits("MAJ:MIN", name) == Some(true)
+            && words.iter().any(|word| word.text == name && word.start > self.indent)
+    }
+
+    fn continue_cells(&self, words: &[Word<'_>], rows: &mut [Row]) -> bool {
+        let Some(row) = rows.last_mut() else { return false };
+        if row.get("MAJ:MIN").is_some() {
+            return false;
+        }
+        for (column, cell) in self.columns.iter().zip(self.head.cells(words)).skip(1) {
+            if !cell.is_empty() {
+                row.set(column, cell);
+            }
+        }
+        true
+    }
+}
+
+/// A further mount point of the device above.
+fn continue_mounts(rest: &str, rows: &mut [Row]) -> bool {
+    let Some(row) = rows.last_mut() else { return false };
+    row.set("MOUNTPOINTS", rest.trim().to_owned());
+    true
+}
+
+/// Whether a character can be part of the tree before a name. Broken ones are anything outside ASCII.
+fn is_tree(c: char) -> bool {
+    matches!(c, ' ' | '|' | '`' | '-' | '+' | '?') || !c.is_ascii()
+}
+
+/// How deep in the tree a name stands. Each level is two characters wide: two blanks, a bar and a blank, or a branch;
+/// bars and branches may have become longer when they were broken.
+fn level(prefix: &str) -> usize {
+    let mut level = 0;
+    let mut rest = prefix;
+    while !rest.is_empty() {
+        let drawn = rest.find(' ').unwrap_or(rest.len());
+        let blanks =
+            rest.get(drawn..).map_or(0, |blanks| blanks.len() - blanks.trim_start_matches(' ').len());
+        let width = if drawn == 0 { blanks.min(2) } else { drawn + blanks.min(1) };
+        rest = rest.get(width.max(1)..).unwrap_or_default();
+        level += 1;
+    }
+    level
+}
+
+/// Whether a word can stand in a column; `None` for a column in which anything can.
+fn fits(column: &str, word: &str) -> Option<bool> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    Some(match column {
+        "MAJ:MIN" => word.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor)),
+        "SIZE" | "FSSIZE" | "FSUSED" | "FSAVAIL" | "DISC-GRAN" | "DISC-MAX" | "WSAME" => {
+            size::binary(word).is_some()
+        }
+        "RM" | "RO" | "ROTA" | "HOTPLUG" | "RAND" | "DAX" | "DISC-ZERO" => matches!(word, "0" | "1"),
+        "RA" | "LOG-SEC" | "PHY-SEC" | "MIN-IO" | "OPT-IO" | "RQ-SIZE" | "DISC-ALN" | "START" => digits(word),
+        "TYPE" => {
+            let known =
+                ["disk", "part", "raid", "crypt", "lvm", "loop", "rom", "mpath", "dm", "md", "linear"];
+            known.iter().any(|kind| word.starts_with(kind))
+        }
+        "MOUNTPOINT" | "MOUNTPOINTS" => word.starts_with('/') || word.starts_with("[SWAP]"),
+        "FSUSE%" => word.strip_suffix('%').is_some_and(digits),
+        "TRAN" => {
+            !word.is_empty() && word.len() <= 8 && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        }
+        "PKNAME" | "KNAME" | "PATH" => key_of(word).or_else(|| key_of(&format!("/dev/{word}"))).is_some(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,224 @@
+//! One function from its block.
+
+use super::block::{Block, Head, SILENT};
+use super::head;
+use super::line::Place;
+use super::link::LinkLines;
+use super::{NEED, aer, express};
+use crate::capture::Text;
+use narrows_base::fact::{Fact, Source};
+use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice};
+
+/// Names of slots and drivers are kept to this many characters.
+const LONGEST_WORD: usize = 60;
+
+/// A function with what decides about its neighbours.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// The function. Its address is [`PciAddress::unnamed`] when the text does not tell it.
+    pub(super) device: PciDevice,
+    /// The bus directly below a bridge and the last bus below it.
+    pub(super) buses: Option<(u8, u8)>,
+    /// How much of it was printed.
+    pub(super) detail: Detail,
+    /// How many bytes of config space stand beside the words; [`super::read_hex`] reads them.
+    pub(super) dumped: usize,
+}
+
+/// How much `lspci` was asked for, as far as a block shows. Ascending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Detail {
+    /// One line, or the few of `-k` and `-vmm`.
+    Listed,
+    /// `-v`.
+    Verbose,
+    /// `-vv` or `-vvv`.
+    Full,
+}
+
+/// Reads a block; `None` when it tells nothing of a function. `whole` says that another block follows.
+pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
+    let head = parse_head(block);
+    let buses = buses(block);
+    let place = block.place.or_else(|| own_place(block));
+    let links = LinkLines::of(block);
+    let is_silent = head.is_silent || block.get(SILENT).is_some();
+    let link = if is_silent { silent_link(text, block) } else { links.end(text, whole) };
+    let is_named = place.is_some() && block.head != Head::Missing;
+    let runs = link.current_speed.value().is_some() || link.current_width.value().is_some();
+    let shows_link = runs || place.is_some() && link.max_speed.value().is_some();
+    let says_anything = head.class.is_some() || !block.records.is_empty();
+    if !(is_named && says_anything || shows_link) {
+        return None;
+    }
+    let source = || text.source(block.line);
+    let mut device = PciDevice {
+        address: place.map_or(PciAddress::unnamed(0), |place| place.address),
+        parent: place.and_then(|place| place.above),
+        id: head.id.map_or_else(Fact::default, |id| Fact::known(id, source())),
+        name: head.name.map_or_else(Fact::default, |name| Fact::known(name, source())),
+        class: class(text, block, head.class, buses),
+        express: if is_silent { silent(text, block) } else { express(text, block, links, &link, whole) },
+        link,
+        ..PciDevice::default()
+    };
+    if let Some((port, line)) = express::port(block) {
+        device.port = Fact::known(port, text.source(line));
+    }
+    if let Some((aer, line)) = aer::parse(block) {
+        device.aer = Fact::known(aer, text.source(line));
+    }
+    fill_words(text, block, &mut device);
+    Some(Found { device, buses, detail: detail(block), dumped: block.bytes.len() })
+}
+
+fn parse_head(block: &Block) -> head::Head {
+    match &block.head {
+        Head::Words(words) => head::parse(words),
+        Head::Quoted(words) => head::parse_machine(words),
+        Head::Named => {
+            let value = |key| block.get(key).map_or("", |record| record.text.as_str());
+            let interface = u8::from_str_radix(value("ProgIf"), 16).ok();
+            Some(head::named(value("Class"), value("Vendor"), value("Device"), interface))
+        }
+        Head::Missing => None,
+    }
+    .unwrap_or_default()
+}
+
+/// The class of the first line. What has bus numbers of its own is a bridge.
+fn class(text: &Text, block: &Block, named: Option<u32>, buses: Option<(u8, u8)>) -> Fact<u32> {
+    const PCI_BRIDGE: u32 = 0x06_0400;
+    match (named, block.get("Bus")) {
+        (Some(class), _) => Fact::known(class, text.source(block.line)),
+        (None, Some(bus)) if buses.is_some() => Fact::known(PCI_BRIDGE, text.source(bus.line)),
+        _ => Fact::default(),
+    }
+}
+
+/// Reads `primary=00, secondary=01, subordinate=05`; a bridge that was given no bus has 0.
+fn buses(block: &Block) -> Option<(u8, u8)> {
+    let text = &block.get("Bus")?.text;
+    let (first, last) = (bus_number(text, "secondary=")?, bus_number(text, "subordinate=")?);
+    (first > 0).then_some((first, last.max(first)))
+}
+
+/// The two digits after `name`. Mail that was not decoded writes `=3D` for the sign before them (RFC 2045, section
+/// 6.7); a comma follows where `3D` is the bus.
+fn bus_number(text: &str, name: &str) -> Option<u8> {
+    let rest = text.split_once(name)?.1;
+    let number = |text: &str| u8::from_str_radix(text.get(..2)?, 16).ok();
+    rest.strip_prefix("3D").and_then(number).or_else(|| number(rest))
+}
+
+/// The place of a root port whose first line is missing: its Error Source Identification names the function that an
+/// error message came from (PCI Express Base Specification 5.0, section 7.8.4.10). On the root port's own bus that is
+/// the port itself.
+fn own_place(block: &Block) -> Option<Place> {
+    let primary = bus_number(&block.get("Bus")?.text, "primary=")?;
+    let is_root = block.all("Capabilities").any(|record| record.text.contains("Root Port"));
+    let text = &block.get("ErrorSrc")?.text;
+    let id = u16::from_str_radix(text.split_once("ERR_COR: ")?.1.get(..4)?, 16).ok()?;
+    let [bus, devfn] = id.to_be_bytes();
+    let address = PciAddress { domain: 0, bus, device: devfn >> 3, function: devfn & 7 };
+    (is_root && id != 0 && bus == primary).then_some(Place { address, above: None })
+}
+
+fn express(text: &Text, block: &Block, links: LinkLines<'_>, link: &LinkEnd, whole: bool) -> Fact<Express> {
+    let capabilities = block.get("Capabilities");
+    let express = block.all("Capabilities").find(|record| record.text.contains("Express ("));
+    let line = express.or(capabilities).map_or(block.line, |record| record.line);
+    if let Some(express) = express::parse(block, links) {
+        return Fact::known(express, text.source(line));
+    }
+    let has_port = express::port(block).is_some();
+    let is_closed = capabilities.is_some_and(|record| record.text.contains("access denied"));
+    if has_port || is_closed || link.is_present() {
+        return Fact::Denied { source: Source::new(text.source(line)), need: NEED.to_owned() };
+    }
+    // Every capability was listed, and PCI Express is not among them.
+    let has_none = block.all("Status").any(|record| record.text.contains("Cap-"));
+    let is_listed = capabilities.is_some() || (has_none || is_short(block)) && whole;
+    if is_listed {
+        return Fact::absent(format!("{}, PCI Express capability", text.source(line)));
+    }
+    Fact::default()
+}
+
+/// Whether the block is one of `-v`.
+fn is_short(block: &Block) -> bool {
+    block.get("Flags").is_some_and(|record| record.text.contains("devsel"))
+}
+
+fn detail(block: &Block) -> Detail {
+    let is_full = block.get("DevCap").is_some()
+        || block.get("LnkSta").is_some()
+        || block.get("Link").is_some()
+        || block.all("Status").any(|record| record.text.starts_with("Cap"));
+    match (is_full, is_short(block)) {
+        (true, _) => Detail::Full,
+        (false, true) => Detail::Verbose,
+        (false, false) => Detail::Listed,
+    }
+}
+
+/// The single words: driver, slot, node, group, power state.
+fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
+    let line = |keys: [&str; 2]| keys.into_iter().find_map(|key| block.get(key));
+    let word = |keys| match line(keys) {
+        Some(record) => {
+            Fact::known(record.text.chars().take(LONGEST_WORD).collect(), text.source(record.line))
+        }
+        None => Fact::default(),
+    };
+    let number = |keys: [&str; 2], name: &str| match line(keys) {
+        Some(record) => Fact::known(record.text.clone(), text.source(record.line)),
+        None => flag_number(text, block, name),
+    };
+    device.driver = word(["Kernel driver in use", "Driver"]);
+    device.slot = word(["Physical Slot", "PhySlot"]);
+    device.numa_node = number(["NUMA node", "NUMANode"], "NUMA node ").parse(|node| node.parse().ok());
+    device.iommu_group =
+        number(["IOMMU group", "IOMMUGroup"], "IOMMU group ").parse(|group| group.parse().ok());
+    let state = block.all("Status").find_map(|record| Some((record, power_state(&record.text)?)));
+    if let Some((record, state)) = state {
+        device.power_state = Fact::known(state.to_owned(), text.source(record.line));
+    }
+}
+
+/// A number among the flags of `-v`: `Flags: bus master, fast devsel, latency 0, IRQ 24, NUMA node 0`.
+fn flag_number(text: &Text, block: &Block, name: &str) -> Fact<String> {
+    let found = block.get("Flags").and_then(|record| {
+        let rest = record.text.split_once(name)?.1;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some((digits, record.line))
+    });
+    found.map_or_else(Fact::default, |(digits, line)| Fact::known(digits.to_owned(), text.source(line)))
+}
+
+/// The state of `Status: D0 NoSoftRst+`. A function in D3cold answers nothing, so that D3 is D3hot.
+fn power_state(text: &str) -> Option<&'static str> {
+    match text.split(' ').next()? {
+        "D0" => Some("D0"),
+        "D1" => Some("D1"),
+        "D2" => Some("D2"),
+        "D3" => Some("D3hot"),
+        _ => None,
+    }
+}
+
+fn silent<T>(text: &Text, block: &Block) -> Fact<T> {
+    let line = block.get(SILENT).map_or(block.line, |record| record.line);
+    let need = "a device that answers: it is asleep, or gone from the bus".to_owned();
+    Fact::Denied { source: Source::new(text.source(line)), need }
+}
+
+fn silent_link(text: &Text, block: &Block) -> LinkEnd {
+    LinkEnd {
+        current_speed: silent(text, block),
+        max_speed: silent(text, block),
+        current_width: silent(text, block),
+        max_width: silent(text, block),
+        ..LinkEnd::default()
+    }
+}

@@ -1,0 +1,252 @@
+//! The functions of one text: what several outputs say of one is put together, and bus numbers tell who is above whom.
+
+use std::collections::BTreeMap;
+
+use super::NEED;
+use super::device::{Detail, Found};
+use crate::capture::{Gap, Lacks, gap};
+use narrows_base::fact::{Asked, Fact, Source};
+use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
+
+/// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
+pub(super) const MOST: usize = 20_000;
+/// Missing ports that are named one by one.
+const MOST_NAMED: usize = 8;
+
+/// What has been found so far.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    devices: BTreeMap<PciAddress, PciDevice>,
+    buses: BTreeMap<PciAddress, (u8, u8)>,
+    dumped: BTreeMap<PciAddress, usize>,
+    detail: Option<Detail>,
+    unnamed: u8,
+    left_out: bool,
+}
+
+impl Functions {
+    /// Adds what a block said.
+    pub(super) fn add(&mut self, mut found: Found) {
+        if found.device.address.is_unnamed() {
+            let Some(next) = self.unnamed.checked_add(1) else { return };
+            self.unnamed = next;
+            found.device.address = PciAddress::unnamed(next);
+        }
+        let address = found.device.address;
+        if self.devices.len() >= MOST && !self.devices.contains_key(&address) {
+            self.left_out = true;
+            return;
+        }
+        self.detail = self.detail.max(Some(found.detail));
+        // Bus numbers grow on the way down, so that no function is above itself.
+        found.device.parent =
+            found.device.parent.filter(|above| above.domain == address.domain && above.bus < address.bus);
+        if let Some(buses) = found.buses.filter(|(first, _)| address.is_unnamed() || *first > address.bus) {
+            self.buses.entry(address).or_insert(buses);
+        }
+        if found.dumped > 0 {
+            self.dumped.insert(address, found.dumped);
+        }
+        match self.devices.get_mut(&address) {
+            Some(device) => complete(device, found.device),
+            None => {
+                self.devices.insert(address, found.device);
+            }
+        }
+    }
+
+    /// How much of them was printed; `None` when there are none.
+    pub(super) fn detail(&self) -> Option<Detail> {
+        self.detail
+    }
+
+    /// The functions with the bridges above them, and what the text leaves open.
+    pub(super) fn finish(mut self) -> (BTreeMap<PciAddress, PciDevice>, Vec<Gap>) {
+        self.find_parents();
+        self.keep_buses();
+        self.find_domain_owner();
+        self.close_links();
+        let gaps = self.gaps();
+        (self.devices, gaps)
+    }
+
+    /// A function is below the bridge whose secondary bus it is on. Virtual functions may be on a later bus, which has
+    /// no bridge of its own (Single Root I/O Virtualization 1.1, section 2.1.2).
+    fn find_parents(&mut self) {
+        let domain = |address: &PciAddress| if address.is_unnamed() { 0 } else { address.domain };
+        let mut below = BTreeMap::new();
+        for (bridge, (secondary, _)) in &self.buses {
+            below.entry((domain(bridge), *secondary)).or_insert(*bridge);
+        }
+        for (address, device) in &mut self.devices {
+            if device.parent.is_some() || address.is_unnamed() {
+                continue;
+            }
+            let is_virtual = device.name.value().is_some_and(|name| name.contains("Virtual Function"));
+            let before = below.range((address.domain, 0)..=(address.domain, address.bus)).next_back();
+            let holds = |(key, bridge): (&(u32, u8), &PciAddress)| {
+                let last = self.buses.get(bridge).map_or(0, |(_, last)| *last);
+                (key.1 == address.bus || is_virtual && address.bus <= last).then_some(*bridge)
+            };
+            device.parent = before.and_then(holds).filter(|bridge| bridge != address);
+        }
+    }
+
+    /// Another text may show what is behind a bridge of this one.
+    fn keep_buses(&mut self) {
+        for (address, (secondary, subordinate)) in &self.buses {
+            if let Some(device) = self.devices.get_mut(address) {
+                let buses = Buses { secondary: *secondary, subordinate: *subordinate };
+                device.buses = Fact::known(buses, device.class.source().as_str());
+            }
+        }
+    }
+
+    /// The domains from `10000` on are made by Intel's VMD. Where there is one such function, it made them.
+    fn find_domain_owner(&mut self) {
+        const FIRST: u32 = 0x10000;
+        let is_vmd = |device: &&PciDevice| {
+            device.driver.value().is_some_and(|driver| driver == "vmd")
+                || device.name.value().is_some_and(|name| name.contains("Volume Management Device"))
+        };
+        let mut owners = self.devices.values().filter(is_vmd).map(|device| device.address);
+        let (Some(owner), None) = (owners.next(), owners.next()) else { return };
+        for (address, device) in &mut self.devices {
+            if address.domain >= FIRST && !address.is_unnamed() {
+                device.domain_owner = Some(owner);
+            }
+        }
+    }
+
+    /// Where the capabilities were kept from us, so was the link; but functions on a root bus that are no ports have
+    /// none.
+    fn close_links(&mut self) {
+        for device in self.devices.values_mut() {
+            let Fact::Denied { source, need } = &device.express else { continue };
+            let can_have_one = device.is_bridge() || device.parent.is_some() || device.address.bus != 0;
+            if can_have_one && !device.link.is_present() {
+                device.link = closed(source, need);
+            }
+        }
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let dumped = |device: &PciDevice| self.dumped.get(&device.address).copied().unwrap_or_default();
+        let mut gaps = gaps(&self.devices, |device| Dump {
+            registers: dumped(device) >= 256,
+            header: dumped(device) >= 64,
+        });
+        if self.left_out {
+            gaps.push(Gap {
+                what: format!("PCI functions past the first {MOST}"),
+                run: "lspci once for each file".to_owned(),
+                lacks: Lacks::Other,
+            });
+        }
+        gaps
+    }
+}
+
+/// What a hex dump beside the words tells of a function.
+#[derive(Debug, Clone, Copy)]
+struct Dump {
+    registers: bool,
+    header: bool,
+}
+
+fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> Dump) -> Vec<Gap> {
+    let total = devices.len();
+    let those = |is: &dyn Fn(&PciDevice) -> bool| -> Vec<PciAddress> {
+        devices.values().filter(|device| is(device)).map(|device| device.address).collect()
+    };
+    let closed = those(&|device| lacks_link(device) && !dump(device).registers);
+    let unnumbered = those(&|device| device.id.value().is_none() && !dump(device).header);
+    let closed = (!closed.is_empty()).then(|| gap::links(closed, total));
+    let unnumbered = (!unnumbered.is_empty()).then(|| gap::numbers(unnumbered, total));
+    let missing = closed.into_iter().chain(unnumbered);
+    let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
+    let alone = alone.map(|device| Gap {
+        what: format!("the port above {}", device.address),
+        run: "sudo lspci -vvv".to_owned(),
+        lacks: Lacks::Port(device.address),
+    });
+    missing.chain(alone).collect()
+}
+
+/// Whether it may have a link, and that is not known. Functions on a root bus that are no ports have none.
+pub(in crate::capture) fn lacks_link(device: &PciDevice) -> bool {
+    let has_none = matches!(&device.express, Fact::Absent { source } if !source.as_str().is_empty())
+        || device.port.value() == Some(&PortType::RootComplexIntegrated);
+    let is_off_the_root = device.address.bus != 0 || device.parent.is_some() || device.is_bridge();
+    let is_unknown = device.express.value().is_none() && device.link.current_speed.value().is_none();
+    is_off_the_root && is_unknown && !has_none
+}
+
+/// Whether it has a link to a port that the text does not show.
+fn is_alone(device: &PciDevice) -> bool {
+    let port = device.port.value().or_else(|| device.express.value().map(|express| &express.port));
+    device.parent.is_none()
+        && device.link.current_speed.value().is_some()
+        && matches!(port, Some(PortType::Endpoint | PortType::UpstreamPort | PortType::PciBridge))
+}
+
+fn closed(source: &Source, need: &str) -> LinkEnd {
+    fn fact<T>(source: &Source, need: &str) -> Fact<T> {
+        Fact::Denied { source: source.clone(), need: need.to_owned() }
+    }
+    LinkEnd {
+        current_speed: fact(source, need),
+        max_speed: fact(source, need),
+        current_width: fact(source, need),
+        max_width: fact(source, need),
+        ..LinkEnd::default()
+    }
+}
+
+/// Adds what another output of the same text says of the function. What was known first stays.
+fn complete(into: &mut PciDevice, from: PciDevice) {
+    better(&mut into.id, from.id);
+    better(&mut into.name, from.name);
+    better(&mut into.class, from.class);
+    into.parent = into.parent.or(from.parent);
+    better(&mut into.driver, from.driver);
+    complete_link(&mut into.link, from.link);
+    better(&mut into.express, from.express);
+    better(&mut into.port, from.port);
+    better(&mut into.numa_node, from.numa_node);
+    better(&mut into.iommu_group, from.iommu_group);
+    better(&mut into.power_state, from.power_state);
+    better(&mut into.aer, from.aer);
+    better(&mut into.slot, from.slot);
+}
+
+fn better<T>(into: &mut Fact<T>, from: Fact<T>) {
+    into.take_better(from, Asked::Again);
+}
+
+/// Keeps the fuller of two views of a link, and fills what it lacks from the other.
+fn complete_link(into: &mut LinkEnd, mut from: LinkEnd) {
+    if link_weight(&from) > link_weight(into) {
+        std::mem::swap(into, &mut from);
+    }
+    better(&mut into.current_speed, from.current_speed);
+    better(&mut into.current_width, from.current_width);
+    better(&mut into.max_speed, from.max_speed);
+    better(&mut into.max_width, from.max_width);
+    into.downgraded.fill(from.downgraded);
+}
+
+fn link_weight(link: &LinkEnd) -> u8 {
+    fn weight<T>(fact: &Fact<T>) -> u8 {
+        fact.weight(Asked::Again)
+    }
+    weight(&link.current_speed)
+        + weight(&link.current_width)
+        + weight(&link.max_speed)
+        + weight(&link.max_width)
+}
+
+/// The need of a fact that `lspci` keeps from everyone but root.
+pub(super) fn denied<T>(source: String) -> Fact<T> {
+    Fact::Denied { source: Source::new(source), need: NEED.to_owned() }
+}

@@ -1,0 +1,221 @@
+//! Lines of `lspci`, freed of what mail, forums and terminals put before them.
+
+use narrows_machine::pci::PciAddress;
+
+/// The longest name of a line (`Prefetchable memory behind bridge`), with room to grow.
+const LONGEST_KEY: usize = 40;
+/// An address as `lspci` prints it without a domain: `02:00.0`.
+const SHORT: usize = 7;
+
+/// The line without quoting (`> `), code marks and indentation.
+pub(super) fn bare(line: &str) -> &str {
+    line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '`')).trim_end()
+}
+
+/// A function at the start of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its address.
+    pub(super) address: PciAddress,
+    /// The bridge above it, where the line tells: `00:1c.0/02:00.0` of `lspci -PP`.
+    pub(super) above: Option<PciAddress>,
+}
+
+/// Splits `02:00.0 what follows`; `None` when the line does not start with an address in `lspci`'s form.
+pub(super) fn addressed(line: &str) -> Option<(Place, &str)> {
+    let first = line.bytes().next()?;
+    if !first.is_ascii_hexdigit() {
+        return None;
+    }
+    let (token, rest) = line.split_once([' ', '\t'])?;
+    let mut path = token.rsplit('/');
+    let last = path.next()?;
+    let first = token.split('/').next()?;
+    let domain = address(first)?.domain;
+    // The domain stands before the first bridge only.
+    let within = |part: &str| address(part).map(|address| PciAddress { domain, ..address });
+    Some((Place { address: within(last)?, above: path.next().and_then(within) }, rest.trim_start()))
+}
+
+/// An address whose bus, device and function have the digits that `lspci` gives them.
+pub(super) fn address(text: &str) -> Option<PciAddress> {
+    let has_its_digits = text.len() == SHORT
+        || text.len().checked_sub(SHORT + 1).is_some_and(|digits| (4..=8).contains(&digits));
+    has_its_digits.then(|| text.parse().ok()).flatten()
+}
+
+/// The function of a line that has nothing else: `== 0000:c1:00.0`, as a loop over functions prints between.
+pub(super) fn lone(line: &str) -> Option<PciAddress> {
+    address(line.trim_matches(|c: char| c.is_whitespace() || "=-#*+[]():".contains(c)))
+}
+
+/// Splits `LnkSta: Speed 8GT/s` into its name and the rest; `None` when the line does not start with a name.
+pub(super) fn keyed(line: &str) -> Option<(&str, &str)> {
+    let at = line.bytes().take(LONGEST_KEY).position(|byte| byte == b':')?;
+    let (key, rest) = line.split_at_checked(at)?;
+    let is_name = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" -_/[]".contains(&byte));
+    let starts = key.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase() || byte == b'[');
+    (is_name && starts).then(|| (key, rest.trim_start_matches(':').trim_start()))
+}
+
+/// A row of a hex dump, `40: 01 50 03 00 …`: where it starts, and its bytes.
+pub(super) fn hex_row(line: &str) -> Option<(usize, HexRow)> {
+    let (offset, rest) = line.split_once(": ")?;
+    if !(2..=3).contains(&offset.len()) || !offset.ends_with('0') {
+        return None;
+    }
+    let offset = usize::from_str_radix(offset, 16).ok()?;
+    let mut row = HexRow::default();
+    for (word, place) in rest.split(' ').zip(&mut row.bytes) {
+        *place = hex_byte(word)?;
+        row.length += 1;
+    }
+    Some((offset, row))
+}
+
+/// The bytes of a row, at most 16.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct HexRow {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl HexRow {
+    /// Those that are there.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+fn hex_byte(text: &str) -> Option<u8> {
+    let is_byte = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_byte.then(|| u8::from_str_radix(text, 16).ok()).flatten()
+}
+
+/// Whether the line is part of a tree (`lspci -t`).
+pub(super) fn is_tree(line: &str) -> bool {
+    line.starts_with(['+', '|', '\\']) || line.starts_with("-[") || line.starts_with("-+")
+}
+
+/// Whether the line is one of the kernel's log, which is often pasted between: `[   12.5] nvme …`.
+pub(super) fn is_log(line: &str) -> bool {
+    let inside = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    inside.is_some_and(|(time, _)| {
+        !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit() || b" .".contains(&byte))
+    })
+}
+
+/// What follows the word `lspci` where the line calls it, with a prompt or in prose: `-vvs 01:00.0 | grep Lnk`.
+pub(super) fn call(line: &str) -> Option<&str> {
+    let at = line.find("lspci")?;
+    let before = line.get(..at)?.chars().next_back();
+    let after = line.get(at + "lspci".len()..)?;
+    let is_word = before.is_none_or(|c| c.is_whitespace() || "/$#%>`'\"(".contains(c))
+        && after.chars().next().is_none_or(|c| c.is_whitespace() || "`'\")".contains(c));
+    is_word.then_some(after)
+}
+
+/// The one function that a call of `lspci` was asked for: `-s 01:00.0`, `-vvs01:00`; `None` for several or all.
+pub(super) fn selected(call: &str) -> Option<PciAddress> {
+    let mut words = call.split(['|', ';', '>']).next()?.split_whitespace();
+    while let Some(word) = words.next() {
+        let Some((letters, slot)) = word.strip_prefix('-').and_then(|word| word.split_once('s')) else {
+            continue;
+        };
+        if !letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            continue;
+        }
+        let slot = if slot.is_empty() { words.next()? } else { slot };
+        let slot = slot.trim_matches(['\'', '"', '`']);
+        let is_whole = slot.contains('.');
+        return if is_whole { slot.parse().ok() } else { format!("{slot}.0").parse().ok() };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(text: &str) -> PciAddress {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn quoting_and_indentation_are_taken_away() {
+        assert_eq!(bare("> > \t\tLnkSta: Speed 8GT/s "), "LnkSta: Speed 8GT/s");
+        assert_eq!(bare("`02:00.0 x"), "02:00.0 x");
+        assert_eq!(bare("\u{a0}\u{a0}LnkCap: x"), "LnkCap: x", "spaces as web pages have them");
+    }
+
+    #[test]
+    fn an_address_starts_the_line() {
+        let place = |line| addressed(line).map(|(place, rest)| (place.address, place.above, rest));
+        assert_eq!(place("02:00.0 SATA controller: x"), Some((at("02:00.0"), None, "SATA controller: x")));
+        assert_eq!(place("10000:e1:00.0 a"), Some((at("10000:e1:00.0"), None, "a")));
+        assert_eq!(
+            place("0001:00:1c.0/04:00.0 a"),
+            Some((at("0001:04:00.0"), Some(at("0001:00:1c.0")), "a")),
+            "lspci -D -PP"
+        );
+        for line in ["00:1c.0/00.0 a", "1:0.0 a", "00: 86 80", "2026-11-21 06:40:00.1 a", "", "02:00.0"] {
+            assert_eq!(place(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_address_may_stand_alone() {
+        assert_eq!(lone("== 0000:c1:00.0"), Some(at("c1:00.0")));
+        assert_eq!(lone("### [01:00.0] ###"), Some(at("01:00.0")));
+        assert_eq!(lone("0000:c1:00.0 eth0"), None);
+    }
+
+    #[test]
+    fn a_name_ends_at_the_first_colon() {
+        assert_eq!(keyed("LnkSta:\tSpeed 8GT/s"), Some(("LnkSta", "Speed 8GT/s")));
+        assert_eq!(keyed("Kernel driver in use: nvme"), Some(("Kernel driver in use", "nvme")));
+        assert_eq!(keyed("TrErr- Train- SlotClk+"), None);
+        assert_eq!(keyed("[   12.5] nvme 0000:01:00.0: x"), None);
+        assert_eq!(keyed("EqualizationPhase2+ a: b"), None);
+    }
+
+    #[test]
+    fn rows_of_a_dump_are_read_as_far_as_they_go() {
+        let read = |line| hex_row(line).map(|(at, row)| (at, row.bytes().to_vec()));
+        assert_eq!(read("00: 57 19 70"), Some((0, vec![0x57, 0x19, 0x70])));
+        assert_eq!(read("ff0: 01"), Some((0xff0, vec![1])));
+        for line in ["00: 5", "00:57", "08: 11", "0000: 00", "00: xx", "00: "] {
+            assert_eq!(hex_row(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_call_names_the_one_function_that_it_was_asked_for() {
+        for line in [
+            "# lspci -vvv  -s 0000:01:00.0 | grep LnkSta:",
+            "root@host:~# lspci -vvs 01:00.0",
+            "$ sudo lspci -s01:00.0 -vv",
+            "localhost ~ # lspci -bvvv -s 1:0.0",
+            "$ lspci -s 01:00 -v",
+        ] {
+            assert_eq!(call(line).and_then(selected), Some(at("01:00.0")), "{line}");
+        }
+        for line in
+            ["$ lspci -vvv", "the output of lspci:", "lspci: Unable to load", "$ lspci -s 01: -v", "x"]
+        {
+            assert_eq!(call(line).and_then(selected), None, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_panics(line in "\\PC{0,80}", prefix in "[0-9a-f:./ \\-]{0,20}") {
+            let line = format!("{prefix}{line}");
+            let _ = addressed(bare(&line));
+            let _ = keyed(&line);
+            let _ = hex_row(&line);
+            let _ = call(&line).and_then(selected);
+        }
+    }
+}

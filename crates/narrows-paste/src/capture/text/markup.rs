@@ -1,0 +1,209 @@
+//! What web pages and forums put around a text: HTML tags and entities, fences, and the indent of Markdown.
+
+use std::borrow::Cow;
+
+/// Tags that stand around or in preformatted text. No output of a tool has words like these in angle brackets;
+/// `<access denied>`, `<64ns` and the like are not among them.
+const TAGS: &[&str] = &[
+    "pre",
+    "code",
+    "span",
+    "div",
+    "p",
+    "br",
+    "font",
+    "tt",
+    "blockquote",
+    "html",
+    "body",
+    "table",
+    "tr",
+    "td",
+];
+
+/// Entities of HTML that stand for what a tool prints.
+const ENTITIES: &[(&str, char)] = &[
+    ("&lt;", '<'),
+    ("&gt;", '>'),
+    ("&quot;", '"'),
+    ("&#34;", '"'),
+    ("&apos;", '\''),
+    ("&#39;", '\''),
+    ("&#039;", '\''),
+    ("&#x27;", '\''),
+    ("&nbsp;", ' '),
+    ("&#160;", ' '),
+    ("&amp;", '&'),
+];
+
+/// Takes HTML tags away and puts characters for entities.
+pub(super) fn strip_html(lines: &mut [Cow<'_, str>]) {
+    for line in lines {
+        if line.contains('<') {
+            replace(line, without_tags);
+        }
+        if line.contains('&') {
+            replace(line, without_entities);
+        }
+    }
+}
+
+fn replace(line: &mut Cow<'_, str>, with: impl Fn(&str) -> String) {
+    let changed = with(line);
+    if changed != **line {
+        *line = Cow::Owned(changed);
+    }
+}
+
+fn without_tags(line: &str) -> String {
+    let mut bare = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('<') {
+        bare.push_str(before);
+        rest = match tag_end(after) {
+            Some(behind) => behind,
+            None => {
+                bare.push('<');
+                after
+            }
+        };
+    }
+    bare + rest
+}
+
+/// What follows a tag whose `<` was taken off; `None` when it is none.
+fn tag_end(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('/').unwrap_or(text);
+    let length = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
+    let (name, rest) = name.split_at(length);
+    let is_tag = TAGS.iter().any(|tag| name.eq_ignore_ascii_case(tag));
+    if !is_tag || !rest.starts_with(['>', ' ', '/']) {
+        return None;
+    }
+    // Attributes are short; without this bound a line of `<p <p <p …` would be searched to its end each time.
+    let near = rest.char_indices().map(|(at, _)| at).nth(200).unwrap_or(rest.len());
+    let end = rest.get(..near)?.find('>')?;
+    rest.get(end + 1..)
+}
+
+fn without_entities(line: &str) -> String {
+    let mut bare = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('&') {
+        let (before, from) = rest.split_at(at);
+        bare.push_str(before);
+        match ENTITIES.iter().find(|(entity, _)| from.starts_with(entity)) {
+            Some((entity, c)) => {
+                bare.push(*c);
+                rest = from.get(entity.len()..).unwrap_or_default();
+            }
+            None => {
+                bare.push('&');
+                rest = from.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    bare + rest
+}
+
+/// Empties lines that only fence: of Markdown (```` ``` ````, `~~~`), of forums (`[code]`) and of trackers (`{code}`).
+/// A fence before or behind text on its line is cut off.
+pub(super) fn strip_fences(lines: &mut [Cow<'_, str>]) {
+    for line in lines {
+        let bare = line.trim();
+        if is_fence(bare) {
+            *line = Cow::Borrowed("");
+            continue;
+        }
+        for (open, close) in [("[code]", "[/code]"), ("[CODE]", "[/CODE]"), ("{noformat}", "{noformat}")] {
+            if bare.starts_with(open) || bare.ends_with(close) {
+                let inner = bare.strip_prefix(open).unwrap_or(line);
+                let inner = inner.strip_suffix(close).unwrap_or(inner).to_owned();
+                *line = Cow::Owned(inner);
+                break;
+            }
+        }
+    }
+}
+
+fn is_fence(line: &str) -> bool {
+    let behind = |mark: &str| line.strip_prefix(mark).map(|rest| rest.trim_start_matches(['`', '~']));
+    let is_language = |name: &str| {
+        let name = name.trim();
+        name.len() <= 20 && name.chars().all(|c| c.is_ascii_alphanumeric())
+    };
+    let is_markdown = behind("```").or_else(|| behind("~~~")).is_some_and(is_language);
+    is_markdown || line == "{code}" || (line.starts_with("{code:") && line.ends_with('}'))
+}
+
+/// Takes away the indent of a block in which the lines of `lspci` would otherwise not begin at the margin: at the least
+/// indent of the block there is one with a PCI address. Only there does the margin carry meaning; other blocks stay.
+pub(super) fn strip_indent(lines: &mut [Cow<'_, str>]) {
+    let is_open = |line: &Cow<'_, str>| line.trim().is_empty() || indent(line) > 0;
+    for block in lines.chunk_by_mut(|a, b| is_open(a) == is_open(b)) {
+        let filled = || block.iter().filter(|line| !line.trim().is_empty());
+        let Some(least) = filled().map(|line| indent(line)).min().filter(|least| *least > 0) else {
+            continue;
+        };
+        let is_record = |line: &&Cow<'_, str>| indent(line) == least && is_pci_line(line.trim_start());
+        if filled().any(|line| is_record(&line)) {
+            for line in block {
+                *line = Cow::Owned(line.get(least..).unwrap_or_default().to_owned());
+            }
+        }
+    }
+}
+
+/// Blanks and tabs at the beginning of a line, in bytes.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
+}
+
+/// Whether a line begins as a record of `lspci` does: `01:00.0 ` or `0000:01:00.0 `.
+fn is_pci_line(line: &str) -> bool {
+    let word = line.split(' ').next().unwrap_or_default();
+    word.len() >= 7 && word.len() < line.len() && word.parse::<narrows_machine::pci::PciAddress>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(strip: impl Fn(&mut [Cow<'_, str>]), text: &str) -> String {
+        let mut lines: Vec<Cow<'_, str>> = text.lines().map(Cow::Borrowed).collect();
+        strip(&mut lines);
+        lines.join("\n")
+    }
+
+    #[test]
+    fn tags_and_entities_go_and_what_tools_print_stays() {
+        let html = "<pre class=\"x\">01:00.0<br/>\nL0s &lt;64ns, A &amp;amp; B &copy;\n<access denied> <64ns <p\n</PRE>";
+        let want = "01:00.0\nL0s <64ns, A &amp; B &copy;\n<access denied> <64ns <p\n";
+        assert_eq!(with(strip_html, html), want);
+    }
+
+    #[test]
+    fn fences_become_empty_lines() {
+        assert_eq!(with(strip_fences, "```\na\n``` text\n~~~~\n{code:bash}"), "\na\n\n\n");
+        assert_eq!(with(strip_fences, "[code]01:00.0 x\ny[/code]\n[CODE]"), "01:00.0 x\ny\n");
+    }
+
+    #[test]
+    fn an_indented_lspci_is_put_to_the_margin() {
+        let text = "see:\n\n    01:00.0 NVMe\n    \tLnkSta: x4\n\n    02:00.0 VGA\n    \tLnkSta: x8\nend";
+        let want = "see:\n\n01:00.0 NVMe\n\tLnkSta: x4\n\n02:00.0 VGA\n\tLnkSta: x8\nend";
+        assert_eq!(with(strip_indent, text), want);
+    }
+
+    #[test]
+    fn an_indent_that_means_something_stays() {
+        for text in [
+            "/dev/md0:\n     Version : 1.2",
+            "01:00.0 NVMe\n\tLnkSta: x4",
+            "\tNAME\n\t  tank",
+            "a\n    |__ Port 1",
+        ] {
+            assert_eq!(with(strip_indent, text), text);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Copies of files, by the programs that people time: rsync's summary, and `time cp` beside `du` of what was copied.
+//!
+//! rsync prints `sent N bytes  received N bytes  R bytes/sec` (its man page, `--stats`), with commas between thousands
+//! or, with -h, decimal suffixes. bash's `time` prints `real 76m23.104s`, GNU time `Elapsed (wall clock) time`. A copy
+//! is read from one place and written to another at the same rate, so it is a measurement of both.
+
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_base::workload::Pattern;
+
+use super::number::{Base, factor, leading, to_bytes};
+use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
+
+/// The copies in a text.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["real", "bytes/sec", "wall clock"]) {
+        return Vec::new();
+    }
+    let mut reader = Reader::default();
+    page.lines().filter_map(|(number, line)| reader.line(page, number, line.trim())).collect()
+}
+
+/// What was said above a summary.
+#[derive(Debug, Default)]
+struct Reader {
+    /// The last command that copies: its line, its words, its two places.
+    command: Option<(usize, String, Places)>,
+    /// Whether the last `du` counts bytes, or prints suffixes.
+    du: bool,
+    /// What `du` said of the source.
+    size: Option<Bytes>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Places {
+    from: Option<String>,
+    to: Option<String>,
+}
+
+impl Reader {
+    fn line(&mut self, page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
+        if let Some((command, places)) = copies(line) {
+            self.command = Some((number, command, places));
+            return None;
+        }
+        if line.split_whitespace().any(|word| word == "du") {
+            self.du = true;
+            return None;
+        }
+        if let Some(size) = self.du.then(|| of_du(line)).flatten() {
+            self.size = Some(size);
+            return None;
+        }
+        let (bytes, seconds) = match rsync(line) {
+            Some(summary) => summary,
+            None => (self.size.filter(|_| self.command.is_some())?, elapsed(line)?),
+        };
+        let (begins, command, places) =
+            self.command.take().unwrap_or((number, String::new(), Places::default()));
+        Some(result(page, (begins, number), bytes, seconds, (&command, &places)))
+    }
+}
+
+/// A call of cp, rsync, mv or tar with two places, behind a prompt or `time`.
+fn copies(line: &str) -> Option<(String, Places)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().take(6).position(|word| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        matches!(name, "cp" | "rsync" | "mv")
+    })?;
+    let mut places = words.get(at + 1..)?.iter().filter(|word| !word.starts_with('-'));
+    let (from, to) = (places.next()?, places.next_back()?);
+    let is_place = |word: &str| word.starts_with(['/', '.', '~']) || word.contains('/');
+    if !is_place(from) || !is_place(to) || line.len() > 2000 {
+        return None;
+    }
+    let places = Places { from: Some((*from).to_owned()), to: Some((*to).to_owned()) };
+    Some((words.get(at..)?.join(" "), places))
+}
+
+/// `1800000000000\t/media/usb` of `du -sb`, `1.8T\t/media/usb` of `du -sh`, whose suffixes are binary.
+fn of_du(line: &str) -> Option<Bytes> {
+    let mut words = line.split_whitespace();
+    let (amount, place) = (words.next()?, words.next()?);
+    if !place.starts_with(['/', '.', '~']) || words.next().is_some() {
+        return None;
+    }
+    let (number, unit) = leading(amount)?;
+    if !matches!(unit, "" | "K" | "M" | "G" | "T" | "P") {
+        return None;
+    }
+    to_bytes(number * factor(unit, Base::Binary)).filter(|bytes| bytes.get() > 0)
+}
+
+/// Bytes and seconds of rsync's summary.
+fn rsync(line: &str) -> Option<(Bytes, f64)> {
+    let rest = line.strip_prefix("sent ")?;
+    let (sent, rest) = rest.split_once(" bytes  received ")?;
+    let (received, rest) = rest.split_once(" bytes  ")?;
+    let rate = grouped(rest.strip_suffix(" bytes/sec")?)?;
+    let bytes = grouped(sent)? + grouped(received)?;
+    let seconds = bytes / rate;
+    (seconds.is_finite() && seconds > 0.0 && seconds < 1e9).then_some((to_bytes(bytes)?, seconds))
+}
+
+/// `1,234,567`, `1234567`, or `1.80T` of -h, which divides by 1000.
+fn grouped(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '.'));
+    let digits = text.strip_suffix(unit)?.replace(',', "");
+    if unit.len() > 1 {
+        return None;
+    }
+    let number: f64 = digits.parse().ok()?;
+    Some(number * factor(unit, Base::Decimal))
+}
+
+/// `real    76m23.104s`, `real 4583.10`, `Elapsed (wall clock) time (h:mm:ss or m:ss): 1:16:23`.
+fn elapsed(line: &str) -> Option<f64> {
+    if let Some(rest) = line.strip_prefix("real") {
+        let rest = rest.trim();
+        let Some((minutes, seconds)) = rest.split_once('m') else {
+            return rest
+                .replace(',', ".")
+                .parse()
+                .ok()
+                .filter(|seconds: &f64| *seconds > 0.0 && *seconds < 1e9);
+        };
+        let seconds = minutes.parse::<f64>().ok()? * 60.0 + leading(seconds)?.0;
+        return (seconds > 0.0 && seconds < 1e9).then_some(seconds);
+    }
+    let (_, clock) = line.strip_prefix("Elapsed (wall clock) time")?.rsplit_once(' ')?;
+    let parts: Option<Vec<f64>> = clock.split(':').map(|part| part.parse().ok()).collect();
+    let seconds = parts?.into_iter().fold(0.0, |sum, part| sum * 60.0 + part);
+    (seconds > 0.0 && seconds < 1e9).then_some(seconds)
+}
+
+fn result(
+    page: &Page<'_>,
+    (begins, number): (usize, usize),
+    bytes: Bytes,
+    seconds: f64,
+    (command, places): (&str, &Places),
+) -> Imported {
+    let mut imported = Imported::new(Tool::Copy, page.name, begins);
+    imported.command = (!command.is_empty()).then(|| command.to_owned());
+    for (op, label, target) in [(Op::Read, "copy, from", &places.from), (Op::Write, "copy, to", &places.to)] {
+        let work = Work {
+            label: label.to_owned(),
+            pattern: Some(Pattern::Sequential),
+            jobs: Some(1),
+            direct: Some(false),
+            durability: (op == Op::Write).then_some(Durability::None),
+            working_set: Some(bytes),
+            target: target.clone(),
+            ..Work::default()
+        };
+        let mut measured = Measured::new(number, work);
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(bytes.as_f64() / seconds),
+            bytes: Some(bytes),
+            elapsed_ns: Some(Nanos::new((seconds * 1e9) as u64)),
+            ..Side::default()
+        };
+        measured.put(op, side);
+        imported.measurements.push(measured);
+    }
+    imported
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(body: &str) -> Vec<Imported> {
+        read(&Page { name: "x", body })
+    }
+
+    #[test]
+    fn a_timed_copy_has_a_rate_on_both_sides() {
+        // 1.8 TB in 76 min 23 s are 392.8 MB/s.
+        let found =
+            of("$ du -sb /media/usb\n1800000000000\t/media/usb\n$ time cp -a /media/usb /mnt/raid0\n\n\
+            real    76m23.000s\nuser    0m12.1s\nsys     40m1.0s\n");
+        let [copy] = found.as_slice() else { panic!("{found:?}") };
+        let [from, to] = copy.measurements.as_slice() else { panic!("{copy:?}") };
+        let rate = from.read.as_ref().expect("reads").bytes_per_second.get();
+        assert!((rate / 392.755e6 - 1.0).abs() < 1e-5, "{rate}");
+        assert_eq!(from.work.target.as_deref(), Some("/media/usb"));
+        assert_eq!(to.work.target.as_deref(), Some("/mnt/raid0"));
+        assert!(to.write.is_some());
+    }
+
+    #[test]
+    fn rsync_says_bytes_and_rate() {
+        for line in [
+            "sent 1,800,439,557,120 bytes  received 1,234,567 bytes  392,850,000.00 bytes/sec",
+            "sent 1800439557120 bytes  received 1234567 bytes  392850000.00 bytes/sec",
+            "sent 1.80T bytes  received 1.23M bytes  392.85M bytes/sec",
+        ] {
+            let found = of(&format!("$ rsync -a /src/ /dst/\n{line}\ntotal size is 1.8T  speedup is 1.00\n"));
+            let rate = found[0].measurements[1].write.as_ref().expect("writes").bytes_per_second.get();
+            assert!((rate / 392.85e6 - 1.0).abs() < 1e-3, "{line}: {rate}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_a_size_or_a_copy_is_no_result() {
+        assert!(of("$ time make\nreal 1m2.000s\n").is_empty());
+        assert!(of("$ time cp -a /a /b\nreal 1m2.000s\n").is_empty());
+        assert!(of("$ du -sh /a\n1.8T /a\n$ time make\nreal 1m2.000s\n").is_empty());
+        assert!(of("the real cost of it: 76m23s, 393 bytes/sec").is_empty());
+    }
+
+    #[test]
+    fn clocks_of_two_programs() {
+        assert_eq!(elapsed("real    76m23.104s"), Some(4583.104));
+        assert_eq!(elapsed("Elapsed (wall clock) time (h:mm:ss or m:ss): 1:16:23"), Some(4583.0));
+        assert_eq!(elapsed("real 1m"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(body in "(real|sent|du|cp| |/|m|s|[0-9,.]|\\n|bytes  received|bytes/sec){0,60}") {
+            let _ = of(&body);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `hdparm -t`, `-T`, with and without `--direct`.
+//!
+//! Its MB are MiB: hdparm counts blocks of 2 MiB (hdparm.c, `time_device`).
+
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_base::workload::Pattern;
+
+use super::number::{leading, to_bytes};
+use super::{Imported, Measured, Op, Page, Side, Tool, Work};
+
+/// What is said of every result.
+const CORRECTION: &str =
+    "hdparm prints MB/sec and counts blocks of 2 MiB; its rates are read as MiB/s, 4.86 % more";
+
+/// The timings in a text, those of one device as one result.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["Timing "]) {
+        return Vec::new();
+    }
+    let mut found: Vec<Imported> = Vec::new();
+    let mut device: Option<(usize, &str)> = None;
+    let mut begins = true;
+    for (number, line) in page.lines() {
+        let line = line.trim();
+        if let Some(name) =
+            line.strip_suffix(':').filter(|name| name.starts_with("/dev/") && !name.contains(' '))
+        {
+            device = Some((number, name));
+            begins = true;
+        } else if let Some(measured) = timing(number, line, device.map(|(_, name)| name)) {
+            if begins {
+                let begins_at = device.map_or(number, |(line, _)| line);
+                let mut result = Imported::new(Tool::Hdparm, page.name, begins_at);
+                result.corrections.push(CORRECTION.to_owned());
+                found.push(result);
+                begins = false;
+            }
+            if let Some(result) = found.last_mut() {
+                result.measurements.push(measured);
+            }
+        }
+    }
+    found
+}
+
+/// `Timing buffered disk reads: 142 MB in  3.01 seconds =  47.24 MB/sec`.
+fn timing(number: usize, line: &str, device: Option<&str>) -> Option<Measured> {
+    let (label, rest) = line.strip_prefix("Timing ")?.split_once(':')?;
+    let (amount, rest) = leading(rest)?;
+    let (unit, rest) = rest.trim_start().split_once(" in ")?;
+    let (seconds, rest) = leading(rest)?;
+    let (rate, rate_unit) = leading(rest.split_once('=')?.1)?;
+    let factor = |unit: &str| super::number::factor(unit, super::number::Base::Binary);
+    let is_direct = label.starts_with("O_DIRECT");
+    let work = Work {
+        label: label.trim().to_owned(),
+        pattern: Some(Pattern::Sequential),
+        block_size: Some(Bytes::from_mib(2)),
+        queue_depth: Some(1),
+        jobs: Some(1),
+        direct: Some(is_direct),
+        target: device.map(str::to_owned),
+        ..Work::default()
+    };
+    let mut measured = Measured::new(number, work);
+    // With O_DIRECT even the same 2 MiB come from the drive, though out of its own memory.
+    measured.memory_only = label.contains("cached reads");
+    let side = Side {
+        bytes_per_second: BytesPerSec::new(rate * factor(rate_unit)),
+        bytes: to_bytes(amount * factor(unit)),
+        elapsed_ns: (seconds < 1e9).then(|| Nanos::new((seconds * 1e9) as u64)),
+        ..Side::default()
+    };
+    measured.put(Op::Read, side);
+    Some(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_device_is_a_result_and_megabytes_are_binary() {
+        let body = "$ sudo hdparm -tT /dev/sda\n\n/dev/sda:\n Timing cached reads:   3462 MB in  2.00 seconds = 1731.24 MB/sec\n \
+            Timing buffered disk reads: 806 MB in  3.00 seconds = 268.52 MB/sec\n/dev/nvme0n1:\n \
+            Timing O_DIRECT disk reads: 9180 MB in  3.00 seconds = 3059.63 MB/sec\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(found.iter().map(|one| one.measurements.len()).collect::<Vec<_>>(), [2, 1]);
+        assert!(found[0].measurements[0].memory_only && !found[0].measurements[1].memory_only);
+        let read = found[1].measurements[0].read.as_ref().expect("reads");
+        assert_eq!(read.bytes_per_second.get(), 3059.63 * 1_048_576.0);
+        assert_eq!(found[1].measurements[0].work.target.as_deref(), Some("/dev/nvme0n1"));
+    }
+
+    #[test]
+    fn other_timings_are_passed_over() {
+        assert!(read(&Page { name: "x", body: "Timing belt: 3 MB\nTiming x: 1 MB in y" }).is_empty());
+    }
+}

@@ -1,0 +1,221 @@
+//! IOzone: throughput mode and the matrix of its automatic mode. Its kB are KiB in every version.
+
+mod excel;
+
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
+use narrows_base::workload::Pattern;
+
+use super::command::{Commands, has_word};
+use super::number::{Base, after, leading, size, whole};
+use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
+
+/// What is said of every result.
+const CORRECTION: &str =
+    "IOzone prints kB/sec and counts 1024 bytes; its rates are read as KiB/s, 2.4 % more";
+
+/// The runs in a text.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["Children see throughput", "reclen", "report\"", "Throughput report"]) {
+        return Vec::new();
+    }
+    let mut found: Vec<Imported> = Vec::new();
+    let mut commands = Commands::default();
+    let mut run = Run::default();
+    for (number, line) in page.lines() {
+        commands.see(number, line, "iozone");
+        if line.contains("Version $Revision:") {
+            // The banner stands before the command; the next one begins another run.
+            if run.begun {
+                run = Run::default();
+                commands.forget();
+            }
+            run.version =
+                after(line, "$Revision:").map(|rest| rest.trim_end_matches(['$', ' ']).trim().to_owned());
+            run.begins.get_or_insert(number);
+        }
+        run.header(line);
+        for measured in run.row(number, line, commands.last()) {
+            if !run.begun {
+                run.begun = true;
+                let mut imported = Imported::new(Tool::Iozone, page.name, run.begins.unwrap_or(number));
+                imported.version.clone_from(&run.version);
+                imported.corrections.push(CORRECTION.to_owned());
+                imported.command = commands.last().map(str::to_owned);
+                found.push(imported);
+            }
+            if let Some(result) = found.last_mut() {
+                result.measurements.push(measured);
+            }
+        }
+    }
+    // `-R` repeats the numbers; alone they stand where only the report was kept.
+    if found.is_empty() { excel::read(page) } else { found }
+}
+
+/// What was said of a run above its numbers.
+#[derive(Debug, Default)]
+struct Run {
+    begins: Option<usize>,
+    begun: bool,
+    version: Option<String>,
+    file: Option<Bytes>,
+    record: Option<Bytes>,
+    in_ops: bool,
+    columns: bool,
+}
+
+/// The columns of the matrix behind `kB` and `reclen`.
+const COLUMNS: [(&str, Op, Pattern); 9] = [
+    ("write", Op::Write, Pattern::Sequential),
+    ("rewrite", Op::Write, Pattern::Sequential),
+    ("read", Op::Read, Pattern::Sequential),
+    ("reread", Op::Read, Pattern::Sequential),
+    ("random read", Op::Read, Pattern::Random),
+    ("random write", Op::Write, Pattern::Random),
+    ("backward read", Op::Read, Pattern::Sequential),
+    ("record rewrite", Op::Write, Pattern::Sequential),
+    ("stride read", Op::Read, Pattern::Random),
+];
+
+impl Run {
+    fn header(&mut self, line: &str) {
+        let line = line.trim();
+        let kib = |text: &str| whole(text).map(|(count, _)| Bytes::from_kib(count));
+        if let Some(rest) = line.strip_prefix("Each process writes a ") {
+            self.file = kib(rest);
+            self.record = after(rest, " in ").and_then(kib);
+        } else if let Some(rest) = line.strip_prefix("File size set to ") {
+            self.file = self.file.or_else(|| kib(rest));
+        } else if let Some(rest) =
+            line.strip_prefix("Record Size ").or(line.strip_prefix("Record size set to "))
+        {
+            self.record = self.record.or_else(|| kib(rest));
+        } else if line.starts_with("OPS Mode") {
+            self.in_ops = true;
+        } else if line.contains("reclen") && line.contains("rewrite") {
+            self.columns = true;
+        }
+    }
+
+    fn row(&self, number: usize, line: &str, command: Option<&str>) -> Vec<Measured> {
+        if self.in_ops {
+            return Vec::new();
+        }
+        if let Some(measured) = self.throughput(number, line, command) {
+            return vec![measured];
+        }
+        if self.columns { self.matrix(number, line, command) } else { Vec::new() }
+    }
+
+    /// `Children see throughput for  4 initial writers = 109333.84 kB/sec`.
+    fn throughput(&self, number: usize, line: &str, command: Option<&str>) -> Option<Measured> {
+        let rest = after(line, "Children see throughput for")?;
+        let (processes, rest) = whole(rest)?;
+        let (name, rate) = rest.split_once('=')?;
+        let (rate, _) = leading(rate)?;
+        let name = name.trim();
+        let op = if name.contains("writ") || name.contains("mixed") { Op::Write } else { Op::Read };
+        let random = name.contains("random") || name.contains("stride") || name.contains("mixed");
+        let option = |flag: &str| command.and_then(|command| of_flag(command, flag));
+        let file = self.file.or_else(|| option("-s"));
+        let record = self.record.or_else(|| option("-r"));
+        let mut work = work(name, record, command);
+        work.pattern = Some(if random { Pattern::Random } else { Pattern::Sequential });
+        work.jobs = u32::try_from(processes).ok();
+        work.working_set = file.map(|size| Bytes::new(size.get().saturating_mul(processes)));
+        Some(measured(number, work, op, rate))
+    }
+
+    /// A row of the matrix: the size and record in KiB, then rates in KiB/s.
+    fn matrix(&self, number: usize, line: &str, command: Option<&str>) -> Vec<Measured> {
+        let cells: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [file, record, rates @ ..] = cells.as_slice() else { return Vec::new() };
+        let is_row = *record > 0 && file >= record && !rates.is_empty() && rates.len() <= 13;
+        if !is_row {
+            return Vec::new();
+        }
+        let columns = COLUMNS.iter().zip(rates);
+        columns
+            .filter(|(_, rate)| **rate > 0)
+            .map(|((name, op, pattern), rate)| {
+                let mut work = work(name, Some(Bytes::from_kib(*record)), command);
+                work.pattern = Some(*pattern);
+                work.jobs = Some(1);
+                work.working_set = Some(Bytes::from_kib(*file));
+                measured(number, work, *op, *rate as f64)
+            })
+            .collect()
+    }
+}
+
+fn measured(number: usize, work: Work, op: Op, kib: f64) -> Measured {
+    let rate = BytesPerSec::from_kib(kib);
+    let iops =
+        work.block_size.filter(|size| size.get() > 0).map(|size| Iops::new(rate.get() / size.as_f64()));
+    let mut measured = Measured::new(number, work);
+    measured.put(op, Side { bytes_per_second: rate, iops, ..Side::default() });
+    measured
+}
+
+/// What the command line tells: `-I` bypasses the page cache, `-o` writes synchronously, `-e` and `-c` include flushes
+/// and closes in the time.
+fn work(name: &str, record: Option<Bytes>, command: Option<&str>) -> Work {
+    let has = |flag: &str| command.map(|command| has_word(command, flag));
+    let durability = match (has("-o"), has("-e")) {
+        (Some(true), _) => Some(Durability::Each),
+        (_, Some(true)) => Some(Durability::AtEnd),
+        (Some(false), Some(false)) => Some(Durability::None),
+        _ => None,
+    };
+    Work {
+        label: name.to_owned(),
+        block_size: record,
+        queue_depth: Some(1),
+        direct: has("-I"),
+        durability,
+        ..Work::default()
+    }
+}
+
+/// A size behind a flag, apart or not: `-s 2048m`, `-s1g`. A bare number is KiB.
+fn of_flag(command: &str, flag: &str) -> Option<Bytes> {
+    let mut words = command.split_whitespace();
+    while let Some(word) = words.next() {
+        let Some(rest) = word.strip_prefix(flag) else { continue };
+        let text = if rest.is_empty() { words.next()? } else { rest };
+        if let Some((number, unit)) = leading(text) {
+            let bytes = size(text, Base::Binary)?;
+            return Some(if unit.is_empty() { Bytes::from_kib(number as u64) } else { bytes });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throughput_of_several_processes() {
+        let body = "   iozone -e -t4 -i0 -i2 -r1k -s1g /tmp\n   Children see throughput for  4 initial writers  =  907733.81 kB/sec\n   \
+            Children see throughput for 4 random readers    = 1557497.38 KB/sec\n";
+        let found = read(&Page { name: "x", body });
+        let [writers, readers] = found[0].measurements.as_slice() else { panic!("{found:?}") };
+        assert_eq!(writers.write.as_ref().map(|side| side.bytes_per_second.get()), Some(907_733.81 * 1024.0));
+        assert_eq!(
+            (writers.work.working_set, writers.work.block_size),
+            (Some(Bytes::new(4 << 30)), Some(Bytes::from_kib(1)))
+        );
+        assert_eq!((writers.work.direct, readers.work.pattern), (Some(false), Some(Pattern::Random)));
+    }
+
+    #[test]
+    fn the_matrix_of_the_automatic_mode() {
+        let body = "\tCommand line used: ./iozone -a -I\n\
+            KB  reclen   write rewrite    read    reread    read   write    read  rewrite     read   fwrite frewrite   fread  freread\n\
+            4       4  200191  267128   401314   806376   65585  247430   40445   306121    50563   221318   306121   66627    67977\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(found[0].measurements.len(), 9);
+        assert_eq!(found[0].measurements[0].work.direct, Some(true));
+    }
+}

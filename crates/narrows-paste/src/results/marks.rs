@@ -1,0 +1,312 @@
+//! KDiskMark and CrystalDiskMark, whose reports look alike.
+//!
+//! KDiskMark divides fio's KiB/s by 1000 and calls the quotient MB/s (its `benchmark.cpp`), which is 2.34 % too low:
+//! the rate is read as KiB/s ÷ 1000 and corrected. CrystalDiskMark's MB are 10⁶ bytes.
+
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
+use narrows_base::workload::Pattern;
+
+use super::number::{Base, leading, size, whole};
+use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+
+/// What one MB of KDiskMark is, in bytes.
+const KDISKMARK_MB: f64 = 1_024_000.0;
+
+/// The reports in a text.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["DiskMark", "(Q=", "MB/s ["]) {
+        return Vec::new();
+    }
+    let mut found: Vec<Imported> = Vec::new();
+    let mut head: Option<Head> = None;
+    let mut op = None;
+    for (number, line) in page.lines() {
+        if let Some(new) = heading(number, line) {
+            head = Some(new);
+            op = None;
+        } else if let Some(section) = section(line) {
+            // A second list of reads without a heading is another report.
+            if section == Section::Of(Op::Read) && op.is_some() {
+                head = Some(Head { line: number, ..head.take().unwrap_or_default() });
+            }
+            op = Some(section);
+        } else if let Some(mark) = mark(line, op) {
+            // A test that was not run is printed as nothing.
+            if mark.megabytes > 0.0 {
+                put(&mut found, page, &mut head, number, mark);
+            }
+        } else if let Some(test) =
+            line.trim().strip_prefix("Test").and_then(|rest| rest.trim_start().strip_prefix(':'))
+        {
+            set_size(&mut found, test);
+        } else if line.contains("<0Fill>") {
+            zeros(&mut found);
+        }
+    }
+    found
+}
+
+/// The heading of a report; a report without one has none of this.
+#[derive(Debug, Clone, Default)]
+struct Head {
+    line: usize,
+    is_kdiskmark: bool,
+    version: Option<String>,
+    begun: bool,
+}
+
+impl Head {
+    /// What CrystalDiskMark 5 and 6 did not print: sequential tests with a queue have blocks of 128 KiB, the one without of
+    /// 1 MiB, and one I/O in flight (`DiskBench.cpp` of 5.2 and 6.0: `-b128K -o%d -t%d`, `-b1M -o1 -t%d`).
+    fn fill(&self, work: &mut Work) {
+        let is_old = self.version.as_deref().is_some_and(|version| version.starts_with(['5', '6']));
+        if !is_old || self.is_kdiskmark || work.block_size.is_some() {
+            return;
+        }
+        let has_queue = work.queue_depth.is_some();
+        work.block_size = Some(if has_queue { Bytes::from_kib(128) } else { Bytes::from_mib(1) });
+        work.queue_depth = work.queue_depth.or(Some(1));
+    }
+}
+
+fn heading(line: usize, text: &str) -> Option<Head> {
+    let is_kdiskmark = text.contains("KDiskMark");
+    let at = text.find("KDiskMark").or_else(|| text.find("CrystalDiskMark"))?;
+    let rest = text.get(at..)?;
+    let start = rest.find(|c: char| c.is_ascii_digit())?;
+    // The word is followed by its version, in brackets or not.
+    if rest.get(..start)?.contains(|c: char| !c.is_alphabetic() && !matches!(c, ' ' | '(' | ':')) {
+        return None;
+    }
+    let version = rest.get(start..)?.split(|c: char| c.is_whitespace() || c == ')').next()?;
+    Some(Head { line, is_kdiskmark, version: Some(version.to_owned()), begun: false })
+}
+
+/// What the lines below a heading are of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Section {
+    /// One direction.
+    Of(Op),
+    /// Both at once, with this part of reads; one number is printed for both.
+    Mix(f64),
+}
+
+/// `[Read]`, `[Write]`, `[Mix] Read 70%/Write 30%`.
+fn section(line: &str) -> Option<Section> {
+    match line.trim() {
+        "[Read]" => Some(Section::Of(Op::Read)),
+        "[Write]" => Some(Section::Of(Op::Write)),
+        mixed => {
+            let reads = super::number::value(mixed.strip_prefix("[Mix]")?, "Read")?;
+            (0.0..=100.0).contains(&reads).then_some(Section::Mix(reads / 100.0))
+        }
+    }
+}
+
+/// A line of the report.
+#[derive(Debug, Clone)]
+struct Mark {
+    of: Section,
+    work: Work,
+    megabytes: f64,
+    iops: Option<f64>,
+    micros: Option<f64>,
+}
+
+/// `Sequential 1MiB (Q=  8, T= 1):  3576.613 MB/s [   3410.9 IOPS] <  2344.33 us>`, or, before version 7,
+/// `Random Read 4KiB (Q= 32,T= 1) :   402.350 MB/s [ 98229.9 IOPS]`.
+fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
+    let (before, rest) = line.trim().split_once(" MB/s")?;
+    let (label, rate) = before.rsplit_once(':')?;
+    let (megabytes, tail) = leading(rate)?;
+    let words: Vec<&str> = label.split_whitespace().collect();
+    let pattern = match *words.first()? {
+        "Sequential" | "SEQ" | "Seq" => Pattern::Sequential,
+        "Random" | "RND" | "Rnd" => Pattern::Random,
+        _ => return None,
+    };
+    let of = match words.get(1) {
+        Some(&"Read") => Section::Of(Op::Read),
+        Some(&"Write") => Section::Of(Op::Write),
+        _ => section?,
+    };
+    if !tail.trim().is_empty() {
+        return None;
+    }
+    let setting = |key: &str| {
+        let at = label.find(key)? + key.len();
+        whole(label.get(at..)?).and_then(|(number, _)| u32::try_from(number).ok())
+    };
+    let joined: String = words.concat();
+    let block = joined
+        .find(|c: char| c.is_ascii_digit())
+        .and_then(|at| joined.get(at..))
+        .and_then(|text| text.split('(').next())
+        .filter(|text| text.contains('B'))
+        .and_then(|text| size(text, Base::Binary));
+    let mix = if matches!(of, Section::Mix(_)) { "mix of " } else { "" };
+    let work = Work {
+        label: format!("{mix}{}", words.join(" ")),
+        pattern: Some(pattern),
+        block_size: block,
+        queue_depth: setting("Q=").or_else(|| setting("QD=")),
+        jobs: setting("T="),
+        direct: Some(true),
+        ..Work::default()
+    };
+    let number =
+        |open: char| rest.split_once(open).and_then(|(_, text)| leading(text)).map(|(number, _)| number);
+    Some(Mark { of, work, megabytes, iops: number('['), micros: number('<') })
+}
+
+fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, number: usize, mut mark: Mark) {
+    let head = head.get_or_insert_with(|| Head { line: number, ..Head::default() });
+    if !head.begun {
+        head.begun = true;
+        let tool = if head.is_kdiskmark { Tool::Kdiskmark } else { Tool::Crystaldiskmark };
+        let mut imported = Imported::new(tool, page.name, head.line);
+        imported.version.clone_from(&head.version);
+        if head.is_kdiskmark {
+            imported.corrections.push(
+                "KDiskMark prints KiB/s ÷ 1000 and calls it MB/s; its rates are multiplied by 1.024"
+                    .to_owned(),
+            );
+        }
+        found.push(imported);
+    }
+    let megabyte = if head.is_kdiskmark { KDISKMARK_MB } else { 1e6 };
+    head.fill(&mut mark.work);
+    let side = |part: f64| Side {
+        bytes_per_second: BytesPerSec::new(mark.megabytes * megabyte * part),
+        iops: mark.iops.map(|iops| Iops::new(iops * part)),
+        latency_ns: mark.micros.filter(|micros| *micros > 0.0).map(|micros| Latency::of_mean(micros * 1e3)),
+        ..Side::default()
+    };
+    let sides = match mark.of {
+        Section::Of(op) => vec![(op, side(1.0))],
+        Section::Mix(reads) => vec![(Op::Read, side(reads)), (Op::Write, side(1.0 - reads))],
+    };
+    let Some(result) = found.last_mut() else { return };
+    for (op, side) in sides {
+        let same = |one: &&mut Measured| one.work.label == mark.work.label && one.side(op).is_none();
+        if let Some(both) = result.measurements.iter_mut().find(same) {
+            both.put(op, side);
+        } else {
+            result.push(number, mark.work.clone(), op, side);
+        }
+    }
+}
+
+/// `Test: 1 GiB (x5) [Measure: 5 sec / Interval: 5 sec]`; the size of the file.
+fn set_size(found: &mut [Imported], test: &str) {
+    let words: String = test.split_whitespace().take(2).collect();
+    let Some(result) = found.last_mut() else { return };
+    for measured in &mut result.measurements {
+        measured.work.working_set = measured.work.working_set.or_else(|| size(&words, Base::Binary));
+    }
+}
+
+fn zeros(found: &mut [Imported]) {
+    if let Some(result) = found.last_mut() {
+        for measured in &mut result.measurements {
+            measured.work.zeros = Some(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn kdiskmark_is_corrected_and_says_so() {
+        let body = "                        KDiskMark (3.0.0): https://github.com/JonMagon/KDiskMark\n\
+            * MB/s = 1,000,000 bytes/s [SATA/600 = 600,000,000 bytes/s]\n\n[Read]\n\
+            Sequential   1 MiB (Q=  8, T= 1):   508.897 MB/s [    497.0 IOPS] < 13840.05 us>\n[Write]\n\
+            Sequential   1 MiB (Q=  8, T= 1):   487.936 MB/s [    476.5 IOPS] < 14000.00 us>\n\n   Test: 1 GiB (x5)\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].tool, found[0].version.as_deref()), (Tool::Kdiskmark, Some("3.0.0")));
+        let one = &found[0].measurements[0];
+        let read = one.read.as_ref().expect("reads");
+        // 497.0 IOPS of 1 MiB are 521.1 MB/s.
+        assert!((read.bytes_per_second.get() / 521.1e6 - 1.0).abs() < 1e-3);
+        assert!(one.write.is_some() && !found[0].corrections.is_empty());
+        assert_eq!((one.work.queue_depth, one.work.working_set), (Some(8), Some(Bytes::new(1 << 30))));
+    }
+
+    #[test]
+    fn crystaldiskmark_of_three_ages() {
+        let body = "CrystalDiskMark 5.2.1 x64 (C) 2007-2017 hiyohiyo\n   Sequential Read (Q= 32,T= 1) :   562.049 MB/s\n  \
+            Random Write 4KiB (Q= 32,T= 1) :   402.350 MB/s [ 98229.9 IOPS]\nCrystalDiskMark 8.0.4 x64 (C) 2007-2021 hiyohiyo\n\
+            [Read]\n  SEQ    1MiB (Q=  8, T= 1):  3576.613 MB/s [   3410.9 IOPS] <  2344.33 us>\n  \
+            RND    4KiB (Q= 32, T=16):  1140.156 MB/s [ 278358.4 IOPS] <  1837.44 us>\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(found.iter().map(|one| one.measurements.len()).collect::<Vec<_>>(), [2, 2]);
+        let random = &found[1].measurements[1];
+        assert_eq!((random.work.jobs, random.work.block_size), (Some(16), Some(Bytes::new(4096))));
+        assert_eq!(random.read.as_ref().map(|side| side.bytes_per_second.get()), Some(1_140_156_000.0));
+        assert!(found[0].measurements[1].write.is_some());
+    }
+
+    #[test]
+    fn kdiskmark_of_2_and_a_mix() {
+        // Figures of JonMagon/KDiskMark issue 58 (2.2.1); tests that were not run are printed as nothing.
+        let body = "                      KDiskMark (2.2.1): https://github.com/JonMagon/KDiskMark\n  [Read]\n  \
+            Sequential 1 MiB (Q= 8, T= 1):     0.000 MB/s [      0.0 IOPS] <     0.00 us>\n      \
+            Random 4 KiB (Q= 1, T= 1):     2.328 MB/s [    582.2 IOPS] <  1713.00 us>\n\n  [Mix] Read 70%/Write 30%\n      \
+            Random 4 KiB (Q= 1, T= 1):    10.000 MB/s [   2500.0 IOPS] <   400.00 us>\n";
+        let found = read(&Page { name: "x", body });
+        let [alone, mix] = found[0].measurements.as_slice() else { panic!("{found:?}") };
+        let rate = |measured: &Measured, op: Op| measured.side(op).map(|side| side.bytes_per_second.get());
+        // 582.2 I/Os of 4 KiB are 2.3847 MB/s, not the 2.328 that is printed.
+        assert!((rate(alone, Op::Read).expect("reads") / (582.2 * 4096.0) - 1.0).abs() < 1e-3);
+        assert_eq!(alone.write, None);
+        let both = rate(mix, Op::Read).expect("reads") + rate(mix, Op::Write).expect("writes");
+        assert!((both - 10.24e6).abs() < 1e-3);
+        assert!((rate(mix, Op::Read).expect("reads") - 7.168e6).abs() < 1e-3);
+        assert_eq!(mix.work.label, "mix of Random 4 KiB (Q= 1, T= 1)");
+    }
+
+    #[test]
+    fn crystaldiskmark_5_and_6_do_not_print_every_block_size() {
+        let body = "CrystalDiskMark 5.1.0 x64 (C) 2007-2015 hiyohiyo\n    Sequential Read (Q= 32,T= 1)   :   554.872 MB/s\n    \
+            Random Read 4KiB (Q= 32,T= 1)  :   281.610 MB/s [ 68752.4 IOPS]\n    Sequential Read (T= 1)         :   532.327 MB/s\n\n  \
+            Test : 1024 MiB [C: 26.4% (122.8/465.2 GiB)] (x5)  [Interval=5 sec]\n";
+        let found = read(&Page { name: "x", body });
+        let sizes: Vec<_> = found[0]
+            .measurements
+            .iter()
+            .map(|one| one.work.block_size.map(|size| size.get() >> 10))
+            .collect();
+        assert_eq!(sizes, [Some(128), Some(4), Some(1024)]);
+        assert_eq!(found[0].measurements[2].work.queue_depth, Some(1));
+        assert_eq!(found[0].measurements[0].work.working_set, Some(Bytes::from_mib(1024)));
+    }
+
+    #[test]
+    fn crystaldiskmark_9_with_a_mix_and_a_line_that_was_cut_off() {
+        let body = "CrystalDiskMark 9.0.1 x64 (C) 2007-2025 hiyohiyo\n[Read]\n  SEQ    1MiB (Q=  8, T= 1): 14698.123 MB/s [  14017.2 IOPS] <   570.11 us>\n\
+            [Mix] Read 70%/Write 30%\n  RND    4KiB (Q= 32, T= 1):   800.000 MB/s [ 195312.5 IOPS] <   163.00 us>\nProfile: Demo [+Mix]\n   Test: 1 GiB (x3) [C: 45% (120/238GiB)]\n[Write]\n  SEQ    1MiB (Q=  8, T= 1): 134";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(
+            (found.len(), found[0].measurements.len(), found[0].version.as_deref()),
+            (1, 2, Some("9.0.1"))
+        );
+        assert!(found[0].measurements[1].read.is_some() && found[0].measurements[1].write.is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_has_the_numbers_that_it_was_made_of(thousandths in 1u32..99_999_999, q in 1u32..512, t in 1u32..64) {
+            let megabytes = f64::from(thousandths) / 1e3;
+            let body = format!("CrystalDiskMark 8.0.4 x64 (C)\n[Read]\n  RND    4KiB (Q={q:3}, T={t:2}): {megabytes:9.3} MB/s [{:9.1} IOPS] < 12.00 us>\n", megabytes * 1e6 / 4096.0);
+            let found = read(&Page { name: "x", body: &body });
+            let one = &found[0].measurements[0];
+            let rate = one.read.as_ref().map(|side| side.bytes_per_second.get()).expect("reads");
+            prop_assert!((rate - f64::from(thousandths) * 1e3).abs() < 1e-3);
+            prop_assert_eq!((one.work.queue_depth, one.work.jobs), (Some(q), Some(t)));
+        }
+    }
+}

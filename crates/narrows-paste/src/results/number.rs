@@ -1,0 +1,125 @@
+//! Numbers as tools print them: decimal commas, suffixes, units.
+
+use narrows_base::units::{Bytes, BytesPerSec};
+
+/// The number at the beginning of a text, and what follows it. A comma between digits is a decimal point, as many
+/// languages write it.
+pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',')).unwrap_or(text.len());
+    let (digits, _) = text.split_at_checked(end)?;
+    let digits = digits.trim_end_matches([',', '.']);
+    if digits.is_empty() || !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let number = digits.replace(',', ".").parse().ok()?;
+    Some((number, text.get(digits.len()..)?))
+}
+
+/// The whole number at the beginning of a text, and what follows it.
+pub(super) fn whole(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((text.get(..end)?.parse().ok()?, text.get(end..)?))
+}
+
+/// A finite, non-negative number that is the whole word.
+pub(super) fn plain(word: &str) -> Option<f64> {
+    word.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+/// Which powers a bare `K` or `M` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    /// 1000, 1000², …
+    Decimal,
+    /// 1024, 1024², …
+    Binary,
+}
+
+/// The factor of a unit such as `k`, `MB`, `MiB/s` or `GByte`: its prefix, where an `i` behind it makes it binary in
+/// any case. A unit without prefix is 1.
+pub(super) fn factor(unit: &str, base: Base) -> f64 {
+    let mut letters = unit.trim_start().chars();
+    let power = match letters.next() {
+        Some('k' | 'K' | 'К' | 'к') => 1,
+        Some('m' | 'M' | 'М' | 'м') => 2,
+        Some('g' | 'G' | 'Г' | 'г') => 3,
+        Some('t' | 'T' | 'Т' | 'т') => 4,
+        Some('p' | 'P') => 5,
+        _ => 0,
+    };
+    let is_binary = power > 0 && matches!(letters.next(), Some('i' | 'I'));
+    let step: f64 = if is_binary || base == Base::Binary { 1024.0 } else { 1000.0 };
+    step.powi(power)
+}
+
+/// A number with a unit: `12.3k`, `1024MiB`.
+pub(super) fn scaled(text: &str, base: Base) -> Option<f64> {
+    let (number, unit) = leading(text)?;
+    Some(number * factor(unit, base))
+}
+
+/// A size such as `1M`, `4096`, `4k`, `1GiB`, `2g`.
+pub(super) fn size(text: &str, base: Base) -> Option<Bytes> {
+    to_bytes(scaled(text, base)?)
+}
+
+/// Bytes from a float that may be anything.
+pub(super) fn to_bytes(number: f64) -> Option<Bytes> {
+    (number.is_finite() && (0.0..1.8e19).contains(&number)).then(|| Bytes::new(number.round() as u64))
+}
+
+/// A rate such as `196MiB/s` or `57875KB/s`.
+pub(super) fn rate(text: &str, base: Base) -> Option<BytesPerSec> {
+    Some(BytesPerSec::new(scaled(text, base)?))
+}
+
+/// The text behind `key`, up to one of the ends. Keys are unique enough to search for: `min=`, `avg=`.
+pub(super) fn after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let at = text.find(key)? + key.len();
+    text.get(at..).map(str::trim_start)
+}
+
+/// The number behind `key`: `stdev= 9.26`.
+pub(super) fn value(text: &str, key: &str) -> Option<f64> {
+    leading(after(text, key)?).map(|(number, _)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_comma_may_be_a_decimal_point_and_ends_a_number_at_the_end_of_it() {
+        assert_eq!(leading("5,43328 s"), Some((5.43328, " s")));
+        assert_eq!(leading(" 12.5, 3"), Some((12.5, ", 3")));
+        assert_eq!(leading("x1"), None);
+        assert_eq!(leading(".5"), None);
+    }
+
+    #[test]
+    fn an_i_makes_a_unit_binary_whatever_the_tool_means_by_a_bare_one() {
+        assert_eq!(scaled("4k", Base::Binary), Some(4096.0));
+        assert_eq!(scaled("12.3k", Base::Decimal), Some(12_300.0));
+        assert_eq!(scaled("1MiB/s", Base::Decimal), Some(1_048_576.0));
+        assert_eq!(scaled("19.7MB/s", Base::Decimal), Some(19_700_000.0));
+        assert_eq!(scaled("22B", Base::Binary), Some(22.0));
+    }
+
+    #[test]
+    fn values_are_found_behind_their_keys() {
+        let line = "min=10519, max=57976, avg= 4.34, stdev=2609.65";
+        assert_eq!(value(line, "avg="), Some(4.34));
+        assert_eq!(value(line, "stdev="), Some(2609.65));
+        assert_eq!(value(line, "per="), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,40}") {
+            let _ = (leading(&text), whole(&text), scaled(&text, Base::Binary), size(&text, Base::Decimal));
+        }
+    }
+}

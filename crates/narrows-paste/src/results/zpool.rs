@@ -1,0 +1,121 @@
+//! `zpool iostat` beside a result: what the pool's devices moved meanwhile.
+//!
+//! The lines of a pool begin at the margin and have its size, its operations and its bandwidths; `-v` adds a line for each
+//! device, indented; `-l`, `-q` and `-r` more columns or tables; `-p` numbers without suffix, `-H` tabs without heading. Bytes
+//! are binary (`zfs_nicenum`). The first report is the mean since the pool was imported, unless `-y` leaves it out.
+
+use super::Page;
+use super::devices::busy_median;
+use super::number::{Base, size};
+use super::surroundings::Pool;
+use narrows_base::units::BytesPerSec;
+
+/// The busiest pool of a text. Another pool that did something may not be the one that was measured.
+pub(super) fn read(page: &Page<'_>) -> Option<Pool> {
+    if !page.has(&["bandwidth", "zpool iostat -H", "zpool iostat -pH"]) {
+        return None;
+    }
+    let without_first =
+        page.body.contains("zpool iostat -y") || page.body.contains("-yv") || page.body.contains("-vy");
+    let mut pools: Vec<Rates> = Vec::new();
+    let mut in_table = false;
+    for (number, line) in page.lines() {
+        if line.contains("operations") && line.contains("bandwidth") {
+            in_table = true;
+            continue;
+        }
+        if !in_table {
+            continue;
+        }
+        let Some((name, read, write)) = row(line) else { continue };
+        let pool = match pools.iter_mut().find(|pool| pool.name == name) {
+            Some(pool) => pool,
+            None => {
+                pools.push(Rates { name: name.to_owned(), begun: without_first, ..Rates::default() });
+                let Some(pool) = pools.last_mut() else { continue };
+                pool
+            }
+        };
+        pool.line = number;
+        if std::mem::replace(&mut pool.begun, true) {
+            pool.read.push(read);
+            pool.write.push(write);
+        }
+    }
+    let pools = pools.into_iter().filter(|pool| !pool.read.is_empty());
+    let most = pools.max_by(|a, b| a.moved().total_cmp(&b.moved()))?;
+    Some(Pool {
+        read: BytesPerSec::new(busy_median(most.read).unwrap_or_default()),
+        write: BytesPerSec::new(busy_median(most.write).unwrap_or_default()),
+        source: format!("{}:{}", page.name, most.line),
+        name: most.name,
+    })
+}
+
+#[derive(Debug, Default)]
+struct Rates {
+    name: String,
+    line: usize,
+    begun: bool,
+    read: Vec<f64>,
+    write: Vec<f64>,
+}
+
+impl Rates {
+    fn moved(&self) -> f64 {
+        self.read.iter().chain(&self.write).sum()
+    }
+}
+
+/// The name of a pool, and the bytes per second that it reads and writes. Groups of devices (`logs`, `cache`) have no
+/// numbers of their own, and devices are indented.
+fn row(line: &str) -> Option<(&str, f64, f64)> {
+    if !line.starts_with(|c: char| c.is_alphabetic()) {
+        return None;
+    }
+    let mut words = line.split_whitespace();
+    let name = words.next()?;
+    let cells: Vec<&str> = words.take(6).collect();
+    let [allocated, free, reads, writes, read, write] = cells.as_slice() else { return None };
+    if ![allocated, free, reads, writes].iter().all(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+        return None;
+    }
+    let bytes = |word: &str| size(word, Base::Binary).map(|size| size.as_f64());
+    Some((name, bytes(read)?, bytes(write)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(body: &str) -> Option<Pool> {
+        read(&Page { name: "z", body })
+    }
+
+    #[test]
+    fn the_busiest_pool_is_the_one_and_its_first_report_is_of_all_time() {
+        let head = "              capacity     operations    bandwidth\npool        alloc   free   read  write   read  write\n----------  -----  -----  -----  -----  -----  -----\n";
+        let body = format!(
+            "{head}rpool        1G     9G      1      1  900M  900M\ntank       10.5T  22.0T     21    389  2.70M  35.5M\n  raidz2   10.5T  22.0T     21    389  2.70M  35.5M\n\
+             {head}rpool        1G     9G      0      1     0  1M\ntank       10.5T  22.0T     21    389   100M  35.5M\n  hdd1      -      -      3     93   432K  9.04M\nlogs            -      -      -      -      -      -\n\
+             tank       10.5T  22.0T     21    389   102M  35.5M\n"
+        );
+        let pool = seen(&body).expect("a pool");
+        assert_eq!((pool.name.as_str(), pool.read.get()), ("tank", 102.0 * 1_048_576.0));
+    }
+
+    #[test]
+    fn plain_numbers_are_bytes() {
+        let head = "capacity operations bandwidth\npool alloc free read write read write\n";
+        let body = format!("{head}tank 100 200 1 2 3 4\ntank 100 200 5 6 104857600 0\ntank 100 2");
+        assert_eq!(seen(&body).expect("a pool").read.get(), 104_857_600.0);
+        assert_eq!(seen(&format!("{head}tank 100 200 1 2 3 4\n")), None);
+    }
+
+    #[test]
+    fn latencies_behind_the_bandwidths_change_nothing() {
+        let body = "              capacity     operations     bandwidth    total_wait     disk_wait\npool        alloc   free   read  write   read  write   read  write   read  write\n\
+            tank         1T     1T      1      1     1M     1M    1ms    2ms    1ms    2ms\ntank         1T     1T      1      1   200M     0    1ms    2ms    1ms    2ms\n";
+        assert_eq!(seen(body).map(|pool| pool.read.get()), Some(200.0 * 1_048_576.0));
+    }
+}

@@ -1,0 +1,367 @@
+//! From runs and their verdicts to the view: joins and cleans, and decides nothing.
+
+use super::{
+    AllowanceView, BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView,
+    PresetView, SCHEMA, Settings, SideView, TargetView, TestResult,
+};
+use crate::sanitize::inert;
+use crate::view::{self, ConditionView};
+use narrows_base::units::peers::Peer;
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_load::measurement::{Measurement, OpTotals};
+use narrows_load::preset::{LoadSpec, Preset, Test, Work};
+use narrows_load::scan::Scan;
+use narrows_load::stats::{self, Steadiness};
+use narrows_machine::Machine;
+use narrows_machine::activity::Activity;
+use narrows_model::ceiling::{Direction, narrow};
+use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
+
+/// What is the same for all tests on one path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Context {
+    /// The most that the path carries.
+    pub ceilings: PathCeilings,
+    /// Whose unit is shown beside ours.
+    pub peer: Peer,
+}
+
+impl Context {
+    /// The context of a path.
+    pub fn new(subject: &Subject, peer: Peer) -> Self {
+        let of = |direction| {
+            let limit = *narrow::rank(&subject.path, &subject.ceilings, direction).first()?;
+            let hop = subject.path.hops.get(limit.hop)?;
+            limit.rate.get().is_finite().then(|| PathCeiling {
+                hop: inert(hop.id.as_str()),
+                name: inert(&hop.name),
+                bytes_per_second: limit.rate,
+            })
+        };
+        let (read, write) = (of(Direction::Read), of(Direction::Write));
+        let reason = (read.is_none() || write.is_none())
+            .then(|| "no hop of the path has a known ceiling in that direction".to_owned());
+        Self { ceilings: PathCeilings { read, write, reason }, peer }
+    }
+
+    fn of_ceiling(&self, direction: Direction, rate: BytesPerSec) -> Option<f64> {
+        let ceiling = match direction {
+            Direction::Read => self.ceilings.read.as_ref(),
+            Direction::Write => self.ceilings.write.as_ref(),
+        };
+        ceiling
+            .filter(|ceiling| ceiling.bytes_per_second.get() > 0.0)
+            .map(|c| rate.fraction_of(c.bytes_per_second))
+    }
+
+    fn side(
+        &self,
+        direction: Direction,
+        totals: &OpTotals,
+        ci95: Option<[BytesPerSec; 2]>,
+        mixed: bool,
+    ) -> SideView {
+        let of_ceiling = self.of_ceiling(direction, totals.bytes_per_second);
+        let mut why = Vec::new();
+        if ci95.is_none() {
+            why.push(if mixed {
+                "ci95: an interval is computed for reads and writes together only"
+            } else {
+                "ci95: the run was too short for a confidence interval"
+            });
+        }
+        if of_ceiling.is_none() {
+            why.push("of_ceiling: the ceiling is not known");
+        }
+        SideView {
+            bytes_per_second: totals.bytes_per_second,
+            ci95,
+            iops: totals.iops,
+            latency_ns: totals.latency.clone(),
+            of_ceiling,
+            reason: (!why.is_empty()).then(|| why.join("; ")),
+        }
+    }
+
+    /// The trims of a test: they move no data, so no ceiling applies.
+    fn trims(&self, totals: &OpTotals, ci95: Option<[BytesPerSec; 2]>, mixed: bool) -> SideView {
+        let side = self.side(Direction::Write, totals, ci95, mixed);
+        let why = "of_ceiling: a trim moves no data";
+        let reason = match side.ci95 {
+            Some(_) => why.to_owned(),
+            None => format!(
+                "ci95: {}; {why}",
+                if mixed { "computed for all I/Os together only" } else { "the run was too short" }
+            ),
+        };
+        SideView { of_ceiling: None, reason: Some(reason), ..side }
+    }
+
+    fn peer(&self, read: Option<BytesPerSec>, write: Option<BytesPerSec>) -> Option<PeerView> {
+        let shows = |rate: Option<BytesPerSec>| rate.and_then(|rate| self.peer.shows(rate));
+        Some(PeerView {
+            tool: self.peer.tool()?.to_owned(),
+            read: shows(read),
+            write: shows(write),
+            quirk: self.peer.quirk().map(str::to_owned),
+        })
+    }
+}
+
+/// What is known of a test beside its measurement.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// Why it ended.
+    pub ended: String,
+    /// The command line of fio for it.
+    pub fio_command: String,
+    /// The mean rates of rounds.
+    pub rounds: Vec<BytesPerSec>,
+    /// What it might write.
+    pub allowance: Option<AllowanceView>,
+    /// What ended it, when it failed.
+    pub failed: Option<FailedView>,
+}
+
+/// The result of a load. `subject` holds the runs of this test alone, `verdict` is the verdict on it.
+pub fn of_load(
+    context: &Context,
+    test: &Test,
+    load: &LoadSpec,
+    measurement: &Measurement,
+    about: About,
+    subject: &Subject,
+    verdict: &Verdict,
+) -> TestResult {
+    let mixed = measurement.workload.is_mixed();
+    let ci95 = if mixed { None } else { measurement.ci95 };
+    let side = |direction, totals: &OpTotals, is_asked: bool| {
+        is_asked.then(|| context.side(direction, totals, ci95, mixed))
+    };
+    let read = side(Direction::Read, &measurement.reads, measurement.workload.reads());
+    let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
+    let trim = measurement.workload.trims().then(|| context.trims(&measurement.discards, ci95, mixed));
+    let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
+    let trusted = if about.failed.is_some() { Some(false) } else { trusted(subject, verdict) };
+    let mut missing = Vec::new();
+    if trusted.is_none() {
+        missing.push("trusted: this run was not judged");
+    }
+    if read.is_none() || write.is_none() {
+        missing.push("the test has no I/O in the direction that is null");
+    }
+    let series = &measurement.series;
+    let steadiness: Option<Steadiness> = if about.rounds.is_empty() {
+        stats::steadiness(series)
+    } else {
+        stats::steadiness(last_five(&about.rounds))
+    };
+    if steadiness.is_none() {
+        missing.push("steadiness: too short to say");
+    }
+    TestResult {
+        name: test.name.clone(),
+        load: Some(load.clone()),
+        // The other tools take no batches.
+        peer: context.peer(rate(&read), rate(&write)).filter(|_| load.batch.is_none()),
+        read,
+        write,
+        trim,
+        elapsed_ns: measurement.elapsed_ns,
+        ended: about.ended,
+        allowance: about.allowance,
+        trusted,
+        findings: verdict.findings.iter().filter(|finding| is_about_a_run(finding)).map(note).collect(),
+        checks: Some(checks(load, measurement, subject)),
+        series: series.clone(),
+        steadiness,
+        rounds: about.rounds,
+        scan: None,
+        errors: measurement.errors,
+        first_error: measurement.first_error.as_deref().map(inert),
+        cut_short: measurement.cut_short.as_deref().map(inert),
+        failed: about.failed,
+        fio_command: about.fio_command,
+        fio: None,
+        reason: (!missing.is_empty()).then(|| missing.join("; ")),
+    }
+}
+
+fn last_five(rounds: &[BytesPerSec]) -> &[BytesPerSec] {
+    rounds.get(rounds.len().saturating_sub(5)..).unwrap_or(rounds)
+}
+
+/// The result of a scan of positions.
+pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> TestResult {
+    let rate = scan.bytes.per(scan.elapsed_ns.duration());
+    let seconds = scan.elapsed_ns.as_secs_f64();
+    let totals = OpTotals {
+        count: scan.rates.len() as u64,
+        bytes: scan.bytes,
+        bytes_per_second: rate,
+        iops: Iops::new(if seconds > 0.0 { scan.rates.len() as f64 / seconds } else { 0.0 }),
+        latency: scan.access_latency(),
+        intervals: Vec::new(),
+    };
+    let mut read = context.side(Direction::Read, &totals, None, false);
+    read.reason = Some(
+        "ci95: positions differ, so their spread is no error; latency_ns is that of the accesses".to_owned(),
+    );
+    TestResult {
+        name: test.name.clone(),
+        load: None,
+        peer: context.peer(scan.mean_rate(), None),
+        read: Some(read),
+        write: None,
+        trim: None,
+        elapsed_ns: scan.elapsed_ns,
+        ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
+        allowance: None,
+        trusted: about.failed.is_some().then_some(false),
+        findings: Vec::new(),
+        checks: None,
+        series: Vec::new(),
+        rounds: Vec::new(),
+        steadiness: None,
+        errors: scan.errors,
+        first_error: scan.first_error.as_deref().map(inert),
+        cut_short: scan.cut_short.clone(),
+        failed: about.failed,
+        scan: Some(scan),
+        fio_command: about.fio_command,
+        fio: None,
+        reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
+    }
+}
+
+/// The result of a test that could not even begin.
+pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command: String) -> TestResult {
+    let why = inert(why);
+    let load = match &test.work {
+        Work::Load(load) => Some(load.clone()),
+        Work::Scan(_) => None,
+    };
+    TestResult {
+        name: test.name.clone(),
+        load,
+        read: None,
+        write: None,
+        trim: None,
+        elapsed_ns: Nanos::new(0),
+        ended: format!("could not begin: {why}"),
+        allowance: None,
+        trusted: failed.is_some().then_some(false),
+        findings: Vec::new(),
+        checks: None,
+        series: Vec::new(),
+        rounds: Vec::new(),
+        steadiness: None,
+        scan: None,
+        errors: 0,
+        first_error: None,
+        cut_short: Some(why),
+        failed,
+        peer: None,
+        fio_command,
+        fio: None,
+        reason: Some("nothing was measured".to_owned()),
+    }
+}
+
+/// The report so far.
+pub fn report(
+    machine: &Machine,
+    target: TargetView,
+    preset: &Preset,
+    settings: Settings,
+    ceilings: PathCeilings,
+    left_out: Vec<LeftOut>,
+) -> BenchReport {
+    BenchReport {
+        schema: SCHEMA.to_owned(),
+        tool: view::tool(),
+        machine: view::machine_view(machine),
+        target: TargetView { name: inert(&target.name), ..target },
+        preset: PresetView {
+            name: preset.name.to_owned(),
+            about: preset.about.to_owned(),
+            source: preset.source.to_owned(),
+            differs: preset.differs.to_owned(),
+        },
+        settings,
+        ceilings,
+        results: Vec::new(),
+        left_out,
+        writes: None,
+        complete: false,
+        reason: Some("not all tests have run yet".to_owned()),
+    }
+}
+
+/// Whether to believe a run: it must be trusted in each direction that it has. `None` when it was not judged.
+pub fn trusted(subject: &Subject, verdict: &Verdict) -> Option<bool> {
+    let hop = subject.path.hops.first()?;
+    let path = verdict.paths.first()?;
+    let judged: Vec<bool> = subject
+        .runs
+        .iter()
+        .filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)))
+        .map(|measured| measured.trusted)
+        .collect();
+    (!judged.is_empty()).then(|| judged.iter().all(|trusted| *trusted))
+}
+
+/// Whether a finding says something of the run rather than of the path, which `narrows check` is for.
+fn is_about_a_run(finding: &Finding) -> bool {
+    let of_run = matches!(
+        finding.code,
+        Code::AboveCeiling
+            | Code::CacheMeasured
+            | Code::GeneratorCpu
+            | Code::Thermal
+            | Code::NoReadEnded
+            | Code::TooShort
+            | Code::Unsteady
+            | Code::RaidResync
+            | Code::RaidDegraded
+    );
+    of_run || finding.severity == Severity::Fault
+}
+
+fn note(finding: &Finding) -> Note {
+    Note { code: finding.code, severity: finding.severity, summary: inert(&finding.summary) }
+}
+
+/// What the generator says of a run, with the links and drives around it. `subject` holds the runs of this load alone.
+pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
+    let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+    let mut generator = measurement.generator.clone();
+    generator.engine = generator.engine.map_texts(inert);
+    let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
+    let run = subject.runs.first();
+    // A trim moves no data.
+    let asked = measurement.bytes.saturating_sub(measurement.discards.bytes);
+    let device = run.and_then(|run| device_bytes(subject, &run.activity));
+    let checks = Checks {
+        in_flight_of_asked: ratio(generator.mean_in_flight, load.total_depth() as f64),
+        recorded_of_completed: ratio(measurement.latency.count as f64, completed),
+        device_of_asked: device.and_then(|moved| ratio(moved, asked.as_f64())),
+        nop_ns_per_io: measurement.checks.nop_ns_per_io,
+        condition: run.and_then(|run| ConditionView::of(&subject.path, &run.activity)),
+        generator,
+        reason: None,
+    };
+    let missing = [
+        (checks.device_of_asked.is_none(), "device_of_asked: no device counter covers the path"),
+        (checks.nop_ns_per_io.is_none(), "nop_ns_per_io: there is no io_uring here, or it was not measured"),
+    ];
+    let missing: Vec<&str> =
+        missing.into_iter().filter_map(|(missing, why)| missing.then_some(why)).collect();
+    Checks { reason: (!missing.is_empty()).then(|| missing.join("; ")), ..checks }
+}
+
+/// Bytes that the outermost block device with counters moved, reads and writes together.
+fn device_bytes(subject: &Subject, activity: &Activity) -> Option<f64> {
+    let disk = subject.path.hops.iter().find_map(|hop| activity.disks.get(hop.block_name()?))?;
+    Some((disk.read_bytes + disk.written_bytes).as_f64())
+}

@@ -1,0 +1,394 @@
+//! The view model of `narrows bench`: exactly what `--json` prints and `--save` keeps, and all that the text is made of.
+//!
+//! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
+//! why in `reason`. A saved report is read again by `--resume`, so every type here can be read as well as written.
+
+mod build;
+mod chart;
+pub mod hlog;
+pub mod sweep;
+mod text;
+pub(crate) mod writes;
+
+pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
+pub use text::{list, render};
+pub use writes::{AllowanceView, EstimateView, WritesView};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::sanitize::inert;
+use super::view::{ConditionView, MachineView, Tool};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
+use narrows_load::preset::{LoadSpec, StopRule};
+use narrows_load::scan::{Scan, ScanPlan};
+use narrows_load::stats::Steadiness;
+use narrows_verdict::{Code, Severity};
+
+/// The name and version of the schema, in [`BenchReport::schema`].
+pub const SCHEMA: &str = "narrows/bench/1";
+
+/// What a preset found out about a target, so far or in all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BenchReport {
+    /// Always `narrows/bench/1`.
+    pub schema: String,
+    /// The program that made this report.
+    pub tool: Tool,
+    /// The machine that it ran on.
+    pub machine: MachineView,
+    /// What was measured.
+    pub target: TargetView,
+    /// Which tests, and where they are from.
+    pub preset: PresetView,
+    /// How the tests were run.
+    pub settings: Settings,
+    /// The most that the application can move through the path.
+    pub ceilings: PathCeilings,
+    /// One for each test that was run, in order.
+    pub results: Vec<TestResult>,
+    /// Tests of the preset that were not run.
+    pub left_out: Vec<LeftOut>,
+    /// What may be and was written; absent when nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<WritesView>,
+    /// Whether every test was run that was not left out.
+    pub complete: bool,
+    /// Why it is not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl BenchReport {
+    /// Whether a result is not to be trusted, or was cut short.
+    pub fn has_doubts(&self) -> bool {
+        self.results.iter().any(|result| result.trusted == Some(false))
+    }
+
+    /// The result of the test with this name.
+    pub fn result(&self, name: &str) -> Option<&TestResult> {
+        self.results.iter().find(|result| result.name == name)
+    }
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetView {
+    /// The target as it was typed.
+    pub name: String,
+    /// What was opened for it.
+    pub kind: TargetKind,
+    /// The bytes of it that tests visit.
+    pub size_bytes: Bytes,
+}
+
+/// What was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// A block device, only read.
+    Device,
+    /// A file that was there before, only read.
+    File,
+    /// A scratch file of ours, read and written.
+    Scratch,
+    /// A block device that was proven empty, read and written between its first and its last MiB.
+    OwnedDevice,
+}
+
+/// A preset in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PresetView {
+    /// What was typed after `--preset`.
+    pub name: String,
+    /// What it does.
+    pub about: String,
+    /// What it is modelled on.
+    pub source: String,
+    /// What is different from that.
+    pub differs: String,
+}
+
+/// How the tests were run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// When a test has run long enough.
+    pub stop: StopRule,
+    /// Half of the confidence interval at which a test stops, as a part of the rate.
+    pub precision: f64,
+    /// The longest that one test runs.
+    pub max_time_ns: Nanos,
+    /// The exact time of each test, where one was asked for.
+    pub duration_ns: Option<Nanos>,
+    /// What is run before each test and not counted.
+    pub warm_up_ns: Nanos,
+    /// How many samples a scan reads, and how large, where the preset has a scan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanPlan>,
+    /// The NUMA node whose processors read and write, where one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_node: Option<u32>,
+    /// Whether completions were to be polled for.
+    #[serde(default)]
+    pub poll: bool,
+    /// The most I/Os that were to be sent and taken together, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// What ran the tests.
+    #[serde(default)]
+    pub engine: Engine,
+    /// Why `duration_ns` is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What runs the tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// Our own engine.
+    #[default]
+    Narrows,
+    /// Our own, then the installed fio as a cross-check.
+    Fio,
+    /// Our own, by NVMe commands past the block layer.
+    Passthrough,
+}
+
+/// The ceilings of the path.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathCeilings {
+    /// For reads.
+    pub read: Option<PathCeiling>,
+    /// For writes.
+    pub write: Option<PathCeiling>,
+    /// Why one is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The narrowest hop of the path in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathCeiling {
+    /// Its identity.
+    pub hop: String,
+    /// Its name for a person.
+    pub name: String,
+    /// The most that the application can move through it.
+    pub bytes_per_second: BytesPerSec,
+}
+
+/// A test that was not run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// The test.
+    pub name: String,
+    /// Why not.
+    pub reason: String,
+}
+
+/// What one test achieved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TestResult {
+    /// The name of the test.
+    pub name: String,
+    /// The load that was run; `null` for a scan of positions.
+    pub load: Option<LoadSpec>,
+    /// The reads.
+    pub read: Option<SideView>,
+    /// The writes.
+    pub write: Option<SideView>,
+    /// The trims; their rate is that of the bytes given back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<SideView>,
+    /// The measured time.
+    pub elapsed_ns: Nanos,
+    /// Why the test ended.
+    pub ended: String,
+    /// What the test might write; absent where it writes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowance: Option<AllowanceView>,
+    /// Whether to believe it.
+    pub trusted: Option<bool>,
+    /// What the verdict says of this test.
+    pub findings: Vec<Note>,
+    /// What the generator says of itself.
+    pub checks: Option<Checks>,
+    /// The rate in each 100 ms, reads and writes together, in bytes per second.
+    pub series: Vec<BytesPerSec>,
+    /// The mean rates of rounds, where the test was run in rounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<BytesPerSec>,
+    /// The steady-state test of the rounds, or else of the series.
+    pub steadiness: Option<Steadiness>,
+    /// Rates and access times by position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<Scan>,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// The first error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_error: Option<String>,
+    /// Why the test ended before its time, when it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short: Option<String>,
+    /// What ended the test, when it failed; the figures are of what came before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedView>,
+    /// What the tool that the preset is modelled on would print.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<PeerView>,
+    /// The same test as a command line of fio.
+    pub fio_command: String,
+    /// What fio measured, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<FioResult>,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl TestResult {
+    /// Whether the test ran to its end, so that it need not be run again. (A scan that was late has read what it could.)
+    pub fn is_whole(&self) -> bool {
+        self.failed.is_none() && (self.scan.is_some() || self.cut_short.is_none())
+    }
+}
+
+/// What ended a test before its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedView {
+    /// The kind of failure.
+    pub cause: Cause,
+    /// The kernel's name of the error, such as `EIO`; absent when it was no error of the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<String>,
+    /// Where the I/O went that failed; absent when it was none in particular.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Bytes>,
+    /// I/Os that ended well before, warm-up included.
+    pub after_ios: u64,
+    /// What happened, where, and after how many I/Os: `EIO at offset 4096 after 17 I/Os`.
+    pub summary: String,
+    /// The whole story.
+    pub detail: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl FailedView {
+    /// A failure as it is shown.
+    pub fn new(failure: &RunFailure) -> Self {
+        Self {
+            cause: failure.cause,
+            errno: failure.errno.clone(),
+            offset: failure.offset,
+            after_ios: failure.after_ios,
+            summary: inert(&failure.to_string()),
+            detail: inert(&failure.detail),
+            hint: failure.cause.hint().to_owned(),
+        }
+    }
+}
+
+/// The reads or the writes of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SideView {
+    /// The mean rate, without the warm-up where one was found.
+    pub bytes_per_second: BytesPerSec,
+    /// A 95 % confidence interval of the mean rate.
+    pub ci95: Option<[BytesPerSec; 2]>,
+    /// I/Os per second.
+    pub iops: Iops,
+    /// Latencies in nanoseconds.
+    pub latency_ns: Latency,
+    /// The rate as a part of the path's ceiling.
+    pub of_ceiling: Option<f64>,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A finding in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// What kind of finding it is.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One sentence with the numbers.
+    pub summary: String,
+}
+
+/// What the generator says of itself, so that it can be doubted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checks {
+    /// The mean number of I/Os in flight (Little's law) as a part of what was asked: 1 when the queue was kept full.
+    pub in_flight_of_asked: Option<f64>,
+    /// Latencies recorded for each completed I/O: 1, or the percentiles are not those of all I/Os.
+    pub recorded_of_completed: Option<f64>,
+    /// Bytes that the outermost block device moved for each byte of the application.
+    pub device_of_asked: Option<f64>,
+    /// What one I/O costs the engine on the processor of its first worker, in nanoseconds, by NOPs through a ring: no device
+    /// can be measured faster than that by one worker.
+    #[serde(default)]
+    pub nop_ns_per_io: Option<f64>,
+    /// What links and drives of the path did around the run; absent where none of them tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionView>,
+    /// What the generator used.
+    pub generator: GeneratorUse,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What another tool would print.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PeerView {
+    /// The tool.
+    pub tool: String,
+    /// For the reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<String>,
+    /// For the writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<String>,
+    /// What is odd about its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quirk: Option<String>,
+}
+
+/// What fio measured in the same test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FioResult {
+    /// `fio-3.33`.
+    pub version: Option<String>,
+    /// The reads.
+    pub read: Option<FioSide>,
+    /// The writes.
+    pub write: Option<FioSide>,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The reads or the writes of a run of fio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FioSide {
+    /// The mean rate: fio's `bw_bytes`.
+    pub bytes_per_second: BytesPerSec,
+    /// I/Os per second.
+    pub iops: Iops,
+    /// The mean of total latency, fio's `lat_ns`.
+    pub mean_ns: Option<Nanos>,
+    /// The 99th percentile of completion latency, fio's `clat_ns`.
+    pub p99_ns: Option<Nanos>,
+    /// The 99.9th percentile of the same.
+    #[serde(default)]
+    pub p999_ns: Option<Nanos>,
+    /// The 99.99th percentile of the same.
+    #[serde(default)]
+    pub p9999_ns: Option<Nanos>,
+}

@@ -1,0 +1,118 @@
+//! Many machines: a row for each host and finding, groups by model, outliers, and the whole in numbers.
+//!
+//! [`build::host`] reduces a judged machine to what is compared, with all text from outside made inert. [`Record`] is
+//! the contract of `--format jsonl`; [`row::Row`] the flat form of it that tables of other programs want. Writers take
+//! one host at a time, so that nothing is held back that is known.
+
+pub mod build;
+pub mod csv;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod row;
+pub mod table;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::view::{Tool, tool};
+use narrows_verdict::cohort::change::{Change, Changes};
+use narrows_verdict::cohort::{Found, Group, Host, Link, Outlier, Summary};
+
+/// The name and version of the schema, in the first line.
+pub const SCHEMA: &str = "narrows/fleet/1";
+
+/// One line of `narrows check --fleet --format jsonl`. The first is `fleet`, the last is `summary`; the findings of a
+/// host follow its line, hosts stand in the order of their names, groups and outliers after all hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// What this is.
+    Fleet {
+        /// Always `narrows/fleet/1`.
+        schema: String,
+        /// The program that made it.
+        tool: Tool,
+        /// The earlier run that was compared with, if one was.
+        since: Option<String>,
+    },
+    /// A host.
+    Host {
+        /// What is known of it.
+        #[serde(flatten)]
+        host: Box<Host>,
+        /// With an earlier run: `new` or `same`; `gone` when there is no capture of it any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Change>,
+    },
+    /// A finding of the host above.
+    Finding {
+        /// The host.
+        host: String,
+        /// What was found.
+        #[serde(flatten)]
+        found: Box<Found>,
+        /// With an earlier run: what became of it since.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Change>,
+    },
+    /// A link that runs at something else than in the earlier run.
+    LinkChange {
+        /// The host.
+        host: String,
+        /// The link as it is.
+        #[serde(flatten)]
+        link: Link,
+        /// What it ran at before.
+        before: Option<String>,
+    },
+    /// What several hosts of a model have in common.
+    Group(Group),
+    /// A host that differs from nearly all others of its model.
+    Outlier(Outlier),
+    /// The whole in numbers.
+    Summary(Summary),
+}
+
+impl Record {
+    /// The first line.
+    pub fn head(since: Option<String>) -> Self {
+        Self::Fleet { schema: SCHEMA.to_owned(), tool: tool(), since }
+    }
+}
+
+/// A host, and what became of it since an earlier run when there was one.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'h> {
+    /// The host.
+    pub host: &'h Host,
+    /// What changed on it.
+    pub changes: Option<&'h Changes>,
+    /// What became of the host itself.
+    pub change: Option<Change>,
+}
+
+impl Entry<'_> {
+    /// What became of the finding at `index`.
+    fn of_finding(&self, index: usize) -> Option<Change> {
+        self.changes?.findings.get(index).copied()
+    }
+
+    /// The lines of this host.
+    pub fn records(&self) -> Vec<Record> {
+        let name = || self.host.host.clone();
+        let finding =
+            |found: &Found, change| Record::Finding { host: name(), found: Box::new(found.clone()), change };
+        let mut records = vec![Record::Host { host: Box::new(self.host.clone()), change: self.change }];
+        let findings = self.host.findings.iter().enumerate();
+        records.extend(findings.map(|(index, found)| finding(found, self.of_finding(index))));
+        if let Some(changes) = self.changes {
+            records.extend(changes.gone.iter().map(|found| finding(found, Some(Change::Gone))));
+            records.extend(changes.links.iter().map(|changed| Record::LinkChange {
+                host: name(),
+                link: changed.link.clone(),
+                before: changed.before.clone(),
+            }));
+        }
+        records
+    }
+}

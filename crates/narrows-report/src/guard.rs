@@ -1,0 +1,323 @@
+//! The answer of the write guard, as text and as JSON.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::sanitize::inert;
+use narrows_base::units::{Bytes, human};
+use narrows_load::guard::{Class, Cleared, Looks, Method, Reason, Searched, Signature};
+
+/// The name and version of the JSON contract.
+pub const SCHEMA: &str = "narrows/guard/1";
+
+/// Whether a device may be written, and everything that speaks against it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct GuardReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The kernel name of the device.
+    pub device: String,
+    /// Its size.
+    pub size_bytes: Bytes,
+    /// Whether narrows would write to it.
+    pub may_write: bool,
+    /// The devices that were examined: the device, its partitions, and what it belongs to.
+    pub examined: Vec<String>,
+    /// What speaks against it; empty only when it may be written.
+    pub reasons: Vec<ReasonView>,
+    /// How the device was searched for data; `null` when something else spoke against writing to it before.
+    pub searched: Option<SearchView>,
+    /// What would make the device blank, where only its contents speak against writing to it.
+    pub blank_by: Vec<WayView>,
+    /// With `--clean`: what was cleared.
+    pub cleaned: Option<CleanedView>,
+}
+
+/// How a device was searched for data.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SearchView {
+    /// `all`: all of it was read; `each_mib`: places in each MiB; `random`: random places of 4 KiB.
+    pub method: &'static str,
+    /// How many places of 4 KiB that were.
+    pub places: u64,
+    /// How many reads there were in all.
+    pub reads: u64,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// With random places that are all zero: at most this share of the device holds data, with 95 % confidence (3 of the
+    /// places, the rule of three: JAMA 249(13):1743, 1983).
+    pub at_most_share: Option<f64>,
+    /// Why `at_most_share` is `null`.
+    pub reason: Option<&'static str>,
+}
+
+/// A command that makes a device blank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WayView {
+    /// The command.
+    pub command: String,
+    /// What it destroys.
+    pub destroys: String,
+}
+
+/// What `--clean` cleared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CleanedView {
+    /// What bore our mark and is zero now.
+    pub cleared_bytes: Bytes,
+    /// How much of that was written with zeros, since a discard did not make it read as zeros.
+    pub written_bytes: Bytes,
+    /// What bore our mark and is still there.
+    pub left_bytes: Bytes,
+    /// Data without a mark of ours beside it. They were not touched.
+    pub foreign_bytes: Bytes,
+}
+
+/// One thing that speaks against it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ReasonView {
+    /// A stable word: `content`, `data`, `marked`, `written`, `zoned`, `unsearched`, `in_use`, `claimed`, `read_only`, `too_small`, `unreadable`, `unseen`, `changed`,
+    /// `not_named`, `other_named`, `no_identity`.
+    pub code: &'static str,
+    /// The reason as a phrase.
+    pub summary: String,
+    /// What to do.
+    pub hint: &'static str,
+    /// What stands on the device, when the code is `content`, or what data look like, when it is `data`.
+    pub content: Option<ContentView>,
+}
+
+/// Something that stands on a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ContentView {
+    /// The kernel name of the device.
+    pub device: String,
+    /// The format.
+    pub name: &'static str,
+    /// What kind of format it is.
+    pub class: Class,
+    /// Where it was found, in bytes from the beginning.
+    pub offsets: Vec<Bytes>,
+    /// The description of the format that says so.
+    pub source: &'static str,
+}
+
+/// Shows a decision: no reasons mean that the device may be written.
+pub fn build(
+    device: &str,
+    size: Bytes,
+    examined: Vec<String>,
+    reasons: &[Reason],
+    searched: Option<&Searched>,
+    blank_by: Vec<WayView>,
+) -> GuardReport {
+    GuardReport {
+        schema: SCHEMA,
+        device: inert(device),
+        size_bytes: size,
+        may_write: reasons.is_empty(),
+        examined,
+        reasons: reasons.iter().map(reason).collect(),
+        searched: searched.map(search),
+        blank_by,
+        cleaned: None,
+    }
+}
+
+/// What was cleared.
+pub fn cleaned(cleared: &Cleared) -> CleanedView {
+    CleanedView {
+        cleared_bytes: cleared.cleared,
+        written_bytes: cleared.written,
+        left_bytes: cleared.left,
+        foreign_bytes: cleared.foreign_bytes,
+    }
+}
+
+/// What speaks against writing to a device after it was cleared.
+pub fn left_by(device: &str, cleared: &Cleared) -> Vec<Reason> {
+    let mut reasons: Vec<Reason> = cleared
+        .foreign
+        .iter()
+        .map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() })
+        .collect();
+    let rest = (cleared.left.get() > 0 || cleared.is_broken_off)
+        .then(|| Reason::Marked { device: device.to_owned(), at: Bytes::new(0) });
+    reasons.extend(rest);
+    reasons
+}
+
+fn search(searched: &Searched) -> SearchView {
+    let method = match searched.method {
+        Method::All => "all",
+        Method::EachMib(_) => "each_mib",
+        Method::Random => "random",
+    };
+    let at_most_share = searched.bound();
+    SearchView {
+        method,
+        places: searched.places,
+        reads: searched.reads,
+        seconds: searched.time.as_secs_f64(),
+        at_most_share,
+        reason: at_most_share
+            .is_none()
+            .then_some("at_most_share: only said where random places were looked at"),
+    }
+}
+
+fn reason(reason: &Reason) -> ReasonView {
+    let content = match reason {
+        Reason::Content { device, signature } => Some(content(device, signature)),
+        Reason::Data { device, at, looks } => Some(data(device, *at, looks)),
+        _ => None,
+    };
+    ReasonView { code: reason.code(), summary: inert(&reason.to_string()), hint: reason.hint(), content }
+}
+
+fn data(device: &str, at: Bytes, looks: &Looks) -> ContentView {
+    let device = device.to_owned();
+    match *looks {
+        Looks::Begins { name, class, start, source } => {
+            ContentView { device, name, class, offsets: vec![start], source }
+        }
+        _ => {
+            let source = "bytes that are not zero";
+            ContentView { device, name: "data", class: Class::Data, offsets: vec![at], source }
+        }
+    }
+}
+
+fn content(device: &str, signature: &Signature) -> ContentView {
+    let Signature { name, class, offsets, source } = signature.clone();
+    ContentView { device: device.to_owned(), name, class, offsets, source }
+}
+
+/// The report for a person. It ends with a newline.
+pub fn render(report: &GuardReport) -> String {
+    let subject = format!("{} ({})", report.device, human::bytes(report.size_bytes));
+    let cleaned = report.cleaned.as_ref().map(cleaned_text).unwrap_or_default();
+    if report.may_write {
+        let searched = report.searched.as_ref().map(searched_text).unwrap_or_default();
+        let nothing = if report.cleaned.is_some() { "" } else { "Nothing was written.\n" };
+        return format!(
+            "{cleaned}Nothing speaks against writing to {subject}: no known signature, no user, it was named, and \
+             {searched}.\n{nothing}"
+        );
+    }
+    let mut text = format!("{cleaned}narrows does not write to {subject}:\n");
+    for reason in &report.reasons {
+        text.push_str(&format!("  - {}\n", reason.summary));
+    }
+    let mut hints: Vec<&str> = Vec::new();
+    for hint in report.reasons.iter().map(|reason| reason.hint) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    for hint in hints {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    if !report.blank_by.is_empty() {
+        text.push_str("hint: if nothing on it is needed, one of these makes it blank:\n");
+        for way in &report.blank_by {
+            text.push_str(&format!("hint:   `{}` destroys {}\n", way.command, way.destroys));
+        }
+        text.push_str(&format!("hint: {NOT_ENOUGH}\n"));
+    }
+    text
+}
+
+/// Said with every list of commands that make a device blank.
+pub const NOT_ENOUGH: &str = "`wipefs` alone is not enough: it removes signatures and leaves the data, so the device stays \
+    refused; never blank are devices that are in use or read-only, and after a discard or format those that do not return \
+    zeros then: write the zeros (-z)";
+
+/// How a device was searched that is blank as far as is seen.
+fn searched_text(searched: &SearchView) -> String {
+    let places = human::grouped(searched.places);
+    match searched.at_most_share {
+        Some(share) => format!(
+            "none of {places} random places of 4 KiB holds data: with 95 % confidence at most {} of the device does (the \
+             rule of three, 3 of {places})",
+            human::small_percent(share)
+        ),
+        None if searched.method == "all" => "all of it was read and is zero".to_owned(),
+        None => format!("{places} places of 4 KiB, some in each MiB, were read and are zero"),
+    }
+}
+
+fn cleaned_text(cleaned: &CleanedView) -> String {
+    let bytes = |amount: Bytes| human::bytes(amount);
+    let mut text = format!("Cleared {} that a run of narrows left", bytes(cleaned.cleared_bytes));
+    if cleaned.cleared_bytes.get() == 0 {
+        text = "Nothing that a run of narrows left is to be cleared".to_owned();
+    }
+    if cleaned.left_bytes.get() > 0 {
+        text.push_str(&format!("; {} of it are still there", bytes(cleaned.left_bytes)));
+    }
+    if cleaned.foreign_bytes.get() > 0 {
+        text.push_str(&format!(
+            "; {} bear no mark of ours and were not touched",
+            bytes(cleaned.foreign_bytes)
+        ));
+    }
+    text + ".\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_load::guard::{Use, UseKind};
+
+    fn refused() -> GuardReport {
+        let ext4 = Signature {
+            name: "ext2, ext3 or ext4",
+            class: Class::FileSystem,
+            offsets: vec![Bytes::new(1080)],
+            source: "ext4/super.rst",
+        };
+        let by = "/srv\u{1b}[2J".to_owned();
+        let mount = Use { device: "sdb1".to_owned(), kind: UseKind::Mount, by };
+        let reasons = [
+            Reason::Content { device: "sdb".to_owned(), signature: ext4 },
+            Reason::InUse(mount),
+            Reason::NoIdentity,
+        ];
+        build(
+            "sdb",
+            Bytes::new(1_000_204_886_016),
+            vec!["sdb".to_owned(), "sdb1".to_owned()],
+            &reasons,
+            None,
+            Vec::new(),
+        )
+    }
+
+    #[test]
+    fn every_reason_is_shown_and_no_escape_sequence_is_obeyed() {
+        let text = render(&refused());
+        assert!(text.starts_with("narrows does not write to sdb (1 TB):\n"), "{text}");
+        assert!(text.contains("  - sdb holds ext2, ext3 or ext4 (file system) at byte 1080\n"), "{text}");
+        assert!(text.contains("  - sdb1 is mounted on /srv\\x1b[2J\n"), "{text}");
+        assert!(text.contains("hint: look with `wipefs -n`"), "{text}");
+        assert!(text.ends_with('\n'));
+    }
+
+    #[test]
+    fn only_a_device_without_reasons_may_be_written() {
+        assert!(!refused().may_write);
+        let free = build("loop0", Bytes::from_mib(64), vec!["loop0".to_owned()], &[], None, Vec::new());
+        assert!(free.may_write);
+        assert!(render(&free).contains("Nothing was written."));
+    }
+
+    #[test]
+    fn the_json_names_the_content_with_its_offsets() {
+        let json = serde_json::to_value(refused()).expect("serialises");
+        assert_eq!(json["reasons"][0]["content"]["offsets"], serde_json::json!([1080]));
+        assert_eq!(json["reasons"][0]["content"]["class"], "file_system");
+        assert_eq!(json["reasons"][1]["content"], serde_json::Value::Null);
+        assert_eq!(json["may_write"], false);
+    }
+}

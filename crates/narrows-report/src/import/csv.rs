@@ -1,0 +1,149 @@
+//! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
+
+use super::{ImportReport, MeasurementView, ResultView};
+use narrows_paste::results::Side;
+
+/// The columns.
+const COLUMNS: &[&str] = &[
+    "file",
+    "line",
+    "tool",
+    "tool_version",
+    "label",
+    "direction",
+    "pattern",
+    "block_size_bytes",
+    "queue_depth",
+    "jobs",
+    "engine",
+    "direct",
+    "durability",
+    "working_set_bytes",
+    "target",
+    "rate_bytes_per_second",
+    "rate_mib_per_second",
+    "iops",
+    "moved_bytes",
+    "ios",
+    "elapsed_ns",
+    "latency_mean_ns",
+    "latency_p50_ns",
+    "latency_p99_ns",
+    "latency_max_ns",
+    "trusted",
+    "findings",
+];
+
+/// The report as text. Lines end with a line feed; what is not known is an empty cell.
+pub fn render(report: &ImportReport) -> String {
+    let mut out = COLUMNS.join(",") + "\n";
+    for result in &report.results {
+        let codes = codes(result);
+        for measurement in &result.measurements {
+            for (direction, side) in [("read", &measurement.read), ("write", &measurement.write)] {
+                if let Some(side) = side {
+                    let cells = cells(result, &codes, measurement, direction, side);
+                    out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
+                    out.push('\n');
+                }
+            }
+        }
+    }
+    out
+}
+
+/// What was found of a result, each code once: fifty thousand jobs may have as many findings.
+fn codes(result: &ResultView) -> String {
+    let mut codes: Vec<String> = Vec::new();
+    for code in result.findings.iter().map(|finding| finding.code.as_str()) {
+        if !codes.contains(&code) {
+            codes.push(code);
+        }
+    }
+    codes.join(" ")
+}
+
+fn cells(
+    result: &ResultView,
+    codes: &str,
+    measurement: &MeasurementView,
+    direction: &str,
+    side: &Side,
+) -> Vec<String> {
+    fn shown<T: ToString>(value: Option<T>) -> String {
+        value.map(|value| value.to_string()).unwrap_or_default()
+    }
+    fn word<T: serde::Serialize>(value: Option<T>) -> String {
+        let value = value.and_then(|value| serde_json::to_value(value).ok());
+        value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+    let work = &measurement.workload;
+    let rate = side.bytes_per_second.get();
+    let latency = side.latency_ns.as_ref();
+    vec![
+        result.file.clone(),
+        result.line.to_string(),
+        word(Some(result.tool)),
+        shown(result.tool_version.as_deref()),
+        work.label.clone(),
+        direction.to_owned(),
+        word(work.pattern),
+        shown(work.block_size.map(|size| size.get())),
+        shown(work.queue_depth),
+        shown(work.jobs),
+        shown(work.engine.as_deref()),
+        shown(work.direct),
+        word(work.durability),
+        shown(work.working_set.map(|set| set.get())),
+        shown(work.target.as_deref()),
+        rate.to_string(),
+        (rate / 1_048_576.0).to_string(),
+        shown(side.iops.map(|iops| iops.get())),
+        shown(side.bytes.map(|bytes| bytes.get())),
+        shown(side.ios),
+        shown(side.elapsed_ns.map(|time| time.get())),
+        shown(latency.and_then(|latency| latency.mean)),
+        shown(latency.and_then(|latency| latency.p50)),
+        shown(latency.and_then(|latency| latency.p99)),
+        shown(latency.and_then(|latency| latency.max)),
+        result.trusted.to_string(),
+        codes.to_owned(),
+    ]
+}
+
+/// A cell in quotes where it must be. A spreadsheet takes a text that begins with one of `=+-@` for a formula, and
+/// these texts are other people's.
+fn quoted(cell: &str) -> String {
+    let is_number = cell.parse::<f64>().is_ok();
+    let cell = match cell.chars().next() {
+        Some('=' | '+' | '-' | '@') if !is_number => format!("'{cell}"),
+        _ => cell.to_owned(),
+    };
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::build;
+    use narrows_paste::results::{Page, read};
+    use narrows_verdict::results::judge_results;
+
+    #[test]
+    fn every_line_has_every_column_and_numbers_are_in_their_unit() {
+        let body = "/dev/nvme2n1:\n Timing buffered disk reads: 1122 MB in  3.00 seconds = 373.60 MB/sec\n";
+        let results = read(&Page { name: "a,\"b\"", body });
+        let verdicts = judge_results(&results, &Default::default(), None);
+        let text = render(&build(&results, &verdicts, &[]));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(
+            lines[1].starts_with(
+                "\"a,\"\"b\"\"\",1,hdparm,,buffered disk reads,read,sequential,2097152,1,1,,false"
+            )
+        );
+        assert!(lines[1].contains(",391747993.6,373.6,"), "{}", lines[1]);
+        assert_eq!(quoted("=1+1"), "'=1+1");
+        assert_eq!(quoted("-5"), "-5");
+    }
+}

@@ -1,0 +1,25 @@
+//! How is it shown? One view model, shown as text or JSON; nothing is computed anew here.
+//!
+//! [`view::build`] joins facts, paths, ceilings and verdict to a [`view::CheckReport`], which is the JSON contract.
+//! Everything else here takes that report: [`text`] for a person, [`why`] for one hop, [`schema`] for other programs.
+//!
+//! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
+
+pub mod bench;
+pub mod copy;
+pub mod fleet;
+pub mod guard;
+pub mod hwloc;
+pub mod import;
+pub mod lab;
+pub mod ladder;
+mod names;
+pub mod plan;
+pub mod predict;
+pub mod progress;
+pub mod roofline;
+pub mod sanitize;
+pub mod schema;
+pub mod text;
+pub mod view;
+pub mod why;

@@ -1,0 +1,185 @@
+//! The terminal view of a report.
+//!
+//! One target is shown in full: the verdict, a ladder with a bar for each hop, runs, and findings with their evidence.
+//! Several targets are shown as one line each, alike ones together.
+
+pub mod compare;
+mod findings;
+pub mod import;
+mod ink;
+mod ladder;
+mod latency;
+mod overview;
+pub(super) mod public;
+mod rate;
+mod runs;
+mod style;
+mod tree;
+
+pub use style::{Colour, Style, Surroundings, is_coloured};
+
+pub(super) use ink::{Line, Tone, fit, paragraph};
+pub(super) use latency::percentiles;
+
+use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
+use narrows_base::units::human;
+use narrows_model::path::HopKind;
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &CheckReport, style: &Style) -> String {
+    let cleaned;
+    let report = if style.plain {
+        cleaned = public::without_identity(report);
+        &cleaned
+    } else {
+        report
+    };
+    let mut out = String::new();
+    header(&mut out, style, report);
+    match report.paths.as_slice() {
+        [path] => single(&mut out, style, report, path),
+        _ => overview::put(&mut out, style, report),
+    }
+    out
+}
+
+fn header(out: &mut String, style: &Style, report: &CheckReport) {
+    if style.plain {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &format!("narrows {}", report.tool.version));
+    }
+    let machine = machine_line(&report.machine);
+    if !machine.is_empty() || report.machine.inputs.is_empty() {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &machine);
+    }
+    if let Some(inputs) = inputs_line(&report.machine.inputs) {
+        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &inputs);
+    }
+    out.push('\n');
+}
+
+/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg)`; `None` for a machine that answered itself.
+fn inputs_line(inputs: &[InputView]) -> Option<String> {
+    const MOST: usize = 6;
+    let named = inputs.iter().take(MOST).map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
+    let named = named.collect::<Vec<_>>().join(", ");
+    match inputs.len().checked_sub(MOST) {
+        _ if inputs.is_empty() => None,
+        Some(more @ 1..) => Some(format!("From {named} and {more} more")),
+        _ => Some(format!("From {named}")),
+    }
+}
+
+/// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
+fn machine_line(machine: &MachineView) -> String {
+    let mut parts = Vec::new();
+    let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)]
+        .into_iter()
+        .find(|(_, name)| name.is_some());
+    if let Some((vendor, Some(name))) = board {
+        parts.push(match vendor {
+            Some(vendor) if !name.starts_with(vendor.as_str()) => format!("{vendor} {name}"),
+            _ => name.clone(),
+        });
+    }
+    let cores = machine.cores.map(|count| format!("{count} {}", plural(count, "core")));
+    parts.extend(match (&machine.cpu, cores) {
+        (Some(cpu), Some(cores)) => Some(format!("{cpu}, {cores}")),
+        (Some(one), None) => Some(one.clone()),
+        (None, cores) => cores,
+    });
+    if let Some(sockets) = machine.sockets.filter(|sockets| *sockets > 1) {
+        parts.push(format!("{sockets} sockets"));
+    }
+    if machine.numa_nodes > 1 {
+        parts.push(format!("{} NUMA nodes", machine.numa_nodes));
+    }
+    parts.extend(machine.memory_bytes.map(|bytes| format!("{} memory", human::bytes(bytes))));
+    parts.extend(machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
+    parts.extend(machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")));
+    parts.join(" · ")
+}
+
+fn plural(count: u32, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+fn single(out: &mut String, style: &Style, report: &CheckReport, path: &PathView) {
+    let mut title = Line::new(style);
+    title.put(Tone::Strong, &path.target);
+    title.end(out);
+    let limits_known = path.limiting_hop.read.is_some() || path.limiting_hop.write.is_some();
+    let tone = if limits_known { Tone::Strong } else { Tone::Warn };
+    paragraph(out, style, (Tone::Normal, "  "), tone, &path.sentence);
+    out.push('\n');
+    ladder::put(out, style, path);
+    if !path.runs.is_empty() {
+        out.push('\n');
+        runs::put(out, style, &path.runs);
+    }
+    if !report.findings.is_empty() {
+        out.push('\n');
+        findings::put_full(out, style, &report.findings);
+    }
+    out.push('\n');
+    hints(out, style, &single_hints(&report.machine, path));
+}
+
+fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
+    let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
+    let target = quoted(&path.target);
+    let mut hints = Vec::new();
+    let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
+    let from = from(machine);
+    if path.runs.is_empty() && path.hops.iter().any(has_bytes) && from.is_empty() {
+        hints.push(("Prove it", format!("narrows {target} --measure")));
+    }
+    if let Some(hop) = hop {
+        hints.push(("Explain it", format!("narrows {target} --why {}{from}", quoted(hop))));
+    }
+    hints
+}
+
+/// What a command needs to look at the same machine: nothing for one that answers itself.
+fn from(machine: &MachineView) -> &'static str {
+    if machine.inputs.is_empty() { "" } else { " --from …" }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// What to type next, one command for each line so that it can be copied.
+fn hints(out: &mut String, style: &Style, hints: &[(&'static str, String)]) {
+    for (what, command) in hints {
+        paragraph(out, style, (Tone::Faint, &format!("{what:<13}")), Tone::Normal, command);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_quoted_as_a_shell_needs_it() {
+        assert_eq!(quoted("/dev/nvme0n1"), "/dev/nvme0n1");
+        assert_eq!(quoted("/mnt/my disk"), "'/mnt/my disk'");
+        assert_eq!(quoted("/mnt/it's"), r"'/mnt/it'\''s'");
+    }
+
+    #[test]
+    fn the_vendor_is_not_said_twice() {
+        let machine = MachineView {
+            board_vendor: Some("Dell".to_owned()),
+            board: Some("Dell 0X3D66".to_owned()),
+            cores: Some(1),
+            ..MachineView::default()
+        };
+        assert_eq!(machine_line(&machine), "Dell 0X3D66 · 1 core");
+    }
+}

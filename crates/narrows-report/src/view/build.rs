@@ -1,0 +1,296 @@
+//! From facts, paths, ceilings and verdict to the view model: joins and cleans, and decides nothing.
+
+use std::collections::BTreeMap;
+
+use super::{
+    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, FindingView, HopPair, HopView,
+    InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool,
+    TrafficView,
+};
+use crate::sanitize::inert;
+use narrows_base::fact::Fact;
+use narrows_base::units::BytesPerSec;
+use narrows_load::measurement::Measurement;
+use narrows_machine::Machine;
+use narrows_machine::captured::Recognised;
+use narrows_model::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
+use narrows_model::path::{Hop, HopId, HopSpec};
+use narrows_verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, disproof};
+
+/// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
+pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
+    let not_judged = PathVerdict::default();
+    let verdicts = verdict.paths.iter().chain(std::iter::repeat(&not_judged));
+    CheckReport {
+        schema: SCHEMA.to_owned(),
+        tool: tool(),
+        machine: machine_view(machine),
+        paths: subjects.iter().zip(verdicts).map(|(subject, verdict)| path_view(subject, verdict)).collect(),
+        findings: verdict.findings.iter().map(finding_view).collect(),
+    }
+}
+
+/// This program.
+pub(crate) fn tool() -> Tool {
+    Tool { name: "narrows".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+/// Collects why things are missing, to stand beside them.
+#[derive(Default)]
+struct Reasons(Vec<String>);
+
+impl Reasons {
+    fn fact<T: Clone>(&mut self, name: &str, fact: &Fact<T>) -> Option<T> {
+        if let Some(missing) = fact.missing() {
+            self.0.push(format!("{name}: {missing}"));
+        }
+        fact.get()
+    }
+
+    fn text(&mut self, name: &str, fact: &Fact<String>) -> Option<String> {
+        self.fact(name, fact).map(|text| inert(&text))
+    }
+
+    fn add(&mut self, reason: impl Into<String>) {
+        self.0.push(reason.into());
+    }
+
+    fn join(self) -> Option<String> {
+        (!self.0.is_empty()).then(|| inert(&self.0.join("; ")))
+    }
+}
+
+pub(crate) fn machine_view(machine: &Machine) -> MachineView {
+    let mut why = Reasons::default();
+    MachineView {
+        kernel: why.text("kernel", &machine.kernel),
+        system_vendor: why.text("system_vendor", &machine.dmi.system_vendor),
+        product: why.text("product", &machine.dmi.product),
+        board_vendor: why.text("board_vendor", &machine.dmi.board_vendor),
+        board: why.text("board", &machine.dmi.board),
+        bios_version: why.text("bios_version", &machine.dmi.bios_version),
+        cpu: why.text("cpu", &machine.cpus.model),
+        cores: why.fact("cores", &machine.cpus.cores),
+        sockets: why.fact("sockets", &machine.cpus.sockets),
+        numa_nodes: machine.cpus.nodes.len(),
+        memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
+        hypervisor: why.text("hypervisor", &machine.cpus.hypervisor),
+        inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
+        reason: why.join(),
+    }
+}
+
+fn input_view(text: &Recognised) -> InputView {
+    InputView { name: inert(&text.name), kinds: text.kinds.iter().map(|kind| inert(kind)).collect() }
+}
+
+fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {
+    let read = narrow_rates(subject, Direction::Read);
+    let write = narrow_rates(subject, Direction::Write);
+    let hops = subject.path.hops.iter().zip(&subject.ceilings).enumerate().map(|(index, (hop, ceilings))| {
+        let ceiling = CeilingPair {
+            read: ceiling_view(&ceilings.read, read.get(&index).copied()),
+            write: ceiling_view(&ceilings.write, write.get(&index).copied()),
+        };
+        hop_view(hop, ceiling, verdict)
+    });
+    PathView {
+        target: inert(&subject.path.target),
+        hops: hops.collect(),
+        limiting_hop: hop_pair(&verdict.limiting, &verdict.unknown, "no hop has a known ceiling"),
+        next_hop: hop_pair(&verdict.next, &verdict.unknown, "no other hop has a known ceiling"),
+        sentence: inert(&verdict.sentence),
+        runs: subject.runs.iter().map(|run| run_view(run, subject, verdict)).collect(),
+    }
+}
+
+/// The most that the application can move through each hop, by the hop's place in the path.
+fn narrow_rates(subject: &Subject, direction: Direction) -> BTreeMap<usize, BytesPerSec> {
+    narrow::rank(&subject.path, &subject.ceilings, direction).into_iter().map(|n| (n.hop, n.rate)).collect()
+}
+
+fn hop_pair(
+    named: &BTreeMap<Direction, HopId>,
+    unknown: &BTreeMap<Direction, String>,
+    default: &str,
+) -> HopPair {
+    let mut why = Reasons::default();
+    let mut of = |direction: Direction, word: &str| {
+        let id = named.get(&direction).map(|id| inert(id.as_str()));
+        if id.is_none() {
+            why.add(format!("{word}: {}", unknown.get(&direction).map_or(default, String::as_str)));
+        }
+        id
+    };
+    let (read, write) = (of(Direction::Read, "read"), of(Direction::Write, "write"));
+    HopPair { read, write, reason: why.join() }
+}
+
+fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
+    let measured = measured_pair(&hop.id, &ceiling, verdict);
+    HopView {
+        id: inert(hop.id.as_str()),
+        kind: hop.kind(),
+        name: inert(&hop.name),
+        depth: hop.depth,
+        above: hop.above.as_ref().map(|id| inert(id.as_str())),
+        port: port(hop),
+        traffic: TrafficView { read: hop.traffic.read, write: hop.traffic.write },
+        shared_with: hop.shared_with.iter().map(|target| inert(target)).collect(),
+        ceiling,
+        measured,
+        reason: hop.above.is_none().then(|| "the path begins here".to_owned()),
+    }
+}
+
+fn port(hop: &Hop) -> Option<String> {
+    let HopSpec::Link(link) = &hop.spec else { return None };
+    link.port.as_ref().map(|port| port.address.to_string())
+}
+
+fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingView {
+    match ceiling {
+        Ceiling::Known(limit) if limit.rate.get().is_finite() => CeilingView {
+            bytes_per_second: Some(limit.rate),
+            raw_bytes_per_second: limit.raw.and_then(finite),
+            path_bytes_per_second: path_rate.and_then(finite),
+            ..explained(limit)
+        },
+        Ceiling::Known(limit) => {
+            CeilingView { reason: Some("the law gave no finite rate".to_owned()), ..explained(limit) }
+        }
+        Ceiling::Unknown(reason) => CeilingView { reason: Some(inert(reason)), ..CeilingView::default() },
+        Ceiling::Transparent(reason) => {
+            CeilingView { transparent: true, reason: Some(inert(reason)), ..CeilingView::default() }
+        }
+    }
+}
+
+fn explained(limit: &Limit) -> CeilingView {
+    CeilingView {
+        basis: Some(limit.basis),
+        formula: Some(inert(&limit.formula)),
+        facts: limit.facts.iter().map(clean_fact).collect(),
+        ..CeilingView::default()
+    }
+}
+
+/// JSON has no infinity.
+fn finite(rate: BytesPerSec) -> Option<BytesPerSec> {
+    rate.get().is_finite().then_some(rate)
+}
+
+fn clean_fact(fact: &FactRef) -> FactRef {
+    FactRef { fact: inert(&fact.fact), value: inert(&fact.value), source: inert(&fact.source) }
+}
+
+fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> MeasuredPair {
+    let of = |direction: Direction| {
+        let measured = verdict.measured.get(&(id.clone(), direction))?;
+        Some(measured_view(measured, ceiling.of(direction)))
+    };
+    let (read, write) = (of(Direction::Read), of(Direction::Write));
+    let reason = match (&read, &write) {
+        (None, None) => Some("not measured"),
+        (None, Some(_)) => Some("read: not measured"),
+        (Some(_), None) => Some("write: not measured"),
+        (Some(_), Some(_)) => None,
+    };
+    MeasuredPair { read, write, reason: reason.map(str::to_owned) }
+}
+
+fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
+    let mut why = Reasons::default();
+    if measured.ci95.is_none() {
+        why.add("ci95: the run was too short for a confidence interval");
+    }
+    let utilisation = ceiling
+        .bytes_per_second
+        .filter(|ceiling| ceiling.get() > 0.0)
+        .map(|ceiling| measured.rate.fraction_of(ceiling));
+    if utilisation.is_none() {
+        why.add("utilisation: the ceiling is not known");
+    }
+    MeasuredView {
+        bytes_per_second: measured.rate,
+        ci95: measured.ci95,
+        trusted: measured.trusted,
+        utilisation,
+        reason: why.join(),
+    }
+}
+
+/// The application's own measurement decides whether a run is trusted: what it moved is what the run is about.
+fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
+    let application = subject.path.hops.first();
+    let trusted = application
+        .and_then(|hop| verdict.measured.get(&(hop.id.clone(), run.direction)))
+        .map(|measured| measured.trusted);
+    RunView {
+        direction: run.direction,
+        measurement: measurement_view(&run.measurement),
+        trusted,
+        condition: ConditionView::of(&subject.path, &run.activity),
+        reason: trusted.is_none().then(|| "this run was not judged".to_owned()),
+    }
+}
+
+fn measurement_view(run: &Measurement) -> MeasurementView {
+    let mut generator = run.generator.clone();
+    generator.engine = generator.engine.map_texts(inert);
+    MeasurementView {
+        workload: run.workload.clone(),
+        access: run.access,
+        bytes: run.bytes,
+        elapsed_ns: run.elapsed_ns,
+        bytes_per_second: run.bytes_per_second,
+        ci95: run.ci95,
+        iops: run.iops,
+        latency_ns: run.latency.clone(),
+        series: run.series.clone(),
+        errors: run.errors,
+        first_error: run.first_error.as_deref().map(inert),
+        cut_short: run.cut_short.as_deref().map(inert),
+        generator,
+        region_bytes: run.region,
+        reason: run.ci95.is_none().then(|| "the run was too short for a confidence interval".to_owned()),
+    }
+}
+
+/// What disproves a finding: its own words, or those of its code.
+fn not_so_when(finding: &Finding) -> String {
+    let own = finding.not_so_when.as_deref();
+    own.map_or_else(|| disproof::not_so_when(finding.code).to_owned(), inert)
+}
+
+/// What was observed, and last what the rule itself says would disprove it: programs of the first versions look there.
+fn evidence(finding: &Finding) -> Vec<Evidence> {
+    let own = finding.not_so_when.as_ref();
+    let own = own.map(|text| Evidence::new("not so when", text, "the rule itself"));
+    let all = finding.evidence.iter().chain(&own);
+    all.map(|e| Evidence { fact: inert(&e.fact), value: inert(&e.value), source: inert(&e.source) }).collect()
+}
+
+/// A finding with everything foreign in it made inert.
+pub(crate) fn finding_view(finding: &Finding) -> FindingView {
+    FindingView {
+        code: finding.code,
+        severity: finding.severity,
+        hop: finding.hop.as_ref().map(|id| inert(id.as_str())),
+        subject: inert(&finding.subject),
+        summary: inert(&finding.summary),
+        evidence: evidence(finding),
+        advice: finding
+            .advice
+            .iter()
+            .map(|advice| AdviceView {
+                action: inert(&advice.action),
+                gain_bytes_per_second: advice.gain_bytes_per_second,
+                reason: advice.gain_bytes_per_second.is_none().then(|| "cannot be computed".to_owned()),
+            })
+            .collect(),
+        confidence: finding.confidence,
+        not_so_when: not_so_when(finding),
+        reason: finding.hop.is_none().then(|| "it is about no single hop".to_owned()),
+    }
+}

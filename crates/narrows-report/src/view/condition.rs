@@ -1,0 +1,314 @@
+//! The view of what links and drives of a path did around a run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sanitize::inert;
+use narrows_base::units::{Bytes, Celsius, Nanos};
+use narrows_machine::activity::{Activity, Condition, LinkState};
+use narrows_machine::health::DriveHealth;
+use narrows_model::path::{HopSpec, Path};
+
+/// Links and drives of the path around a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionView {
+    /// The PCIe links of the path.
+    pub links: Vec<LinkView>,
+    /// The drives of the path that say anything of themselves.
+    pub drives: Vec<DriveView>,
+}
+
+/// A link before, in and after a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkView {
+    /// The PCI address of the function below it.
+    pub function: String,
+    /// Before the load began.
+    pub before: Option<LinkStateView>,
+    /// Under load, near the end.
+    pub under_load: Option<LinkStateView>,
+    /// When the load was over.
+    pub after: Option<LinkStateView>,
+    /// Whether speed or width differ between any of them.
+    pub changed: bool,
+    /// Why one is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How a link runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkStateView {
+    /// The signalling rate of a lane, in transfers per second.
+    pub transfers_per_second: Option<f64>,
+    /// Lanes.
+    pub lanes: Option<u8>,
+    /// Why one is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A drive before and after a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DriveView {
+    /// Its kernel name.
+    pub name: String,
+    /// Its temperature before, in degrees Celsius.
+    pub before_celsius: Option<Celsius>,
+    /// Its temperature after.
+    pub after_celsius: Option<Celsius>,
+    /// The temperature from which on it warns.
+    pub warning_celsius: Option<Celsius>,
+    /// What its SMART / Health Information log says.
+    pub smart: Option<SmartView>,
+    /// Why fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The SMART / Health Information log of an NVMe drive: its state after the run, and what the run added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SmartView {
+    /// Warnings in force, a bit each, as the NVMe specification numbers them.
+    pub critical_warning: u8,
+    /// Spare blocks left, in percent.
+    pub available_spare: u8,
+    /// The part of its rated life that is used, in percent.
+    pub percentage_used: u8,
+    /// Bytes that hosts read during the run, to 512 kB.
+    pub read_bytes: Bytes,
+    /// Bytes that hosts wrote during the run, to 512 kB.
+    pub written_bytes: Bytes,
+    /// Unrecovered data errors during the run.
+    pub media_errors: u64,
+    /// How often it began to throttle.
+    pub throttle_transitions: u64,
+    /// How long it throttled, to a second.
+    pub throttled_ns: Nanos,
+    /// How long it was at or above its warning temperature, to a minute.
+    pub hot_ns: Nanos,
+}
+
+impl ConditionView {
+    /// What a run did to the links and drives of its path; `None` when none of them tells, or they were not asked.
+    pub fn of(path: &Path, activity: &Activity) -> Option<Self> {
+        if activity.before == Condition::default() && activity.after == Condition::default() {
+            return None;
+        }
+        let mut view = Self::default();
+        for hop in &path.hops {
+            match &hop.spec {
+                HopSpec::Link(link) => {
+                    let at = link.device.address;
+                    let states =
+                        [&activity.before.links, &activity.links, &activity.after.links].map(|l| l.get(&at));
+                    let is_new = view.links.iter().all(|known| known.function != at.to_string());
+                    if is_new && states.iter().any(Option::is_some) {
+                        view.links.push(link_view(at.to_string(), states));
+                    }
+                }
+                HopSpec::Device(device) => {
+                    let drive = |condition: &'_ Condition| condition.drives.get(&device.block).cloned();
+                    let (before, after) = (drive(&activity.before), drive(&activity.after));
+                    if before.is_some() || after.is_some() {
+                        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+                        view.drives.push(drive_view(&device.block, &before, &after));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(view)
+    }
+
+    /// What of it calls for attention, a sentence each.
+    pub fn troubles(&self) -> Vec<String> {
+        let links = self.links.iter().filter(|link| link.changed).map(LinkView::in_words);
+        let drives = self.drives.iter().filter_map(|drive| {
+            let smart = drive.smart.as_ref()?;
+            let mut parts = Vec::new();
+            if smart.media_errors > 0 {
+                parts.push(format!("{} media errors", smart.media_errors));
+            }
+            if smart.throttle_transitions > 0 || smart.throttled_ns.get() > 0 {
+                parts.push(format!("throttled for {}", smart.throttled_ns));
+            }
+            (!parts.is_empty()).then(|| format!("{}: {}", drive.name, parts.join(", ")))
+        });
+        links.chain(drives).collect()
+    }
+
+    /// The rest of it, in a few words each.
+    pub fn in_words(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        let kept = self.links.iter().filter(|link| !link.changed).count();
+        if kept > 0 {
+            parts.push(format!("{kept} {} unchanged", if kept == 1 { "link" } else { "links" }));
+        }
+        parts.extend(self.drives.iter().filter_map(|drive| {
+            let after = drive.after_celsius?;
+            let before = drive.before_celsius.filter(|before| before.to_string() != after.to_string());
+            let from = before.map(|before| format!("{before} → ")).unwrap_or_default();
+            Some(format!("{} {from}{after}", drive.name))
+        }));
+        parts
+    }
+}
+
+impl LinkView {
+    fn in_words(&self) -> String {
+        let moments = [(&self.before, "before"), (&self.under_load, "under load"), (&self.after, "after")];
+        let states: Vec<String> = moments
+            .into_iter()
+            .filter_map(|(state, when)| Some(format!("{} {when}", state.as_ref()?.in_words())))
+            .collect();
+        format!("link {} changed: {}", self.function, states.join(", "))
+    }
+}
+
+impl LinkStateView {
+    fn in_words(&self) -> String {
+        let speed = self.transfers_per_second.map(|rate| format!("{} GT/s", rate / 1e9));
+        let lanes = self.lanes.map(|lanes| format!("x{lanes}"));
+        let known: Vec<String> = speed.into_iter().chain(lanes).collect();
+        if known.is_empty() { "unknown".to_owned() } else { known.join(" ") }
+    }
+}
+
+fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>; 3]) -> LinkView {
+    let mut seen = [before, under_load, after].into_iter().flatten();
+    let first = seen.next();
+    let changed = seen.any(|state| Some(state) != first);
+    let missing = before.is_none() || under_load.is_none() || after.is_none();
+    LinkView {
+        function,
+        before: before.map(state_view),
+        under_load: under_load.map(state_view),
+        after: after.map(state_view),
+        changed,
+        reason: missing.then(|| "it was not there, or the run was too short to look".to_owned()),
+    }
+}
+
+fn state_view(state: &LinkState) -> LinkStateView {
+    let missing = state.speed.is_none() || state.width.is_none();
+    LinkStateView {
+        transfers_per_second: state.speed.map(|speed| f64::from(speed.mega()) * 1e6),
+        lanes: state.width.map(|width| width.get()),
+        reason: missing.then(|| "the kernel does not tell".to_owned()),
+    }
+}
+
+fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveView {
+    let mut why = Vec::new();
+    let celsius = |fact: &narrows_base::fact::Fact<Celsius>| fact.get();
+    let smart = match (before.smart.value(), after.smart.value()) {
+        (Some(before), Some(after)) => {
+            let change = after.since(before);
+            Some(SmartView {
+                critical_warning: after.critical_warning,
+                available_spare: after.available_spare,
+                percentage_used: after.percentage_used,
+                read_bytes: change.read,
+                written_bytes: change.written,
+                media_errors: change.media_errors,
+                throttle_transitions: change.throttle_transitions,
+                throttled_ns: change.throttled,
+                hot_ns: change.hot,
+            })
+        }
+        _ => {
+            let missing = before.smart.missing().or_else(|| after.smart.missing());
+            why.push(format!("smart: {}", missing.unwrap_or_else(|| "not read".to_owned())));
+            None
+        }
+    };
+    let view = DriveView {
+        name: inert(name),
+        before_celsius: celsius(&before.temperature),
+        after_celsius: celsius(&after.temperature),
+        warning_celsius: celsius(&after.warning),
+        smart,
+        reason: None,
+    };
+    if view.before_celsius.is_none() || view.after_celsius.is_none() || view.warning_celsius.is_none() {
+        why.push("celsius: neither the drive nor a hardware monitor tells".to_owned());
+    }
+    DriveView { reason: (!why.is_empty()).then(|| inert(&why.join("; "))), ..view }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_base::fact::Fact;
+    use narrows_base::units::{GtPerSec, Lanes};
+    use narrows_machine::health::SmartLog;
+    use narrows_machine::pci::PciAddress;
+    use narrows_model::path::{DeviceHop, Hop, HopId, LinkHop, Target, Traffic};
+    use std::collections::BTreeMap;
+
+    fn path() -> Path {
+        let hop = |spec: HopSpec| Hop {
+            id: HopId::new(spec.kind(), "x"),
+            name: String::new(),
+            spec,
+            traffic: Traffic::ONE,
+            depth: 0,
+            above: None,
+            against: narrows_model::path::Traffic::NONE,
+            shared_with: Vec::new(),
+        };
+        let device = DeviceHop { block: "nvme0n1".to_owned(), ..DeviceHop::default() };
+        let hops = vec![hop(HopSpec::Device(device)), hop(HopSpec::Link(Box::<LinkHop>::default()))];
+        Path { target: "/dev/nvme0n1".to_owned(), asked: Target::Block("nvme0n1".to_owned()), hops }
+    }
+
+    fn links(speed: GtPerSec, width: u8) -> BTreeMap<PciAddress, LinkState> {
+        let state = LinkState { speed: Some(speed), width: Some(Lanes::new(width)) };
+        BTreeMap::from([(PciAddress::default(), state)])
+    }
+
+    fn condition(width: u8, degrees: f64, media_errors: u64) -> Condition {
+        let log = SmartLog { media_errors, ..SmartLog::default() };
+        let health = DriveHealth {
+            temperature: Fact::known(Celsius::new(degrees), ""),
+            smart: Fact::known(log, ""),
+            ..DriveHealth::default()
+        };
+        Condition {
+            links: links(GtPerSec::GEN3, width),
+            drives: BTreeMap::from([("nvme0n1".to_owned(), health)]),
+        }
+    }
+
+    fn view(
+        before: Condition,
+        under_load: BTreeMap<PciAddress, LinkState>,
+        after: Condition,
+    ) -> ConditionView {
+        let activity = Activity { before, after, links: under_load, ..Activity::default() };
+        ConditionView::of(&path(), &activity).expect("was asked")
+    }
+
+    #[test]
+    fn a_link_that_lost_lanes_under_load_is_named() {
+        let view = view(condition(4, 38.0, 0), links(GtPerSec::GEN3, 1), condition(4, 38.0, 0));
+        assert_eq!(
+            view.troubles(),
+            ["link 0000:00:00.0 changed: 8 GT/s x4 before, 8 GT/s x1 under load, 8 GT/s x4 after"]
+        );
+        assert_eq!(view.in_words(), ["nvme0n1 38 °C"]);
+    }
+
+    #[test]
+    fn what_held_is_said_in_a_few_words_and_new_errors_are_troubles() {
+        let view = view(condition(4, 38.0, 3), links(GtPerSec::GEN3, 4), condition(4, 51.2, 5));
+        assert_eq!(view.in_words(), ["1 link unchanged", "nvme0n1 38 °C → 51 °C"]);
+        assert_eq!(view.troubles(), ["nvme0n1: 2 media errors"]);
+    }
+
+    #[test]
+    fn a_run_around_which_nobody_asked_has_no_condition() {
+        assert_eq!(ConditionView::of(&path(), &Activity::default()), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! `--why HOP`: where the numbers of a hop come from.
+
+use std::collections::BTreeSet;
+
+use super::names::Names;
+use super::text::{Style, Tone, paragraph};
+use super::view::{CeilingView, CheckReport, HopView};
+use narrows_base::units::human;
+use narrows_model::ceiling::Basis;
+
+/// A hop that the report does not have, or that is not named clearly enough.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownHop {
+    /// Nothing is named so.
+    #[error("no hop is named `{asked}`\nhint: the hops are {}", known.join(", "))]
+    Absent {
+        /// What was asked for.
+        asked: String,
+        /// The ids that there are.
+        known: Vec<String>,
+    },
+    /// Several are named so.
+    #[error("`{asked}` could be any of {}\nhint: give one of these in full", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        asked: String,
+        /// The ids that begin so.
+        candidates: Vec<String>,
+    },
+}
+
+/// Explains the ceilings of a hop: formula, facts with their sources, and what they rest on. `asked` is a hop's id,
+/// the beginning of just one id, or a kind of hop (then every hop of that kind is explained).
+///
+/// # Errors
+/// [`UnknownHop`] when no hop, or more than one, is meant; it lists the ids to choose from.
+pub fn explain(report: &CheckReport, asked: &str, style: &Style) -> Result<String, UnknownHop> {
+    let mut out = String::new();
+    for (number, id) in meant(report, asked)?.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        // A hop that several targets share has the same ceiling on each of their paths.
+        if let Some(hop) = report.paths.iter().find_map(|path| path.hop(id)) {
+            put_hop(&mut out, style, hop);
+        }
+    }
+    if style.plain {
+        Names::of(report).hide(&mut [&mut out]);
+    }
+    Ok(out)
+}
+
+fn meant(report: &CheckReport, asked: &str) -> Result<Vec<String>, UnknownHop> {
+    let hops = || report.paths.iter().flat_map(|path| &path.hops);
+    let ids = |wanted: &dyn Fn(&HopView) -> bool| -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        hops().filter(|hop| wanted(hop) && seen.insert(&hop.id)).map(|hop| hop.id.clone()).collect()
+    };
+    for found in [ids(&|hop| hop.id == asked), ids(&|hop| hop.kind.as_str() == asked)] {
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let asked = asked.to_owned();
+    let candidates = ids(&|hop| !asked.is_empty() && hop.id.starts_with(&asked));
+    match candidates.len() {
+        0 => Err(UnknownHop::Absent { asked, known: ids(&|_| true) }),
+        1 => Ok(candidates),
+        _ => Err(UnknownHop::Ambiguous { asked, candidates }),
+    }
+}
+
+fn put_hop(out: &mut String, style: &Style, hop: &HopView) {
+    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &hop.name);
+    paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &hop.id);
+    if hop.ceiling.read == hop.ceiling.write {
+        put_ceiling(out, style, "ceiling", &hop.ceiling.read);
+    } else {
+        put_ceiling(out, style, "read", &hop.ceiling.read);
+        put_ceiling(out, style, "write", &hop.ceiling.write);
+    }
+    if hop.traffic.read != 1.0 || hop.traffic.write != 1.0 {
+        let text = format!(
+            "for each byte that the application reads {} cross this hop, for each that it writes {}",
+            human::count(hop.traffic.read),
+            human::count(hop.traffic.write)
+        );
+        put(out, style, "traffic", &text);
+    }
+    for (word, measured) in [("read", &hop.measured.read), ("write", &hop.measured.write)] {
+        let Some(measured) = measured else { continue };
+        let share = measured.utilisation.map(|share| format!(", {} of the ceiling", human::percent(share)));
+        let doubt = if measured.trusted { "" } else { ", not trusted" };
+        let text = format!(
+            "{word} {}{}{doubt}",
+            human::rate_with_binary(measured.bytes_per_second),
+            share.unwrap_or_default()
+        );
+        put(out, style, "measured", &text);
+    }
+}
+
+fn put(out: &mut String, style: &Style, label: &str, text: &str) {
+    paragraph(out, style, (Tone::Faint, &format!("  {label:<9} ")), Tone::Normal, text);
+}
+
+fn put_ceiling(out: &mut String, style: &Style, label: &str, ceiling: &CeilingView) {
+    let Some(rate) = ceiling.bytes_per_second else {
+        let word = if ceiling.transparent { "none of its own" } else { "unknown" };
+        let reason = ceiling.reason.as_deref().unwrap_or("no reason is known");
+        return put(out, style, label, &format!("{word}: {reason}"));
+    };
+    let mut text = human::rate_with_binary(rate);
+    if let Some(raw) = ceiling.raw_bytes_per_second {
+        text.push_str(&format!(", {} before packet overhead", human::rate(raw)));
+    }
+    if let Some(path) = ceiling.path_bytes_per_second.filter(|path| human::rate(*path) != human::rate(rate)) {
+        text.push_str(&format!("; {} for the application", human::rate(path)));
+    }
+    put(out, style, label, &text);
+    if let Some(formula) = &ceiling.formula {
+        put(out, style, "formula", formula);
+    }
+    if let Some(basis) = ceiling.basis {
+        put(out, style, "basis", basis_words(basis));
+    }
+    for fact in &ceiling.facts {
+        put(out, style, "from", &format!("{} = {} ({})", fact.fact, fact.value, fact.source));
+    }
+}
+
+const fn basis_words(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Formula => "arithmetic on facts that were read on this machine",
+        Basis::Spec => "a published number for this part",
+        Basis::Measured => "a measurement made on this machine",
+        Basis::Guess => "a guess, which a measurement should replace",
+    }
+}

@@ -1,0 +1,367 @@
+//! Which outcome suits stated aims best, how sure that is, and why.
+//!
+//! An aim has a score for each outcome: the geometric mean of the rates of its tests, with an interval, or an exact property
+//! of the layout. Aims that come first count most. Outcomes whose intervals overlap that of the best among them are not
+//! distinguishable and share its rank; the next aim then divides them. Intervals are the 95 % intervals of the runs; independent
+//! ones add up in squares of logarithms. A run without an interval is taken to be known to [`UNKNOWN`].
+
+use super::layout::{Cell, Encryption, FileSystem, Layout};
+use super::outcome::{Measured, Outcome, Predicted};
+use narrows_base::units::BytesPerSec;
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::LoadSpec;
+pub use narrows_model::plan::layout::{Aim, AimError};
+use narrows_model::plan::layout::{Array, Resources, layouts};
+
+mod reason;
+#[cfg(test)]
+mod tests;
+
+/// How well a rate is known that has no interval: runs too short for one differ by about that.
+pub const UNKNOWN: f64 = 0.1;
+
+/// What one outcome reaches for one aim: a rate in bytes per second, or a fraction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// The best estimate.
+    pub value: f64,
+    /// The lower end of its 95 % interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Score {
+    const fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    /// Whether chance can make the two equal.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+}
+
+/// An outcome in the order of an aim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// Its place in the list of outcomes.
+    pub outcome: usize,
+    /// From 1; outcomes that cannot be distinguished share it.
+    pub rank: usize,
+    /// What it reaches for the first aim that has a score.
+    pub score: Option<Score>,
+    /// What was predicted of that.
+    pub predicted: Option<f64>,
+    /// The rank by prediction.
+    pub predicted_rank: Option<usize>,
+    /// Whether each of its measurements is to be believed.
+    pub trusted: bool,
+}
+
+/// How far the predicted order is the measured one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Agreement {
+    /// Pairs of outcomes that measurement distinguishes, with a prediction each.
+    pub pairs: usize,
+    /// Those that are predicted in that order.
+    pub agree: usize,
+    /// Those that are predicted to be equal.
+    pub equal: usize,
+}
+
+/// All outcomes for the aims.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// The aims.
+    pub aims: Vec<Aim>,
+    /// Those that do all that must be, the best first; within a rank the simplest first.
+    pub places: Vec<Place>,
+    /// Those that do not, or were not measured, and why.
+    pub unfit: Vec<(usize, String)>,
+    /// Measured and predicted order.
+    pub agreement: Agreement,
+    /// The outcome to build: the simplest of the best, and of those that are so little behind that it is not worth more.
+    pub best: Option<usize>,
+    /// The verdict with its cause.
+    pub sentence: String,
+}
+
+/// What an aim is called in a sentence.
+pub fn words(aim: Aim) -> String {
+    match aim {
+        Aim::Capacity => "capacity".to_owned(),
+        Aim::Survive(1) => "survival of one failed drive".to_owned(),
+        Aim::Survive(count) => format!("survival of {count} failed drives"),
+        Aim::Sequential(None) => "sequential reads".to_owned(),
+        Aim::Sequential(Some(rate)) => format!("sequential reads of {rate} and more"),
+        Aim::Writes(None) => "sequential writes".to_owned(),
+        Aim::Writes(Some(rate)) => format!("sequential writes of {rate} and more"),
+        Aim::Iops => "random I/O".to_owned(),
+        Aim::Encryption => "encryption".to_owned(),
+        Aim::Endurance => "endurance".to_owned(),
+        Aim::Copy => "copying".to_owned(),
+    }
+}
+
+/// Whether the rate of a test counts for an aim.
+pub fn counts(aim: Aim, load: &LoadSpec) -> bool {
+    match aim {
+        Aim::Sequential(_) => load.pattern == Pattern::Sequential && !load.changes(),
+        Aim::Writes(_) => load.pattern == Pattern::Sequential && load.write_percent >= 100,
+        Aim::Iops => load.pattern == Pattern::Random && load.trim_percent == 0,
+        Aim::Capacity | Aim::Survive(_) | Aim::Encryption | Aim::Endurance | Aim::Copy => false,
+    }
+}
+
+/// Ranks outcomes on `devices` devices for `aims`.
+pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
+    let tests = tests_of(outcomes);
+    let mut unfit = Vec::new();
+    let mut fitting = Vec::new();
+    for (at, outcome) in outcomes.iter().enumerate() {
+        match why_unfit(outcome, devices, aims, &tests) {
+            Some(why) => unfit.push((at, why)),
+            None => fitting.push(at),
+        }
+    }
+    let score = |at: usize, aim: Aim| outcomes.get(at).and_then(|one| score(one, devices, aim, &tests));
+    let said = |at: usize, aim: Aim| outcomes.get(at).and_then(|one| predicted(one, devices, aim, &tests));
+    let scored: Vec<Aim> = aims.iter().copied().filter(|aim| has_score(*aim)).collect();
+    let groups = divide(fitting.clone(), &scored, &|at, aim| score(at, aim));
+    let by_prediction = divide(fitting, &scored, &|at, aim| said(at, aim).map(near));
+    let predicted_ranks = ranks(&by_prediction);
+    let first = scored.first().copied();
+    let mut places = Vec::new();
+    for (rank, mut group) in numbered(groups) {
+        group.sort_by_key(|at| outcomes.get(*at).map(|one| simplicity(&one.cell)));
+        places.extend(group.into_iter().map(|at| Place {
+            outcome: at,
+            rank,
+            score: first.and_then(|aim| score(at, aim)),
+            predicted: first.and_then(|aim| said(at, aim)),
+            predicted_rank:
+                first.and_then(|aim| said(at, aim)).and_then(|_| {
+                    predicted_ranks.iter().find(|(other, _)| *other == at).map(|(_, rank)| *rank)
+                }),
+            trusted: outcomes.get(at).is_some_and(|one| is_trusted(one, aims)),
+        }));
+    }
+    let agreement = agreement(&places);
+    let best = reason::best(outcomes, &places, &scored);
+    let sentence = reason::sentence(outcomes, &places, best, aims);
+    Ranking { aims: aims.to_vec(), places, unfit, agreement, best, sentence }
+}
+
+/// Laws are no better than 3 % ([`narrows_model::plan::layout`]), so predictions that are closer say the same.
+fn near(value: f64) -> Score {
+    const LAW: f64 = 0.015;
+    Score { value, low: value * (1.0 - LAW), high: value * (1.0 + LAW) }
+}
+
+const fn has_score(aim: Aim) -> bool {
+    !matches!(aim, Aim::Survive(_) | Aim::Encryption)
+}
+
+/// The tests that an outcome must have for a rate to be compared: every one that any outcome has.
+fn tests_of(outcomes: &[Outcome]) -> Vec<(String, LoadSpec)> {
+    let mut tests: Vec<(String, LoadSpec)> = Vec::new();
+    for measured in outcomes.iter().flat_map(|outcome| &outcome.measured) {
+        if !tests.iter().any(|(name, _)| *name == measured.test) {
+            tests.push((measured.test.clone(), measured.load.clone()));
+        }
+    }
+    tests
+}
+
+fn why_unfit(
+    outcome: &Outcome,
+    devices: usize,
+    aims: &[Aim],
+    tests: &[(String, LoadSpec)],
+) -> Option<String> {
+    for aim in aims {
+        let why = match *aim {
+            Aim::Encryption if outcome.cell.encryption == Encryption::Plain => {
+                "it is not encrypted".to_owned()
+            }
+            Aim::Survive(count) if outcome.cell.layout.survives(devices) < usize::from(count) => {
+                format!("it survives {} failed drives", outcome.cell.layout.survives(devices))
+            }
+            aim if !has_score(aim) => continue,
+            aim => match (score(outcome, devices, aim, tests), aim) {
+                (None, Aim::Copy) if outcome.not_copied().is_some() => {
+                    outcome.not_copied().unwrap_or_default().to_owned()
+                }
+                (None, _) => {
+                    outcome.failed.clone().unwrap_or_else(|| format!("{} was not measured", words(aim)))
+                }
+                (Some(score), Aim::Sequential(Some(wanted)) | Aim::Writes(Some(wanted)))
+                    if score.high < wanted.get() =>
+                {
+                    format!("it gives {}, not {wanted}", BytesPerSec::new(score.value))
+                }
+                _ => continue,
+            },
+        };
+        return Some(why);
+    }
+    None
+}
+
+/// What an outcome reaches for an aim; `None` when a test of it is missing.
+fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec)]) -> Option<Score> {
+    if let Some(exact) = property(outcome.cell.layout, devices, aim) {
+        return Some(Score::exact(exact));
+    }
+    if aim == Aim::Copy {
+        return outcome.copied().map(|copied| unsure(copied.bytes_per_second.get()));
+    }
+    let wanted: Vec<&str> =
+        tests.iter().filter(|(_, load)| counts(aim, load)).map(|(name, _)| name.as_str()).collect();
+    let rates = wanted.iter().map(|name| outcome.measured.iter().find(|one| one.test == *name));
+    let rates: Option<Vec<&Measured>> = rates.collect();
+    rates.filter(|rates| !rates.is_empty()).map(|rates| mean(rates.into_iter().map(interval)))
+}
+
+/// A rate with its interval.
+pub fn interval(measured: &Measured) -> Score {
+    let value = measured.measurement.bytes_per_second.get();
+    measured.measurement.ci95.map_or(unsure(value), |ends| {
+        let [low, high] = ends.map(BytesPerSec::get);
+        Score { value, low: low.min(value), high: high.max(value) }
+    })
+}
+
+/// A rate that was measured once.
+fn unsure(value: f64) -> Score {
+    Score { value, low: value * (1.0 - UNKNOWN), high: value * (1.0 + UNKNOWN) }
+}
+
+/// The geometric mean, and its interval when the rates are independent; a single rate keeps its own.
+fn mean(rates: impl Iterator<Item = Score>) -> Score {
+    const LEAST: f64 = 1.0;
+    let rates: Vec<Score> = rates.collect();
+    if let [only] = rates.as_slice() {
+        return *only;
+    }
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for rate in &rates {
+        let [value, low, high] = [rate.value, rate.low, rate.high].map(|rate| rate.max(LEAST).ln());
+        sum += value;
+        squares += ((high - low) / 2.0).powi(2);
+    }
+    let count = rates.len().max(1) as f64;
+    let (middle, half) = (sum / count, squares.sqrt() / count);
+    Score { value: middle.exp(), low: (middle - half).exp(), high: (middle + half).exp() }
+}
+
+/// What was predicted of the same.
+fn predicted(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec)]) -> Option<f64> {
+    if let Some(exact) = property(outcome.cell.layout, devices, aim) {
+        return Some(exact);
+    }
+    let wanted = tests.iter().filter(|(_, load)| counts(aim, load));
+    let find = |name: &str| outcome.predicted.iter().find(|one| one.test == name)?.bytes_per_second;
+    let rates: Option<Vec<BytesPerSec>> = wanted.map(|(name, _)| find(name)).collect();
+    let rates = rates.filter(|rates| !rates.is_empty())?;
+    Some(mean(rates.into_iter().map(|rate| Score::exact(rate.get()))).value)
+}
+
+/// What a layout has whatever the drives do: capacity, and how little it writes on each drive.
+pub fn property(layout: Layout, devices: usize, aim: Aim) -> Option<f64> {
+    let array = match layout {
+        Layout::Single => Array::Single,
+        Layout::LvmLinear => Array::LvmLinear,
+        Layout::LvmStriped => Array::LvmStriped,
+        Layout::Raid0 | Layout::ZfsStripe => Array::Raid0,
+        Layout::Raid1 | Layout::ZfsMirror => Array::Raid1,
+        // Two devices are one mirror.
+        Layout::Raid10 if devices == 2 => Array::Raid1,
+        Layout::Raid10 => Array::Raid10,
+        Layout::Raid5 => Array::Raid5,
+    };
+    if !matches!(aim, Aim::Capacity | Aim::Endurance) {
+        return None;
+    }
+    let any = BytesPerSec::from_gb(1.0);
+    let drives = u8::try_from(devices).ok()?;
+    let resources =
+        Resources { drives, read: any, write: any, read_together: any, write_together: any, cipher: None };
+    let plain = narrows_model::plan::layout::Encryption::None;
+    let found = layouts(&resources).into_iter().find(|one| one.array == array && one.encryption == plain)?;
+    Some(if aim == Aim::Capacity { found.capacity } else { 1.0 / found.wear })
+}
+
+fn is_trusted(outcome: &Outcome, aims: &[Aim]) -> bool {
+    let counted = |measured: &&Measured| aims.iter().any(|aim| counts(*aim, &measured.load));
+    let copied = !aims.contains(&Aim::Copy) || outcome.copied().is_none_or(|copied| copied.trusted);
+    copied && outcome.measured.iter().filter(counted).all(|measured| measured.trusted)
+}
+
+/// What is least to build and to look after comes first.
+const fn simplicity(cell: &Cell) -> (u8, Encryption, FileSystem) {
+    let layout = match cell.layout {
+        Layout::Single => 0,
+        Layout::LvmLinear => 1,
+        Layout::Raid1 => 2,
+        Layout::Raid0 => 3,
+        Layout::LvmStriped => 4,
+        Layout::Raid10 => 5,
+        Layout::Raid5 => 6,
+        Layout::ZfsMirror => 7,
+        Layout::ZfsStripe => 8,
+    };
+    (layout, cell.encryption, cell.file_system)
+}
+
+/// Divides outcomes by the first aim into groups of those that overlap with the best left, and each group by the next.
+fn divide(all: Vec<usize>, aims: &[Aim], score: &impl Fn(usize, Aim) -> Option<Score>) -> Vec<Vec<usize>> {
+    let Some((aim, rest)) = aims.split_first() else { return vec![all] };
+    let mut left: Vec<(usize, Option<Score>)> = all.into_iter().map(|at| (at, score(at, *aim))).collect();
+    let value = |score: &Option<Score>| score.map_or(f64::NEG_INFINITY, |score| score.value);
+    left.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
+    let mut groups = Vec::new();
+    while let Some((_, leader)) = left.first().copied() {
+        let same = |other: &Option<Score>| match (leader, other) {
+            (Some(leader), Some(other)) => leader.overlaps(other),
+            (leader, other) => leader.is_none() && other.is_none(),
+        };
+        // A wide interval may reach the leader over one that does not: then nothing says that it is the worse.
+        let (group, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, score)| same(score));
+        left = others;
+        groups.extend(divide(group.into_iter().map(|(at, _)| at).collect(), rest, score));
+    }
+    groups.into_iter().filter(|group| !group.is_empty()).collect()
+}
+
+/// Groups with the rank that their members share: one more than how many come before.
+fn numbered(groups: Vec<Vec<usize>>) -> impl Iterator<Item = (usize, Vec<usize>)> {
+    groups.into_iter().scan(1, |next, group| {
+        let rank = *next;
+        *next += group.len();
+        Some((rank, group))
+    })
+}
+
+fn ranks(groups: &[Vec<usize>]) -> Vec<(usize, usize)> {
+    numbered(groups.to_vec()).flat_map(|(rank, group)| group.into_iter().map(move |at| (at, rank))).collect()
+}
+
+fn agreement(places: &[Place]) -> Agreement {
+    let mut found = Agreement::default();
+    for (at, one) in places.iter().enumerate() {
+        for other in places.iter().skip(at + 1).filter(|other| other.rank != one.rank) {
+            let (Some(mine), Some(theirs)) = (one.predicted_rank, other.predicted_rank) else { continue };
+            found.pairs += 1;
+            found.agree += usize::from(mine < theirs);
+            found.equal += usize::from(mine == theirs);
+        }
+    }
+    found
+}
+
+/// The prediction of a test.
+fn prediction<'o>(outcome: &'o Outcome, test: &str) -> Option<&'o Predicted> {
+    outcome.predicted.iter().find(|one| one.test == test)
+}

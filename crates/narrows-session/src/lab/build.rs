@@ -1,0 +1,374 @@
+//! Takes the steps of a cell: each is announced durably, then its tools are run.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::command::map_slice;
+use super::journal::{Head, Line, NamedDevice};
+use super::journal_file::{JournalError, JournalFile};
+use super::key::Key;
+use super::names::{Names, node};
+use super::place::Place;
+use super::recipe::Means;
+use super::scratch::{self, ScratchError};
+use super::sight;
+use super::slice::{Counters, Doubt, Extent, SliceRecord};
+use super::slices::{Held, Slices};
+use super::step::{On, Step};
+use super::tool::{ToolError, Tools};
+use super::undo::{Scope, UndoError, Undoer};
+use super::usage;
+use super::watch::{Watch, sentence};
+use narrows_load::LoadError;
+use narrows_load::guard::{self, Device, Unmade, Usage, Use, UseKind, WritableDevice, WriteError};
+use narrows_machine::root::Root;
+
+/// How long a device may take to come after the tool that made it has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(50);
+
+/// Why something was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The journal does not hold what is to be done, so it is not done.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The ground is not made.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    /// A tool failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The kernel makes no partitions on a disk, and no mapping of it either.
+    #[error(
+        "the kernel makes no partitions on {0}, and a linear mapping of it, in place of one, was not made: {1}"
+    )]
+    NoSlice(String, ToolError),
+    /// A tool succeeded, and what it was to make is not there.
+    #[error("{0} was made and did not come")]
+    Absent(String),
+    /// It could not be opened.
+    #[error(transparent)]
+    Open(#[from] LoadError),
+    /// It was not permitted to be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Somebody else wrote to a device.
+    #[error("{}; nothing more is done, and nothing is cleared", sentence(.0, .1))]
+    Others(String, Doubt),
+    /// It was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Where a lab builds.
+#[derive(Debug)]
+pub struct Workshop<'a> {
+    /// Where facts are read.
+    pub root: &'a Root,
+    /// What stands in the journal's first line, with the devices as they are known.
+    pub head: Head,
+    /// The names of all that may be built.
+    pub names: Names,
+    /// The journal.
+    pub journal: JournalFile,
+    /// The tools.
+    pub tools: Tools,
+    /// The key of everything that is encrypted.
+    pub key: Key,
+    /// The slices in which it builds.
+    slices: Slices,
+    /// Sees what others write to the devices meanwhile.
+    pub watch: Option<Watch>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Workshop<'a> {
+    /// A workshop over the devices of `head`.
+    pub fn new(root: &'a Root, head: Head, journal: JournalFile, key: Key) -> Self {
+        let names = head.names(head.devices.iter().map(|device| device.name.clone()).collect());
+        let tools = Tools::new(root);
+        let (slices, steps) = (Slices::default(), Vec::new());
+        Self { root, head, names, journal, tools, key, slices, watch: None, steps }
+    }
+
+    /// What there is to make cells of.
+    pub fn means(&mut self) -> Means {
+        let sizes: Vec<u64> = self.slices.records().iter().map(|record| record.extent.bytes).collect();
+        self.tools.means(self.root, &sizes)
+    }
+
+    /// Announces a step and takes it.
+    ///
+    /// # Errors
+    /// [`BuildError`]. The step may have been taken in part; undoing takes that away, too.
+    pub fn take(&mut self, step: Step) -> Result<(), BuildError> {
+        self.journal.append(&Line::Step(step))?;
+        self.steps.push(step);
+        if scratch::make(step, &self.names)? {
+            return Ok(());
+        }
+        if let Some(only) = step.touches() {
+            self.slices.hand_over(self.root, only).map_err(|(disk, why)| BuildError::Others(disk, why))?;
+        }
+        for call in step.build(&self.names) {
+            self.tools.run(self.root, &call, &self.key)?;
+        }
+        match step {
+            Step::Array { .. } => self.wait_for(On::Array),
+            Step::Volume { .. } => self.wait_for(On::Volume),
+            Step::Zero { .. } => self.wait_for(On::Zero),
+            Step::Zvol { .. } => self.wait_for_zvol(),
+            Step::Mapping { .. } | Step::TrueCryptMapping { .. } => self.wait_for(On::Mapping),
+            _ => Ok(()),
+        }
+    }
+
+    /// ZFS chooses the name of a volume, and makes its device a moment later.
+    fn wait_for_zvol(&mut self) -> Result<(), BuildError> {
+        let begin = Instant::now();
+        while self.names.zvol.is_none() {
+            self.names.zvol = sight::kernel_name(self.root, On::Zvol, &self.names);
+            if begin.elapsed() > PATIENCE {
+                return Err(BuildError::Absent(self.names.zvol()));
+            }
+            thread::sleep(TICK);
+        }
+        self.wait_for(On::Zvol)
+    }
+
+    /// The tool has made it; the kernel and udev may take a moment.
+    fn wait_for(&self, on: On) -> Result<(), BuildError> {
+        let begin = Instant::now();
+        loop {
+            let name = sight::kernel_name(self.root, on, &self.names);
+            let is_there = name.is_some_and(|name| {
+                sight::size(self.root, &name).is_some_and(|size| size.get() > 0)
+                    && self.root.kind(&node(&name)).is_some()
+            });
+            if is_there && self.root.kind(&on.node(&self.names)).is_some() {
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err(BuildError::Absent(on.node(&self.names)));
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Makes scratch files and loop devices over them, which become the devices.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn make_ground(&mut self, count: usize, bytes: u64) -> Result<(), BuildError> {
+        self.take(Step::Directory)?;
+        let mut devices: Vec<NamedDevice> = Vec::new();
+        for index in 0..count {
+            self.take(Step::File { index, bytes })?;
+            self.take(Step::Loop { index })?;
+            let file = self.names.scratch_file(index).unwrap_or_default().display().to_string();
+            let absent = || BuildError::Absent(format!("a loop device over `{file}`"));
+            let name = sight::loop_over(self.root, &file).ok_or_else(absent)?;
+            devices.push(sight::named(self.root, &name).ok_or_else(absent)?);
+        }
+        self.journal.append(&Line::Devices(devices.clone()))?;
+        self.head.devices = devices;
+        self.names = self.head.names(self.head.devices.iter().map(|device| device.name.clone()).collect());
+        Ok(())
+    }
+
+    /// Makes the slice of the device with this index, on which everything in `extent` is proven to be zero, through a handle that
+    /// is ours alone. `before` is what had been written to it when that proof began.
+    ///
+    /// # Errors
+    /// The kernel makes neither a partition nor a mapping of it, or somebody wrote to it since.
+    pub fn make_slice(
+        &mut self,
+        index: usize,
+        proven: WritableDevice,
+        extent: Extent,
+        before: Counters,
+    ) -> Result<(), BuildError> {
+        let device =
+            self.head.devices.get(index).ok_or_else(|| BuildError::Absent(format!("device {index}")))?;
+        let (disk, bytes) = (device.name.clone(), device.bytes);
+        self.take(Step::Slice { index, extent })?;
+        let (place, slice) = self.hold_slice(index, proven, extent, (&disk, bytes))?;
+        let absent = || BuildError::Absent(format!("the lab's part of {disk}"));
+        let made = sight::moment(self.root, &place).ok_or_else(absent)?;
+        let held = Held::new(place, SliceRecord { index, extent, made }, slice);
+        self.slices.push(held?);
+        let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
+        if !made.counts {
+            return Err(BuildError::Others(disk, Doubt::Uncounted));
+        }
+        doubt.map_or(Ok(()), |since| Err(BuildError::Others(disk, Doubt::Written(since.bytes()))))
+    }
+
+    /// A partition of the disk; or a linear mapping, where the kernel makes none.
+    fn hold_slice(
+        &mut self,
+        index: usize,
+        proven: WritableDevice,
+        extent: Extent,
+        (disk, bytes): (&str, u64),
+    ) -> Result<(Place, guard::Slice), BuildError> {
+        let place = Place::partitions(disk);
+        let proven = match guard::Slice::make(proven, place.plan(extent, bytes, self.names.key())) {
+            Ok(slice) => return Ok((place, slice)),
+            Err(Unmade::Failed(error)) => return Err(error.into()),
+            Err(Unmade::NoPartitions(proven)) => proven,
+        };
+        // The device mapper claims the disk as we do. Who writes to it in between is seen in its counters.
+        drop(proven);
+        let number = self.head.devices.get(index).map_or((0, 0), |device| device.number);
+        let call = map_slice(index, number, extent, &self.names);
+        let made = self.tools.run(self.root, &call, &self.key);
+        made.map_err(|error| BuildError::NoSlice(disk.to_owned(), error))?;
+        let absent = || BuildError::Absent(self.names.slice_mapping(index));
+        let block = sight::slice_mapping(self.root, &self.names, index).ok_or_else(absent)?;
+        let place = Place::mapping(disk, block);
+        if place.extent(self.root) != Some((extent.start, extent.bytes)) {
+            return Err(absent());
+        }
+        let slice = guard::Slice::hold(place.plan(extent, bytes, self.names.key()))?;
+        self.names = sight::on_slices(self.root, self.names.clone());
+        Ok((place, slice))
+    }
+
+    /// Writes down the slices, all of which were made, before their first byte is.
+    ///
+    /// # Errors
+    /// The journal does not hold it.
+    pub fn record_slices(&mut self) -> Result<(), BuildError> {
+        Ok(self.journal.append(&Line::Slices(self.slices.records()))?)
+    }
+
+    /// Begins to see what others write. `stop` is raised then.
+    ///
+    /// # Errors
+    /// There is no room for more handles.
+    pub fn begin_watch(&mut self, stop: Arc<AtomicBool>) -> std::io::Result<()> {
+        self.watch = Some(self.slices.watch(stop)?);
+        Ok(())
+    }
+
+    /// What others were seen to do, as a sentence.
+    pub fn alarm(&self) -> Option<String> {
+        self.watch.as_ref().and_then(Watch::alarm)
+    }
+
+    /// Opens the slice of a device to be loaded: nothing but zeros, and ours alone.
+    ///
+    /// # Errors
+    /// Somebody else wrote to it, or has it.
+    pub fn open_slice(&mut self, index: usize) -> Result<WritableDevice, BuildError> {
+        self.take(Step::Load { index })?;
+        self.slices.open(self.root, index)?.map_err(|(disk, why)| BuildError::Others(disk, why))
+    }
+
+    /// Waits until the array is in step. `false`: it still is not, as `follow` broke the waiting off or `wait` is false.
+    pub fn settle(&self, wait: bool, follow: &mut dyn FnMut(&str, Option<f64>) -> ControlFlow<()>) -> bool {
+        while let Some((action, done)) = sight::resync(self.root, &self.names.array) {
+            if !wait || follow(&action, done).is_break() {
+                return false;
+            }
+            thread::sleep(4 * TICK);
+        }
+        true
+    }
+
+    /// Opens what was built for writing.
+    ///
+    /// # Errors
+    /// It is not there, or stands on something that was not named.
+    pub fn open(&self, on: On) -> Result<WritableDevice, BuildError> {
+        self.open_when_free(on, |device, usage| {
+            let on = (&self.names.devices[..], &self.names.disks[..]);
+            guard::open_built(device, usage, on, self.names.key())
+        })
+    }
+
+    /// Opens for writing what stands on the lab's own zero target, or that itself: nothing that is written there is kept.
+    ///
+    /// # Errors
+    /// It is not there, or stands on something else.
+    pub fn open_over_zero(&self, on: On) -> Result<WritableDevice, BuildError> {
+        let absent = || BuildError::Absent(On::Zero.node(&self.names));
+        let zero = sight::kernel_name(self.root, On::Zero, &self.names).ok_or_else(absent)?;
+        let targets = sight::targets(self.root, &zero);
+        let below = usage::of(self.root, &zero);
+        let ground = guard::ZeroTarget { usage: &below, targets: &targets };
+        self.open_when_free(on, |device, usage| guard::open_over_zero(device, usage, &ground))
+    }
+
+    fn open_when_free(
+        &self,
+        on: On,
+        open: impl Fn(&Device, &Usage) -> Result<WritableDevice, WriteError>,
+    ) -> Result<WritableDevice, BuildError> {
+        let absent = || BuildError::Absent(on.node(&self.names));
+        let name = sight::kernel_name(self.root, on, &self.names).ok_or_else(absent)?;
+        let begin = Instant::now();
+        loop {
+            let device = Device::open(node(&name).as_ref())?;
+            let mut usage = usage::of(self.root, &name);
+            usage.uses.extend(self.below_zvol());
+            match open(&device, &usage) {
+                // udev looks at what is new.
+                Err(_) if begin.elapsed() < PATIENCE => thread::sleep(2 * TICK),
+                opened => return Ok(opened?),
+            }
+        }
+    }
+
+    /// That our ZFS volume stands on the named devices, of which it was made: the kernel does not show what a pool is on.
+    fn below_zvol(&self) -> Vec<Use> {
+        let Some(zvol) = sight::kernel_name(self.root, On::Zvol, &self.names) else { return Vec::new() };
+        let below =
+            |device: &String| Use { device: zvol.clone(), kind: UseKind::Component, by: device.clone() };
+        self.names.devices.iter().map(below).collect()
+    }
+
+    /// Undoes all steps since the devices were clean, and writes down that they are.
+    ///
+    /// # Errors
+    /// [`UndoError`], or the journal cannot be written.
+    pub fn undo(&mut self) -> Result<(), UndoError> {
+        if self.steps.iter().all(Step::is_ground) {
+            return Ok(());
+        }
+        let scope = Scope {
+            head: &self.head,
+            steps: &self.steps,
+            records: &self.slices.records(),
+            is_damaged: false,
+            is_later: false,
+        };
+        Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.devices()?;
+        self.journal.append(&Line::Clean)?;
+        self.steps.retain(Step::is_ground);
+        self.names.zvol = None;
+        Ok(())
+    }
+
+    /// Undoes the ground, too.
+    ///
+    /// # Errors
+    /// [`UndoError`], or the journal cannot be written.
+    pub fn leave(&mut self) -> Result<(), UndoError> {
+        self.undo()?;
+        if !self.steps.is_empty() {
+            self.watch = None;
+            let steps = std::mem::take(&mut self.steps);
+            let scope =
+                Scope { head: &self.head, steps: &steps, records: &[], is_damaged: false, is_later: false };
+            Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.ground()?;
+            self.journal.append(&Line::Gone)?;
+        }
+        Ok(())
+    }
+}

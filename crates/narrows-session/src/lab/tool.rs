@@ -1,0 +1,225 @@
+//! Runs the tools that build and undo.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+
+use super::call::{Call, Input};
+use super::key::Key;
+use super::recipe::Means;
+use narrows_machine::program;
+use narrows_machine::root::Root;
+
+/// The programs of this machine.
+#[derive(Debug)]
+pub struct Tools {
+    found: BTreeMap<&'static str, PathBuf>,
+    has_udev: bool,
+}
+
+/// Why a tool did not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It is not installed.
+    #[error("`{0}` is not installed")]
+    Missing(&'static str),
+    /// It could not be started.
+    #[error("cannot run `{program}`: {source}")]
+    Start {
+        /// The program.
+        program: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// It failed.
+    #[error("`{call}` failed ({status}): {said}")]
+    Failed {
+        /// The command line.
+        call: String,
+        /// Its exit status, as a phrase.
+        status: String,
+        /// The last that it said.
+        said: String,
+    },
+}
+
+impl ToolError {
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing(program) => Some(format!("install the package {}", package(program))),
+            _ => None,
+        }
+    }
+}
+
+/// The package of Debian that has a program.
+fn package(program: &str) -> &'static str {
+    match program {
+        "mdadm" => "mdadm",
+        "tcplay" => "tcplay",
+        "zpool" | "zfs" => "zfsutils-linux",
+        "cryptsetup" => "cryptsetup-bin",
+        "lvm" => "lvm2",
+        "dmsetup" => "dmsetup",
+        "mkfs.ext4" => "e2fsprogs",
+        "mkfs.xfs" => "xfsprogs",
+        "mkfs.btrfs" => "btrfs-progs",
+        _ => "util-linux",
+    }
+}
+
+impl Tools {
+    /// Looks for programs as they are asked for. `root` tells whether udev makes the nodes of devices.
+    pub fn new(root: &Root) -> Self {
+        Self { found: BTreeMap::new(), has_udev: root.exists("/run/udev/control") }
+    }
+
+    /// Whether a program is installed.
+    pub fn has(&mut self, root: &Root, program: &'static str) -> bool {
+        self.find(root, program).is_some()
+    }
+
+    /// What decides of which steps cells on devices of these sizes in bytes are made.
+    pub fn means(&mut self, root: &Root, sizes: &[u64]) -> Means {
+        Means {
+            tcplay: self.has(root, "tcplay") && self.has(root, "cryptsetup"),
+            zfs: self.has(root, "zpool") && self.has(root, "zfs"),
+            smallest: sizes.iter().copied().min().unwrap_or(0),
+            total: sizes.iter().sum(),
+        }
+    }
+
+    fn find(&mut self, root: &Root, program: &'static str) -> Option<PathBuf> {
+        if let Some(path) = self.found.get(program) {
+            return Some(path.clone());
+        }
+        let place = program::find(root, program)?;
+        self.found.insert(program, place.clone());
+        Some(place)
+    }
+
+    /// Runs one command line to its end. It inherits the lock of the journal, and a group of its own, so that Ctrl-C ends
+    /// us and not what it is doing.
+    ///
+    /// # Errors
+    /// [`ToolError`] with what it said.
+    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), ToolError> {
+        self.output(root, call, key).map(drop)
+    }
+
+    /// As [`run`](Self::run), with what it printed.
+    ///
+    /// # Errors
+    /// [`ToolError`] with what it said.
+    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
+        let program = call.program;
+        let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
+        let mut command = program::cleared(path);
+        command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
+        if !self.has_udev {
+            // The tools of the device mapper then make their nodes themselves and wait for nobody.
+            command.env("DM_DISABLE_UDEV", "1");
+        }
+        let start = |source| ToolError::Start { program, source };
+        command.stdin(stdin(call.input, key).map_err(start)?);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(start)?;
+        // Its end of the pipe must be nobody else's.
+        drop(command);
+        let output = child.wait_with_output().map_err(start)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = [output.stdout, output.stderr].concat();
+        Err(ToolError::Failed {
+            call: call.to_string(),
+            status: output.status.to_string(),
+            said: last_lines(&String::from_utf8_lossy(&said)),
+        })
+    }
+}
+
+/// The standard input of a tool, already filled: all that any gets fits into a pipe, so nothing waits.
+///
+/// tcplay takes whatever one read gives for one answer. So each answer is a packet of its own (pipe(2), `O_DIRECT`), which
+/// one read takes and no more, however slow or fast the tool is. Others may read a key in parts, which loses the rest of a
+/// packet.
+fn stdin(input: Input, key: &Key) -> io::Result<Stdio> {
+    if input == Input::Nothing {
+        return Ok(Stdio::null());
+    }
+    let packets = if input == Input::Answers { OFlag::O_DIRECT } else { OFlag::empty() };
+    let (theirs, ours) = pipe2(OFlag::O_CLOEXEC | packets)?;
+    let (mut ours, passphrase) = (File::from(ours), key.passphrase());
+    match input {
+        Input::Nothing => {}
+        Input::Key => ours.write_all(key.bytes())?,
+        Input::Passphrase => ours.write_all(passphrase.text())?,
+        Input::Answers => {
+            for answer in [passphrase.line(), passphrase.line(), b"y\n"] {
+                ours.write_all(answer)?;
+            }
+        }
+    }
+    Ok(theirs.into())
+}
+
+/// The last lines of a text, in one.
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.len().saturating_sub(3);
+    lines.get(last..).unwrap_or_default().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(call: &Call) -> Result<(), ToolError> {
+        let root = Root::live();
+        Tools::new(&root).run(&root, call, &Key::random().unwrap())
+    }
+
+    #[test]
+    fn what_a_tool_says_is_in_the_error() {
+        let error = run(&Call::new("ls", ["--", "/no/such/place"])).unwrap_err();
+        assert!(error.to_string().contains("/no/such/place"), "{error}");
+        assert!(run(&Call::new("true", [""; 0])).is_ok());
+        let missing = run(&Call::new("no-such-tool", [""; 0])).unwrap_err();
+        assert_eq!(missing.to_string(), "`no-such-tool` is not installed");
+    }
+
+    #[test]
+    fn the_key_comes_through_the_pipe_and_nowhere_else() {
+        // Fails unless exactly 64 bytes come.
+        let call = Call::new("sh", ["-c", "test \"$(wc -c)\" -eq 64"]);
+        assert!(run(&Call { input: Input::Key, ..call.clone() }).is_ok());
+        assert!(run(&call).is_err());
+        assert_eq!(format!("{:?}", Key::random().unwrap()), "Key");
+    }
+
+    #[test]
+    fn each_answer_is_read_alone_however_late() {
+        // What dd reads at once must be a line of 48 letters, the same again, and then y.
+        let script = "sleep 0.2; one=$(dd bs=4096 count=1 2>/dev/null); two=$(dd bs=4096 count=1 2>/dev/null); \
+                      test ${#one} = 48 && test \"$one\" = \"$two\" && test \"$(cat)\" = y";
+        let call = Call::new("sh", ["-c", script]);
+        assert!(run(&Call { input: Input::Answers, ..call.clone() }).is_ok());
+        assert!(run(&Call { input: Input::Passphrase, ..call }).is_err());
+        let text = Call::new("sh", ["-c", "test \"$(wc -c)\" -eq 48"]);
+        assert!(run(&Call { input: Input::Passphrase, ..text }).is_ok(), "no end of a line");
+    }
+
+    #[test]
+    fn only_the_last_lines_are_kept() {
+        assert_eq!(last_lines("a\nb\n\nc\nd\n"), "b; c; d");
+        assert_eq!(last_lines(""), "");
+    }
+}

@@ -1,0 +1,321 @@
+//! Which journals count: those that only root could have written, in a directory that only root can enter.
+
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use nix::unistd::geteuid;
+use rustix::fs::{Dir, OFlags};
+
+use super::seal::{Place, Secret};
+use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
+
+/// The file of the secret, beside the journals.
+const SECRET: &str = ".lab-key";
+/// How long another process may take to write the secret.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a file or directory is not trusted, as a phrase, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` {why}", path.display())]
+pub struct Untrusted {
+    /// Which file or directory.
+    pub path: PathBuf,
+    /// Why.
+    pub why: String,
+    /// What to do next.
+    pub hint: String,
+}
+
+/// What is known of a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    owner: u32,
+    mode: u32,
+    links: u64,
+    is_file: bool,
+}
+
+impl Seen {
+    fn of(file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+        Ok(Self { owner, mode, links: metadata.nlink(), is_file: metadata.is_file() })
+    }
+
+    /// What speaks against a journal, which must be the user's alone: the lab runs as root, so it is root's.
+    fn against_file(self, user: u32) -> Option<String> {
+        if !self.is_file {
+            return Some("is no regular file".to_owned());
+        }
+        if self.links != 1 {
+            return Some(format!("has {} names in place of one", self.links));
+        }
+        self.against(user, 0o600)
+    }
+
+    fn against_directory(self, user: u32) -> Option<String> {
+        self.against(user, 0o700)
+    }
+
+    fn against(self, user: u32, mode: u32) -> Option<String> {
+        if self.owner != user {
+            return Some(format!("belongs to user {} and not to user {user}", self.owner));
+        }
+        (self.mode != mode).then(|| format!("has mode {:04o} in place of {mode:04o}", self.mode))
+    }
+}
+
+/// Opens the directory that a journal lies in, by the way that was typed, once; what lies in it is then found through this
+/// handle. Nobody but root can change any directory on that way, or a link on it: whoever called `sudo` is somebody else here.
+///
+/// # Errors
+/// It is not there; the inner error is that it is not trusted.
+pub(super) fn directory(path: &Path) -> io::Result<Result<File, Untrusted>> {
+    let seen = match hold(path, Aim::Read)? {
+        Ok(held) => held,
+        Err(untrusted) => return Ok(Err(untrusted)),
+    };
+    if let Some(why) = Seen::of(seen.handle())?.against_directory(geteuid().as_raw()) {
+        return Ok(Err(not_closed(path, why)));
+    }
+    match hold(path, Aim::Write)? {
+        Ok(held) if held.is(&seen)? => Ok(Ok(held.handle().try_clone()?)),
+        Ok(_) => Ok(Err(not_closed(path, "was replaced while it was looked at".to_owned()))),
+        Err(untrusted) => Ok(Err(untrusted)),
+    }
+}
+
+fn not_closed(path: &Path, why: String) -> Untrusted {
+    let hint = format!(
+        "a journal counts only in a directory that only root can enter: look through what is in it, then `chown root {0}` \
+         and `chmod 700 {0}`, or name another place with --journal",
+        path.display()
+    );
+    Untrusted { path: path.to_owned(), why, hint }
+}
+
+/// Resolves a path once, by the rules for what others can change.
+fn hold(path: &Path, aim: Aim) -> io::Result<Result<Held, Untrusted>> {
+    match Held::open_as(path, aim, &Trust::of_process().without_caller()) {
+        Ok(held) => Ok(Ok(held)),
+        Err(HeldError::Io { source, .. }) => Err(source),
+        Err(error) => {
+            let hint = error.hint().unwrap_or("name another place with --journal").to_owned();
+            Ok(Err(Untrusted { path: path.to_owned(), why: format!("is not used: {error}"), hint }))
+        }
+    }
+}
+
+/// Makes the directory of journals, if it is missing, whatever the umask is. An empty one of the user is closed to others.
+///
+/// # Errors
+/// It cannot be made; the inner error is that others can change where it lies.
+pub(super) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(ErrorKind::InvalidFilename.into());
+    };
+    let held = match hold(parent, Aim::Write) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
+            hold(parent, Aim::Write)?
+        }
+        held => held?,
+    };
+    let held = match held {
+        Ok(held) => held,
+        Err(untrusted) => return Ok(Err(untrusted)),
+    };
+    match held.maker().make_directory(name.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    let opened = held.maker().open(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY)?;
+    if Seen::of(&opened)?.owner == geteuid().as_raw() && is_empty(&opened)? {
+        opened.set_permissions(Permissions::from_mode(0o700))?;
+    }
+    Ok(Ok(()))
+}
+
+fn is_empty(directory: &File) -> io::Result<bool> {
+    for entry in Dir::read_from(directory)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether an open journal is trusted.
+///
+/// # Errors
+/// It cannot be looked at; the inner error is that it is not trusted.
+pub(super) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untrusted>> {
+    let why = Seen::of(opened)?.against_file(geteuid().as_raw());
+    Ok(why.map_or(Ok(()), |why| {
+        let hint =
+            "a journal counts only as a lab wrote it: a file of root's alone, with mode 0600 and one name; \
+                    if you know what it is, remove it"
+                .to_owned();
+        Err(Untrusted { path: path.to_owned(), why, hint })
+    }))
+}
+
+/// What tells an open file from a copy of it.
+///
+/// # Errors
+/// The kernel does not tell.
+pub(super) fn place(opened: &File) -> io::Result<Place> {
+    let metadata = opened.metadata()?;
+    let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let made = made.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(0);
+    Ok(Place { inode: metadata.ino(), made })
+}
+
+/// The secret of this machine, which is made if there is none and `make` says so.
+///
+/// # Errors
+/// There is none, it cannot be made, or it is not the user's alone.
+pub(super) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
+    let maker = Maker::of(directory);
+    if make {
+        make_secret(directory)?;
+    }
+    let begin = Instant::now();
+    loop {
+        let mut opened = maker.open(SECRET.as_bytes(), OFlags::RDONLY | OFlags::NONBLOCK)?;
+        if Seen::of(&opened)?.against_file(geteuid().as_raw()).is_some() {
+            return Err(io::Error::other(format!("`{SECRET}` beside it is not root's alone")));
+        }
+        let mut bytes = [0; Secret::LENGTH];
+        match opened.read_exact(&mut bytes) {
+            Ok(()) => return Ok(Secret::new(bytes)),
+            Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn make_secret(directory: &File) -> io::Result<()> {
+    let mut made = match Maker::of(directory).make_file(SECRET.as_bytes(), OFlags::WRONLY) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+        made => made?,
+    };
+    made.set_permissions(Permissions::from_mode(0o600))?;
+    let mut bytes = [0; Secret::LENGTH];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    made.write_all(&bytes)?;
+    made.sync_all()?;
+    directory.sync_all()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make files")]
+pub(super) mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A directory that only we can enter, whatever the umask is.
+    pub(in crate::lab) fn directory_of_ours() -> tempfile::TempDir {
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
+    }
+
+    const JOURNAL: Seen = Seen { owner: 0, mode: 0o600, links: 1, is_file: true };
+
+    #[test]
+    fn only_a_file_of_root_alone_counts() {
+        assert_eq!(JOURNAL.against_file(0), None);
+        for (other, why) in [
+            (Seen { owner: 1000, ..JOURNAL }, "belongs to user 1000"),
+            (Seen { mode: 0o640, ..JOURNAL }, "mode 0640"),
+            (Seen { mode: 0o4600, ..JOURNAL }, "mode 4600"),
+            (Seen { links: 2, ..JOURNAL }, "2 names"),
+            (Seen { is_file: false, ..JOURNAL }, "no regular file"),
+        ] {
+            assert!(other.against_file(0).is_some_and(|said| said.contains(why)), "{why}");
+        }
+        let directory = Seen { mode: 0o700, is_file: false, links: 3, ..JOURNAL };
+        assert_eq!(directory.against_directory(0), None);
+        for mode in [0o755, 0o1777, 0o777, 0o710] {
+            assert!(Seen { mode, ..directory }.against_directory(0).is_some(), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn the_directory_is_closed_to_others_unless_something_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b");
+        make_directory(&path).unwrap().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
+        make_directory(&path).unwrap().unwrap();
+        assert!(directory(&path).unwrap().is_ok(), "an empty one is mended");
+        fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
+        fs::write(path.join("planted"), "x").unwrap();
+        make_directory(&path).unwrap().unwrap();
+        let refused = directory(&path).unwrap().unwrap_err();
+        assert!(refused.to_string().contains("0777") && refused.hint.contains("chmod 700"), "{refused}");
+    }
+
+    #[test]
+    fn no_directory_on_the_way_may_be_changed_by_others() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = directory_of_ours();
+        let (open, own) = (dir.path().join("open"), dir.path().join("open/own"));
+        fs::create_dir_all(&own).unwrap();
+        fs::set_permissions(&own, Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+        assert!(directory(&own).unwrap().is_ok());
+        fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
+        let refused = directory(&own).unwrap().unwrap_err();
+        assert!(refused.to_string().contains("other users can change"), "{refused}");
+        assert!(make_directory(&own).unwrap().is_err());
+        fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&open, Some(65_534), None).unwrap();
+        assert!(directory(&own).unwrap().is_err(), "its owner can");
+    }
+
+    #[test]
+    fn a_directory_is_reached_by_a_link_of_ours_only() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let dir = directory_of_ours();
+        let (own, link) = (directory_of_ours(), dir.path().join("link"));
+        std::os::unix::fs::symlink(own.path(), &link).unwrap();
+        assert!(directory(&link).unwrap().is_ok());
+        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+        let refused = directory(&link).unwrap().unwrap_err();
+        assert!(refused.to_string().contains("symbolic link"), "{refused}");
+    }
+
+    #[test]
+    fn the_secret_is_made_once_and_stays() {
+        let dir = directory_of_ours();
+        let opened = directory(dir.path()).unwrap().unwrap();
+        assert!(secret(&opened, false).is_err());
+        let made = secret(&opened, true).unwrap();
+        assert_eq!(made.bytes(), secret(&opened, true).unwrap().bytes());
+        assert_eq!(made.bytes(), secret(&opened, false).unwrap().bytes());
+        fs::set_permissions(dir.path().join(SECRET), Permissions::from_mode(0o644)).unwrap();
+        assert!(secret(&opened, true).is_err(), "others could have read it");
+    }
+
+    #[test]
+    fn a_copy_has_another_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| dir.path().join(name));
+        fs::write(&one, "x").unwrap();
+        fs::copy(&one, &two).unwrap();
+        let place = |path: &Path| place(&File::open(path).unwrap()).unwrap();
+        assert_ne!(place(&one), place(&two));
+        let before = place(&one);
+        fs::rename(&one, dir.path().join("three")).unwrap();
+        assert_eq!(place(&dir.path().join("three")), before);
+    }
+}

@@ -1,0 +1,192 @@
+//! Software between the application and the media: resync, encryption, md, file systems.
+
+use narrows_base::units::{BytesPerSec, human};
+use narrows_machine::activity::Resync;
+use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
+
+use super::super::case::Case;
+use super::super::finding::{Confidence, Evidence};
+use super::super::trust::Audit;
+use super::own::FULL_CORE;
+use super::{Cause, Decision};
+
+/// A resync that takes this part of what the members move is a reason for a low rate.
+const SUBSTANTIAL: f64 = 0.15;
+/// Kernel workers that use this much of a core, while the media have room, are the narrows: the scheduler and the
+/// sampling edges take the rest.
+const BUSY_WORKERS: f64 = 0.8;
+/// A cipher that reaches this part of its measured rate on the path leaves little time for anything else.
+const NEAR_CIPHER_RATE: f64 = 0.5;
+
+/// Whether a `sync_action` means that the array moves bytes of its own (kernel `Documentation/admin-guide/md.rst`).
+pub(crate) fn is_syncing(action: &str) -> bool {
+    matches!(action, "resync" | "recover" | "check" | "repair" | "reshape")
+}
+
+/// An array resyncs and takes a substantial part of its members' bandwidth.
+pub(super) fn resync(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    case.hops().find_map(|(index, hop)| {
+        let HopSpec::Raid(raid) = &hop.spec else { return None };
+        let running = case.run?.activity.resyncs.get(&raid.block).filter(|sync| is_syncing(&sync.action))?;
+        let (part, how) = resync_part(case, raid, running)?;
+        (part >= SUBSTANTIAL).then(|| Decision {
+            hop: index,
+            cause: Cause::Resync,
+            confidence: Confidence::High,
+            evidence: resync_evidence(raid, running, part, how),
+        })
+    })
+}
+
+fn resync_evidence(raid: &RaidHop, running: &Resync, part: f64, how: &str) -> Vec<Evidence> {
+    let md = format!("/sys/block/{}/md", raid.block);
+    let mut evidence = vec![Evidence::new("sync action", &running.action, format!("{md}/sync_action"))];
+    evidence
+        .extend(running.speed.map(|speed| Evidence::new("sync speed", speed, format!("{md}/sync_speed"))));
+    evidence.push(Evidence::new(
+        "part of the members' transfers that is not ours",
+        human::percent(part),
+        how,
+    ));
+    evidence
+}
+
+/// The part of the members' transfers that a resync takes, and where that number is from. Members' counters say it;
+/// without them the resync's own speed (which every member reads or writes) stands against the application's rate.
+fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64, &'static str)> {
+    let members: Vec<_> = raid.members.iter().filter_map(|member| case.disk(member)).collect();
+    let measurement = case.measurement()?;
+    if members.len() == raid.members.len() && !members.is_empty() {
+        let all: f64 = members.iter().map(|disk| (disk.read_bytes + disk.written_bytes).as_f64()).sum();
+        let copies = match case.direction {
+            narrows_model::ceiling::Direction::Read => 1.0,
+            narrows_model::ceiling::Direction::Write => members.len() as f64,
+        };
+        let ours = measurement.bytes.as_f64() * copies;
+        return (all > 0.0).then(|| (((all - ours) / all).max(0.0), "/proc/diskstats of the members"));
+    }
+    let speed: BytesPerSec = running.speed?;
+    let both = speed + measurement.bytes_per_second;
+    Some((speed.fraction_of(both), "sync_speed and the measured rate"))
+}
+
+/// dm-crypt's workers use up the processor while the media below have room.
+pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    if case.media_are_saturated() {
+        return None;
+    }
+    case.hops().find_map(|(index, hop)| {
+        let HopSpec::Crypt(crypt) = &hop.spec else { return None };
+        let (evidence, confidence) = workers(case)
+            .map(|evidence| (evidence, Confidence::High))
+            .or_else(|| cipher_in_worker(case).map(|evidence| (evidence, Confidence::High)))
+            .or_else(|| near_cipher_rate(case, index, crypt).map(|e| (e, Confidence::Medium)))?;
+        Some(Decision { hop: index, cause: Cause::Cipher, confidence, evidence })
+    })
+}
+
+/// The work of dm-crypt's kernel threads (`kcryptd`, `kcryptd_io`, `dmcrypt_write`), when it fills a core.
+fn workers(case: &Case<'_>) -> Option<Vec<Evidence>> {
+    let (all, _) = case.kernel_threads(|name| name.contains("kcryptd") || name.contains("dmcrypt_write"));
+    (all >= BUSY_WORKERS).then(|| {
+        let mut evidence =
+            vec![Evidence::new("kcryptd threads", format!("{all:.2} cores"), "/proc/[pid]/stat")];
+        evidence.extend(room_below(case));
+        evidence
+    })
+}
+
+fn room_below(case: &Case<'_>) -> Option<Evidence> {
+    let part = case.waiting_at_media()?;
+    Some(Evidence::new("requests waiting at the media", human::percent(part), "/proc/diskstats"))
+}
+
+/// A cipher without work queues runs in the worker that asked; that it fills the worker is shown by the cipher's own
+/// rate.
+pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
+    let measurement = case.measurement()?;
+    let (_, crypt) = crypt_hop(case)?;
+    let table = crypt.table.value()?;
+    let in_worker = match case.direction {
+        narrows_model::ceiling::Direction::Read => table.no_read_workqueue,
+        narrows_model::ceiling::Direction::Write => table.no_write_workqueue,
+    };
+    let rate = one_core(case, crypt)?;
+    let near = measurement.bytes_per_second.fraction_of(rate) >= NEAR_CIPHER_RATE;
+    (in_worker && near && measurement.generator.cpu >= FULL_CORE).then(|| {
+        vec![
+            Evidence::new("work queues", "off: the cipher runs in the worker", crypt.table.source().as_str()),
+            Evidence::new("cipher on one core", rate, crypt.cipher.source().as_str()),
+        ]
+    })
+}
+
+fn crypt_hop<'a>(case: &Case<'a>) -> Option<(&'a Hop, &'a CryptHop)> {
+    case.of_kind(HopKind::Crypt).find_map(|(_, hop)| match &hop.spec {
+        HopSpec::Crypt(crypt) => Some((hop, crypt.as_ref())),
+        _ => None,
+    })
+}
+
+fn one_core(case: &Case<'_>, crypt: &CryptHop) -> Option<BytesPerSec> {
+    let cipher = crypt.cipher.value()?;
+    Some(match case.direction {
+        narrows_model::ceiling::Direction::Read => cipher.decrypt,
+        narrows_model::ceiling::Direction::Write => cipher.encrypt,
+    })
+}
+
+/// The rate is that of the cipher as the kernel itself measured it, and the media are known to have room.
+fn near_cipher_rate(case: &Case<'_>, index: usize, crypt: &CryptHop) -> Option<Vec<Evidence>> {
+    let room = room_below(case)?;
+    let ceiling = case.ceiling(index)?.limit()?;
+    let part = case.measurement()?.bytes_per_second.fraction_of(case.path_rate(index)?);
+    let measured = ceiling.basis == narrows_model::ceiling::Basis::Measured;
+    (measured && (0.8..=1.1).contains(&part)).then(|| {
+        let source = crypt.cipher.source().as_str();
+        vec![Evidence::new("measured rate over the cipher's", human::percent(part), source), room]
+    })
+}
+
+/// The thread of an array (`md0_raid5`, `md127_raid1`) uses up its core while the members have room.
+pub(super) fn md_thread(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    if case.media_are_saturated() {
+        return None;
+    }
+    case.hops().find_map(|(index, hop)| {
+        let HopSpec::Raid(raid) = &hop.spec else { return None };
+        let name = format!("{}_raid", raid.block);
+        let (_, busiest) = case.kernel_threads(|thread| thread.starts_with(&name));
+        (busiest >= FULL_CORE).then(|| {
+            let cores = format!("{busiest:.2} cores");
+            let mut evidence = vec![Evidence::new(format!("thread {name}…"), cores, "/proc/[pid]/stat")];
+            evidence.extend(room_below(case));
+            Decision { hop: index, cause: Cause::MdThread, confidence: Confidence::High, evidence }
+        })
+    })
+}
+
+/// A kernel thread of the file system uses up its core while the media have room.
+pub(super) fn filesystem(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    if case.media_are_saturated() {
+        return None;
+    }
+    case.hops().find_map(|(index, hop)| {
+        let HopSpec::Filesystem(filesystem) = &hop.spec else { return None };
+        let marks: &[&str] = match filesystem.fstype.as_str() {
+            "btrfs" => &["btrfs-"],
+            "zfs" => &["z_rd_", "z_wr_", "z_iss", "zio"],
+            "xfs" => &["xfs-", "xfsaild"],
+            "ext4" => &["ext4-rsv", "jbd2/"],
+            "bcachefs" => &["bcachefs", "bch-"],
+            _ => return None,
+        };
+        let (_, busiest) = case.kernel_threads(|name| marks.iter().any(|mark| name.contains(mark)));
+        (busiest >= FULL_CORE).then(|| {
+            let what = format!("busiest thread of {}", filesystem.fstype);
+            let mut evidence = vec![Evidence::new(what, format!("{busiest:.2} cores"), "/proc/[pid]/stat")];
+            evidence.extend(room_below(case));
+            Decision { hop: index, cause: Cause::Filesystem, confidence: Confidence::High, evidence }
+        })
+    })
+}

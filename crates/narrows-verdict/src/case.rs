@@ -1,0 +1,215 @@
+//! One path in one direction with the run that speaks for it, and the questions that deciders and rules ask of both.
+
+use narrows_base::units::BytesPerSec;
+use narrows_load::measurement::{Access, Measurement, Pattern};
+use narrows_machine::Machine;
+use narrows_machine::activity::DiskActivity;
+use narrows_model::ceiling::{Ceiling, Direction, pcie};
+use narrows_model::path::{DeviceHop, Hop, HopKind, HopSpec, Path};
+
+use super::{Run, Subject};
+
+/// A rate this far above a ceiling is above physics: link ceilings calibrate to within 3 % of real drives.
+const LAW_ERROR: f64 = 1.05;
+
+/// One path in one direction.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    /// The machine.
+    pub(super) machine: &'a Machine,
+    /// The path with its ceilings.
+    pub(super) subject: &'a Subject,
+    /// The direction.
+    pub(super) direction: Direction,
+    /// The run that speaks for the path's rate, if any was made in this direction.
+    pub(super) run: Option<&'a Run>,
+}
+
+impl<'a> Case<'a> {
+    /// The case of one direction of a subject.
+    ///
+    /// A sequential run speaks for the rate of a path; random ones tell of latency. Of several the fastest speaks.
+    pub(super) fn new(machine: &'a Machine, subject: &'a Subject, direction: Direction) -> Self {
+        let run = subject.runs.iter().filter(|run| run.direction == direction).max_by(|a, b| {
+            let rank = |run: &Run| run.measurement.workload.pattern == Pattern::Sequential;
+            let rate = |run: &Run| run.measurement.bytes_per_second.get();
+            rank(a).cmp(&rank(b)).then(rate(a).total_cmp(&rate(b)))
+        });
+        Self { machine, subject, direction, run }
+    }
+
+    /// The same path and direction with another run.
+    pub(super) const fn with_run(self, run: &'a Run) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    /// The path.
+    pub(super) const fn path(&self) -> &'a Path {
+        &self.subject.path
+    }
+
+    /// The hops with their places.
+    pub(super) fn hops(&self) -> impl Iterator<Item = (usize, &'a Hop)> + use<'a> {
+        self.subject.path.hops.iter().enumerate()
+    }
+
+    /// The hops of one kind with their places.
+    pub(super) fn of_kind(&self, kind: HopKind) -> impl Iterator<Item = (usize, &'a Hop)> + use<'a> {
+        self.hops().filter(move |(_, hop)| hop.kind() == kind)
+    }
+
+    /// Bytes that cross the hop for one byte of the application, in this direction.
+    pub(super) fn traffic(&self, hop: &Hop) -> f64 {
+        match self.direction {
+            Direction::Read => hop.traffic.read,
+            Direction::Write => hop.traffic.write,
+        }
+    }
+
+    /// The ceiling of the hop at this place.
+    pub(super) fn ceiling(&self, index: usize) -> Option<&'a Ceiling> {
+        self.subject.ceilings.get(index).map(|ceilings| ceilings.of(self.direction))
+    }
+
+    /// What the hop at this place allows the application: its ceiling divided by its traffic.
+    pub(super) fn path_rate(&self, index: usize) -> Option<BytesPerSec> {
+        let traffic = self.traffic(self.subject.path.hops.get(index)?);
+        let rate = self.ceiling(index)?.rate()?;
+        (traffic > 0.0).then(|| rate / traffic)
+    }
+
+    /// What no rate through the hop at this place can exceed: the path rate with the error of its law or, for a link
+    /// whose payload size was only assumed, the rate before packets.
+    pub(super) fn bound(&self, index: usize) -> Option<BytesPerSec> {
+        let hop = self.subject.path.hops.get(index)?;
+        let raw = match &hop.spec {
+            HopSpec::Link(link) if pcie::payload_is_assumed(link) => self.ceiling(index)?.limit()?.raw,
+            _ => None,
+        };
+        let allowed = self.path_rate(index)? * LAW_ERROR;
+        Some(raw.map_or(allowed, |raw| (raw / self.traffic(hop)).max(allowed)))
+    }
+
+    /// What the run achieved.
+    pub(super) fn measurement(&self) -> Option<&'a Measurement> {
+        self.run.map(|run| &run.measurement)
+    }
+
+    /// What this block device did during the run.
+    pub(super) fn disk(&self, block: &str) -> Option<&'a DiskActivity> {
+        self.run.and_then(|run| run.activity.disks.get(block))
+    }
+
+    /// What this hop's block device did during the run.
+    pub(super) fn hop_disk(&self, hop: &Hop) -> Option<&'a DiskActivity> {
+        hop.block_name().and_then(|block| self.disk(block))
+    }
+
+    /// The bytes that a disk moved in this direction.
+    pub(super) fn moved(&self, disk: &DiskActivity) -> f64 {
+        match self.direction {
+            Direction::Read => disk.read_bytes.as_f64(),
+            Direction::Write => disk.written_bytes.as_f64(),
+        }
+    }
+
+    /// The media at the ends of the path: device hops that no other device hop lies below. A loop device is not one
+    /// when the path goes on to the disk that holds its file.
+    pub(super) fn leaves(&self) -> Vec<(usize, &'a Hop, &'a DeviceHop)> {
+        let devices: Vec<_> = self
+            .hops()
+            .filter_map(|(index, hop)| match &hop.spec {
+                HopSpec::Device(device) => Some((index, hop, device)),
+                _ => None,
+            })
+            .collect();
+        let covered =
+            |hop: &Hop| devices.iter().any(|(_, other, _)| other.id != hop.id && self.is_above(hop, other));
+        devices.iter().filter(|(_, hop, _)| !covered(hop)).copied().collect()
+    }
+
+    /// Whether `upper` lies between `lower` and the application. A path that runs in a circle ends.
+    pub(super) fn is_above(&self, upper: &Hop, lower: &Hop) -> bool {
+        let mut at = lower.above.as_ref();
+        for _ in 0..self.subject.path.hops.len() {
+            match at {
+                Some(id) if *id == upper.id => return true,
+                Some(id) => at = self.subject.path.hop(id).and_then(|hop| hop.above.as_ref()),
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The bytes that the generator kept in flight: depth times block size. Buffered and synchronous I/O keep one.
+    pub(super) fn asked_outstanding(&self) -> Option<f64> {
+        let measurement = self.measurement()?;
+        let single = measurement.access == Access::Buffered
+            || measurement.generator.engine.is_synchronous()
+            || measurement.workload.queue_depth == 0;
+        let depth = if single { 1.0 } else { f64::from(measurement.workload.queue_depth) };
+        let asked = depth * measurement.workload.block_size.as_f64();
+        (asked > 0.0).then_some(asked)
+    }
+
+    /// The part of the asked bytes that waited at the media, 0 to 1; `None` when no counter tells.
+    ///
+    /// By Little's law the requests of a closed loop pile up in front of the hop that limits them. Kernel layers split
+    /// and merge requests, so the comparison is in bytes.
+    pub(super) fn waiting_at_media(&self) -> Option<f64> {
+        let asked = self.asked_outstanding()?;
+        let disks: Vec<_> = self.leaves().iter().filter_map(|(_, hop, _)| self.hop_disk(hop)).collect();
+        (!disks.is_empty()).then(|| disks.iter().map(|disk| outstanding(disk)).sum::<f64>() / asked)
+    }
+
+    /// The part of the asked bytes that waited anywhere in the block layer, 0 to 1: what the outermost block device
+    /// that keeps counters held. The rest was with the generator or the file system.
+    pub(super) fn waiting_in_block_layer(&self) -> Option<f64> {
+        let asked = self.asked_outstanding()?;
+        let outermost = self.outermost_disk()?;
+        Some((outstanding(outermost) / asked).max(self.waiting_at_media().unwrap_or(0.0)))
+    }
+
+    /// What the outermost block device of the path did during the run.
+    pub(super) fn outermost_disk(&self) -> Option<&'a DiskActivity> {
+        self.hops().find_map(|(_, hop)| self.hop_disk(hop))
+    }
+
+    /// Whether at least half of the requests waited at the media. Nothing above the media can then be the narrows,
+    /// for it handed on what it got.
+    pub(super) fn media_are_saturated(&self) -> bool {
+        self.waiting_at_media().is_some_and(|part| part >= 0.5)
+    }
+
+    /// The interface of the path, and what it moved in this direction during the run.
+    pub(super) fn interface_rate(&self) -> Option<(&'a str, BytesPerSec)> {
+        let activity = &self.run?.activity;
+        self.hops().find_map(|(_, hop)| {
+            let HopSpec::Network(network) = &hop.spec else { return None };
+            let moved = activity.nics.get(&network.interface)?;
+            let rate = match self.direction {
+                Direction::Read => moved.received,
+                Direction::Write => moved.sent,
+            };
+            Some((network.interface.as_str(), rate))
+        })
+    }
+
+    /// Cores that kernel threads with such a name used: all together, and the busiest one.
+    pub(super) fn kernel_threads(&self, named: impl Fn(&str) -> bool) -> (f64, f64) {
+        let threads = self.run.map_or(&[][..], |run| &run.activity.threads);
+        threads
+            .iter()
+            .filter(|thread| thread.is_kernel && named(&thread.name))
+            .fold((0.0, 0.0_f64), |(sum, most), thread| (sum + thread.cores, most.max(thread.cores)))
+    }
+}
+
+/// The mean number of bytes in flight on a disk.
+fn outstanding(disk: &DiskActivity) -> f64 {
+    let requests = disk.reads.saturating_add(disk.writes);
+    if requests == 0 {
+        return 0.0;
+    }
+    disk.in_flight * (disk.read_bytes + disk.written_bytes).as_f64() / requests as f64
+}

@@ -1,0 +1,207 @@
+//! Results of other tools, and what of a workload every tool states: direction, pattern, block size, I/Os in flight,
+//! the share of writes, and whether the page cache was bypassed. Two results that differ in one of these measured
+//! different things.
+
+use serde_json::{Map, Value};
+
+use super::input::{Entry, Tail};
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_base::workload::Pattern;
+use narrows_load::percentile::PERCENTILES;
+use narrows_load::stats::BatchMeans;
+use narrows_paste::results::{Imported, Measured, Op, Page, Side, Tool, read};
+
+/// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
+const ACCESS: &str = "access";
+
+/// Fields that must be known.
+const NEEDED: [&str; 4] = ["direction", "pattern", "block_size", "in_flight"];
+
+/// The measurements of storage in a text of other tools.
+pub(super) fn entries(name: &str, text: &str) -> Vec<Entry> {
+    let results = read(&Page { name, body: text });
+    results
+        .iter()
+        .flat_map(|result| result.measurements.iter().map(move |measured| (result, measured)))
+        .filter(|(_, measured)| !measured.memory_only)
+        .flat_map(|(result, measured)| {
+            measured.sides().map(move |(op, side)| entry(result, measured, op, side)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Entry {
+    let shape = shape(result, measured, op);
+    let means = BatchMeans::of(&side.series);
+    let mut cautions: Vec<String> =
+        result.failures.iter().map(|failure| format!("it says: {failure}")).collect();
+    cautions.extend(result.corrections.iter().cloned());
+    Entry {
+        label: label(result, measured, op),
+        key: shape.clone(),
+        shape,
+        rate: side.bytes_per_second,
+        is_single: means.is_none(),
+        means,
+        tails: tails(side),
+        access: None,
+        depth: None,
+        engine: measured.work.engine.clone(),
+        region: measured.work.working_set.map(|set| set.get().to_string()),
+        cautions,
+    }
+}
+
+fn shape(result: &Imported, measured: &Measured, op: Op) -> Vec<(String, String)> {
+    let work = &measured.work;
+    // Marks print reads and writes side by side, and measure them apart.
+    let apart = matches!(result.tool, Tool::Kdiskmark | Tool::Crystaldiskmark);
+    let ios = |op: Op| measured.side(op).and_then(|side| side.iops).map(|iops| iops.get());
+    let mix = ios(Op::Read).zip(ios(Op::Write)).filter(|_| !apart).map(|(reads, writes)| {
+        format!("{:.0} % writes", 100.0 * writes / (reads + writes).max(f64::MIN_POSITIVE))
+    });
+    let pattern = work.pattern.map(|pattern| match pattern {
+        Pattern::Sequential => "sequential",
+        Pattern::Random => "random",
+    });
+    named([
+        ("direction", Some(op.word().to_owned())),
+        ("pattern", pattern.map(str::to_owned)),
+        ("block_size", work.block_size.map(|size| size.get().to_string())),
+        ("in_flight", measured.asked_in_flight().map(|count| count.to_string())),
+        ("mix", mix),
+        (ACCESS, work.direct.map(|direct| if direct { "direct" } else { "buffered" }.to_owned())),
+    ])
+}
+
+fn named<const N: usize>(fields: [(&str, Option<String>); N]) -> Vec<(String, String)> {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// The same of a run of ours.
+pub(super) fn shape_of(
+    workload: &Map<String, Value>,
+    direction: Option<&str>,
+    measurement: &Value,
+) -> Vec<(String, String)> {
+    let number = |name: &str| workload.get(name).and_then(Value::as_f64);
+    let streams = workload.get("parallel").map_or(1.0, |parallel| {
+        let inner = parallel.as_object().and_then(|fields| fields.values().find_map(Value::as_f64));
+        parallel.as_f64().or(inner).unwrap_or(1.0)
+    });
+    let writes = number("write_percent").filter(|writes| *writes > 0.0 && *writes < 100.0);
+    let access = measurement.get(ACCESS).and_then(Value::as_str).map(str::to_owned).or_else(|| {
+        let buffered = workload.get("buffered")?.as_bool()?;
+        Some(if buffered { "buffered" } else { "direct" }.to_owned())
+    });
+    named([
+        ("direction", direction.map(str::to_owned)),
+        ("pattern", workload.get("pattern").and_then(Value::as_str).map(str::to_owned)),
+        ("block_size", workload.get("block_size").and_then(Value::as_u64).map(|size| size.to_string())),
+        ("in_flight", number("queue_depth").map(|depth| (depth.max(1.0) * streams).to_string())),
+        ("mix", writes.map(|writes| format!("{writes:.0} % writes"))),
+        (ACCESS, access),
+    ])
+}
+
+/// Whether two workloads are the same in all that every tool states.
+pub(super) fn is_alike(a: &Entry, b: &Entry) -> bool {
+    let of = |entry: &Entry, name: &str| field(entry, name).map(str::to_owned);
+    let needed = NEEDED.iter().all(|name| of(a, name).is_some() && of(a, name) == of(b, name));
+    let access = match (access(a), access(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    needed && access && of(a, "mix") == of(b, "mix")
+}
+
+/// Whether the page cache was bypassed, if it is stated.
+pub(super) fn access(entry: &Entry) -> Option<&str> {
+    field(entry, ACCESS)
+}
+
+fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
+    entry.shape.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// `read random 4 KiB × 32 (fio, job)`.
+fn label(result: &Imported, measured: &Measured, op: Op) -> String {
+    let work = &measured.work;
+    let mut parts: Vec<String> = vec![op.word().to_owned()];
+    parts.extend(work.pattern.map(|pattern| match pattern {
+        Pattern::Sequential => "sequential".to_owned(),
+        Pattern::Random => "random".to_owned(),
+    }));
+    parts.extend(work.block_size.map(|size| human::block_size(Bytes::new(size.get()))));
+    parts.extend(measured.asked_in_flight().map(|count| format!("× {count}")));
+    format!("{} ({}, {})", parts.join(" "), result.tool.name(), work.label)
+}
+
+/// The percentiles that ours have, too.
+fn tails(side: &Side) -> Vec<Tail> {
+    let Some(latency) = &side.latency_ns else { return Vec::new() };
+    let at = |label: &str| {
+        let percent: f64 = label.trim_start_matches('p').parse().ok()?;
+        latency.percentiles.iter().find(|one| (one.percent - percent).abs() < 1e-9).map(|one| one.latency_ns)
+    };
+    let tail = |label: &'static str| Some(Tail { label, value: Nanos::new(at(label)? as u64), mean: None });
+    PERCENTILES.iter().filter_map(|percentile| tail(percentile.label)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Input, Verdict, compare};
+
+    const FIO: &str = r#"{"fio version": "fio-3.36", "jobs": [{"jobname": "j", "error": 0,
+        "job options": {"rw": "randread", "bs": "4k", "iodepth": "32", "numjobs": "1", "direct": "1", "ioengine": "libaio"},
+        "read": {"io_bytes": 12288000000, "bw_bytes": 409600000, "bw": 400000, "iops": 100000, "runtime": 30000, "total_ios": 3000000,
+        "clat_ns": {"max": 900000, "mean": 320000, "percentile": {"50.000000": 300000, "99.000000": 500000}}},
+        "write": {"io_bytes": 0, "bw_bytes": 0, "bw": 0}}]}"#;
+
+    fn marks(depth: u32, megabytes: &str) -> String {
+        format!(
+            "KDiskMark (3.1.4): https://github.com/JonMagon/KDiskMark\n[Read]\n\
+            Random   4 KiB (Q= {depth}, T= 1):   {megabytes} MB/s [  90000.0 IOPS] <   350.00 us>\n"
+        )
+    }
+
+    fn input(text: &str) -> Input {
+        Input::parse("x", text).expect("a result")
+    }
+
+    #[test]
+    fn the_same_workload_of_two_tools_is_compared_without_an_interval() {
+        let found = compare(&input(FIO), &input(&marks(32, "360.000")), 0.01);
+        let [workload] = found.workloads.as_slice() else { panic!("{found:?}") };
+        assert_eq!(
+            (workload.verdict, found.verdict),
+            (Verdict::NotDistinguishable, Verdict::NotDistinguishable)
+        );
+        // 360 of KDiskMark's MB are 368.64 MB: 10 % below 409.6.
+        assert!((workload.as_printed.expect("a difference") + 0.1).abs() < 1e-9, "{workload:?}");
+        assert!(workload.reason.as_deref().is_some_and(|why| why.contains("no interval")));
+    }
+
+    #[test]
+    fn another_depth_is_refused_and_named() {
+        let found = compare(&input(FIO), &input(&marks(1, "60.000")), 0.01);
+        assert_eq!((found.verdict, found.workloads.len()), (Verdict::NotComparable, 0));
+        assert!(found.unmatched[0].reason.contains("in_flight (32, 1)"), "{:?}", found.unmatched);
+    }
+
+    #[test]
+    fn a_run_of_ours_stands_beside_fios() {
+        let series: Vec<f64> = (0..40).map(|i| 400e6 + 1e6 * f64::from(i % 3)).collect();
+        let ours = serde_json::json!({ "paths": [{ "runs": [{ "direction": "read", "measurement": {
+            "workload": { "pattern": "random", "block_size": 4096, "queue_depth": 32, "duration_ns": 4_000_000_000u64 },
+            "access": "direct", "bytes_per_second": 401e6, "series": series } }] }] });
+        let found = compare(&input(FIO), &input(&ours.to_string()), 0.01);
+        assert_eq!(found.workloads.len(), 1, "{:?}", found.unmatched);
+        assert!(found.workloads[0].difference.is_none());
+    }
+
+    #[test]
+    fn prose_is_no_result() {
+        assert!(Input::parse("x", "Hello").is_err());
+    }
+}

@@ -1,0 +1,260 @@
+//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it, the
+//! `results` of `narrows bench` or the `points` of `narrows sweep`.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::foreign;
+use super::inventory::Inventory;
+use super::welch::Mean;
+use super::{Unmatched, results};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_load::percentile::PERCENTILES;
+use narrows_load::ran::EngineRan;
+use narrows_load::stats::{BatchMeans, student_t};
+
+/// Why a file cannot be compared.
+#[derive(Debug, Error)]
+pub enum InputError {
+    /// It is neither JSON nor a result of a known tool.
+    #[error("it is not JSON, nor the result of a tool that narrows reads: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It holds no measurement.
+    #[error(
+        "it holds no measurement (no `runs` with a `measurement`, no `results` or `points` of a load, and no result of another tool)"
+    )]
+    NoRuns,
+}
+
+/// A result that can be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The name that it is shown by.
+    pub(super) name: String,
+    pub(super) runs: Vec<Entry>,
+    pub(super) inventory: Inventory,
+    /// Whether it is of another tool, which states other things than ours.
+    pub(super) is_foreign: bool,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    /// What must be the same in both: the fields of the workload but its duration, and the direction.
+    pub(super) key: Vec<(String, String)>,
+    /// The same in what every tool states: direction, pattern, block size, I/Os in flight, mix, access.
+    pub(super) shape: Vec<(String, String)>,
+    pub(super) label: String,
+    pub(super) rate: BytesPerSec,
+    pub(super) means: Option<BatchMeans>,
+    pub(super) tails: Vec<Tail>,
+    pub(super) access: Option<String>,
+    pub(super) depth: Option<String>,
+    pub(super) engine: Option<String>,
+    pub(super) region: Option<String>,
+    pub(super) cautions: Vec<String>,
+    /// Whether it is a single number, of which nobody knows how much a repeat would differ.
+    pub(super) is_single: bool,
+}
+
+/// A percentile of the latency.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tail {
+    /// `p99.9`.
+    pub(super) label: &'static str,
+    /// That of the whole run.
+    pub(super) value: Nanos,
+    /// The mean over the tenths of the run, if it has them.
+    pub(super) mean: Option<Mean>,
+}
+
+impl Input {
+    /// Reads a result that is shown as `name`.
+    ///
+    /// # Errors
+    /// The text is not JSON, or holds no measurement.
+    pub fn parse(name: &str, text: &str) -> Result<Self, InputError> {
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Self::foreign(name, text).ok_or(InputError::Json(error)),
+        };
+        let mut found = Vec::new();
+        collect(&value, &mut found);
+        let is_of_several =
+            found.iter().any(|(target, _)| *target != found.first().and_then(|first| first.0));
+        let mut runs: Vec<Entry> =
+            found.iter().filter_map(|(target, run)| entry(run, target.filter(|_| is_of_several))).collect();
+        let tests = value.as_object().map(results::runs).unwrap_or_default();
+        runs.extend(tests.iter().filter_map(|run| entry(run, None)));
+        if runs.is_empty() {
+            return Self::foreign(name, text).ok_or(InputError::NoRuns);
+        }
+        Ok(Self { name: name.to_owned(), runs, inventory: Inventory::of(&value), is_foreign: false })
+    }
+
+    /// The result of another tool, if there is one in the text.
+    fn foreign(name: &str, text: &str) -> Option<Self> {
+        let runs = foreign::entries(name, text);
+        let found = Self { name: name.to_owned(), runs, inventory: Inventory::default(), is_foreign: true };
+        (!found.runs.is_empty()).then_some(found)
+    }
+}
+
+/// Every run with the target that it is of. serde_json limits how deep a file is nested.
+fn collect<'a>(value: &'a Value, found: &mut Vec<(Option<&'a str>, &'a Value)>) {
+    match value {
+        Value::Object(fields) => {
+            let target = fields.get("target").and_then(Value::as_str);
+            for (name, field) in fields {
+                match field.as_array().filter(|_| name == "runs") {
+                    Some(runs) => found.extend(runs.iter().map(|run| (target, run))),
+                    None => collect(field, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        _ => {}
+    }
+}
+
+fn text(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
+    let measurement = run.get("measurement")?;
+    let workload = measurement.get("workload")?.as_object()?;
+    let rate = BytesPerSec::new(measurement.get("bytes_per_second")?.as_f64()?);
+    let direction = text(run.get("direction"));
+    let mut key: Vec<(String, String)> = workload
+        .iter()
+        .filter(|(name, _)| *name != "duration_ns")
+        .filter_map(|(name, value)| Some((name.clone(), text(Some(value))?)))
+        .collect();
+    key.extend(direction.clone().map(|direction| ("direction".to_owned(), direction)));
+    key.extend(target.map(|target| ("target".to_owned(), target.to_owned())));
+    key.sort();
+    let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
+    Some(Entry {
+        shape: foreign::shape_of(workload, direction.as_deref(), measurement),
+        is_single: false,
+        label: text(run.get("name")).unwrap_or_else(|| label(workload, direction.as_deref(), target)),
+        key,
+        rate,
+        means: means(measurement, rate),
+        tails: tails(measurement),
+        access: text(measurement.get("access")),
+        depth: generator("queue_depth").filter(|depth| depth != "0"),
+        engine: generator("engine")
+            .map(EngineRan::from)
+            .map(|engine| engine.name().to_owned())
+            .filter(|name| !name.is_empty()),
+        region: text(measurement.get("region_bytes")),
+        cautions: cautions(run, measurement),
+    })
+}
+
+/// `read sequential 1 MiB × 8`, and what else the workload states.
+fn label(workload: &Map<String, Value>, direction: Option<&str>, target: Option<&str>) -> String {
+    const KNOWN: [&str; 4] = ["pattern", "block_size", "queue_depth", "duration_ns"];
+    let mut parts: Vec<String> = target.into_iter().chain(direction).map(str::to_owned).collect();
+    parts.extend(text(workload.get("pattern")));
+    let block = workload.get("block_size");
+    parts.extend(
+        block.and_then(Value::as_u64).map(|size| human::block_size(Bytes::new(size))).or_else(|| text(block)),
+    );
+    parts.extend(text(workload.get("queue_depth")).map(|depth| format!("× {depth}")));
+    let others = workload.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+    parts.extend(others.filter_map(|(name, value)| Some(format!("{name} {}", text(Some(value))?))));
+    parts.join(" ")
+}
+
+/// The batch means of the series, or what the interval in the file says of them.
+fn means(measurement: &Value, rate: BytesPerSec) -> Option<BatchMeans> {
+    let numbers = |name: &str| -> Vec<f64> {
+        let items = measurement.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_f64).collect()
+    };
+    let series: Vec<BytesPerSec> = numbers("series").into_iter().map(BytesPerSec::new).collect();
+    if let Some(means) = BatchMeans::of(&series) {
+        return Some(means);
+    }
+    let [low, high] = numbers("ci95")[..] else { return None };
+    // An interval of ours comes from ten batch means.
+    const BATCHES: usize = 10;
+    let error = (high - low).abs() / 2.0 / student_t(0.95, (BATCHES - 1) as f64);
+    Some(BatchMeans { mean: rate, variance: error * error * BATCHES as f64, batches: BATCHES })
+}
+
+fn tails(measurement: &Value) -> Vec<Tail> {
+    /// Tenths of a run.
+    const TENTHS: usize = 10;
+    let latency = measurement.get("latency_ns").or_else(|| measurement.get("latency"));
+    let tenths = |key: &str| -> Option<Mean> {
+        let items = latency?.get("tenths")?.get(key)?.as_array()?;
+        let values: Option<Vec<f64>> = items.iter().map(Value::as_f64).collect();
+        Mean::of(&values.filter(|values| values.len() == TENTHS)?)
+    };
+    let tail = |label: &'static str, key: &str| {
+        Some(Tail { label, value: Nanos::new(latency?.get(key)?.as_u64()?), mean: tenths(key) })
+    };
+    PERCENTILES.iter().filter_map(|percentile| tail(percentile.label, percentile.key)).collect()
+}
+
+fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if run.get("trusted").and_then(Value::as_bool) == Some(false) {
+        found.push("the run is not trusted".to_owned());
+    }
+    if let Some(why) = text(measurement.get("cut_short")) {
+        found.push(format!("the run was cut short: {why}"));
+    }
+    if let Some(errors) = measurement.get("errors").and_then(Value::as_u64).filter(|errors| *errors > 0) {
+        found.push(format!("{errors} I/Os failed"));
+    }
+    found
+}
+
+/// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
+pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
+    let across = a.is_foreign || b.is_foreign;
+    let is_same = |a: &Entry, b: &Entry| if across { foreign::is_alike(a, b) } else { a.key == b.key };
+    let mut left: Vec<&Entry> = b.runs.iter().collect();
+    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    for run in &a.runs {
+        match left.iter().position(|other| is_same(run, other)) {
+            Some(index) => pairs.push((run, left.remove(index))),
+            None => alone.push(unmatched("A", run, &b.runs, across)),
+        }
+    }
+    alone.extend(left.into_iter().map(|run| unmatched("B", run, &a.runs, across)));
+    (pairs, alone)
+}
+
+fn unmatched(side: &str, run: &Entry, others: &[Entry], across: bool) -> Unmatched {
+    let keys = |entry: &Entry| if across { entry.shape.clone() } else { entry.key.clone() };
+    let differences = others.iter().map(|other| differing(&keys(run), &keys(other)));
+    let nearest = differences.min_by_key(Vec::len).unwrap_or_default();
+    let reason = if nearest.is_empty() {
+        "the other file has fewer runs of it".to_owned()
+    } else {
+        format!("the nearest run of the other file differs in {}", nearest.join(", "))
+    };
+    Unmatched { only_in: side.to_owned(), workload: run.label.clone(), reason }
+}
+
+/// The fields that differ, with both values.
+fn differing(a: &[(String, String)], b: &[(String, String)]) -> Vec<String> {
+    let value = |key: &[(String, String)], name: &str| {
+        key.iter().find(|(known, _)| known == name).map_or("not stated".to_owned(), |(_, v)| v.clone())
+    };
+    let mut names: Vec<&String> = a.iter().chain(b).map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    let both = names.into_iter().map(|name| (name, value(a, name), value(b, name)));
+    both.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} ({a}, {b})")).collect()
+}

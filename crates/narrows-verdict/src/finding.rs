@@ -1,0 +1,286 @@
+//! A finding: what is so, how we know, and what to do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use narrows_base::fact::{Fact, Source};
+use narrows_base::units::BytesPerSec;
+use narrows_model::path::{Hop, HopId, HopSpec};
+
+/// The stable codes of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// A link has fewer lanes than both its ends can do.
+    LinkWidthDegraded,
+    /// A link is slower than both its ends can do, under load.
+    LinkSpeedDegraded,
+    /// The slot gives a device less than it can use, by design or by a setting.
+    SlotLimited,
+    /// A link is slow because its device is idle.
+    PowerSave,
+    /// Devices behind a switch can together do more than its uplink.
+    SwitchOversubscribed,
+    /// The path goes through the chipset's shared uplink.
+    ChipsetShared,
+    /// The device is on another NUMA node than the processors that use it.
+    NumaRemote,
+    /// Devices are spread unevenly over NUMA nodes.
+    NumaUnbalanced,
+    /// Payload or read-request sizes cost rate.
+    MpsMrrs,
+    /// A link reports errors.
+    AerErrors,
+    /// A device slows down because it is hot.
+    Thermal,
+    /// A slot seems to be split and not all of its devices are there.
+    MissingDeviceBifurcation,
+    /// SMBIOS contradicts what the bus says.
+    SmbiosContradiction,
+    /// USB is the narrows.
+    UsbLimited,
+    /// SATA is the narrows, or runs below what both ends can do.
+    SataLimited,
+    /// The storage adapter is the narrows.
+    HbaLimited,
+    /// The network is the narrows.
+    NetworkLimited,
+    /// The slot of a network card is narrower than its wire.
+    NicSlotLimited,
+    /// The cipher is the narrows.
+    CryptoCpu,
+    /// dm-crypt's work queues cost latency.
+    CryptoWorkqueue,
+    /// One member holds the array back.
+    RaidSlowMember,
+    /// The array is resyncing.
+    RaidResync,
+    /// The array lacks members.
+    RaidDegraded,
+    /// The file system is the narrows.
+    FilesystemLimited,
+    /// The device itself is the narrows, as it should be.
+    DeviceLimited,
+    /// The load generator is the narrows.
+    GeneratorCpu,
+    /// The bytes came from a cache.
+    CacheMeasured,
+    /// The run was too short.
+    TooShort,
+    /// Nothing that was asked for ended, so nothing was measured.
+    NoReadEnded,
+    /// The rate did not hold steady.
+    Unsteady,
+    /// The drive's fast cache ran out.
+    SlcExhausted,
+    /// The queue was not deep enough to fill the path.
+    DepthTooLow,
+    /// The result is above physics.
+    AboveCeiling,
+    /// A unit is wrong.
+    UnitsSuspect,
+    /// A rate limiter held the result down, not the storage.
+    Throttled,
+    /// Zeros were written, or addresses read that hold nothing.
+    ZeroOrSparseData,
+    /// Numbers of a result contradict each other.
+    InconsistentNumbers,
+    /// The run failed: there is no result, or none that counts.
+    RunFailed,
+    /// Writes that are called synchronous were not made durable.
+    NotSynchronous,
+    /// Something else used the storage at the same time.
+    ConcurrentLoad,
+    /// Machines that ran the same load together got unequal shares.
+    UnevenNodes,
+    /// Facts are missing that could change the verdict.
+    PartialInput,
+}
+
+impl Code {
+    /// The code as it stands in JSON.
+    pub fn as_str(self) -> String {
+        serde_json::to_value(self)
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default()
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something is not as it could be, and can be changed.
+    Fault,
+    /// A narrows by design.
+    Limit,
+    /// Good to know.
+    Info,
+}
+
+/// How sure we are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The facts leave no other reading.
+    High,
+    /// The likeliest reading.
+    Medium,
+    /// A suspicion.
+    Low,
+}
+
+/// One observed fact that a finding rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What was observed: `current width`.
+    pub fact: String,
+    /// What it was, with its unit.
+    pub value: String,
+    /// The file, command or measurement that says so.
+    pub source: String,
+}
+
+impl Evidence {
+    /// An observation.
+    pub fn new(fact: impl Into<String>, value: impl ToString, source: impl Into<String>) -> Self {
+        Self { fact: fact.into(), value: value.to_string(), source: source.into() }
+    }
+
+    /// An observation from a fact; a missing fact is observed as missing.
+    pub fn from_fact<T: ToString>(fact: impl Into<String>, observed: &Fact<T>) -> Self {
+        let value =
+            observed.value().map_or_else(|| observed.missing().unwrap_or_default(), ToString::to_string);
+        let source: &Source = observed.source();
+        Self::new(fact, value, source.as_str())
+    }
+}
+
+/// What to do, and what it brings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advice {
+    /// The step, as an instruction.
+    pub action: String,
+    /// How much faster the path can become; `None` where that cannot be computed.
+    pub gain_bytes_per_second: Option<BytesPerSec>,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What kind of finding it is.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The hop it is about, if it is about one.
+    pub hop: Option<HopId>,
+    /// The device it is about: a PCI address, block device, interface or mount.
+    pub subject: String,
+    /// One sentence with the numbers.
+    pub summary: String,
+    /// How we know.
+    pub evidence: Vec<Evidence>,
+    /// What to do, best first.
+    pub advice: Vec<Advice>,
+    /// How sure we are.
+    pub confidence: Confidence,
+    /// What would show that it does not hold, where the rule knows more than [`super::disproof`] says of its code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_so_when: Option<String>,
+}
+
+impl Advice {
+    /// A step whose gain cannot be computed.
+    pub fn new(action: impl Into<String>) -> Self {
+        Self { action: action.into(), gain_bytes_per_second: None }
+    }
+
+    /// A step with what it brings; a gain of nothing is left out.
+    pub fn with_gain(action: impl Into<String>, gain: Option<BytesPerSec>) -> Self {
+        Self { action: action.into(), gain_bytes_per_second: gain.filter(|gain| gain.get() > 0.0) }
+    }
+}
+
+impl Finding {
+    /// A finding about a hop, without evidence and advice as yet.
+    pub fn about(code: Code, severity: Severity, hop: &Hop, summary: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity,
+            hop: Some(hop.id.clone()),
+            subject: subject_of(hop),
+            summary: summary.into(),
+            evidence: Vec::new(),
+            advice: Vec::new(),
+            confidence: Confidence::High,
+            not_so_when: None,
+        }
+    }
+
+    /// A finding about a whole path or machine, without evidence and advice as yet.
+    pub fn on(
+        code: Code,
+        severity: Severity,
+        subject: impl Into<String>,
+        summary: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            severity,
+            hop: None,
+            subject: subject.into(),
+            summary: summary.into(),
+            evidence: Vec::new(),
+            advice: Vec::new(),
+            confidence: Confidence::High,
+            not_so_when: None,
+        }
+    }
+
+    /// Adds what was observed.
+    pub fn with_evidence(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    /// Adds a step.
+    pub fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
+        self.advice.extend(advice);
+        self
+    }
+
+    /// Says what would disprove it.
+    pub fn not_so_when(mut self, observed: impl Into<String>) -> Self {
+        self.not_so_when = Some(observed.into());
+        self
+    }
+
+    /// Says how sure we are.
+    pub const fn with_confidence(mut self, confidence: Confidence) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// The most that any of its steps brings.
+    pub fn best_gain(&self) -> BytesPerSec {
+        self.advice
+            .iter()
+            .filter_map(|advice| advice.gain_bytes_per_second)
+            .fold(BytesPerSec::default(), BytesPerSec::max)
+    }
+}
+
+/// The device that a hop is: a PCI address, a block device, an interface or a mount; else the hop's name.
+fn subject_of(hop: &Hop) -> String {
+    match &hop.spec {
+        HopSpec::Link(link) => link.device.address.to_string(),
+        HopSpec::Chipset(uplink) | HopSpec::Switch(uplink) => uplink.address.to_string(),
+        HopSpec::Network(network) => network.interface.clone(),
+        HopSpec::Filesystem(filesystem) => filesystem.point.clone(),
+        HopSpec::Hba(controller) | HopSpec::Controller(controller) => {
+            controller.address.map_or_else(|| controller.name.clone(), |address| address.to_string())
+        }
+        _ => hop.block_name().map_or_else(|| hop.name.clone(), |block| format!("/dev/{block}")),
+    }
+}

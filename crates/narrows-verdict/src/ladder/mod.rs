@@ -1,0 +1,268 @@
+//! Where in a stack of layers is the rate lost?
+//!
+//! [`judge`] is handed one [`Rung`] for each measurement, from the media up: a layer alone, or the layers right below one
+//! at the same time. The loss of a rung is what it falls short of the layers below it, which were measured with the same
+//! load right before. Its cause is decided in a fixed order that suspects ourselves first: a cache that answered, the
+//! generator, a resync; then what the layer itself is known to do (striping, read balance, a cipher); then what the
+//! attribution of a single run finds (`verdict::attribution`), a full processor, and last that no counter tells.
+//!
+//! The narrows is the highest rung with a loss: what lies below it has room. Without any loss it is what limits the
+//! layers below, as a single run shows it.
+
+mod crypt;
+mod flow;
+mod leg;
+mod numa;
+mod raid;
+mod step;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use flow::Flow;
+pub use leg::{Leg, LegKind};
+pub use numa::{NodeRun, Numa};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::attribution::{self, Attribution};
+use super::case::Case;
+use super::finding::{Confidence, Evidence};
+use super::trust::Audit;
+use super::{Code, Finding, Severity, Subject, attribution::Cause as Found};
+use narrows_base::units::BytesPerSec;
+use narrows_machine::Machine;
+use narrows_model::ceiling::Direction;
+use narrows_model::ceiling::narrow;
+use narrows_model::path::{Hop, HopId, HopKind};
+
+/// A rung that falls this much short of the layers below it has lost something: measurements of one thing differ by a few
+/// percent.
+pub const SIGNIFICANT: f64 = 0.05;
+
+/// One measurement of a ladder.
+#[derive(Debug, Clone)]
+pub struct Rung {
+    /// The layer; of several at once, the layer that joins them.
+    pub hop: HopId,
+    /// Whether this is the layers right below `hop` at the same time, not `hop` itself.
+    pub at_once: bool,
+    /// The path to the layer, its ceilings, and its run where there is one.
+    pub subject: Subject,
+    /// The rungs of the layers right below, each alone, as places in the list.
+    pub members: Vec<usize>,
+    /// The rung with all of `members` at once, where there is one.
+    pub together: Option<usize>,
+    /// Why it was not measured.
+    pub unmeasured: Option<String>,
+}
+
+impl Rung {
+    /// What was measured.
+    pub fn rate(&self) -> Option<BytesPerSec> {
+        self.subject.runs.first().map(|run| run.measurement.bytes_per_second)
+    }
+
+    /// The direction of its run; reads, without one.
+    fn direction(&self) -> Direction {
+        self.subject.runs.first().map_or(Direction::Read, |run| run.direction)
+    }
+
+    /// Whether it gives less than `before`, by more than chance explains.
+    fn falls_short_of(&self, before: BytesPerSec) -> bool {
+        let Some(run) = self.subject.runs.first() else { return false };
+        let rate = run.measurement.bytes_per_second;
+        let high = run.measurement.ci95.map_or(rate, |[_, high]| high);
+        rate < before * (1.0 - SIGNIFICANT) && high < before
+    }
+}
+
+/// Why a layer gives less than those below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Memory answered, so the rate is not that of the layer.
+    Cache,
+    /// narrows itself could ask for no more.
+    Generator,
+    /// An array moves bytes of its own.
+    Resync,
+    /// The cipher uses up the cores that it gets.
+    CipherPerCore,
+    /// The cipher is called for every 512 bytes, and the calls cost more than the cipher.
+    CryptSectorSize,
+    /// dm-crypt's hand-over to its work queues and back takes the time.
+    CryptHandoff,
+    /// Every member gets the same share, so all wait for the slowest.
+    SlowestMember,
+    /// The requests are too few or too small to keep all members of a stripe busy.
+    ChunkOrDepth,
+    /// A mirror does not read from all of its members alike.
+    ReadBalance,
+    /// The one thread of a parity array uses up its core.
+    StripeThread,
+    /// The bytes lie on one device after the other.
+    Linear,
+    /// Requests wait in the kernel's scheduler while the device has room.
+    Scheduler,
+    /// The file system.
+    Filesystem,
+    /// The processors that read are on another node than the device.
+    NumaRemote,
+    /// A hop on the way (a link, an uplink, a port) has reached its ceiling.
+    CeilingReached,
+    /// The network.
+    Network,
+    /// The far end of a network.
+    Remote,
+    /// All processors are busy.
+    Processor,
+    /// The medium carries no more: nothing is lost above it.
+    Medium,
+    /// No counter tells.
+    Unknown,
+}
+
+/// What a rung lost, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loss {
+    /// Why.
+    pub cause: Cause,
+    /// The hop that causes it.
+    pub hop: HopId,
+    /// One sentence with the numbers.
+    pub summary: String,
+    /// How we know.
+    pub evidence: Vec<Evidence>,
+    /// How sure we are.
+    pub confidence: Confidence,
+}
+
+/// The verdict on one rung.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    /// What the layers below give at once; `None` where nothing lies below, or was not measured.
+    pub below: Option<BytesPerSec>,
+    /// The part of it that is gone, negative where the rung is faster.
+    pub lost: Option<f64>,
+    /// What was lost, when it is more than chance.
+    pub loss: Option<Loss>,
+    /// Whether to believe the measurement; `None` without one.
+    pub trusted: Option<bool>,
+    /// The narrowest known ceiling of the path to this rung, as a place in its path, and its rate for the application.
+    pub ceiling: Option<(usize, BytesPerSec)>,
+    /// What each block layer of the rung's path did.
+    pub flows: Vec<Flow>,
+}
+
+/// The verdict on a ladder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LadderVerdict {
+    /// One for each rung, in order.
+    pub steps: Vec<Step>,
+    /// The narrows, with its cause.
+    pub limiting: Option<Loss>,
+    /// The rung that shows it.
+    pub at: Option<usize>,
+    /// What comes next once that is gone.
+    pub next: Option<Loss>,
+    /// One sentence.
+    pub sentence: String,
+    /// All findings, worst first: those of the highest rung, and what the ladder alone shows.
+    pub findings: Vec<Finding>,
+}
+
+impl LadderVerdict {
+    /// Whether a rung lost something.
+    pub fn has_losses(&self) -> bool {
+        self.steps.iter().any(|step| step.loss.is_some())
+    }
+}
+
+/// Judges a ladder: `rungs` from the media up. The same input gives the same verdict.
+pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdict {
+    let steps: Vec<Step> = (0..rungs.len()).map(|index| step::of(machine, rungs, index)).collect();
+    let numa = numa::judge(numa);
+    let top = rungs.iter().rposition(|rung| !rung.at_once && rung.rate().is_some());
+    let mut named = causes(machine, rungs, &steps, top);
+    let (at, limiting) = if named.is_empty() { (None, None) } else { split(named.remove(0)) };
+    let next = named
+        .into_iter()
+        .map(|(_, loss)| loss)
+        .find(|loss| limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop));
+    let mut findings =
+        top.and_then(|top| rungs.get(top)).map_or_else(Vec::new, |rung| findings(machine, rung));
+    if let Some(loss) = limiting.as_ref().filter(|loss| loss.cause == Cause::Scheduler) {
+        // The single run cannot see whether requests wait at the device or in its scheduler.
+        let is_blamed =
+            |found: &Finding| found.code == Code::DeviceLimited && found.hop.as_ref() == Some(&loss.hop);
+        findings.retain(|finding| !is_blamed(finding));
+    }
+    findings.extend(numa.and_then(|numa| numa.finding(rungs.last()?)));
+    findings.sort_by_key(|finding| finding.severity);
+    let sentence = words::sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());
+    LadderVerdict { steps, limiting, at, next, sentence, findings }
+}
+
+fn split((at, loss): (usize, Loss)) -> (Option<usize>, Option<Loss>) {
+    (Some(at), Some(loss))
+}
+
+/// The losses from the top down, and behind them what limits the lowest layers.
+fn causes(machine: &Machine, rungs: &[Rung], steps: &[Step], top: Option<usize>) -> Vec<(usize, Loss)> {
+    let is_on_way = |index: &usize| top.is_some_and(|top| *index <= top);
+    let losses = steps.iter().enumerate().rev().filter(|(index, _)| is_on_way(index));
+    let mut all: Vec<(usize, Loss)> =
+        losses.filter_map(|(index, step)| Some((index, step.loss.clone()?))).collect();
+    all.extend(
+        top.and_then(|top| Some((top, rungs.get(top)?)))
+            .and_then(|(at, rung)| Some((at, step::plain(machine, rung)?))),
+    );
+    all
+}
+
+/// What a single run on the top says; what the ladder shows better is left to it.
+fn findings(machine: &Machine, rung: &Rung) -> Vec<Finding> {
+    super::judge(machine, std::slice::from_ref(&rung.subject)).findings
+}
+
+/// The narrowest known ceiling of the path to a rung. The hop that members hang on is no part of them.
+fn ceiling(rung: &Rung) -> Option<(usize, BytesPerSec)> {
+    let subject = &rung.subject;
+    let ranked = narrow::rank(&subject.path, &subject.ceilings, rung.direction());
+    let counts = |index: usize| {
+        subject.path.hops.get(index).is_some_and(|hop: &Hop| !(rung.at_once && hop.id == rung.hop))
+    };
+    ranked.into_iter().find(|narrow| counts(narrow.hop)).map(|narrow| (narrow.hop, narrow.rate))
+}
+
+/// What limits a rung by its own run.
+fn attributed(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
+    attribution::attribute(case, audit).ok()
+}
+
+/// The same cause in the words of the ladder. A medium that gives what is published of it is no other cause than one that
+/// gives what it gives.
+fn translated(case: &Case<'_>, found: &Attribution) -> Cause {
+    let is_medium = case.path().hops.get(found.hop).is_some_and(|hop| hop.kind() == HopKind::Device);
+    match found.cause {
+        Found::Explained if is_medium => Cause::Medium,
+        Found::Cache => Cause::Cache,
+        Found::Generator => Cause::Generator,
+        Found::Resync => Cause::Resync,
+        Found::Cipher => Cause::CipherPerCore,
+        Found::MdThread => Cause::StripeThread,
+        Found::Filesystem => Cause::Filesystem,
+        Found::SlowMember => Cause::SlowestMember,
+        Found::Network => Cause::Network,
+        Found::Remote => Cause::Remote,
+        Found::Explained => Cause::CeilingReached,
+        Found::Smallest | Found::Medium => Cause::Medium,
+    }
+}
+
+/// A finding that the ladder alone can make.
+fn limit(code: Code, subject: &str, summary: String) -> Finding {
+    Finding::on(code, Severity::Limit, subject, summary)
+}

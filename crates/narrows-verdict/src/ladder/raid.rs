@@ -1,0 +1,232 @@
+//! Arrays and volumes: what each layout does to the rates of its members.
+
+use super::super::finding::{Confidence, Evidence};
+use super::step::{At, gone};
+use super::{Cause, Loss, Rung};
+use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_model::ceiling::queueing::at_work;
+use narrows_model::path::{Hop, HopSpec, RaidLevel, VolumeLayout};
+
+/// A rate within this part of what the slowest member allows is that; chance, and what the array itself costs, is the rest.
+const NEAR: std::ops::RangeInclusive<f64> = 0.85..=1.1;
+/// Members whose rates alone are closer than this are alike.
+const ALIKE: f64 = 0.95;
+/// A member of a mirror that reads more than this many times its share is preferred.
+const PREFERRED: f64 = 1.3;
+/// Members of a mirror that have work less of the time than this are idle while others have too much.
+const IDLE_BELOW: f64 = 0.9;
+/// A member that served this much of a linear volume's bytes served them all.
+const ALL: f64 = 0.9;
+/// A thread of an array that uses this much of a core has no time left.
+const FULL_CORE: f64 = 0.9;
+
+/// How a layer spreads what it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Striped,
+    Mirrored,
+    Parity,
+    Linear,
+}
+
+fn layout(hop: &Hop) -> Option<Layout> {
+    match &hop.spec {
+        HopSpec::Raid(raid) => Some(match raid.level? {
+            RaidLevel::Raid0 => Layout::Striped,
+            RaidLevel::Raid1 | RaidLevel::Raid10 => Layout::Mirrored,
+            RaidLevel::Raid5 | RaidLevel::Raid6 => Layout::Parity,
+            RaidLevel::Linear => Layout::Linear,
+        }),
+        HopSpec::Volume(volume) => match volume.layout {
+            VolumeLayout::Linear => Some(Layout::Linear),
+            VolumeLayout::Striped { .. } => Some(Layout::Striped),
+            VolumeLayout::Multipath | VolumeLayout::Other(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// Why the array at `at` gives less than its members.
+pub(super) fn decide(at: &At<'_>) -> Option<Loss> {
+    match layout(at.hop)? {
+        Layout::Striped => slowest(at).or_else(|| too_shallow(at)),
+        Layout::Parity => thread(at).or_else(|| slowest(at)).or_else(|| too_shallow(at)),
+        Layout::Mirrored => unbalanced(at),
+        Layout::Linear => one_after_another(at),
+    }
+}
+
+/// A parity array handles stripes in one thread; reads only where a member is missing.
+fn thread(at: &At<'_>) -> Option<Loss> {
+    let HopSpec::Raid(raid) = &at.hop.spec else { return None };
+    let prefix = format!("{}_raid", raid.block);
+    let (_, busiest) = at.case.kernel_threads(|name| name.starts_with(&prefix));
+    (busiest >= FULL_CORE).then(|| {
+        let name = &at.hop.name;
+        let degraded = raid.md.degraded.value().is_some_and(|missing| *missing > 0);
+        let why = if degraded { " to make up for the missing member" } else { "" };
+        let summary = format!("{name}: its one thread {prefix}… uses up a core{why}.");
+        let mut loss = at.loss(Cause::StripeThread, at.hop, Confidence::High, summary);
+        loss.evidence.push(Evidence::new(
+            format!("thread {prefix}…"),
+            format!("{busiest:.2} cores"),
+            "/proc/[pid]/stat",
+        ));
+        loss.evidence.push(Evidence::from_fact("threads for stripes beside it", &raid.md.group_threads));
+        loss
+    })
+}
+
+/// Each member gets the same share, so the layer gives what the slowest allows.
+fn slowest(at: &At<'_>) -> Option<Loss> {
+    let allowed = |rung: &Rung| Some(rung.rate()? / at.share(rung)?);
+    let mut members: Vec<(&Rung, BytesPerSec)> =
+        at.members().filter_map(|rung| Some((rung, allowed(rung)?))).collect();
+    members.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()));
+    let (slow, bound) = *members.first()?;
+    let (_, fastest) = *members.last()?;
+    let is_bound = NEAR.contains(&at.rate.fraction_of(bound));
+    if !is_bound || bound.fraction_of(fastest) >= ALIKE {
+        return None;
+    }
+    let hop = culprit(at, slow)?;
+    let alone = slow.rate()?;
+    let times = at.share(slow).map_or(0.0, |share| 1.0 / share);
+    let summary = format!(
+        "{} gives each member the same share: {} times the {alone} of {} is {bound}, whatever the others can do.",
+        at.hop.name,
+        human::count(times),
+        hop.name
+    );
+    let mut loss = at.loss(Cause::SlowestMember, hop, Confidence::High, summary);
+    loss.evidence.extend(alone_rates(at));
+    Some(loss)
+}
+
+/// The medium of a member where there is only one, else the member.
+fn culprit<'a>(at: &At<'a>, member: &Rung) -> Option<&'a Hop> {
+    at.case.path().hop(&member.hop)
+}
+
+fn alone_rates(at: &At<'_>) -> Vec<Evidence> {
+    let shown = |rung: &Rung| Some(Evidence::new(format!("{} alone", rung.hop), rung.rate()?, "its own run"));
+    at.members().filter_map(shown).collect()
+}
+
+/// The members have room, so too few of them had work at a time.
+fn too_shallow(at: &At<'_>) -> Option<Loss> {
+    let measurement = at.case.measurement()?;
+    let members = at.members().count();
+    let (block, depth) = (measurement.workload.block_size, measurement.workload.queue_depth);
+    let chunk = chunk(at.hop)?;
+    let pieces = block.get().div_ceil(chunk.get().max(1)).max(1);
+    let working = at_work(members as f64, pieces as f64, f64::from(depth));
+    let busiest = at.members().filter_map(|rung| at.case.hop_disk(at.case.path().hop(&rung.hop)?));
+    let busy = busiest.map(|disk| disk.busy).fold(0.0, f64::max);
+    if at.is_processor_full() {
+        return None;
+    }
+    let summary = format!(
+        "{}: {depth} requests of {} over chunks of {} give {working:.1} of {members} members work at a time; more or \
+         larger requests would bring more.",
+        at.hop.name,
+        human::block_size(block),
+        human::block_size(chunk),
+    );
+    let confidence = if working < 0.9 * members as f64 { Confidence::High } else { Confidence::Low };
+    let mut loss = at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary);
+    loss.evidence.push(Evidence::new("chunk", human::block_size(chunk), "the layout"));
+    loss.evidence.push(Evidence::new("busiest member", human::percent(busy), "/proc/diskstats"));
+    Some(loss)
+}
+
+fn chunk(hop: &Hop) -> Option<Bytes> {
+    match &hop.spec {
+        HopSpec::Raid(raid) => raid.md.chunk.get(),
+        HopSpec::Volume(volume) => match volume.layout {
+            VolumeLayout::Striped { chunk } => Some(chunk),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The part of the layer's bytes that each member served, largest first, from the members' own counters.
+fn served<'a>(at: &At<'a>) -> Vec<(&'a Hop, f64)> {
+    let hops = at.members().filter_map(|rung| at.case.path().hop(&rung.hop));
+    let bytes: Vec<(&Hop, f64)> =
+        hops.filter_map(|hop| Some((hop, at.case.moved(at.case.hop_disk(hop)?)))).collect();
+    let all: f64 = bytes.iter().map(|(_, bytes)| bytes).sum();
+    let mut parts: Vec<(&Hop, f64)> =
+        bytes.into_iter().map(|(hop, bytes)| (hop, if all > 0.0 { bytes / all } else { 0.0 })).collect();
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    parts
+}
+
+fn shares(parts: &[(&Hop, f64)]) -> Vec<Evidence> {
+    let shown = |(hop, part): &(&Hop, f64)| {
+        Evidence::new(format!("part served by {}", hop.id), human::percent(*part), "/proc/diskstats")
+    };
+    parts.iter().map(shown).collect()
+}
+
+/// A mirror reads one stream from one member.
+fn unbalanced(at: &At<'_>) -> Option<Loss> {
+    let parts = served(at);
+    let (preferred, part) = *parts.first()?;
+    let even = 1.0 / parts.len() as f64;
+    if part <= PREFERRED * even {
+        return uneven_in_time(at, &parts);
+    }
+    let summary = format!(
+        "{} read {} of its bytes from {}: a mirror keeps a sequential stream on one member, so the others bring nothing \
+         to it. Several streams would be spread.",
+        at.hop.name,
+        human::percent(part),
+        preferred.name
+    );
+    let mut loss = at.loss(Cause::ReadBalance, at.hop, Confidence::High, summary);
+    loss.evidence.extend(shares(&parts));
+    loss.evidence.extend(alone_rates(at));
+    Some(loss)
+}
+
+/// A mirror that reads all members alike, but not at any one time: they hold what was asked for, and still each is idle for
+/// a part of the time.
+fn uneven_in_time(at: &At<'_>, parts: &[(&Hop, f64)]) -> Option<Loss> {
+    let busy: Vec<f64> = parts.iter().filter_map(|(hop, _)| Some(at.case.hop_disk(hop)?.busy)).collect();
+    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+    if mean >= IDLE_BELOW || !at.case.media_are_saturated() {
+        return None;
+    }
+    let summary = format!(
+        "{} reads its members in turns: they hold all that is asked for, and each has work only {} of the time. Several \
+         streams or a deeper queue would keep all at work.",
+        at.hop.name,
+        human::percent(mean),
+    );
+    let mut loss = at.loss(Cause::ReadBalance, at.hop, Confidence::Medium, summary);
+    loss.evidence.extend(shares(parts));
+    loss.evidence.extend(alone_rates(at));
+    Some(loss)
+}
+
+/// The bytes lie on one device after the other, so one of them works at a time.
+fn one_after_another(at: &At<'_>) -> Option<Loss> {
+    let parts = served(at);
+    let (first, part) = *parts.first().filter(|_| parts.len() > 1)?;
+    if part < ALL {
+        return None;
+    }
+    let summary = format!(
+        "{} is linear: {} of the bytes lay on {}, and the others had no work. It takes {}.",
+        at.hop.name,
+        human::percent(part),
+        first.name,
+        gone(at)
+    );
+    let mut loss = at.loss(Cause::Linear, first, Confidence::High, summary);
+    loss.evidence.extend(shares(&parts));
+    loss.evidence.extend(alone_rates(at));
+    Some(loss)
+}

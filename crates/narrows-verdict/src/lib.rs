@@ -1,0 +1,218 @@
+//! Why is it this fast?
+//!
+//! [`judge`] is handed what is known of each path (hops, ceilings and, where load was run, what it achieved and what
+//! the machine did meanwhile) and answers with the narrowest hop, the next one behind it, and findings. Findings are
+//! made by rules, one file each in `rules/`; `attribution` names the hop that limits a path; `trust` decides whether to
+//! believe a run; `sentence` says it all in words. [`ladder`] compares the layers of one path, each with a run of its own.
+//!
+//! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
+
+mod attribution;
+mod case;
+pub mod cohort;
+pub mod compare;
+pub mod disproof;
+pub mod finding;
+mod gain;
+pub mod ladder;
+mod link;
+mod measured;
+mod partial;
+pub mod results;
+mod rules;
+mod sentence;
+#[cfg(test)]
+mod testing;
+mod trust;
+
+pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+
+use std::collections::BTreeMap;
+
+use narrows_base::fact::Fact;
+use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
+use narrows_load::measurement::Measurement;
+use narrows_machine::Machine;
+use narrows_machine::activity::Activity;
+use narrows_model::ceiling::{self, Ceilings, Direction, pcie};
+use narrows_model::path::{HopId, HopSpec, LinkHop, Path};
+
+/// One path with its ceilings and what was measured on it.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The path.
+    pub path: Path,
+    /// The ceilings of its hops, in the order of [`Path::hops`].
+    pub ceilings: Vec<Ceilings>,
+    /// The runs that were made on it, if any.
+    pub runs: Vec<Run>,
+}
+
+impl Subject {
+    /// A path with the ceilings of its hops, on which nothing was measured yet.
+    pub fn of(path: Path) -> Self {
+        let ceilings = path.hops.iter().map(ceiling::of_hop).collect();
+        Self { path, ceilings, runs: Vec::new() }
+    }
+
+    /// The same path with these runs in place of others.
+    #[must_use]
+    pub fn with_runs(&self, runs: Vec<Run>) -> Self {
+        Self { path: self.path.clone(), ceilings: self.ceilings.clone(), runs }
+    }
+
+    /// The speed of a link that was read while load ran, if any ran.
+    fn speed_under_load(&self, link: &LinkHop) -> Option<GtPerSec> {
+        speed_under_load(&self.runs, link)
+    }
+
+    /// The speed and width at which a link carries load: what a run saw, or else what is expected of it.
+    fn loaded_state(&self, link: &LinkHop) -> Option<(GtPerSec, Lanes)> {
+        let (speed, width) = pcie::state(link)?;
+        Some((self.speed_under_load(link).unwrap_or(speed), width))
+    }
+
+    /// Puts what runs saw of the links in place of what was expected of them: a link that idles below its best speed is
+    /// expected to speed up, and under load it shows whether it does.
+    pub fn settle_links(&mut self) {
+        for (hop, ceilings) in self.path.hops.iter().zip(&mut self.ceilings) {
+            let HopSpec::Link(link) = &hop.spec else { continue };
+            let address = link.device.address;
+            let Some(speed) = speed_under_load(&self.runs, link) else { continue };
+            let source = format!("/sys/bus/pci/devices/{address}/current_link_speed, under load");
+            let mut loaded = link.clone();
+            for end in std::iter::once(&mut loaded.device).chain(&mut loaded.port) {
+                end.link.current_speed = Fact::known(speed, source.as_str());
+            }
+            *ceilings = pcie::as_trained(&loaded);
+        }
+    }
+}
+
+fn speed_under_load(runs: &[Run], link: &LinkHop) -> Option<GtPerSec> {
+    runs.iter().filter_map(|run| run.activity.links.get(&link.device.address)?.speed).max()
+}
+
+/// One run and what the machine did meanwhile.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The direction of data.
+    pub direction: Direction,
+    /// What was achieved.
+    pub measurement: Measurement,
+    /// What the machine did during the measured time.
+    pub activity: Activity,
+    /// What it did while idle, just before (background load, round-trip times without queueing).
+    pub idle: Activity,
+}
+
+/// What a measurement says of one hop in one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The rate across the hop in its own bytes.
+    pub rate: BytesPerSec,
+    /// The confidence interval, where there is one.
+    pub ci95: Option<[BytesPerSec; 2]>,
+    /// Whether to believe it.
+    pub trusted: bool,
+}
+
+/// The verdict on one path.
+#[derive(Debug, Clone, Default)]
+pub struct PathVerdict {
+    /// The narrowest hop in each direction.
+    pub limiting: BTreeMap<Direction, HopId>,
+    /// The one behind it.
+    pub next: BTreeMap<Direction, HopId>,
+    /// Why there is no narrowest hop, where there is none.
+    pub unknown: BTreeMap<Direction, String>,
+    /// What was measured at each hop.
+    pub measured: BTreeMap<(HopId, Direction), Measured>,
+    /// The most that the application can move through the narrowest hop: what was measured there, or else its ceiling
+    /// divided by its traffic.
+    pub rate: BTreeMap<Direction, BytesPerSec>,
+    /// How sure we are of the narrowest hop.
+    pub confidence: BTreeMap<Direction, Confidence>,
+    /// The observations that name the narrowest hop.
+    pub evidence: BTreeMap<Direction, Vec<Evidence>>,
+    /// One sentence: which hop limits, what it carries, and what comes next.
+    pub sentence: String,
+}
+
+/// The verdict on a machine.
+#[derive(Debug, Clone, Default)]
+pub struct Verdict {
+    /// One for each subject, in order.
+    pub paths: Vec<PathVerdict>,
+    /// All findings, worst first, each once however many paths it touches.
+    pub findings: Vec<Finding>,
+}
+
+impl Verdict {
+    /// Adds what is thought of benchmarks that were pasted beside a machine's outputs. What only doubts a benchmark
+    /// (it was short, or scattered) says nothing of the machine, and becomes `info`.
+    pub fn add_results(&mut self, results: Vec<results::ResultVerdict>) {
+        let tells = |code: Code| {
+            matches!(
+                code,
+                Code::CacheMeasured
+                    | Code::Throttled
+                    | Code::NetworkLimited
+                    | Code::CryptoCpu
+                    | Code::RunFailed
+            )
+        };
+        let all = results
+            .into_iter()
+            .flat_map(|result| result.findings)
+            .filter(|one| one.severity != Severity::Info);
+        self.findings.extend(all.map(|mut finding| {
+            if !tells(finding.code) {
+                finding.severity = Severity::Info;
+            }
+            finding
+        }));
+        self.findings.sort_by_key(|finding| finding.severity);
+    }
+
+    /// Whether there is a finding that calls for action or names a narrows by design: exit status 1.
+    pub fn has_faults_or_limits(&self) -> bool {
+        self.findings.iter().any(|finding| matches!(finding.severity, Severity::Fault | Severity::Limit))
+    }
+}
+
+/// Judges the paths of a machine.
+///
+/// Three steps: the narrowest hop of each path and direction, then the rules, which may look at all
+/// paths, then the words. The same input gives the same verdict.
+pub fn judge(machine: &Machine, subjects: &[Subject]) -> Verdict {
+    let judged: Vec<rules::Judged<'_>> =
+        subjects.iter().map(|subject| rules::Judged::new(machine, subject)).collect();
+    let mut findings = rules::all(&rules::Context { machine, judged: &judged });
+    partial::lower(machine, &judged, &mut findings);
+    let paths = judged.iter().map(|judged| path_verdict(machine, judged)).collect();
+    Verdict { paths, findings }
+}
+
+fn path_verdict(machine: &Machine, judged: &rules::Judged<'_>) -> PathVerdict {
+    let hops = &judged.subject.path.hops;
+    let id = |index: usize| hops.get(index).map(|hop| hop.id.clone());
+    let mut verdict = PathVerdict { sentence: sentence::of(judged), ..PathVerdict::default() };
+    for (direction, outcome) in &judged.outcomes {
+        match outcome {
+            Ok(limit) => {
+                verdict.limiting.extend(id(limit.hop).map(|hop| (*direction, hop)));
+                verdict.next.extend(limit.next.and_then(|next| id(next.hop)).map(|hop| (*direction, hop)));
+                verdict.rate.extend(limit.rate.map(|rate| (*direction, rate)));
+                let confidence = partial::confidence(machine, &judged.subject.path, limit.confidence);
+                verdict.confidence.insert(*direction, confidence);
+                verdict.evidence.insert(*direction, limit.evidence.clone());
+            }
+            Err(reason) => {
+                verdict.unknown.insert(*direction, reason.clone());
+            }
+        }
+    }
+    verdict.measured = measured::of_hops(judged);
+    verdict
+}

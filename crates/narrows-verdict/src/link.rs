@@ -1,0 +1,244 @@
+//! The state of a PCIe link as the rules see it: both ends, idle and under load.
+
+use narrows_base::fact::{Fact, Source};
+use narrows_base::units::{GtPerSec, Lanes};
+use narrows_machine::Machine;
+use narrows_machine::log::{LogEvent, LogKind, StatedLink};
+use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciId};
+use narrows_model::path::{Hop, HopSpec, LinkHop, LinkPort};
+
+use super::finding::Evidence;
+use super::rules::{Context, Judged};
+
+/// A link of a path whose numbers mean something.
+#[derive(Clone, Copy)]
+pub(super) struct Link<'a> {
+    /// Its place in the path.
+    pub(super) index: usize,
+    /// The hop.
+    pub(super) hop: &'a Hop,
+    /// What is known of it.
+    pub(super) link: &'a LinkHop,
+    /// The end towards the processor, when what it says is true: in a virtual machine it describes a port that does
+    /// not exist.
+    pub(super) port: Option<&'a LinkPort>,
+    /// A better state that it was seen in, by another text of the same machine.
+    pub(super) best: Option<&'a LinkState>,
+}
+
+/// The links of a path that are wires.
+pub(super) fn wires<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Link<'a>> {
+    let hops = judged.subject.path.hops.iter().enumerate();
+    hops.filter_map(|(index, hop)| {
+        let HopSpec::Link(link) = &hop.spec else { return None };
+        let port = link.true_port();
+        let ends = [Some(link.device.address), port.map(|port| port.address)].into_iter().flatten();
+        let best = ends.filter_map(|end| context.machine.pci.get(&end)?.best_link.as_ref()).next();
+        link.not_a_wire.is_none().then_some(Link { index, hop, link, port, best })
+    })
+    .collect()
+}
+
+/// What a log of the kernel says of a link at the time when a device behind it was found: no driver had put the device
+/// to sleep yet, so that the speed counts as the width does. Graphics cards are the exception: they start slow.
+#[derive(Clone, Copy)]
+pub(super) struct Claim<'a> {
+    /// The device that was found.
+    pub(super) device: PciAddress,
+    /// What the link ran at.
+    pub(super) by: StatedLink,
+    /// What the device could use.
+    pub(super) capable: StatedLink,
+    /// The line.
+    pub(super) source: &'a Source,
+}
+
+impl Claim<'_> {
+    /// Whether the link was as wide as the device and only slower, as that of a graphics card which is not busy.
+    pub(super) fn may_save_power(&self, machine: &Machine) -> bool {
+        const DISPLAY: u32 = 0x03;
+        let class = machine.pci.get(&self.device).and_then(|device| device.class.get());
+        self.by.speed == GtPerSec::GEN1
+            && self.by.width == self.capable.width
+            && class.is_none_or(|class| class >> 16 == DISPLAY)
+    }
+
+    /// The line as evidence.
+    pub(super) fn evidence(&self) -> Evidence {
+        let (by, capable) = (self.by, self.capable);
+        let said = format!(
+            "{} at {}, of {} at {} that {} could use",
+            by.width, by.speed, capable.width, capable.speed, self.device
+        );
+        Evidence::new("the kernel's log", said, self.source.as_str())
+    }
+}
+
+impl<'a> Link<'a> {
+    /// The addresses of both ends.
+    fn addresses(&self) -> impl Iterator<Item = PciAddress> + use<'a> {
+        std::iter::once(self.link.device.address).chain(self.link.port.as_ref().map(|port| port.address))
+    }
+
+    /// The events of a captured log that are about either end.
+    pub(super) fn events(&self, machine: &'a Machine) -> impl Iterator<Item = &'a LogEvent> + use<'a> {
+        let ends: Vec<PciAddress> = self.addresses().collect();
+        machine.log.iter().filter(move |event| event.pci.is_some_and(|address| ends.contains(&address)))
+    }
+
+    /// The claim of a captured log that this link limited a device; of several that of the device that could use most.
+    pub(super) fn claim(&self, machine: &'a Machine) -> Option<Claim<'a>> {
+        let claims = machine.log.iter().filter_map(|event| {
+            let LogKind::BandwidthLimited { by, at, capable } = &event.kind else { return None };
+            let device = event.pci?;
+            let at = at.unwrap_or(device);
+            let claim = Claim { device, by: *by, capable: (*capable)?, source: &event.source };
+            self.addresses().any(|end| end == at).then_some(claim)
+        });
+        claims.max_by_key(|claim| (claim.capable.width, claim.capable.speed))
+    }
+
+    /// The base class of the device end (PCI Code and ID Assignment Specification).
+    pub(super) fn base_class(&self) -> Option<u32> {
+        self.link.device.class.value().map(|class| class >> 16)
+    }
+
+    /// Whether the device end is a display.
+    pub(super) fn is_display(&self) -> bool {
+        self.base_class() == Some(0x03)
+    }
+
+    /// Whether the device end is a storage controller.
+    pub(super) fn is_storage(&self) -> bool {
+        self.base_class() == Some(0x01)
+    }
+
+    /// Whether the device end is made to move data in bulk: storage, wired network, USB, or a bridge to such.
+    /// A device whose class is not known stands on a storage path and counts.
+    pub(super) fn moves_data(&self) -> bool {
+        const WIRELESS: u32 = 0x0280;
+        const USB: u32 = 0x0c03;
+        self.link.device.class.value().is_none_or(|class| {
+            matches!(class >> 16, 0x01 | 0x02 | 0x06) && class >> 8 != WIRELESS || class >> 8 == USB
+        })
+    }
+
+    /// Whether the device end is the chipset: its uplink is wired as the platform wants, whatever both ends claim. That
+    /// of the network and cryptography functions inside Intel's C62x is a PCIe link beside the DMI, made for x16 and
+    /// often wired x8 (Intel C620 Series datasheet, PCIe uplink).
+    pub(super) fn is_chipset_uplink(&self, judged: &Judged<'_>) -> bool {
+        const C62X_UPLINK: PciId = PciId { vendor: 0x8086, device: 0x37c0 };
+        self.link.device.id.value() == Some(&C62X_UPLINK)
+            || judged.subject.path.hops.iter().any(|hop| match &hop.spec {
+                HopSpec::Chipset(uplink) => uplink.address == self.link.device.address,
+                HopSpec::Switch(uplink) => {
+                    uplink.address == self.link.device.address && uplink.chipset.is_some()
+                }
+                _ => false,
+            })
+    }
+
+    /// The negotiated width.
+    pub(super) fn width(&self) -> Option<Lanes> {
+        Some(self.link.state().width()?.value)
+    }
+
+    /// The current speed, as read without load.
+    pub(super) fn speed(&self) -> Option<GtPerSec> {
+        Some(self.link.state().speed()?.value)
+    }
+
+    /// The speed that was read while load ran, if any ran.
+    pub(super) fn speed_under_load(&self, judged: &Judged<'_>) -> Option<GtPerSec> {
+        judged.subject.speed_under_load(self.link)
+    }
+
+    /// The most lanes of the device end.
+    pub(super) fn device_width(&self) -> Option<Lanes> {
+        Some(self.link.device.end().max_width()?.value)
+    }
+
+    /// The most lanes of the other end.
+    pub(super) fn port_width(&self) -> Option<Lanes> {
+        Some(self.port?.end().max_width()?.value)
+    }
+
+    /// The fastest speed of the device end.
+    pub(super) fn device_speed(&self) -> Option<GtPerSec> {
+        Some(self.link.device.end().max_speed()?.value)
+    }
+
+    /// The fastest speed of the other end.
+    pub(super) fn port_speed(&self) -> Option<GtPerSec> {
+        Some(self.port?.end().max_speed()?.value)
+    }
+
+    /// The fastest speed that both ends share.
+    pub(super) fn common_speed(&self) -> Option<GtPerSec> {
+        Some(self.device_speed()?.min(self.port_speed()?))
+    }
+
+    /// How a person finds it: the slot when its name is known.
+    pub(super) fn place(&self) -> String {
+        match &self.link.slot {
+            Some(slot) => format!("the PCIe link in slot {slot}"),
+            None => format!("the PCIe link of {}", self.link.device.address),
+        }
+    }
+
+    /// Current and greatest widths of both ends.
+    pub(super) fn width_evidence(&self) -> Vec<Evidence> {
+        let mut evidence = vec![
+            Evidence::from_fact("current width", &self.link.device.link.current_width),
+            most_width("greatest width of the device", &self.link.device),
+        ];
+        evidence.extend(self.port.map(|port| most_width("greatest width of the port", port)));
+        evidence.extend(self.best_evidence());
+        evidence
+    }
+
+    /// Current and greatest speeds of both ends.
+    pub(super) fn speed_evidence(&self) -> Vec<Evidence> {
+        let mut evidence = vec![
+            Evidence::from_fact("current speed", &self.link.device.link.current_speed),
+            most_speed("greatest speed of the device", &self.link.device),
+        ];
+        evidence.extend(self.port.map(|port| most_speed("greatest speed of the port", port)));
+        evidence.extend(self.best_evidence());
+        evidence
+    }
+
+    /// The better state that the same link was seen in.
+    fn best_evidence(&self) -> Option<Evidence> {
+        let best = self.best?;
+        let state = format!("{} {}", best.speed, best.width);
+        Some(Evidence::new("the same link at another time", state, best.source.as_str()))
+    }
+
+    /// An end whose Target Link Speed (LnkCtl2) was set below what both ends can do, with that speed and its source.
+    pub(super) fn forced_below(&self, common: GtPerSec) -> Option<(&'a LinkPort, GtPerSec, Source)> {
+        // Only the end towards the processor steers a link: PCIe Base Specification, Link Control 2, Target Link Speed.
+        let port = self.port?;
+        let target = port.express.value()?.target_speed?;
+        (target < common).then(|| (port, target, port.express.source().clone()))
+    }
+}
+
+fn most_width(what: &str, end: &LinkPort) -> Evidence {
+    most(what, &end.link.max_width, end.link.downgraded.width.as_ref())
+}
+
+fn most_speed(what: &str, end: &LinkPort) -> Evidence {
+    most(what, &end.link.max_speed, end.link.downgraded.speed.as_ref())
+}
+
+/// The most that an end can do, or that it is more than the link runs at.
+fn most<T: ToString>(what: &str, fact: &Fact<T>, downgraded: Option<&Source>) -> Evidence {
+    match (fact.value(), downgraded) {
+        (None, Some(source)) => {
+            let said = format!("`{source}` says `{}`", Downgraded::MEANING);
+            Evidence::new(what, said, source.as_str())
+        }
+        _ => Evidence::from_fact(what, fact),
+    }
+}

@@ -1,0 +1,273 @@
+//! A result against the path that it was measured on: above a ceiling, at one, or below all of them.
+
+use super::case::{Case, mean};
+use crate::attribution;
+use crate::case::Case as PathCase;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::{Subject, trust};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_model::ceiling::Direction;
+use narrows_model::ceiling::narrow::Narrow;
+use narrows_model::path::{HopId, HopKind};
+use narrows_paste::results::{Measured, Op, Side, Tool};
+
+/// A rate this near below a ceiling is that of the hop: laws calibrate to 3 %, tools with one or few I/Os in flight
+/// leave a part of a link idle.
+const NEAR: f64 = 0.75;
+
+/// The same of a ceiling that somebody states, of which nobody knows what else lies before it.
+const NEAR_STATED: f64 = 0.9;
+
+/// What an error of a stated ceiling may be.
+const ABOVE: f64 = 1.05;
+
+/// Fewer bytes in flight do not fill a path of some gigabytes per second and some hundred microseconds.
+const FEW_BYTES: f64 = 512.0 * 1024.0;
+
+/// Where a result stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Above what the hop can carry: it is not a measurement of this path.
+    Above,
+    /// Near what the narrowest hop carries, which so limits it.
+    At,
+    /// Far below every ceiling that is known: something else limits it.
+    Below,
+}
+
+/// One direction of a measurement against its path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Against {
+    /// What was measured.
+    pub label: String,
+    /// The line where it stands.
+    pub line: usize,
+    /// The direction.
+    pub op: Op,
+    /// The rate that the tool reached.
+    pub rate: BytesPerSec,
+    /// The path: its target.
+    pub target: String,
+    /// The hop that it is held against, of a path of this machine.
+    pub hop: Option<HopId>,
+    /// Its kind.
+    pub kind: HopKind,
+    /// Its name.
+    pub name: String,
+    /// What it carries, as bytes of the application.
+    pub ceiling: BytesPerSec,
+    /// How that was computed.
+    pub formula: String,
+    /// Where the rate stands.
+    pub standing: Standing,
+    /// What limits it instead, when it is far below.
+    pub instead: Option<String>,
+}
+
+impl Against {
+    /// The part of the ceiling that the rate is.
+    pub fn share(&self) -> f64 {
+        self.rate.fraction_of(self.ceiling)
+    }
+
+    /// The sentence for people.
+    pub fn sentence(&self) -> String {
+        let share = human::percent(self.share());
+        let (op, rate, ceiling) = (self.op.word(), human::rate(self.rate), human::rate(self.ceiling));
+        match self.standing {
+            Standing::Above => {
+                format!("{op} {rate} is {share} of what {} carries ({ceiling}): above physics", self.name)
+            }
+            Standing::At => format!("{op} {rate} is {share} of {ceiling}: {} limits it", self.name),
+            Standing::Below => {
+                let instead = self.instead.as_deref().unwrap_or("no known ceiling explains it");
+                format!(
+                    "{op} {rate} is {share} of the narrowest known hop, {} ({ceiling}): {instead}",
+                    self.name
+                )
+            }
+        }
+    }
+}
+
+/// A ceiling that somebody states, of a system that cannot be looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stated {
+    /// What it is of.
+    pub name: String,
+    /// The most that it carries.
+    pub rate: BytesPerSec,
+}
+
+/// Every direction of every measurement that has a path or a stated ceiling.
+pub(super) fn of(case: &Case<'_>) -> Vec<Against> {
+    let sides = case.sides().filter(|(measured, _, _)| !super::case::declares_memory(measured));
+    sides
+        .filter_map(|(measured, op, side)| {
+            let on_path =
+                subject(case, measured).and_then(|subject| on_path(case, subject, measured, op, side));
+            let stated = stated(case, measured, op, side);
+            match (on_path, stated) {
+                (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
+                (path, stated) => path.or(stated),
+            }
+        })
+        .collect()
+}
+
+fn subject<'a>(case: &Case<'a>, measured: &Measured) -> Option<&'a Subject> {
+    let named = measured.work.target.as_deref().and_then(|target| case.ground.paths.get(target));
+    named.or(case.ground.default)
+}
+
+fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side: &Side) -> Option<Against> {
+    let direction = match op {
+        Op::Read => Direction::Read,
+        Op::Write => Direction::Write,
+    };
+    let path = PathCase::new(case.machine?, subject, direction);
+    let rate = side.bytes_per_second;
+    let (index, ceiling, standing) = match trust::exceeded(&path, rate) {
+        Some((index, ceiling)) => (index, ceiling, Standing::Above),
+        None => {
+            let narrowest = likeliest(&path, rate)?;
+            (narrowest.hop, narrowest.rate, standing(rate, narrowest.rate))
+        }
+    };
+    let hop = subject.path.hops.get(index)?;
+    let formula = path.ceiling(index).and_then(|ceiling| ceiling.limit()).map(|limit| limit.formula.clone());
+    Some(Against {
+        label: measured.work.label.clone(),
+        line: measured.line,
+        op,
+        rate,
+        target: subject.path.target.clone(),
+        hop: Some(hop.id.clone()),
+        kind: hop.kind(),
+        name: hop.name.clone(),
+        ceiling,
+        formula: formula.unwrap_or_default(),
+        standing,
+        instead: (standing == Standing::Below).then(|| instead(case, measured, side, &path)),
+    })
+}
+
+/// The narrowest hop; of several that are alike, one that others share when a part of it is missing: a link of its own
+/// would carry its whole ceiling.
+fn likeliest(path: &PathCase<'_>, rate: BytesPerSec) -> Option<Narrow> {
+    const ALIKE: f64 = 1.1;
+    const WHOLE: f64 = 0.9;
+    let ranked = attribution::rank(path);
+    let first = *ranked.first()?;
+    let is_shared = |narrow: &&Narrow| {
+        let kind = path.path().hops.get(narrow.hop).map(narrows_model::path::Hop::kind);
+        matches!(kind, Some(HopKind::Chipset | HopKind::Switch))
+    };
+    let alike = ranked.iter().take_while(|narrow| narrow.rate.fraction_of(first.rate) <= ALIKE);
+    let shared = alike.filter(|_| rate.fraction_of(first.rate) < WHOLE).find(is_shared);
+    Some(shared.copied().unwrap_or(first))
+}
+
+/// A published rate may be beaten, an estimate may be wrong: only arithmetic makes a rate impossible.
+fn standing(rate: BytesPerSec, ceiling: BytesPerSec) -> Standing {
+    if rate.fraction_of(ceiling) >= NEAR { Standing::At } else { Standing::Below }
+}
+
+fn stated(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Against> {
+    let narrowest = case.ground.stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
+    let rate = side.bytes_per_second;
+    let standing = match rate.fraction_of(narrowest.rate) {
+        share if share > ABOVE => Standing::Above,
+        share if share >= NEAR_STATED => Standing::At,
+        _ => Standing::Below,
+    };
+    Some(Against {
+        label: measured.work.label.clone(),
+        line: measured.line,
+        op,
+        rate,
+        target: measured.work.target.clone().unwrap_or_default(),
+        hop: None,
+        kind: HopKind::Remote,
+        name: narrowest.name.clone(),
+        ceiling: narrowest.rate,
+        formula: "as it was stated (--ceiling)".to_owned(),
+        standing,
+        instead: (standing == Standing::Below)
+            .then(|| in_flight(measured, side).unwrap_or_else(|| "something else limits it".to_owned())),
+    })
+}
+
+/// What limits a rate that is far below every ceiling.
+fn instead(case: &Case<'_>, measured: &Measured, side: &Side, path: &PathCase<'_>) -> String {
+    if let Some(why) = in_flight(measured, side) {
+        return why;
+    }
+    if case.result.tool == Tool::Copy {
+        return "a copy reads and writes in turn, file after file; `narrows copy` says which side waits"
+            .to_owned();
+    }
+    let unknown: Vec<&str> = attribution::unknown_hops(path)
+        .into_iter()
+        .filter_map(|index| case_hop(path, index))
+        .take(3)
+        .collect();
+    let software = measured.cpu.is_some_and(|cpu| cpu.total() >= 0.85);
+    match (software, unknown.as_slice()) {
+        (true, _) => "the tool's own threads filled their processor".to_owned(),
+        (_, []) => "the medium itself, the tool, or what was not looked at".to_owned(),
+        (_, unknown) => format!("of {} no ceiling is known", unknown.join(", ")),
+    }
+}
+
+fn case_hop<'a>(path: &PathCase<'a>, index: usize) -> Option<&'a str> {
+    path.path().hops.get(index).map(|hop| hop.name.as_str())
+}
+
+/// Few bytes in flight: the latency of each I/O sets the rate.
+fn in_flight(measured: &Measured, side: &Side) -> Option<String> {
+    let depth = measured.asked_in_flight()?;
+    let block = measured.work.block_size?;
+    if depth * block.as_f64() >= FEW_BYTES {
+        return None;
+    }
+    let each = mean(side)
+        .or_else(|| side.iops.map(|iops| depth / iops.get() * 1e9))
+        .filter(|one| one.is_finite())?;
+    Some(format!(
+        "{} of {} were in flight, and each took {}",
+        human::count(depth),
+        human::bytes(Bytes::new(block.get())),
+        human::time(Nanos::new(each as u64))
+    ))
+}
+
+/// The result is above physics.
+pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Vec<Finding> {
+    let above = all.iter().filter(|one| one.standing == Standing::Above);
+    let Some(worst) = above.max_by(|a, b| a.share().total_cmp(&b.share())) else { return Vec::new() };
+    let summary = format!(
+        "The {}s of `{}` are {} of what {} can carry: a cache, another device, or a wrong fact",
+        worst.op.word(),
+        worst.label,
+        human::percent(worst.share()),
+        worst.name
+    );
+    vec![
+        case.finding(Code::AboveCeiling, Severity::Fault, summary)
+            .with_evidence([
+                Evidence::new("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line)),
+                Evidence::new(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())])
+.not_so_when("the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)")
+            .with_advice([Advice::new(
+                "do not use this result: measure again past the caches, or name the right target with --target",
+            )])
+            .with_confidence(Confidence::High),
+    ]
+}
+
+/// The hop that limits the fastest direction, when it is at a ceiling.
+pub(super) fn limiting(all: &[Against]) -> Option<&Against> {
+    let at = all.iter().filter(|one| one.standing == Standing::At);
+    at.max_by(|a, b| a.share().total_cmp(&b.share()))
+}

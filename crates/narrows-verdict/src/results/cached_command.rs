@@ -1,0 +1,201 @@
+//! Caches by command: what was asked for goes through the page cache, and fits it.
+
+use super::beside::MOST;
+use super::cache_measured::Seen;
+use super::case::Case;
+use crate::finding::{Confidence, Evidence};
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool, is_reordered};
+
+pub(super) fn find(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    match case.result.tool {
+        Tool::Dd | Tool::Copy => dd(case, measured, op, side),
+        Tool::Fio => fio(case, measured, op, side),
+        Tool::Iozone | Tool::Diskspd => buffered(case, measured, op),
+        Tool::Ior => ior(case, measured, op, side),
+        Tool::Io500 => io500(case, measured, op, side),
+        Tool::Elbencho => elbencho(case, measured, op),
+        Tool::Bonnie => bonnie(case, measured, op),
+        _ => None,
+    }
+}
+
+fn through_cache(case: &Case<'_>, measured: &Measured, op: Op, bytes: Bytes) -> Seen {
+    let how = match (op, measured.work.durability) {
+        (Op::Read, _) => "through the page cache",
+        (Op::Write, Some(Durability::AtEnd)) => "through the page cache, flushed at the end",
+        (Op::Write, _) => "through the page cache, never flushed",
+    };
+    let mut evidence = vec![
+        case.evidence(measured, "asked for", how),
+        case.evidence(measured, "moved or visited", human::bytes(bytes)),
+    ];
+    match case.memory() {
+        Some((memory, source)) => evidence.push(Evidence::new("main memory", human::bytes(memory), source)),
+        None => evidence.push(Evidence::new("main memory", "not told; most machines have more", "")),
+    }
+    (Confidence::Medium, evidence)
+}
+
+/// dd writes into the page cache and returns, unless `oflag` or `conv` says otherwise. It reads from the cache what it
+/// wrote before.
+fn dd(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    let bytes = side.bytes.filter(|bytes| case.fits_memory(*bytes))?;
+    let is_cached = measured.work.direct == Some(false)
+        && match op {
+            Op::Write => measured.work.durability == Some(Durability::None) && !is_null(measured),
+            Op::Read => wrote_before(case, measured),
+        };
+    is_cached.then(|| through_cache(case, measured, op, bytes))
+}
+
+fn is_null(measured: &Measured) -> bool {
+    measured.work.target.as_deref().is_none_or(|target| target.starts_with("/dev/null"))
+}
+
+/// Whether another copy, above this one, wrote the same file.
+fn wrote_before(case: &Case<'_>, measured: &Measured) -> bool {
+    let Some(target) = measured.work.target.as_deref() else { return false };
+    case.beside.is_written_before(target, case.result)
+}
+
+/// fio drops a file's pages before it starts, so that only reads for the second time are cached.
+fn fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    if measured.work.direct != Some(false) {
+        return None;
+    }
+    let bytes = side.bytes?;
+    let visited = measured.work.working_set.map_or(bytes, |set| set.min(bytes));
+    let is_cached = match op {
+        Op::Write => measured.work.durability == Some(Durability::None) && measured.sync_ns.is_none(),
+        Op::Read => measured.work.working_set.is_some_and(|set| bytes.as_f64() > 1.1 * set.as_f64()),
+    };
+    (is_cached && case.fits_memory(visited)).then(|| through_cache(case, measured, op, visited))
+}
+
+/// IOzone writes its own file first, and diskspd visits it again and again.
+fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
+    let durable =
+        op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
+    (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, op, set))
+}
+
+/// bonnie++ reads what it has just written, so that its makers ask for twice the memory. It waits for its writes.
+fn bonnie(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let (memory, _) = case.memory()?;
+    let set = measured.work.working_set.filter(|set| *set < memory)?;
+    let reads_back = op == Op::Read || measured.work.label == "rewrite";
+    reads_back.then(|| through_cache(case, measured, Op::Read, set))
+}
+
+/// elbencho without `--direct`: writes are in the page cache unless `--sync` is a phase of its own, and what the same
+/// call wrote is read from there unless `--dropcache` is one.
+fn elbencho(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let set = measured
+        .work
+        .working_set
+        .filter(|set| measured.work.direct == Some(false) && case.fits_memory(*set))?;
+    let has = |flag: &str| case.result.command.as_deref().is_some_and(|command| command.contains(flag));
+    let wrote = case.result.measurements.iter().any(|one| one.write.is_some());
+    // Several nodes: what one wrote another may read, and its memory is not theirs.
+    let is_cached = measured.nodes.is_none_or(|nodes| nodes == 1)
+        && !has("--dropcache")
+        && (op == Op::Write && !has("--sync") || op == Op::Read && wrote);
+    is_cached.then(|| through_cache(case, measured, op, set))
+}
+
+/// IO500 asks for 300 s of writing so that caches are full. A read of the same files that is over in seconds, and ten
+/// times as fast, is one of what caches still had.
+fn io500(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    const SHORT: Nanos = Nanos::from_millis(30_000);
+    const RATIO: f64 = 10.0;
+    let phase = measured.work.label.strip_suffix("-read").filter(|_| op == Op::Read)?;
+    let write = case.result.measurements.iter().find(|one| one.work.label == format!("{phase}-write"))?;
+    let ratio = side.bytes_per_second.get() / write.write.as_ref()?.bytes_per_second.get().max(1.0);
+    // A time of nothing is less than a millisecond.
+    let is_short = side.elapsed_ns.is_none_or(|time| time < SHORT);
+    (is_short && ratio > RATIO).then(|| {
+        let took = side.elapsed_ns.map_or_else(|| "nothing measurable".to_owned(), human::time);
+        let faster = format!("{ratio:.0} times");
+        (
+            Confidence::Medium,
+            vec![
+                case.evidence(measured, "took", took),
+                case.evidence(measured, "as fast as the write of the same data", faster),
+            ],
+        )
+    })
+}
+
+/// IOR: without fsync a short write is one to the page cache; without reordering, readers read what their own node
+/// wrote; and a read that is over in seconds of what took minutes to write fits the caches of the servers.
+fn ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    /// IO500 asks for 300 s of writing because caches hold seconds of it.
+    const SHORT: Nanos = Nanos::from_millis(30_000);
+    /// Media read faster than they write, but not ten times.
+    const RATIO: f64 = 10.0;
+    let elapsed = side.elapsed_ns.filter(|time| *time < SHORT)?;
+    let command = case.result.command.as_deref();
+    let took = case.evidence(measured, "took", human::time(elapsed));
+    if op == Op::Write {
+        return (measured.work.durability == Some(Durability::None)).then(|| {
+            (Confidence::Medium, vec![took, case.evidence(measured, "fsync", "not asked for (-e)")])
+        });
+    }
+    let same = case.beside.results().filter(|other| is_same_file(other, measured, case.result));
+    let write =
+        same.flat_map(|other| other.measurements.iter().take(MOST)).find_map(|one| one.write.as_ref());
+    let write = write?.bytes_per_second;
+    let ratio = side.bytes_per_second.get() / write.get().max(1.0);
+    if command.is_some_and(|command| !is_reordered(command)) && ratio > 1.5 {
+        let own = case.evidence(measured, "reader", "the node that wrote the data (no -C or -Z)");
+        return Some((Confidence::Medium, vec![took, own]));
+    }
+    (ratio > RATIO).then(|| {
+        let faster =
+            case.evidence(measured, "as fast as the write of the same data", format!("{ratio:.0} times"));
+        (Confidence::Medium, vec![took, faster])
+    })
+}
+
+fn is_same_file(other: &Imported, measured: &Measured, own: &Imported) -> bool {
+    let is_own = std::ptr::eq(other, own);
+    other.tool == Tool::Ior
+        && (is_own
+            || measured.work.target.is_some()
+                && other.measurements.iter().take(MOST).any(|one| one.work.target == measured.work.target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, verdicts};
+    use crate::finding::Code;
+
+    fn dd(flags: &str, gigabytes: u64) -> Vec<Code> {
+        let bytes = gigabytes * 1_000_000_000;
+        let text = format!(
+            "$ dd if=/dev/urandom of=/srv/x bs=1M {flags}\n1+0 records in\n1+0 records out\n{bytes} bytes (1 GB) copied, 60.5 s, 9 MB/s\n"
+        );
+        codes(&verdicts(&text).remove(0))
+    }
+
+    #[test]
+    fn a_copy_into_the_page_cache_is_no_measurement() {
+        assert!(dd("", 4).contains(&Code::CacheMeasured));
+        for flags in ["oflag=direct", "conv=fdatasync", "conv=fsync", "oflag=dsync"] {
+            assert!(!dd(flags, 4).contains(&Code::CacheMeasured), "{flags}");
+        }
+        assert!(!dd("", 400).contains(&Code::CacheMeasured));
+    }
+
+    #[test]
+    fn a_read_of_what_was_just_written_is_cached() {
+        let text = "$ dd if=/dev/urandom of=/srv/x bs=1M conv=fsync\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n\
+            $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n";
+        let all = verdicts(text);
+        assert!(
+            !codes(&all[0]).contains(&Code::CacheMeasured) && codes(&all[1]).contains(&Code::CacheMeasured)
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Results that differ in nothing but how many streams or I/Os there were: where more stop to help, and what does not
+//! fit.
+
+use std::collections::BTreeMap;
+
+use super::against::Stated;
+use narrows_base::units::{BytesPerSec, human};
+use narrows_base::workload::Pattern;
+use narrows_load::stats::sweep::{Point, Shape, shape};
+use narrows_paste::results::{Imported, Measured, Op, Tool};
+
+/// Fewer steps show no shape.
+const FEWEST: usize = 4;
+
+/// A series of results over streams or depth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// The tool.
+    pub tool: Tool,
+    /// What was measured: `initial writers`, `random read 4 KiB`.
+    pub label: String,
+    /// The direction.
+    pub op: Op,
+    /// What was varied: `jobs` or `I/Os in flight`.
+    pub varied: &'static str,
+    /// The steps, ascending.
+    pub points: Vec<Point>,
+    /// What they show.
+    pub shape: Shape,
+    /// The best rate against ceilings that were stated.
+    pub efficiency: Vec<(Stated, f64)>,
+}
+
+/// What makes measurements steps of one series.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    tool: Tool,
+    op: Op,
+    label: String,
+    target: Option<String>,
+    direct: Option<bool>,
+}
+
+/// The series in results that were given together.
+pub fn sweeps(results: &[Imported], stated: &[Stated]) -> Vec<Sweep> {
+    let mut groups: BTreeMap<Key, Vec<(&Measured, BytesPerSec)>> = BTreeMap::new();
+    for result in results {
+        for measured in result.measurements.iter().filter(|one| !one.memory_only) {
+            for (op, side) in measured.sides() {
+                groups.entry(key(result, measured, op)).or_default().push((measured, side.bytes_per_second));
+            }
+        }
+    }
+    groups.into_iter().filter_map(|(key, steps)| sweep(key, &steps, stated)).collect()
+}
+
+fn key(result: &Imported, measured: &Measured, op: Op) -> Key {
+    let work = &measured.work;
+    let label = if result.tool == Tool::Iozone {
+        work.label.clone()
+    } else {
+        let pattern = match work.pattern {
+            Some(Pattern::Random) => "random ",
+            Some(Pattern::Sequential) => "sequential ",
+            None => "",
+        };
+        let block = work.block_size.map(|size| format!(" {}", human::block_size(size))).unwrap_or_default();
+        format!("{pattern}{}{block}", op.word())
+    };
+    Key { tool: result.tool, op, label, target: work.target.clone(), direct: work.direct }
+}
+
+fn sweep(key: Key, steps: &[(&Measured, BytesPerSec)], stated: &[Stated]) -> Option<Sweep> {
+    let jobs = |one: &Measured| f64::from(one.work.jobs.unwrap_or(1));
+    let depths: Vec<Option<u32>> = steps.iter().map(|(one, _)| one.work.queue_depth).collect();
+    let is_one_depth = depths.windows(2).all(|pair| matches!(pair, [a, b] if a == b));
+    let varied = if is_one_depth { "jobs" } else { "I/Os in flight" };
+    let mut points: Vec<Point> = steps
+        .iter()
+        .filter_map(|(one, rate)| {
+            let x = if is_one_depth { jobs(one) } else { one.asked_in_flight()? };
+            Some(Point { x, bytes_per_second: *rate, ci95: None })
+        })
+        .collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points.dedup_by(|later, earlier| later.x == earlier.x);
+    if points.len() < FEWEST {
+        return None;
+    }
+    let best = points.iter().map(|point| point.bytes_per_second).reduce(BytesPerSec::max)?;
+    let efficiency = stated.iter().map(|one| (one.clone(), best.fraction_of(one.rate))).collect();
+    Some(Sweep {
+        tool: key.tool,
+        label: key.label,
+        op: key.op,
+        varied,
+        shape: shape(&points),
+        points,
+        efficiency,
+    })
+}
+
+impl Sweep {
+    /// The sentences for people, one fact each.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let varied = self.varied;
+        match &self.shape.plateau {
+            Some(plateau) => found.push(format!(
+                "plateau of {} from {} {varied} to {}",
+                human::rate(plateau.bytes_per_second),
+                human::count(plateau.from),
+                human::count(plateau.to)
+            )),
+            None => found.push(format!("still rises at the most {varied}: no plateau was reached")),
+        }
+        found.extend(self.shape.drops.iter().map(|drop| {
+            let range = if drop.from == drop.to {
+                format!("at {}", human::count(drop.from))
+            } else {
+                format!("from {} to {}", human::count(drop.from), human::count(drop.to))
+            };
+            format!(
+                "falls {} {range} {varied} ({})",
+                human::percent(drop.fraction),
+                human::rate(drop.bytes_per_second)
+            )
+        }));
+        found.extend(self.shape.anomalies.iter().map(|one| {
+            format!(
+                "{} {varied} do not fit: {}, where the neighbours let expect {}",
+                human::count(one.x),
+                human::rate(one.bytes_per_second),
+                human::rate(one.expected)
+            )
+        }));
+        found.extend(self.efficiency.iter().map(|(stated, share)| {
+            format!(
+                "the best is {} of {} ({})",
+                human::percent(*share),
+                stated.name,
+                human::rate(stated.rate)
+            )
+        }));
+        found
+    }
+}

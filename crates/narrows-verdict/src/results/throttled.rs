@@ -1,0 +1,255 @@
+//! Something counts the I/Os or bytes and lets through no more: a cloud volume's limit, a hypervisor's, a cgroup's.
+//!
+//! No medium is as even as a limiter, and none stays at one rate whatever the queue. One sign alone can be chance;
+//! each of these rules asks for two.
+
+use super::case::{Case, is_random, mean};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use narrows_base::units::{Nanos, human};
+use narrows_paste::results::{Measured, Op, Percentile, Side, Tool};
+
+/// Limits that volumes are sold with, in I/Os per second.
+const SOLD_IOPS: [f64; 9] = [100.0, 500.0, 1000.0, 3000.0, 5000.0, 7500.0, 16_000.0, 20_000.0, 64_000.0];
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    for (measured, op, side) in case.sides() {
+        let seen = both_ways(case, measured, side)
+            .or_else(|| even_and_slow(case, measured, side))
+            .or_else(|| round_and_even(case, measured, side))
+            .or_else(|| alike_on_every_host(case, op, side))
+            .or_else(|| parked(case, measured, op, side))
+            .or_else(|| whatever_the_queue(case, measured, op, side));
+        if let Some((confidence, evidence)) = seen {
+            let summary = format!(
+                "A rate limiter held the {} at {}: the storage behind it can do more",
+                case.name(measured, op),
+                side.iops.map_or_else(|| human::rate(side.bytes_per_second), |iops| iops.to_string())
+            );
+            return vec![
+                case.finding(Code::Throttled, Severity::Limit, summary)
+                    .with_evidence(evidence).not_so_when("the volume, host and group have no limit of I/Os or bytes")
+                    .with_advice([Advice::new(
+                        "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
+                         its credits",
+                    )])
+                    .with_confidence(confidence),
+            ];
+        }
+    }
+    Vec::new()
+}
+
+type Seen = (Confidence, Vec<Evidence>);
+
+/// The sold limit within 3 % of a rate.
+fn sold(iops: f64) -> Option<f64> {
+    SOLD_IOPS.into_iter().find(|limit| (iops / limit - 1.0).abs() <= 0.03)
+}
+
+/// Reads and writes, measured apart, at one rate, which is a round one: media read and write at different rates.
+fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+    let iops = side.iops?.get();
+    let limit = sold(iops)?;
+    let rate = |op: Op| {
+        let all = case.beside.measured().map(|(_, one)| one).filter(|one| !is_mixed(one));
+        all.filter_map(|one| one.side(op)?.iops)
+            .map(|iops| iops.get())
+            .find(|other| (other / iops - 1.0).abs() <= 0.01)
+    };
+    let (read, write) = (rate(Op::Read)?, rate(Op::Write)?);
+    (measured.asked_in_flight()? > 1.0).then(|| {
+        (
+            Confidence::High,
+            vec![
+                case.evidence(
+                    measured,
+                    "reads and writes per second",
+                    format!("{} and {}", human::count(read), human::count(write)),
+                ),
+                case.evidence(measured, "a limit that volumes are sold with", human::count(limit)),
+            ],
+        )
+    })
+}
+
+fn is_mixed(measured: &Measured) -> bool {
+    measured.read.is_some() && measured.write.is_some()
+}
+
+/// As even as a clock, and slower than any medium but a disk, which is not even.
+fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+    let spread = side.spread?.relative()?;
+    let mean = mean(side)?;
+    (spread < 0.01 && mean > 20e6 && is_random(measured)).then(|| {
+        (
+            Confidence::Medium,
+            vec![
+                case.evidence(
+                    measured,
+                    "standard deviation of the rate",
+                    format!("{} of the mean", human::percent(spread)),
+                ),
+                case.evidence(measured, "mean latency", human::time(Nanos::new(mean as u64))),
+            ],
+        )
+    })
+}
+
+/// Within 1 % of a limit that is sold, and steadier than media are, with I/Os that queue for it.
+fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+    /// Rates that volumes are sold with, in bytes per second; above them drives and links have rates of their own.
+    const SOLD_RATES: [f64; 8] = [125e6, 131.072e6, 200e6, 240e6, 250e6, 262.144e6, 300e6, 400e6];
+    const EVEN: f64 = 0.01;
+    const QUEUED: f64 = 1e6;
+    let spread = side.spread?.relative().filter(|spread| *spread < EVEN)?;
+    let waits = mean(side).filter(|mean| *mean > QUEUED)?;
+    let iops = side.iops.map_or(0.0, |iops| iops.get());
+    let near = |rate: f64, limit: f64| (rate / limit - 1.0).abs() <= 0.01;
+    let by_ios = SOLD_IOPS.into_iter().find(|limit| *limit >= 500.0 && near(iops, *limit));
+    let by_bytes = SOLD_RATES.into_iter().find(|limit| near(side.bytes_per_second.get(), *limit));
+    let limit = match (by_ios.filter(|_| is_random(measured)), by_bytes) {
+        (Some(limit), _) => format!("{} I/Os per second", human::count(limit)),
+        (None, Some(limit)) => human::rate(narrows_base::units::BytesPerSec::new(limit)),
+        (None, None) => return None,
+    };
+    (measured.asked_in_flight()? > 1.0).then(|| {
+        (
+            Confidence::Medium,
+            vec![
+                case.evidence(measured, "a limit that volumes are sold with", limit),
+                case.evidence(
+                    measured,
+                    "standard deviation of the rate",
+                    format!("{} of the mean", human::percent(spread)),
+                ),
+                case.evidence(measured, "mean latency", human::time(Nanos::new(waits as u64))),
+            ],
+        )
+    })
+}
+
+/// Three hosts and more with the same rate of I/Os within half a percent: they have the same limit, not the same luck.
+/// Results of several files are of several hosts only where their I/Os queue for a limit: a drive repeats itself, too.
+fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Seen> {
+    const ALIKE: f64 = 0.005;
+    /// A random I/O that waits this long, at no more than so many a second, waits for no flash.
+    const QUEUED: f64 = 1e6;
+    const SLOW: f64 = 50_000.0;
+    let iops = side.iops?.get();
+    let waits = mean(side).is_some_and(|mean| mean > QUEUED) && iops < SLOW;
+    let hosts = match case.beside.hosts(op) {
+        named if named.count > 0 => named,
+        _ if waits => case.beside.hosts_by_file(op),
+        none => none,
+    };
+    let is_alike = |other: f64| (other / iops - 1.0).abs() <= ALIKE;
+    (hosts.count >= 3 && is_alike(hosts.least) && is_alike(hosts.most)).then(|| {
+        let alike = hosts.count;
+        let value = format!("{alike} within 0.5 % of {} I/Os per second", human::count(iops));
+        (Confidence::Medium, vec![Evidence::new("hosts", value, case.result.place())])
+    })
+}
+
+/// Some I/Os are answered at once, the others after one and the same wait: they were parked.
+fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    let percentiles: Vec<&Percentile> = side
+        .latency_ns
+        .as_ref()?
+        .percentiles
+        .iter()
+        .filter(|one| (20.0..=99.0).contains(&one.percent))
+        .collect();
+    let (low, high) = percentiles.windows(2).find_map(|pair| match pair {
+        [low, high] if high.latency_ns > 5.0 * low.latency_ns => Some((*low, *high)),
+        _ => None,
+    })?;
+    let above: Vec<&&Percentile> = percentiles.iter().filter(|one| one.percent >= high.percent).collect();
+    let last = above.last()?.latency_ns;
+    // A medium's own tail (garbage collection, a missed revolution) spreads; and it is no large part of the I/Os.
+    let is_flat = above.len() >= 3 && last < 1.5 * high.latency_ns && high.percent <= 90.0;
+    let is_limit = op == Op::Read || mean(side).is_some_and(|mean| mean < high.latency_ns);
+    let shown =
+        |one: &Percentile| format!("{} at {} %", human::time(Nanos::new(one.latency_ns as u64)), one.percent);
+    (is_flat && is_limit && is_random(measured)).then(|| {
+        (
+            Confidence::Medium,
+            vec![
+                case.evidence(measured, "latency before the gap", shown(low)),
+                case.evidence(measured, "latency behind it", shown(high)),
+            ],
+        )
+    })
+}
+
+/// Many times the queue, the same rate, and all I/Os wait alike.
+fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    let (iops, depth) = (side.iops?.get(), measured.asked_in_flight()?);
+    let latency = side.latency_ns.as_ref()?;
+    let is_flat = latency.p99? < 1.15 * latency.p50?;
+    if !is_flat || depth < 8.0 || !is_random(measured) {
+        return None;
+    }
+    let others = case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
+    let single = others
+        .filter(|one| is_random(one) && one.work.block_size == measured.work.block_size)
+        .find(|one| {
+            let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
+            one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
+                && iops < 1.1 * other
+                && iops > 0.9 * other
+        })?;
+    let other = single.side(op)?.iops?.get();
+    Some((
+        Confidence::High,
+        vec![
+            case.evidence(
+                measured,
+                &format!("I/Os per second with {} in flight", human::count(depth)),
+                human::count(iops),
+            ),
+            case.evidence(
+                single,
+                &format!("I/Os per second with {} in flight", human::count(single.asked_in_flight()?)),
+                human::count(other),
+            ),
+        ],
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, fio_read, verdict_of};
+    use super::*;
+    use narrows_paste::results::surroundings::Surroundings;
+    use narrows_paste::results::{Imported, Latency, Spread};
+
+    fn with(percentiles: &[(f64, f64)]) -> Imported {
+        let mut result = fio_read("randread", 60);
+        let percentiles = percentiles
+            .iter()
+            .map(|(percent, micros)| Percentile { percent: *percent, latency_ns: micros * 1e3 });
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.latency_ns = Some(Latency::of_mean(300e3).with_percentiles(percentiles.collect()));
+        result
+    }
+
+    #[test]
+    fn ios_that_wait_for_one_and_the_same_time_were_parked() {
+        let parked = with(&[(50.0, 140.0), (80.0, 153.0), (90.0, 1224.0), (95.0, 1288.0), (99.0, 1352.0)]);
+        assert!(codes(&verdict_of(&parked, &Surroundings::default())).contains(&Code::Throttled));
+        let tail = with(&[(50.0, 46.0), (80.0, 60.0), (90.0, 80.0), (95.0, 900.0), (99.0, 4145.0)]);
+        assert!(!codes(&verdict_of(&tail, &Surroundings::default())).contains(&Code::Throttled));
+    }
+
+    #[test]
+    fn a_slow_and_even_rate_is_a_limiters_and_a_fast_and_even_one_may_be_a_link() {
+        for (mean, expected) in [(125.8e6, true), (0.6e6, false)] {
+            let mut result = fio_read("randread", 60);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.latency_ns = Some(Latency::of_mean(mean));
+            side.spread = Some(Spread { mean: 508.0, deviation: 1.62, samples: Some(60) });
+            let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Throttled);
+            assert_eq!(found, expected, "{mean}");
+        }
+    }
+}

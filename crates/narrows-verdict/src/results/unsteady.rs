@@ -1,0 +1,102 @@
+//! The rate moved so much that its mean describes no time of the run.
+
+use super::case::Case;
+use super::window;
+use crate::finding::{Advice, Code, Evidence, Finding, Severity};
+use narrows_base::units::human;
+use narrows_paste::results::{Measured, Op, Side, Tool};
+
+/// The limits of SNIA's steady state: range and slope of five windows as fractions of their mean.
+const RANGE: f64 = 0.2;
+const SLOPE: f64 = 0.1;
+
+/// Samples that deviate by more than this fraction of their mean. diskspd's own scripts warn at 0.1.
+const DEVIATION: f64 = 0.2;
+
+pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    for (measured, op, side) in case.sides() {
+        let seen = by_log(case, measured, op, side).or_else(|| by_samples(case, measured, side));
+        if let Some(evidence) = seen {
+            let summary = format!(
+                "The rate of the {} did not hold: its mean describes no time of it",
+                case.name(measured, op)
+            );
+            return vec![
+                case.finding(Code::Unsteady, Severity::Limit, summary)
+                    .with_evidence(evidence)
+                    .not_so_when("the run goes on and the rate of its later part holds")
+                    .with_advice([Advice::new(
+                        "run until the rate holds, and look at it over time: `narrows bench TARGET steady`",
+                    )]),
+            ];
+        }
+    }
+    Vec::new()
+}
+
+fn by_log(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Vec<Evidence>> {
+    let (means, log) = window::means(case, measured, op, side)?;
+    let (range, slope) = window::range_and_slope(&means)?;
+    // By chance a window of n I/Os is off by 1/√n (Poisson); the slope of five windows by 1.3 times that.
+    let chance = side.ios.map_or(0.0, |ios| (5.0 / (ios as f64).max(1.0)).sqrt());
+    (range > RANGE.max(4.0 * chance) || slope > SLOPE.max(4.0 * chance)).then(|| {
+        let shown = means.map(|mean| human::rate(narrows_base::units::BytesPerSec::new(mean))).join(", ");
+        vec![
+            Evidence::new("rate in five windows", shown, log.clone()),
+            Evidence::new(
+                "range and slope",
+                format!("{} and {} of the mean", human::percent(range), human::percent(slope)),
+                log,
+            ),
+        ]
+    })
+}
+
+fn by_samples(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    if window_tool(case) {
+        return None;
+    }
+    let spread = side.spread?;
+    let relative = spread.relative()?;
+    // Of several jobs reported together fio takes the samples of each: they scatter between jobs, not over time.
+    let is_of = |rate: f64| (0.8..1.25).contains(&(spread.mean / rate));
+    let rate = side.bytes_per_second.get();
+    let units = [side.iops.map_or(0.0, |iops| iops.get()), rate, rate / 1024.0, rate / f64::from(1 << 20)];
+    if !units.into_iter().any(is_of) {
+        return None;
+    }
+    // Samples of a few I/Os each scatter by chance: their count is Poisson's at worst.
+    let per_sample = side.ios.zip(spread.samples).map(|(ios, samples)| ios as f64 / samples.max(1) as f64);
+    let chance = per_sample.map_or(0.0, |count| 3.0 / count.max(1e-9).sqrt());
+    (relative > DEVIATION.max(chance)).then(|| {
+        vec![case.evidence(
+            measured,
+            "standard deviation of the samples",
+            format!("{} of their mean", human::percent(relative)),
+        )]
+    })
+}
+
+/// Tools whose own passes are few and short; their spread is not that of the storage.
+fn window_tool(case: &Case<'_>) -> bool {
+    matches!(case.result.tool, Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, fio_read, verdict_of};
+    use super::*;
+    use narrows_paste::results::Spread;
+    use narrows_paste::results::surroundings::Surroundings;
+
+    #[test]
+    fn samples_that_scatter_by_half_are_unsteady_unless_they_are_of_a_few_ios() {
+        let mut result = fio_read("randread", 60);
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.spread = Some(Spread { mean: 12_500.0, deviation: 6_750.0, samples: Some(120) });
+        assert!(codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady));
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.ios = Some(180);
+        assert!(!codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady));
+    }
+}

@@ -1,0 +1,172 @@
+//! `aer_errors`: a link reports errors.
+//!
+//! Every retransmission costs a little rate and says that the wire is bad. A few are normal: links make them while they
+//! train, and devices that refuse a request of the firmware count one. So correctable errors of the wire count from
+//! [`FEW`] on, fatal ones always, non-fatal ones unless they only say that a request was not supported.
+
+use std::collections::BTreeMap;
+
+use narrows_machine::log::{AerSeverity, LogKind};
+use narrows_model::path::LinkPort;
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::link::{Link, wires};
+use super::super::sentence::capitalised;
+use super::{Context, Judged};
+
+/// Correctable errors since boot below this are those of training.
+const FEW: u64 = 10;
+/// Correctable errors since boot from here on mean a bad wire.
+const MANY: u64 = 100;
+
+/// Correctable errors of the wire itself, as sysfs names them (kernel `drivers/pci/pcie/aer.c`): receiver errors, bad
+/// packets, and replays. The advisory ones are left out: they repeat non-fatal errors.
+const OF_THE_WIRE: [&str; 5] = ["RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"];
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    wires(context, judged).iter().filter_map(|link| check_link(context, link)).collect()
+}
+
+/// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
+fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
+    link.events(context.machine).any(|event| {
+        matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout)
+    })
+}
+
+/// Corrected errors of which a captured log tells. The kernel prints few of many, so that each counts for more than one
+/// of a counter. An error is told twice, by the port's message and by the record of the device, and counted once.
+fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
+    let count = |is_wanted: &dyn Fn(&LogKind) -> bool| {
+        let events = link.events(context.machine).filter(|event| is_wanted(&event.kind));
+        events.map(|event| event.count).fold(0, u64::saturating_add)
+    };
+    let corrected = AerSeverity::Corrected;
+    let messages = count(&|kind| *kind == LogKind::AerMessage(corrected));
+    let records = count(&|kind| matches!(kind, LogKind::AerError { severity, .. } if *severity == corrected));
+    messages.max(records)
+}
+
+fn check_link(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
+    let ends: Vec<&LinkPort> = std::iter::once(&link.link.device).chain(link.port).collect();
+    let of = |count: &dyn Fn(&narrows_machine::pci::Aer) -> u64| {
+        ends.iter().filter_map(|end| end.aer.value()).map(count).fold(0, u64::saturating_add)
+    };
+    let wire = of(&|aer| sum(&aer.correctable, |name| OF_THE_WIRE.contains(&name)));
+    let nonfatal = of(&|aer| sum(&aer.nonfatal, |name| name != "UnsupReq" && !name.starts_with("TOTAL")));
+    let fatal = of(&|aer| sum(&aer.fatal, |name| !name.starts_with("TOTAL")));
+    let logged = logged(context, link);
+    let wire = wire.max(logged);
+    let (severity, confidence) = match (fatal, nonfatal, wire) {
+        (0, 0, 1..) if logged > 0 && (logged >= FEW || failed(context, link)) => {
+            (Severity::Fault, Confidence::Medium)
+        }
+        (0, 0, 1..FEW) if logged > 0 => (Severity::Info, Confidence::Medium),
+        (1.., _, _) => (Severity::Fault, Confidence::High),
+        (0, 1.., _) => (Severity::Fault, Confidence::Medium),
+        (0, 0, MANY..) => (Severity::Fault, Confidence::High),
+        (0, 0, FEW..) => (Severity::Info, Confidence::Medium),
+        _ => return None,
+    };
+    let counts = [(wire, "corrected"), (nonfatal, "non-fatal"), (fatal, "fatal")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, kind)| format!("{count} {kind}"))
+        .collect();
+    let summary = format!("{} reports errors since boot: {}.", link.place(), counts.join(", "));
+    Some(
+        Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
+            .with_confidence(confidence)
+            .with_evidence(ends.iter().flat_map(|end| evidence(end)))
+            .with_advice([
+                Advice::new("Power off, reseat the card, and try it without riser, adapter or cable."),
+                Advice::new(
+                    "If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power \
+                     saving.",
+                ),
+            ]),
+    )
+}
+
+fn sum(counts: &BTreeMap<String, u64>, wanted: impl Fn(&str) -> bool) -> u64 {
+    counts.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| *count).fold(0, u64::saturating_add)
+}
+
+fn evidence(end: &LinkPort) -> Vec<Evidence> {
+    let Some(aer) = end.aer.value() else { return Vec::new() };
+    [("correctable", &aer.correctable), ("nonfatal", &aer.nonfatal), ("fatal", &aer.fatal)]
+        .into_iter()
+        .filter_map(|(kind, counts)| {
+            let named: Vec<String> = counts
+                .iter()
+                .filter(|(_, count)| **count > 0)
+                .map(|(name, count)| format!("{name} {count}"))
+                .collect();
+            let source = end.aer.source().as_str();
+            let source = match source.starts_with('/') {
+                true => format!("/sys/bus/pci/devices/{}/aer_dev_{kind}", end.address),
+                false => source.to_owned(),
+            };
+            (!named.is_empty())
+                .then(|| Evidence::new(format!("{kind} errors of {}", end.address), named.join(", "), source))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Sketch, at, link, logged};
+    use narrows_base::fact::Fact;
+    use narrows_machine::pci::Aer;
+
+    fn found(
+        correctable: &[(&str, u64)],
+        nonfatal: &[(&str, u64)],
+        fatal: &[(&str, u64)],
+    ) -> Option<Finding> {
+        let named = |counts: &[(&str, u64)]| counts.iter().map(|(n, c)| ((*n).to_owned(), *c)).collect();
+        let aer = Aer { correctable: named(correctable), nonfatal: named(nonfatal), fatal: named(fatal) };
+        let mut link = link((3, 4), (3, 4), (3, 4));
+        link.device.aer = Fact::known(aer, "aer_dev_correctable");
+        Sketch::drive(link).finding(Code::AerErrors)
+    }
+
+    #[test]
+    fn many_receiver_errors_are_a_fault() {
+        let finding = found(&[("RxErr", 241), ("BadTLP", 3)], &[], &[]).expect("a bad wire");
+        assert_eq!(finding.severity, Severity::Fault);
+        assert!(finding.evidence.iter().any(|e| e.value.contains("RxErr 241")), "{:?}", finding.evidence);
+    }
+
+    #[test]
+    fn fatal_errors_are_a_fault_at_once_and_a_few_dozen_corrected_ones_are_mentioned() {
+        assert_eq!(found(&[], &[], &[("DLP", 1)]).map(|f| f.severity), Some(Severity::Fault));
+        assert_eq!(found(&[("RxErr", 40)], &[], &[]).map(|f| f.severity), Some(Severity::Info));
+    }
+
+    #[test]
+    fn errors_of_training_advisory_ones_and_unsupported_requests_are_silent() {
+        assert_eq!(found(&[("RxErr", 2), ("NonFatalErr", 5000)], &[("UnsupReq", 3)], &[]), None);
+        assert_eq!(found(&[("RxErr", 0)], &[], &[("DLP", 0)]), None);
+    }
+
+    #[test]
+    fn lines_of_a_log_count_for_more_than_counts() {
+        let told = |count, also: Option<LogKind>| {
+            let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).on(|machine| {
+                machine.log.push(logged(at(2), LogKind::AerMessage(AerSeverity::Corrected), count));
+                machine.log.extend(also.map(|kind| logged(at(2), kind, 1)));
+            });
+            path.finding(Code::AerErrors).map(|finding| finding.severity)
+        };
+        assert_eq!(told(1, None), Some(Severity::Info));
+        assert_eq!(told(10, None), Some(Severity::Fault));
+        let record = LogKind::AerError { severity: AerSeverity::Corrected, name: "RxErr" };
+        assert_eq!(told(9, Some(record)), Some(Severity::Info), "the record of one of the nine");
+        assert_eq!(told(1, Some(LogKind::NvmeProbeFailed)), Some(Severity::Fault));
+        assert_eq!(told(1, Some(LogKind::LinkUp)), Some(Severity::Info));
+        assert_eq!(told(0, None), None);
+    }
+}

@@ -1,0 +1,270 @@
+//! The rules: one file for each kind of finding.
+//!
+//! A rule is handed everything that is known and answers with findings. It must stay silent unless the facts leave no
+//! healthy reading: a false alarm is worse than silence. What limits a path without being wrong is a `limit`; what
+//! could be changed is a `fault`; the rest is `info`.
+//!
+//! To add one: write `fn check(&Context, &Judged) -> Vec<Finding>` in a file of its own, with a test where it fires, a
+//! near miss where it must not, and add it to [`PATH_RULES`] (or [`MACHINE_RULES`] when it looks at no path).
+
+mod above_ceiling;
+mod aer_errors;
+mod cache_measured;
+mod chipset_shared;
+mod crypto_cpu;
+mod crypto_workqueue;
+mod depth_too_low;
+mod device_limited;
+mod filesystem_limited;
+mod generator_cpu;
+mod hba_limited;
+mod link_speed_degraded;
+mod link_width_degraded;
+mod missing_device_bifurcation;
+mod mps_mrrs;
+mod network_limited;
+mod nic_slot_limited;
+mod no_read_ended;
+mod numa_remote;
+mod numa_unbalanced;
+mod partial_input;
+mod power_save;
+mod raid_degraded;
+mod raid_resync;
+mod raid_slow_member;
+mod sata_limited;
+mod slot_limited;
+mod smbios_contradiction;
+mod switch_oversubscribed;
+mod thermal;
+mod too_short;
+mod unsteady;
+mod usb_limited;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use narrows_machine::Machine;
+use narrows_machine::pci::PciDevice;
+use narrows_model::ceiling::Direction;
+use narrows_model::path::{Hop, HopId, HopKind, Target};
+
+use super::Subject;
+use super::attribution::{self, Attribution, Cause};
+use super::case::Case;
+use super::finding::{Code, Finding};
+use super::trust::Audit;
+
+/// Everything that a rule may look at.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    /// The machine.
+    pub(super) machine: &'a Machine,
+    /// All paths with what limits them.
+    pub(super) judged: &'a [Judged<'a>],
+}
+
+/// A path with what limits it.
+pub(super) struct Judged<'a> {
+    machine: &'a Machine,
+    /// The path, its ceilings and runs.
+    pub(super) subject: &'a Subject,
+    /// The narrowest hop in each direction, or why none can be named.
+    pub(super) outcomes: BTreeMap<Direction, Result<Attribution, String>>,
+    /// The audit of the run in each direction that has one.
+    pub(super) audits: BTreeMap<Direction, Audit>,
+}
+
+impl<'a> Judged<'a> {
+    /// Finds what limits a path.
+    pub(super) fn new(machine: &'a Machine, subject: &'a Subject) -> Self {
+        let mut judged = Self { machine, subject, outcomes: BTreeMap::new(), audits: BTreeMap::new() };
+        for direction in [Direction::Read, Direction::Write] {
+            let case = judged.case(direction);
+            let audit = Audit::of(&case);
+            judged.outcomes.insert(direction, attribution::attribute(&case, &audit));
+            if case.run.is_some() {
+                judged.audits.insert(direction, audit);
+            }
+        }
+        judged
+    }
+
+    /// The case of one direction.
+    pub(super) fn case(&self, direction: Direction) -> Case<'a> {
+        Case::new(self.machine, self.subject, direction)
+    }
+
+    /// What limits one direction.
+    pub(super) fn limit(&self, direction: Direction) -> Option<&Attribution> {
+        self.outcomes.get(&direction).and_then(|outcome| outcome.as_ref().ok())
+    }
+
+    /// The directions that the hop at `index` limits. Once a direction was measured, arithmetic on the other one is no
+    /// ground for a finding.
+    pub(super) fn limited_by(&self, index: usize) -> impl Iterator<Item = (Direction, &Attribution)> {
+        self.outcomes
+            .iter()
+            .filter(|(direction, _)| self.audits.is_empty() || self.audits.contains_key(direction))
+            .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
+            .filter(move |(_, limit)| limit.hop == index)
+    }
+
+    /// Whether the hop at `index` limits either direction.
+    pub(super) fn is_limit(&self, index: usize) -> bool {
+        self.limited_by(index).next().is_some()
+    }
+
+    /// Hops of a kind that limit the path, each with its first direction and how that was found.
+    pub(super) fn limits_of_kind(&self, kind: HopKind) -> Vec<(usize, &'a Hop, Direction, &Attribution)> {
+        let hops = self.subject.path.hops.iter().enumerate();
+        hops.filter(|(_, hop)| hop.kind() == kind)
+            .filter_map(|(index, hop)| {
+                self.limited_by(index).next().map(|(direction, limit)| (index, hop, direction, limit))
+            })
+            .collect()
+    }
+
+    /// The directions whose limit was found in this way.
+    pub(super) fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
+        self.outcomes
+            .iter()
+            .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
+            .filter(move |(_, limit)| limit.cause == cause)
+    }
+
+    /// The hop of an attribution.
+    pub(super) fn hop(&self, index: usize) -> Option<&'a Hop> {
+        self.subject.path.hops.get(index)
+    }
+}
+
+type PathRule = fn(&Context<'_>, &Judged<'_>) -> Vec<Finding>;
+type MachineRule = fn(&Context<'_>) -> Vec<Finding>;
+
+const PATH_RULES: &[PathRule] = &[
+    cache_measured::check,
+    generator_cpu::check,
+    above_ceiling::check,
+    no_read_ended::check,
+    too_short::check,
+    unsteady::check,
+    depth_too_low::check,
+    link_width_degraded::check,
+    link_speed_degraded::check,
+    slot_limited::check,
+    power_save::check,
+    mps_mrrs::check,
+    aer_errors::check,
+    switch_oversubscribed::check,
+    chipset_shared::check,
+    numa_remote::check,
+    usb_limited::check,
+    sata_limited::check,
+    hba_limited::check,
+    network_limited::check,
+    nic_slot_limited::check,
+    crypto_cpu::check,
+    crypto_workqueue::check,
+    raid_slow_member::check,
+    raid_resync::check,
+    raid_degraded::check,
+    filesystem_limited::check,
+    thermal::check,
+    device_limited::check,
+];
+
+const MACHINE_RULES: &[MachineRule] = &[
+    crypto_cpu::check_benchmark,
+    raid_resync::check_pools,
+    raid_degraded::check_pools,
+    numa_unbalanced::check,
+    smbios_contradiction::check,
+    missing_device_bifurcation::check,
+    partial_input::check,
+];
+
+/// All findings, each once, worst first; of equally bad ones those of storage, and of these those that bring most.
+pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
+    let of_paths = context
+        .judged
+        .iter()
+        .flat_map(|judged| PATH_RULES.iter().flat_map(move |rule| rule(context, judged)));
+    let of_machine = MACHINE_RULES.iter().flat_map(|rule| rule(context));
+    let mut findings: BTreeMap<(Code, Option<String>, String), Finding> = BTreeMap::new();
+    for finding in of_paths.chain(of_machine) {
+        let hop = finding.hop.as_ref().map(|hop| hop.as_str().to_owned());
+        let key = (finding.code, hop, finding.subject.clone());
+        match findings.get_mut(&key) {
+            Some(known) if order(known, &finding).is_le() => {}
+            Some(known) => *known = finding,
+            None => {
+                findings.insert(key, finding);
+            }
+        }
+    }
+    let mut findings: Vec<Finding> = findings.into_values().collect();
+    let storage = of_storage(context);
+    let is_aside = |finding: &Finding| finding.hop.as_ref().is_some_and(|hop| !storage.contains(hop));
+    findings.sort_by(|a, b| {
+        a.severity.cmp(&b.severity).then(is_aside(a).cmp(&is_aside(b))).then_with(|| order(a, b))
+    });
+    findings
+}
+
+/// The hops that data of a disk, a file system or a storage controller crosses. Those of a network or graphics card
+/// alone come after them.
+fn of_storage(context: &Context<'_>) -> BTreeSet<HopId> {
+    let is_storage = |target: &Target| match target {
+        Target::Block(_) | Target::Mount { .. } | Target::Usb(_) | Target::Pool(_) => true,
+        Target::Pci(address) => context.machine.pci.get(address).is_some_and(PciDevice::is_storage),
+        Target::Nic(_) => false,
+    };
+    let paths = context.judged.iter().map(|judged| &judged.subject.path);
+    let paths = paths.filter(|path| is_storage(&path.asked));
+    paths.flat_map(|path| path.hops.iter().map(|hop| hop.id.clone())).collect()
+}
+
+/// Worse first, then the greater gain, then the surer; code and subject make the order total.
+fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
+    let gain = |finding: &Finding| finding.best_gain().get();
+    a.severity
+        .cmp(&b.severity)
+        .then(gain(b).total_cmp(&gain(a)))
+        .then(a.confidence.cmp(&b.confidence))
+        .then(a.code.cmp(&b.code))
+        .then_with(|| a.subject.cmp(&b.subject))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Sketch, link};
+    use super::super::{Code, Severity, judge};
+
+    #[test]
+    fn a_finding_that_touches_two_paths_is_told_once_and_faults_come_first() {
+        let disk = Sketch::drive(link((3, 2), (4, 4), (3, 4)));
+        let mut mount = Sketch::drive(link((3, 2), (4, 4), (3, 4))).subject;
+        mount.path.target = "/home".to_owned();
+        let verdict = judge(&disk.machine, &[disk.subject.clone(), mount]);
+        assert_eq!(verdict.paths.len(), 2);
+        let degraded = verdict.findings.iter().filter(|finding| finding.code == Code::LinkWidthDegraded);
+        assert_eq!(degraded.count(), 1);
+        assert!(verdict.findings.is_sorted_by_key(|finding| finding.severity));
+        assert!(verdict.has_faults_or_limits());
+    }
+
+    #[test]
+    fn a_healthy_drive_yields_nothing() {
+        let path =
+            Sketch::of("/dev/nvme0n1").device("nvme0n1", Some(3500.0)).link(link((3, 4), (3, 4), (3, 16)));
+        let verdict = path.memory().judge();
+        assert!(verdict.findings.iter().all(|finding| finding.severity == Severity::Info));
+        assert!(!verdict.has_faults_or_limits());
+    }
+
+    #[test]
+    fn no_subject_no_finding() {
+        let verdict = judge(&narrows_machine::Machine::default(), &[]);
+        assert!(verdict.findings.is_empty() && verdict.paths.is_empty());
+    }
+}

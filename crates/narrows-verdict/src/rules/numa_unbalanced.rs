@@ -1,0 +1,96 @@
+//! `numa_unbalanced`: devices are spread unevenly over NUMA nodes.
+//!
+//! All fast drives on one socket and the network on the other send every byte across the sockets; so does half of
+//! any work that runs on both. It takes at least four NVMe drives to matter, and a machine with a choice: two nodes
+//! with processors.
+
+use std::collections::BTreeMap;
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::Context;
+
+/// Fewer drives than this do not fill the connection between two sockets.
+const ENOUGH: usize = 4;
+
+/// Mass storage, non-volatile memory (PCI Code and ID Assignment Specification).
+const NVME: u32 = 0x0108;
+/// Ethernet and InfiniBand controllers.
+const NETWORKS: [u32; 2] = [0x0200, 0x0207];
+
+pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    let nodes: Vec<u32> =
+        context.machine.cpus.nodes.iter().filter(|node| !node.cpus.is_empty()).map(|node| node.id).collect();
+    if nodes.len() < 2 {
+        return Vec::new();
+    }
+    let mut drives: BTreeMap<u32, usize> = nodes.iter().map(|node| (*node, 0)).collect();
+    let mut networks = drives.clone();
+    for device in context.machine.pci.values() {
+        let (Some(class), Some(node)) = (device.class.get(), device.numa_node.get()) else { continue };
+        let counts = match class >> 8 {
+            NVME => &mut drives,
+            kind if NETWORKS.contains(&kind) => &mut networks,
+            _ => continue,
+        };
+        if let Some(count) = counts.get_mut(&node) {
+            *count += 1;
+        }
+    }
+    let all: usize = drives.values().sum();
+    let Some((node, most)) = drives.iter().max_by_key(|(_, count)| **count) else { return Vec::new() };
+    if all < ENOUGH || *most != all {
+        return Vec::new();
+    }
+    let away = networks.get(node) == Some(&0) && networks.values().sum::<usize>() > 0;
+    let network = if away { ", and no network card is there" } else { "" };
+    let summary = format!("All {all} NVMe drives are on NUMA node {node} of {}{network}.", nodes.len());
+    let evidence = drives.iter().map(|(node, count)| {
+        Evidence::new(format!("NVMe drives on node {node}"), count, "/sys/bus/pci/devices/*/numa_node")
+    });
+    vec![
+        Finding::on(Code::NumaUnbalanced, Severity::Info, format!("node {node}"), summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence(evidence)
+            .with_advice([Advice::new(
+                "Spread drives and network cards over the sockets, or keep the work on that node.",
+            )]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ETHERNET, NVME as NVME_CLASS, Sketch, at, function};
+    use narrows_base::fact::Fact;
+    use narrows_machine::cpu::NumaNode;
+
+    /// NVMe drives on these nodes, and a network card on node 0.
+    fn machine(nodes: usize, drives: &[u32]) -> Sketch {
+        Sketch::of("/dev/nvme0n1").on(|machine| {
+            let node = |id: u32| NumaNode { id, cpus: vec![id], ..NumaNode::default() };
+            machine.cpus.nodes = (0..).take(nodes).map(node).collect();
+            for (bus, node) in (10..).zip(drives) {
+                let mut drive = function(at(bus), NVME_CLASS, (4, 4));
+                drive.numa_node = Fact::known(*node, "numa_node");
+                machine.pci.insert(at(bus), drive);
+            }
+            let mut card = function(at(1), ETHERNET, (4, 16));
+            card.numa_node = Fact::known(0, "numa_node");
+            machine.pci.insert(at(1), card);
+        })
+    }
+
+    #[test]
+    fn all_drives_on_one_socket_and_the_network_on_the_other_are_mentioned() {
+        let finding = machine(2, &[1, 1, 1, 1]).finding(Code::NumaUnbalanced).expect("all on node 1");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.summary.contains("no network card is there"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn spread_drives_few_drives_and_one_socket_are_silent() {
+        for (nodes, drives) in [(2, &[0, 0, 1, 1][..]), (2, &[1, 1]), (1, &[0, 0, 0, 0])] {
+            assert_eq!(machine(nodes, drives).finding(Code::NumaUnbalanced), None, "{nodes} {drives:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `partial_input`: facts that need root, or that a capture lacks, could make the verdict surer. At most one finding for
+//! a machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use narrows_base::fact::Fact;
+use narrows_model::path::HopSpec;
+
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::Context;
+
+pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    let mut denied = Denied::default();
+    note(&context.machine.slots, "slot table", &mut denied);
+    for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {
+        match &hop.spec {
+            HopSpec::Link(link) if link.not_a_wire.is_none() => {
+                for end in std::iter::once(&link.device).chain(&link.port) {
+                    note(&end.express, "link capabilities, payload sizes and target speed", &mut denied);
+                }
+            }
+            HopSpec::Crypt(crypt) => note(&crypt.table, "cipher and key size", &mut denied),
+            _ => {}
+        }
+    }
+    let gaps = gaps(context);
+    if denied.is_empty() && gaps.is_empty() {
+        return Vec::new();
+    }
+    let is_captured = context.machine.captured.is_some();
+    let kinds: BTreeSet<&str> = denied.keys().map(|(kind, _)| *kind).collect();
+    let needs: BTreeSet<&str> = denied.keys().map(|(_, need)| need.as_str()).collect();
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    let needs = needs.into_iter().collect::<Vec<_>>().join(", ");
+    let mut summary = Vec::new();
+    if !denied.is_empty() {
+        summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
+    }
+    if !gaps.is_empty() {
+        summary.push(
+            "The verdict rests on part of the facts: the texts lack some that would make it surer."
+                .to_owned(),
+        );
+    }
+    let root =
+        (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
+    let runs =
+        gaps.keys().map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
+    let advice: Vec<String> = root.into_iter().chain(runs).collect();
+    let advice = match advice.is_empty() {
+        true => {
+            vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()]
+        }
+        false => advice,
+    };
+    vec![
+        Finding::on(Code::PartialInput, Severity::Info, "this machine", summary.join(" "))
+            .with_confidence(Confidence::High)
+            .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
+            .with_evidence(gaps.iter().map(|(run, what)| missing(run, what)))
+            .with_advice(advice.into_iter().map(Advice::new)),
+    ]
+}
+
+/// What a capture lacks, by what to run to get it.
+fn gaps<'a>(context: &Context<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for gap in context.machine.captured.iter().flat_map(|captured| &captured.gaps) {
+        gaps.entry(&gap.run).or_default().push(&gap.what);
+    }
+    gaps
+}
+
+/// One line for each thing to run, with what it would tell.
+fn missing(run: &str, what: &[&str]) -> Evidence {
+    const MOST: usize = 3;
+    let mut named = what.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = what.len().checked_sub(MOST) {
+        named += &format!(" and {more} more");
+    }
+    Evidence::new("not in the capture", named, run)
+}
+
+/// What was denied: the kind of fact and what it needs, with every place where it stands.
+type Denied = BTreeMap<(&'static str, String), BTreeSet<String>>;
+
+fn note<T>(fact: &Fact<T>, kind: &'static str, denied: &mut Denied) {
+    if let Fact::Denied { source, need } = fact {
+        denied.entry((kind, need.clone())).or_default().insert(source.as_str().to_owned());
+    }
+}
+
+/// One line for each kind of fact, with one place as an example: the others only differ in an address.
+fn evidence(kind: &str, need: &str, sources: &BTreeSet<String>) -> Evidence {
+    let value = match sources.len() {
+        0 | 1 => format!("needs {need}"),
+        count => format!("{count} files need {need}, this one for example"),
+    };
+    Evidence::new(kind, value, sources.first().cloned().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Sketch, link};
+    use crate::{Code, Severity};
+    use narrows_base::fact::{Fact, Source};
+    use narrows_machine::captured::{Captured, Gap};
+
+    #[test]
+    fn denied_facts_are_one_quiet_finding() {
+        let denied = |end: &str| Fact::Denied {
+            source: Source::new(format!("/sys/bus/pci/devices/{end}/config")),
+            need: "root".to_owned(),
+        };
+        let mut link = link((3, 4), (3, 4), (3, 4));
+        link.device.express = denied("0000:02:00.0");
+        if let Some(port) = &mut link.port {
+            port.express = denied("0000:00:1c.0");
+        }
+        let path = Sketch::drive(link);
+        let findings = path.judge().findings;
+        let partial: Vec<_> = findings.iter().filter(|finding| finding.code == Code::PartialInput).collect();
+        assert_eq!((partial.len(), partial[0].severity), (1, Severity::Info));
+        let [evidence] = partial[0].evidence.as_slice() else { panic!("{:?}", partial[0].evidence) };
+        assert_eq!(evidence.value, "2 files need root, this one for example");
+        assert_eq!(evidence.source, "/sys/bus/pci/devices/0000:00:1c.0/config");
+    }
+
+    #[test]
+    fn what_a_capture_lacks_is_named_with_what_to_run() {
+        let mut sketch = Sketch::drive(link((3, 4), (3, 4), (3, 4)));
+        let gap = |bus: u8| Gap {
+            what: format!("the link registers of 0000:0{bus}:00.0"),
+            run: "sudo lspci -vvv".to_owned(),
+            ..Gap::default()
+        };
+        let gaps = (1..=5).map(gap).collect();
+        sketch.machine.captured = Some(Captured { gaps, ..Captured::default() });
+        let finding = sketch.finding(Code::PartialInput).expect("facts are missing");
+        let [evidence] = finding.evidence.as_slice() else { panic!("{:?}", finding.evidence) };
+        assert!(evidence.value.ends_with("0000:03:00.0 and 2 more"), "{}", evidence.value);
+        assert_eq!(evidence.source, "sudo lspci -vvv");
+        let [advice] = finding.advice.as_slice() else { panic!("{:?}", finding.advice) };
+        assert!(advice.action.starts_with("Run `sudo lspci -vvv` there"), "{}", advice.action);
+    }
+
+    #[test]
+    fn absent_facts_are_not_denied_ones() {
+        assert_eq!(Sketch::drive(link((3, 4), (3, 4), (3, 4))).finding(Code::PartialInput), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! `raid_degraded`: an array lacks members.
+
+use narrows_machine::zfs::ZfsPool;
+use narrows_model::path::{HopSpec, RaidHop, RaidLevel};
+
+use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
+use super::{Context, Judged};
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let hops = judged.subject.path.hops.iter();
+    hops.filter_map(|hop| {
+        let HopSpec::Raid(raid) = &hop.spec else { return None };
+        let missing = *raid.md.degraded.value()?;
+        if missing == 0 {
+            return None;
+        }
+        let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
+        let summary = format!("/dev/{} lacks {missing}{of} members{}.", raid.block, effect(raid));
+        let faulty = raid.md.members.iter().filter_map(|(name, state)| {
+            let said = state.value().is_some_and(|state| state.contains("faulty"));
+            said.then(|| Evidence::from_fact(format!("state of {name}"), state))
+        });
+        // A log tells how it was at the last start.
+        let past = context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
+        let severity = if past { Severity::Info } else { Severity::Fault };
+        Some(
+            Finding::about(Code::RaidDegraded, severity, hop, summary)
+                .with_evidence([Evidence::from_fact("missing members", &raid.md.degraded)])
+                .with_evidence(faulty)
+                .with_advice([Advice::new(format!(
+                    "Replace the member and add it: mdadm /dev/{} --add DEVICE. Until then another failure may lose data.",
+                    raid.block
+                ))]),
+        )
+    })
+    .collect()
+}
+
+/// Pools of ZFS, of which captures tell.
+pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
+    let lacks = |pool: &&ZfsPool| {
+        pool.state.value().is_some_and(|state| matches!(state.as_str(), "DEGRADED" | "FAULTED" | "UNAVAIL"))
+    };
+    let pools = context.machine.zfs.iter().filter(lacks);
+    pools
+        .map(|pool| {
+            let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
+            let broken: Vec<Evidence> = devices
+                .filter(|device| !matches!(device.state.as_str(), "ONLINE" | "AVAIL" | "INUSE"))
+                .map(|device| {
+                    Evidence::new(
+                        format!("state of {}", device.name),
+                        &device.state,
+                        pool.state.source().as_str(),
+                    )
+                })
+                .collect();
+            let state = pool.state.value().map_or("", String::as_str);
+            let summary = format!("The ZFS pool {} is {state}.", pool.name);
+            Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
+                .with_evidence([Evidence::from_fact("state of the pool", &pool.state)])
+                .with_evidence(broken)
+                .with_advice([Advice::new(format!(
+                    "Replace what failed: zpool replace {} DEVICE. Until then another failure may lose data.",
+                    pool.name
+                ))])
+        })
+        .collect()
+}
+
+/// What that costs besides safety.
+const fn effect(raid: &RaidHop) -> &'static str {
+    match raid.level {
+        Some(RaidLevel::Raid1 | RaidLevel::Raid10) => "; the rest serves all reads",
+        Some(RaidLevel::Raid5 | RaidLevel::Raid6) => {
+            "; what was on them is computed from all others for every read"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Sketch;
+    use crate::{Code, Severity};
+    use narrows_base::fact::Fact;
+    use narrows_machine::captured::{Captured, Recognised};
+    use narrows_machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
+    use narrows_model::path::{HopSpec, RaidLevel};
+
+    fn path(missing: Fact<u32>) -> Sketch {
+        Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
+            if let HopSpec::Raid(raid) = &mut hop.spec {
+                raid.md.degraded = missing;
+                raid.md.raid_disks = Fact::known(2, "raid_disks");
+            }
+        })
+    }
+
+    #[test]
+    fn a_missing_member_is_a_fault_and_none_or_unknown_is_silent() {
+        let finding = path(Fact::known(1, "degraded")).finding(Code::RaidDegraded).expect("one of two");
+        assert!(finding.summary.contains("lacks 1 of 2 members"), "{}", finding.summary);
+        assert_eq!(path(Fact::known(0, "degraded")).finding(Code::RaidDegraded), None);
+        assert_eq!(path(Fact::absent("degraded")).finding(Code::RaidDegraded), None);
+    }
+
+    #[test]
+    fn a_degraded_pool_is_a_fault_and_a_complete_one_is_silent() {
+        let pool = |state: &str| {
+            let vdev = ZfsVdev {
+                devices: vec![ZfsDevice { name: "sdb".to_owned(), state: "FAULTED".to_owned() }],
+                ..ZfsVdev::default()
+            };
+            let state = Fact::known(state.to_owned(), "zpool.txt:2");
+            ZfsPool { name: "tank".to_owned(), state, vdevs: vec![vdev], ..ZfsPool::default() }
+        };
+        let judged = |state: &str| {
+            Sketch::of("/tank").on(|machine| machine.zfs = vec![pool(state)]).finding(Code::RaidDegraded)
+        };
+        let finding = judged("DEGRADED").expect("lacks a device");
+        assert_eq!(finding.evidence[1].fact, "state of sdb");
+        assert_eq!(judged("ONLINE"), None);
+    }
+
+    #[test]
+    fn what_a_log_said_at_the_last_start_is_no_alarm() {
+        let texts = vec![Recognised { name: "dmesg.txt".to_owned(), kinds: vec!["dmesg"] }];
+        let captured = Captured { texts, gaps: Vec::new() };
+        let of = |source: &str| {
+            let path = path(Fact::known(1, source)).on(|machine| machine.captured = Some(captured.clone()));
+            path.finding(Code::RaidDegraded).map(|finding| finding.severity)
+        };
+        assert_eq!(of("dmesg.txt:9"), Some(Severity::Info));
+        assert_eq!(of("mdstat.txt:2"), Some(Severity::Fault));
+    }
+}

@@ -1,0 +1,316 @@
+//! `slot_limited`: the slot gives a device less than it can use, by design.
+//!
+//! A Gen4 drive in a Gen3 slot, a x4 drive in a x1 slot, a x8 adapter behind a x4 port. It is a `limit` when the link is
+//! narrower than what hangs behind it, else `info`: a x8 adapter with two hard disks loses nothing in a x4 slot.
+
+use std::collections::BTreeMap;
+
+use narrows_base::fact::Fact;
+use narrows_base::units::{BitsPerSec, BytesPerSec, GtPerSec, Lanes};
+use narrows_machine::pci::Downgraded;
+use narrows_model::path::{HopId, LinkPort};
+
+use super::super::case::Case;
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::gain;
+use super::super::link::{Claim, Link, wires};
+use super::super::sentence::capitalised;
+use super::link_width_degraded;
+use super::{Context, Judged};
+use narrows_model::ceiling::Direction;
+
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    wires(context, judged)
+        .iter()
+        .filter(|link| link.moves_data() && !link.is_chipset_uplink(judged))
+        .filter(|link| !link_width_degraded::fires_for(judged, link))
+        .filter_map(|link| check_link(context, judged, link).or_else(|| said_to_be_less(judged, link)))
+        .collect()
+}
+
+/// A drive or adapter of which a text says that its link is downgraded, and not of what. That the port can do no more
+/// is the likelier reading: most links are as good as their slots.
+fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let (speed, width) = (link.speed()?, link.width()?);
+    let end = &link.link.device.link;
+    let faster = end.downgraded.speed.as_ref().filter(|_| end.max_speed.value().is_none());
+    let wider = end.downgraded.width.as_ref().filter(|_| end.max_width.value().is_none());
+    let said = faster.or(wider)?;
+    if !link.is_storage() || link.port.is_some_and(says_its_most) || !judged.is_limit(link.index) {
+        return None;
+    }
+    let summary = format!(
+        "{} runs {width} at {speed}, less than its device can do, as the text says; the slot is the likely reason.",
+        capitalised(&link.place())
+    );
+    let advice =
+        "Look at both ends with `sudo lspci -vvv` to tell a narrow slot from a link that trained badly.";
+    Some(
+        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+            .with_confidence(Confidence::Low)
+            .with_evidence([Evidence::new("what the device can do", Downgraded::MEANING, said.as_str())])
+            .with_evidence(link.speed_evidence())
+            .with_advice([Advice::new(advice)]),
+    )
+}
+
+/// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
+struct Offer {
+    width: Lanes,
+    speed: GtPerSec,
+    is_known: bool,
+}
+
+fn offer(link: &Link<'_>) -> Option<Offer> {
+    match (link.port_width(), link.port_speed()) {
+        (Some(width), Some(speed)) => {
+            // A board that wires fewer lanes than the port claims offers what it wires.
+            let wired =
+                link.link.board_slot.as_ref().map(|slot| slot.width()).filter(|lanes| lanes.get() > 0);
+            let width = wired.map_or(width, |wired| wired.min(width));
+            Some(Offer { width, speed, is_known: true })
+        }
+        // A port that says half (a width of zero, as some SoCs do) says nothing that can be relied on.
+        _ if link.port.is_some_and(says_its_most) => None,
+        // Without the other end only the width tells: it does not change with power state.
+        _ => Some(Offer { width: link.width()?, speed: link.device_speed()?, is_known: false }),
+    }
+}
+
+/// What the port offers, as far as a log tells what the link ran at when the device was found.
+fn claimed(claim: &Claim<'_>) -> Offer {
+    Offer { width: claim.by.width, speed: claim.by.speed, is_known: false }
+}
+
+/// Whether a port says anything, be it garbled, of the most that it can do.
+fn says_its_most(port: &LinkPort) -> bool {
+    let absent = matches!(
+        (&port.link.max_speed, &port.link.max_width, &port.express),
+        (Fact::Absent { .. }, Fact::Absent { .. }, Fact::Absent { .. })
+    );
+    !absent || port.link.downgraded != Downgraded::default()
+}
+
+fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let claim = link.claim(context.machine).filter(|claim| !claim.may_save_power(context.machine));
+    let claim = claim.filter(|_| !link.port.is_some_and(says_its_most));
+    let (device_width, device_speed) = match (link.device_width(), link.device_speed(), &claim) {
+        (Some(width), Some(speed), _) => (width, speed),
+        (_, _, Some(claim)) => (claim.capable.width, claim.capable.speed),
+        _ => return None,
+    };
+    let offer = match &claim {
+        Some(claim) => claimed(claim),
+        None => offer(link)?,
+    };
+    if offer.width >= device_width && offer.speed >= device_speed {
+        return None;
+    }
+    let (width, speed) = (offer.width.min(device_width), offer.speed.min(device_speed));
+    let offered = gain::at(link.link, speed, width)?;
+    let wanted = gain::at(link.link, device_speed, device_width)?;
+    // Fewer lanes of a newer generation can carry as much as many of an older one; the device runs one of its own.
+    if offered.rate.get() >= wanted.rate.get() * 0.99 {
+        return None;
+    }
+    let binds = binds(context, link, offered.rate);
+    let gain = gain::of_better(judged, link.index, &wanted).filter(|_| binds);
+    let who = if offer.is_known { "the slot offers" } else { "it trained" };
+    let summary = format!(
+        "{}: {who} {width} at {speed} ({}), and the device can use {device_width} at {device_speed} ({}){}.",
+        link.place(),
+        offered.rate,
+        wanted.rate,
+        if binds { "" } else { "; what hangs behind it needs no more" },
+    );
+    let advice = binds.then(|| {
+        let action =
+            format!("Move the card to a slot with {device_width} at {device_speed}, if the board has one.");
+        Advice::with_gain(action, gain)
+    });
+    let severity = if binds { Severity::Limit } else { Severity::Info };
+    Some(
+        Finding::about(Code::SlotLimited, severity, link.hop, capitalised(&summary))
+            .with_confidence(if offer.is_known { Confidence::High } else { Confidence::Medium })
+            .with_evidence(link.width_evidence())
+            .with_evidence(link.speed_evidence())
+            .with_evidence(claim.iter().map(Claim::evidence))
+            .with_advice(advice),
+    )
+}
+
+/// Whether the link carries less than what hangs behind it can ask for, over all paths that cross it. What is not
+/// known may ask for everything.
+fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
+    if let Some(wires) = wires_behind(context, link) {
+        return wires.get() > offered.get();
+    }
+    let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
+    for judged in context.judged {
+        let case = judged.case(Direction::Read);
+        let Some((_, here)) = case.hops().find(|(_, hop)| hop.id == link.hop.id) else { continue };
+        match demand(&case, here) {
+            Some((id, rate)) => behind.insert(id, rate),
+            None => return true,
+        };
+    }
+    behind.values().copied().sum::<BytesPerSec>().get() > offered.get()
+}
+
+/// The most that drivers of network cards without a known line rate ever drive on one port, in Mbit/s.
+const LINE_RATES: &[(&str, f64)] = &[
+    ("tg3", 1000.0),
+    ("bnx2", 1000.0),
+    ("e1000", 1000.0),
+    ("e1000e", 1000.0),
+    ("igb", 1000.0),
+    ("sky2", 1000.0),
+    ("alx", 1000.0),
+    ("atl1c", 1000.0),
+    ("igc", 2500.0),
+    ("r8169", 5000.0),
+];
+
+/// What the ports of a network card can carry together, where its driver tells; `None` for everything else.
+fn wires_behind(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSec> {
+    let card = link.link.device.address.card();
+    let ports = context.machine.pci.values().filter(|port| port.address.card() == card);
+    let rates = ports.map(|port| {
+        let driver = port.driver.value().filter(|_| port.is_network())?;
+        let known = LINE_RATES.iter().find(|(name, _)| name == driver)?;
+        Some(BitsPerSec::from_mbit(known.1).bytes_per_sec())
+    });
+    let rates: Option<Vec<BytesPerSec>> = rates.collect();
+    rates.filter(|rates| !rates.is_empty()).map(|rates| rates.into_iter().sum())
+}
+
+/// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
+fn demand(case: &Case<'_>, link: &narrows_model::path::Hop) -> Option<(HopId, BytesPerSec)> {
+    use narrows_model::path::HopKind;
+    case.hops()
+        .filter(|(_, hop)| {
+            let kind = hop.kind();
+            let carries = matches!(
+                kind,
+                HopKind::Device
+                    | HopKind::Sata
+                    | HopKind::Sas
+                    | HopKind::Usb
+                    | HopKind::Network
+                    | HopKind::Link
+            );
+            carries && case.is_above(hop, link)
+        })
+        .filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)))
+        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{DISPLAY, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
+    use narrows_base::fact::Source;
+    use narrows_base::units::human;
+    use narrows_model::path::{HopSpec, LinkHop};
+
+    fn found(link: LinkHop) -> Option<Finding> {
+        Sketch::drive(link).finding(Code::SlotLimited)
+    }
+
+    #[test]
+    fn a_gen4_drive_in_a_gen3_slot_is_a_limit_and_no_fault() {
+        let path = Sketch::drive(link((3, 4), (4, 4), (3, 4)));
+        let finding = path.finding(Code::SlotLimited).expect("half of what it can use");
+        assert_eq!(finding.severity, Severity::Limit);
+        assert_eq!(path.alarms(), [Code::SlotLimited]);
+        // Gen4 x4 less Gen3 x4 with payloads of 256 bytes: 7183 − 3592 MB/s.
+        assert_eq!(finding.advice[0].gain_bytes_per_second.map(human::rate).as_deref(), Some("3.59 GB/s"));
+    }
+
+    #[test]
+    fn a_x4_drive_behind_a_x1_port_without_board_data_is_a_limit() {
+        let finding = found(link((2, 1), (3, 4), (2, 1))).expect("a quarter of the lanes");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::High));
+    }
+
+    #[test]
+    fn a_slot_wider_than_its_disks_need_is_only_mentioned() {
+        // A x8 adapter behind a x4 port: 1680 MB/s for one disk of 250.
+        let adapter = link((2, 4), (2, 8), (2, 4));
+        let path = Sketch::of("/dev/sda").device("sda", Some(250.0)).link(adapter).memory();
+        assert_eq!(path.finding(Code::SlotLimited).map(|finding| finding.severity), Some(Severity::Info));
+        assert!(path.alarms().is_empty());
+    }
+
+    #[test]
+    fn an_unknown_other_end_is_told_by_width_alone_and_with_less_confidence() {
+        let narrow = LinkHop { port: None, ..link((2, 2), (2, 4), (2, 4)) };
+        assert_eq!(found(narrow).map(|finding| finding.confidence), Some(Confidence::Medium));
+        let slow = LinkHop { port: None, ..link((1, 4), (2, 4), (2, 4)) };
+        assert_eq!(found(slow), None);
+    }
+
+    #[test]
+    fn as_much_by_fewer_lanes_of_a_newer_generation_limits_nothing() {
+        // The device runs the older generation, whatever the port can do: x2 of Gen4 is no help to a Gen3 x4 drive.
+        assert!(found(link((3, 2), (3, 4), (4, 2))).is_some());
+        assert_eq!(found(link((3, 4), (3, 4), (5, 4))), None);
+    }
+
+    #[test]
+    fn healthy_and_foreign_links_are_silent() {
+        let mut odd = link((2, 1), (2, 1), (3, 1));
+        if let Some(port) = &mut odd.port {
+            port.link.max_width = Fact::absent("max_link_width");
+        }
+        for (name, link) in [
+            ("full", link((3, 4), (3, 4), (3, 4))),
+            ("Wi-Fi", link_of(WIFI, (1, 1), (1, 2), (1, 1))),
+            ("a display", link_of(DISPLAY, (3, 8), (3, 16), (3, 8))),
+            ("a port that says x0", odd),
+        ] {
+            assert_eq!(found(link), None, "{name}");
+        }
+        let none = Sketch::of("/dev/sda").hop("memory", HopSpec::Memory(Fact::absent("")), None);
+        assert_eq!(none.finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn what_a_log_says_of_the_link_when_the_drive_was_found_counts_speed_too() {
+        let finding = claimed(Some(NVME), (3, 4), (4, 4)).finding(Code::SlotLimited).expect("Gen3 of Gen4");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Medium));
+        assert!(finding.evidence.iter().any(|evidence| evidence.source == "dmesg.txt:1"));
+        // A graphics card starts slow, and so may a card of a kind that the log does not tell.
+        assert_eq!(claimed(Some(DISPLAY), (1, 16), (3, 16)).finding(Code::SlotLimited), None);
+        assert_eq!(claimed(None, (1, 16), (3, 16)).finding(Code::SlotLimited), None);
+        assert_eq!(claimed(Some(NVME), (4, 4), (4, 4)).finding(Code::SlotLimited), None);
+    }
+
+    #[test]
+    fn a_gigabit_card_needs_no_more_than_one_lane() {
+        const ETHERNET: u32 = 0x02_0000;
+        let of = |driver: &str| {
+            let path = claimed(Some(ETHERNET), (2, 1), (2, 2)).on(|machine| {
+                let mut card = function(at(2), ETHERNET, (2, 2));
+                card.driver = Fact::known(driver.to_owned(), "dmesg.txt:2");
+                machine.pci.insert(at(2), card);
+            });
+            path.finding(Code::SlotLimited).map(|finding| finding.severity)
+        };
+        assert_eq!(of("tg3"), Some(Severity::Info));
+        assert_eq!(of("i40e"), Some(Severity::Limit));
+    }
+
+    #[test]
+    fn a_text_that_only_says_downgraded_is_a_suspicion() {
+        let mut link = LinkHop { port: None, ..link((2, 2), (3, 2), (3, 2)) };
+        link.device.link.max_speed = Fact::absent("sbc-bench.txt:9");
+        link.device.link.downgraded.speed = Some(Source::new("sbc-bench.txt:9"));
+        let finding = found(link.clone()).expect("less than it can do");
+        assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::Low));
+        link.device.link.downgraded = Downgraded::default();
+        link.device.link.max_speed =
+            Fact::Garbled { source: Source::new("lspci.txt:9"), raw: "unknown".into() };
+        assert_eq!(found(link), None);
+    }
+}

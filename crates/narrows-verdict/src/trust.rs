@@ -1,0 +1,272 @@
+//! Is a run to be believed? The load generator, caches and chance are suspected before hardware is.
+//!
+//! A run is trusted when none of these holds: its bytes came from a cache, it is above a physical ceiling, I/Os failed,
+//! it lasted under a second or made too few I/Os (or none: then it names nothing), or the generator was the narrows (then its rate is a floor of what
+//! the path can do, not its limit). An unsteady run stays trusted: its rate is what happened, and its confidence
+//! interval shows the spread; a finding says that it did not hold.
+
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_model::ceiling::{Basis, Direction, Limit};
+use narrows_model::path::{Hop, HopKind};
+
+use super::case::Case;
+use super::finding::Evidence;
+use super::measured;
+
+/// The shortest run that says anything, in nanoseconds.
+const SHORTEST: Nanos = Nanos::from_millis(1000);
+/// The least number of I/Os that says anything.
+const FEWEST: u64 = 20;
+/// Devices below this part of the bytes asked for did not deliver them. The rest allows for the edges of the two
+/// observation windows.
+const SEEN_BY_DEVICE: f64 = 0.9;
+/// Workers tell of what has ended every 10 ms; twice that on a busy machine.
+const TOLD_WITHIN: Nanos = Nanos::from_millis(20);
+/// Reads that complete faster than this did not leave memory: the fastest media need 3.4 µs for 512 bytes, NAND 50 µs.
+const MEMORY_LATENCY: Nanos = Nanos::new(3_000);
+
+/// The findings of an audit of one run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Audit {
+    /// Observations that the bytes came from a cache, if they did.
+    pub(super) cached: Option<Vec<Evidence>>,
+    /// The narrowest hop whose physical ceiling the run exceeds, and that ceiling as a path rate.
+    pub(super) above: Option<(usize, BytesPerSec)>,
+    /// Whether I/Os failed.
+    pub(super) failed: bool,
+    /// What did not happen, if nothing that was asked for ended.
+    pub(super) silent: Option<String>,
+    /// Why the run is too short, if it is.
+    pub(super) too_short: Option<String>,
+    /// How far the rate moved, if it did not hold.
+    pub(super) unsteady: Option<Drift>,
+}
+
+impl Audit {
+    /// Audits the run of a case; an empty audit without one.
+    pub(super) fn of(case: &Case<'_>) -> Self {
+        let Some(measurement) = case.measurement() else { return Self::default() };
+        let cached = cached(case);
+        Self {
+            above: if cached.is_some() { None } else { above_ceiling(case) },
+            cached,
+            failed: measurement.errors > 0,
+            silent: silent(case),
+            too_short: too_short(case),
+            unsteady: Drift::of(&measurement.series).filter(|drift| !drift.is_steady()),
+        }
+    }
+
+    /// Whether the rate is that of the path, as far as this audit sees.
+    pub(super) const fn is_clean(&self) -> bool {
+        self.cached.is_none() && self.above.is_none() && !self.failed && self.too_short.is_none()
+    }
+}
+
+/// Whether the bytes came from a cache: the devices (or, on a network path, the interface) moved clearly fewer.
+fn cached(case: &Case<'_>) -> Option<Vec<Evidence>> {
+    let (seen, evidence) = bytes_below(case)?;
+    let measurement = case.measurement()?;
+    let activity = &case.run?.activity;
+    // What was under way when counters were first read may have ended on the device and be counted by us afterwards, and
+    // workers tell of what ended a little later.
+    let under_way = case.asked_outstanding().unwrap_or(0.0) * f64::from(measurement.generator.threads.max(1));
+    let untold = measurement.bytes_per_second.get() * TOLD_WITHIN.as_secs_f64();
+    let asked = measurement.bytes.as_f64() - activity.missed.as_f64();
+    let of = |asked: f64| if asked > 0.0 { seen / asked } else { 1.0 };
+    let elapsed = activity.elapsed.as_secs_f64();
+    let by_rate = if elapsed > 0.0 && measurement.bytes_per_second.get() > 0.0 {
+        seen / elapsed / measurement.bytes_per_second.get()
+    } else {
+        0.0
+    };
+    let part = of(asked).max(by_rate);
+    let at_most = of(asked - under_way - untold).max(part);
+    let too_fast = measurement.latency.p50.is_some_and(|median| median < MEMORY_LATENCY)
+        && case.leaves().iter().all(|(_, _, device)| device.synthetic.is_none());
+    (at_most < SEEN_BY_DEVICE || too_fast && part < 1.0).then(|| {
+        let mut all = vec![Evidence::new("bytes asked for", measurement.bytes, "narrows' own count")];
+        all.extend(evidence);
+        all.push(Evidence::new("part that came from below", human::percent(part), "the quotient of both"));
+        all
+    })
+}
+
+/// The bytes that devices or, failing them, interfaces moved during the run; `None` when no counter covers the path.
+fn bytes_below(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
+    let leaves = case.leaves();
+    // Memory-backed block devices keep no counters worth the name (brd and zram complete in the caller).
+    let uncounted = |what: &str| matches!(what, "brd" | "zram" | "null_blk");
+    if leaves.iter().any(|(_, _, device)| device.synthetic.as_deref().is_some_and(uncounted)) {
+        return None;
+    }
+    if leaves.is_empty() {
+        return bytes_through_network(case);
+    }
+    let mut total = 0.0;
+    let mut evidence = Vec::new();
+    for (_, hop, device) in leaves {
+        let moved = case.moved(case.hop_disk(hop)?);
+        total += moved;
+        let bytes = narrows_base::units::Bytes::new(moved as u64);
+        evidence.push(Evidence::new(format!("bytes moved by {}", device.block), bytes, "/proc/diskstats"));
+    }
+    Some((total, evidence))
+}
+
+fn bytes_through_network(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
+    let run = case.run?;
+    let (interface, rate) = case.interface_rate()?;
+    let bytes = rate.get() * run.activity.elapsed.as_secs_f64();
+    let source = format!("/sys/class/net/{interface}/statistics");
+    let shown = narrows_base::units::Bytes::new(bytes as u64);
+    Some((bytes, vec![Evidence::new(format!("bytes through {interface}"), shown, source)]))
+}
+
+/// The narrowest hop whose ceiling the run exceeds. Only ceilings that are arithmetic on facts count: drives do beat
+/// their ratings, and estimates are estimates.
+fn above_ceiling(case: &Case<'_>) -> Option<(usize, BytesPerSec)> {
+    exceeded(case, case.measurement()?.bytes_per_second)
+}
+
+/// The same for a rate that was not measured by a run of ours.
+pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize, BytesPerSec)> {
+    case.hops()
+        .filter(|(_, hop)| is_physical(hop))
+        .filter(|(index, _)| case.ceiling(*index).and_then(|ceiling| ceiling.limit()).is_some_and(is_formula))
+        .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
+        .filter(|(index, _)| {
+            let hop = case.path().hops.get(*index);
+            let through = |hop| measured * measured::carried(case, hop);
+            case.bound(*index).zip(hop).is_some_and(|(bound, hop)| through(hop) > bound)
+        })
+        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+}
+
+fn is_formula(limit: &Limit) -> bool {
+    limit.basis == Basis::Formula
+}
+
+/// Whether a hop is hardware that moves bytes at a fixed rate.
+pub(super) const fn is_physical(hop: &Hop) -> bool {
+    matches!(
+        hop.kind(),
+        HopKind::Socket
+            | HopKind::Chipset
+            | HopKind::Switch
+            | HopKind::Link
+            | HopKind::Usb
+            | HopKind::Sata
+            | HopKind::Sas
+            | HopKind::Hba
+            | HopKind::Controller
+            | HopKind::Network
+    )
+}
+
+/// Nothing that was asked for ended in all the time of a run: `no read ended in 3 s`. A run that was ended early is too
+/// short, one whose I/Os failed has failed.
+fn silent(case: &Case<'_>) -> Option<String> {
+    let measurement = case.measurement()?;
+    let is_silent = measurement.latency.count == 0
+        && measurement.bytes_per_second.get() <= 0.0
+        && measurement.errors == 0
+        && measurement.cut_short.is_none();
+    is_silent.then(|| format!("no {} ended in {}", io(case.direction), measurement.elapsed_ns))
+}
+
+/// What is asked for in a direction.
+pub(super) const fn io(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+fn too_short(case: &Case<'_>) -> Option<String> {
+    let measurement = case.measurement()?;
+    if let Some(reason) = &measurement.cut_short {
+        return Some(format!("it ended after {}: {reason}", measurement.elapsed_ns));
+    }
+    if measurement.elapsed_ns < SHORTEST {
+        return Some(format!("it lasted {}", measurement.elapsed_ns));
+    }
+    (measurement.latency.count < FEWEST)
+        .then(|| format!("it made {} I/Os in {}", measurement.latency.count, measurement.elapsed_ns))
+}
+
+/// How far a rate moved during a run, over five equal windows.
+///
+/// SNIA Solid State Storage Performance Test Specification, steady state: over a window of five rounds the range of the
+/// rate is within 20 % of its mean, and its least-squares slope moves it by at most 10 % of the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Drift {
+    /// Largest less smallest window, as a part of the mean.
+    pub(super) range: f64,
+    /// What the slope adds over the four steps, as a part of the mean.
+    pub(super) slope: f64,
+}
+
+impl Drift {
+    const WINDOWS: usize = 5;
+
+    /// The drift of a series; `None` when it is too short to say, or nothing moved.
+    pub(super) fn of(series: &[BytesPerSec]) -> Option<Self> {
+        let each = series.len() / Self::WINDOWS;
+        if each < 2 {
+            return None;
+        }
+        let windows: Vec<f64> = series
+            .chunks_exact(each)
+            .take(Self::WINDOWS)
+            .map(|window| window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64)
+            .collect();
+        let mean = windows.iter().sum::<f64>() / windows.len() as f64;
+        if mean <= 0.0 {
+            return None;
+        }
+        let most = windows.iter().copied().fold(f64::MIN, f64::max);
+        let least = windows.iter().copied().fold(f64::MAX, f64::min);
+        // The least-squares slope over x = −2…2 is Σxy / Σx², and Σx² = 10.
+        let slope = windows.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]).map(|(y, x)| x * y).sum::<f64>() / 10.0;
+        Some(Self { range: (most - least) / mean, slope: slope * 4.0 / mean })
+    }
+
+    /// Whether the rate held.
+    pub(super) fn is_steady(&self) -> bool {
+        self.range <= 0.2 && self.slope.abs() <= 0.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn series(rates: &[f64]) -> Vec<BytesPerSec> {
+        rates.iter().flat_map(|rate| [BytesPerSec::from_mb(*rate); 4]).collect()
+    }
+
+    #[test]
+    fn a_rate_that_holds_is_steady_and_one_that_falls_is_not() {
+        assert!(Drift::of(&series(&[100.0, 102.0, 99.0, 101.0, 100.0])).expect("long enough").is_steady());
+        // 100, 95, 90, 85, 80: mean 90, range 20/90 = 22 %, slope −5 a step = −22 % over four.
+        let falling = Drift::of(&series(&[100.0, 95.0, 90.0, 85.0, 80.0])).expect("long enough");
+        assert!((falling.range - 20.0 / 90.0).abs() < 1e-9 && (falling.slope + 20.0 / 90.0).abs() < 1e-9);
+        assert!(!falling.is_steady());
+    }
+
+    #[test]
+    fn a_short_or_silent_series_says_nothing() {
+        assert_eq!(Drift::of(&series(&[1.0, 1.0])), None);
+        assert_eq!(Drift::of(&series(&[0.0; 5])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_series_panics_or_has_a_negative_range(rates in proptest::collection::vec(0.0f64..1e12, 0..200)) {
+            let rates: Vec<_> = rates.into_iter().map(BytesPerSec::new).collect();
+            prop_assert!(Drift::of(&rates).is_none_or(|drift| drift.range >= 0.0));
+        }
+    }
+}
