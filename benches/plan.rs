@@ -67,6 +67,7 @@ fn site() -> Site {
         slots: slots.collect(),
         chipset: shared("uplink", 3.5),
         interconnect: shared("UPI", 20.0),
+        gaps: Vec::new(),
         notes: Vec::new(),
     }
 }
