@@ -142,11 +142,88 @@ fn every_command_has_a_schema_a_tested_help_and_a_page() {
         assert!(help.contains(&format!("\"{name}\"")), "{name}: not in COMMANDS of tests/cli/help.rs");
         let snapshot = repository().join(format!("tests/cli/snapshots/cli__help__help__{name}.snap"));
         assert!(snapshot.is_file(), "{name}: its help has no snapshot {}", snapshot.display());
-        let page = repository().join(format!("docs/{name}.md")).is_file();
-        assert!(
-            page || readme.contains(&format!("narrows {name}")),
-            "{name}: neither docs/{name}.md nor README.md"
-        );
+        let page = format!("docs/{name}.md");
+        assert!(text(&page).to_lowercase().contains("exit status"), "{page} does not say the exit status");
+        assert!(readme.contains(&format!("]({page})")), "{name}: README.md does not lead to {page}");
+    }
+}
+
+/// Pages, how their examples begin, and the golden text with what the program prints.
+const EXAMPLES: [(&str, &str, &str); 5] = [
+    ("README.md", "$ narrows /dev/nvme2n1", "machines__s3-x99-before-target"),
+    ("docs/compare.md", "$ narrows compare", "compare__the_text_of_a_comparison"),
+    ("docs/ladder.md", "# narrows ladder", "ladder_cli__a_ladder_at_100_columns"),
+    ("docs/plan.md", "$ narrows plan", "plan__the_text_of_a_plan"),
+    ("docs/predict.md", "$ narrows predict", "predict__what_if"),
+];
+
+#[test]
+fn every_example_of_a_page_is_what_the_program_prints() {
+    /// Stands in an example for lines that are left out.
+    const LEFT_OUT: &str = "[…]";
+    for (page, command, golden) in EXAMPLES {
+        let (page_text, snapshot) = (text(page), text(&format!("tests/cli/snapshots/cli__{golden}.snap")));
+        let printed = snapshot.splitn(3, "---\n").nth(2).expect("a snapshot has a head").trim_matches('\n');
+        let mut blocks = page_text.split("```console\n").skip(1);
+        let block = blocks.find(|block| block.starts_with(command)).expect("the page has the example");
+        let example = block.split("```").next().and_then(|block| block.split_once('\n'));
+        let (_, example) = example.expect("a command, then what it prints");
+        if example.contains(LEFT_OUT) {
+            for part in example.split(LEFT_OUT).map(|part| part.trim_matches('\n')) {
+                assert!(printed.contains(part), "{page}: {golden}.snap no longer has\n{part}");
+            }
+        } else {
+            assert_eq!(example.trim_matches('\n'), printed, "{page}: copy {golden}.snap into it");
+        }
+    }
+}
+
+/// The bold words with which the items of a list below a title begin.
+fn promises(page: &str, title: &str) -> Vec<String> {
+    let page = text(page);
+    let section = page.split("\n## ").find(|section| section.starts_with(title)).expect("the section");
+    let items = section.lines().filter(|line| !line.starts_with(' '));
+    let items = items.map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit() || ".- ".contains(c)));
+    let heads = items.filter_map(|item| item.strip_prefix("**")?.split_once("**"));
+    heads.map(|(head, _)| head.trim_end_matches('.').to_owned()).collect()
+}
+
+#[test]
+fn the_readme_promises_what_the_threat_model_promises() {
+    let promised = promises("docs/threat-model.md", "What is promised");
+    assert!(promised.len() > 10, "{promised:?}");
+    assert_eq!(promises("README.md", "Safety and privacy"), promised);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = text("README.md").lines().count();
+    assert!(lines <= 200, "README.md has {lines} lines; what is more belongs into docs/");
+}
+
+/// The end of a link to a title, as GitHub makes it.
+fn anchor(title: &str) -> String {
+    let title = title.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    title.chars().filter(|c| c.is_alphanumeric() || *c == '-' || *c == '_').collect()
+}
+
+#[test]
+fn every_link_of_a_page_leads_somewhere() {
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "STYLE.md"];
+    let top = top.map(|name| repository().join(name)).into_iter();
+    let docs = std::fs::read_dir(repository().join("docs")).expect("a folder of pages").flatten();
+    for page in top.chain(docs.map(|entry| entry.path())) {
+        let page_text = std::fs::read_to_string(&page).expect("a page is read");
+        let links = page_text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        for (link, _) in links.filter(|(link, _)| !link.contains("://")) {
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            assert!(target.exists(), "{}: {link} leads nowhere", page.display());
+            let is_title = |line: &str| line.starts_with('#') && anchor(line) == place;
+            let is_found = place.is_empty()
+                || std::fs::read_to_string(&target).is_ok_and(|text| text.lines().any(is_title));
+            assert!(is_found, "{}: {link}: no such title", page.display());
+        }
     }
 }
 
