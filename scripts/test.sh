@@ -11,11 +11,9 @@ parts=${*:-tools units attacks rig}
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
 cli_parts=(
-    "guard_search::"
-    "guard_device:: guard_users:: bench_failures::"
-    "guard_clean:: bench_others:: bench_writes:: bench_kill::"
-    "lab_safety::"
-    "lab_cli:: hostile_files::"
+    "guard_search:: guard_clean::"
+    "guard_device:: guard_users:: bench_failures:: bench_others:: bench_writes:: bench_kill::"
+    "lab_safety:: lab_cli:: hostile_files::"
 )
 
 # run_part LOG WORDS...: runs some tests. The whole output is kept, since only there stands what a test that passed has skipped.

@@ -61,18 +61,24 @@ impl Disk {
     /// A lab that was killed once so much stands in its journal.
     fn killed(&self, when: &str, more: &[&str]) {
         let mut child = self.spawn(more);
-        self.wait_for(when);
+        if !self.is_reached(when) {
+            child.kill().expect("is killed");
+            let output = child.wait_with_output().expect("ends");
+            panic!("no {when}: {}", String::from_utf8_lossy(&output.stderr));
+        }
         thread::sleep(Duration::from_millis(150));
         child.kill().expect("is killed");
         child.wait().expect("ends");
     }
 
-    fn wait_for(&self, what: &str) {
+    /// Waits until so much stands in the journal.
+    fn is_reached(&self, what: &str) -> bool {
         let begin = Instant::now();
-        while !fs::read_to_string(self.journal()).unwrap_or_default().contains(what) {
-            assert!(begin.elapsed() < Duration::from_secs(60), "no {what}");
+        let is_there = || fs::read_to_string(self.journal()).unwrap_or_default().contains(what);
+        while !is_there() && begin.elapsed() < Duration::from_secs(60) {
             thread::sleep(Duration::from_millis(2));
         }
+        is_there()
     }
 
     /// Writes to the disk itself, as somebody who knows nothing of the lab.
@@ -165,7 +171,7 @@ fn what_others_write_while_it_runs_ends_it_and_stays() {
     let Some(_alone) = loops() else { return };
     let disk = Disk::new();
     let child = disk.spawn(&["--file-system", "none,ext4"]);
-    disk.wait_for("\"load\"");
+    assert!(disk.is_reached("\"load\""));
     thread::sleep(Duration::from_millis(300));
     let precious = b"precious".repeat(512);
     disk.plant(20 * MIB + 4096 * 3, &precious);

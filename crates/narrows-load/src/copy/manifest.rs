@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 
 use super::block::Block;
 use super::destination::PartName;
@@ -90,6 +91,16 @@ fn fields(record: &Record) -> String {
 pub(super) fn append(mut file: &File, lines: &str) -> io::Result<()> {
     file.write_all(lines.as_bytes())?;
     file.sync_data()
+}
+
+/// Whether a manifest ends before the end of its first line: the run that made it was killed before it had begun anything.
+///
+/// # Errors
+/// What `pread(2)` answers.
+pub(super) fn is_cut_short(file: &File, head: &str) -> io::Result<bool> {
+    let mut bytes = vec![0; head.len()];
+    let length = file.read_at(&mut bytes, 0)?;
+    Ok(length < head.len() && head.as_bytes().starts_with(bytes.get(..length).unwrap_or_default()))
 }
 
 /// Reads a manifest; `None` for a file that is none.
@@ -267,6 +278,20 @@ mod tests {
             assert_eq!((known.done.len(), known.runs.len()), (0, 1), "{torn}");
         }
         assert_eq!(parse(text.as_bytes()).unwrap().done.len(), 1);
+    }
+
+    #[test]
+    fn a_manifest_without_its_first_line_has_begun_nothing() {
+        let head = head(b"/s");
+        for (text, is_cut) in (0..head.len()).map(|cut| (&head[..cut], true)).chain([
+            (head.as_str(), false),
+            ("hello", false),
+            ("narrows-copy\t1\t/other\t.\n", false),
+        ]) {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            assert_eq!(is_cut_short(&file, &head).unwrap(), is_cut, "{text:?}");
+        }
     }
 
     #[test]

@@ -175,10 +175,11 @@ fn open(
     };
     let real = source.real_path().map_err(failed("find the source of"))?;
     let run = getrandom::u64().map_err(|error| CopyError::Worker(error.to_string()))?;
+    let head = manifest::head(real.as_os_str().as_bytes());
     let manifest = match open_manifest(target.base(), &name, true) {
         Ok(manifest) => {
             lock(&manifest, target_path)?;
-            let lines = manifest::head(real.as_os_str().as_bytes()) + &manifest::run(run);
+            let lines = head + &manifest::run(run);
             manifest::append(&manifest, &lines).map_err(|error| {
                 // Half a manifest stands in the way of the next run.
                 let _ = remove_manifest(target.base(), &name);
@@ -196,6 +197,11 @@ fn open(
         return Err(CopyError::NotOurs(path));
     }
     lock(&manifest, target_path)?;
+    if manifest::is_cut_short(&manifest, &head).map_err(failed("read"))? {
+        manifest.set_len(0).map_err(failed("empty"))?;
+        manifest::append(&manifest, &(head + &manifest::run(run))).map_err(failed("write"))?;
+        return Ok((manifest, name, Known::default(), run));
+    }
     if !options.resume {
         return Err(CopyError::Unfinished(target_path.to_owned(), path));
     }
