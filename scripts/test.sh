@@ -61,7 +61,7 @@ for part in $parts; do
     units) step "unit and integration tests" 720 tests ;;
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
-    rig) step "kernel VM rig" 1020 "${MAKE:-make}" --no-print-directory rig ;;
+    rig) step "kernel VM rig" 860 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
         echo "hint: the parts are: tools units attacks rig" >&2
