@@ -75,7 +75,7 @@ impl Disk {
     fn is_reached(&self, what: &str) -> bool {
         let begin = Instant::now();
         let is_there = || fs::read_to_string(self.journal()).unwrap_or_default().contains(what);
-        while !is_there() && begin.elapsed() < Duration::from_secs(60) {
+        while !is_there() && begin.elapsed() < Duration::from_secs(180) {
             thread::sleep(Duration::from_millis(2));
         }
         is_there()
