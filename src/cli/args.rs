@@ -179,11 +179,11 @@ pub enum Command {
     Ladder(Box<LadderArgs>),
     /// Build layouts on empty devices, measure each, and undo them: RAID, LVM, encryption, file systems
     ///
-    /// For each layout: build it with the real tools (mdadm, lvm, cryptsetup, mkfs), wait until it is in step, fill and
-    /// measure it, undo it, and prove that the devices are as they were: no signature, no holder, the first and the last
-    /// MiB zero. What tests wrote in between stays there; `blkdiscard` clears it. Only devices that are proven empty and
-    /// unused, and whose serial numbers are typed, are touched. A journal announces each step before it is taken, so that
-    /// `narrows lab --undo` restores a clean state after a kill or a power loss, and `--resume` goes on. Needs root.
+    /// For each layout: build it with the real tools (mdadm, lvm, cryptsetup, mkfs) in a slice of each device that was read
+    /// and is zero, wait until it is in step, fill and measure it, undo it, and clear the slice: it is zero again, read
+    /// back. If somebody else writes to a device meanwhile, the lab stops and clears nothing. Only devices that are proven
+    /// empty and unused, and whose serial numbers are typed, are touched. A journal announces each step before it is taken,
+    /// so that `narrows lab --undo` restores a clean state after a kill or a power loss, and `--resume` goes on. Needs root.
     ///
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
