@@ -18,42 +18,14 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every source file, wherever the crates are.
+/// Every source file.
 fn sources() -> Vec<PathBuf> {
-    fn walk(dir: &Path, into: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let is_source = path.extension().is_some_and(|ending| ending == "rs");
-            match path.is_dir() {
-                true if !path.ends_with("target") => walk(&path, into),
-                false if is_source => into.push(path),
-                _ => {}
-            }
-        }
-    }
-    let mut found = Vec::new();
-    ["src", "crates"].iter().for_each(|dir| walk(&repository().join(dir), &mut found));
-    found
+    crate::sources::all().into_iter().map(|(_, path)| path).collect()
 }
 
 /// Every kind of hop, by its name in JSON, from the schema of the type.
 fn kinds() -> Vec<String> {
-    fn collect(value: &Value, into: &mut Vec<String>) {
-        match value {
-            Value::Object(fields) => {
-                into.extend(fields.get("const").and_then(Value::as_str).map(str::to_owned));
-                let listed = fields.get("enum").and_then(Value::as_array);
-                into.extend(listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
-                fields.values().for_each(|value| collect(value, into));
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
-            _ => {}
-        }
-    }
-    let mut kinds = Vec::new();
-    collect(schemars::schema_for!(HopKind).as_value(), &mut kinds);
-    kinds.sort();
-    kinds
+    crate::schema_names::of::<HopKind>()
 }
 
 /// The rows of the table of kinds by their first cell.

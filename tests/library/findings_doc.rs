@@ -9,22 +9,7 @@ use serde_json::Value;
 
 /// Every code, from the schema of the type.
 fn codes() -> Vec<String> {
-    fn collect(value: &Value, into: &mut Vec<String>) {
-        match value {
-            Value::Object(fields) => {
-                into.extend(fields.get("const").and_then(Value::as_str).map(str::to_owned));
-                let listed = fields.get("enum").and_then(Value::as_array);
-                into.extend(listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
-                fields.values().for_each(|value| collect(value, into));
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
-            _ => {}
-        }
-    }
-    let mut codes = Vec::new();
-    collect(schemars::schema_for!(Code).as_value(), &mut codes);
-    codes.sort();
-    codes
+    crate::schema_names::of::<Code>()
 }
 
 /// The text of each section by its title.

@@ -10,6 +10,7 @@ mod paths;
 mod pci;
 mod report_golden;
 mod report_samples;
+mod schema_names;
 mod snapshot;
 mod sources;
 mod verdict_slot_option;
