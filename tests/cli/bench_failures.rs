@@ -107,10 +107,14 @@ fn kept(path: &Path) -> Option<BenchReport> {
 pub(crate) fn begin(disk: &Disk, saved: &Path, results: usize) -> Child {
     let saved_text = saved.to_str().expect("is UTF-8");
     let mut command = disk.bench(&disk.backing(), &["--duration", "500ms", "--json", "--save", saved_text]);
-    let child = command.spawn().expect("narrows starts");
+    let mut child = command.spawn().expect("narrows starts");
     let patience = Instant::now() + Duration::from_secs(60);
     while kept(saved).is_none_or(|report| report.results.len() < results) {
-        assert!(Instant::now() < patience, "nothing was kept");
+        if Instant::now() > patience || child.try_wait().expect("can be asked").is_some() {
+            let _ = child.kill();
+            let output = child.wait_with_output().expect("has ended");
+            panic!("nothing was kept: {}", String::from_utf8_lossy(&output.stderr));
+        }
         thread::sleep(Duration::from_millis(10));
     }
     child

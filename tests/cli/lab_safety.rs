@@ -61,7 +61,7 @@ impl Disk {
     /// A lab that was killed once so much stands in its journal.
     fn killed(&self, when: &str, more: &[&str]) {
         let mut child = self.spawn(more);
-        if !self.is_reached(when) {
+        if !self.is_reached(when, &mut child) {
             child.kill().expect("is killed");
             let output = child.wait_with_output().expect("ends");
             panic!("no {when}: {}", String::from_utf8_lossy(&output.stderr));
@@ -71,11 +71,12 @@ impl Disk {
         child.wait().expect("ends");
     }
 
-    /// Waits until so much stands in the journal.
-    fn is_reached(&self, what: &str) -> bool {
+    /// Waits until so much stands in the journal, or the lab has ended.
+    fn is_reached(&self, what: &str, lab: &mut Child) -> bool {
         let begin = Instant::now();
         let is_there = || fs::read_to_string(self.journal()).unwrap_or_default().contains(what);
-        while !is_there() && begin.elapsed() < Duration::from_secs(180) {
+        let mut has_ended = || lab.try_wait().is_ok_and(|status| status.is_some());
+        while !is_there() && !has_ended() && begin.elapsed() < Duration::from_secs(180) {
             thread::sleep(Duration::from_millis(2));
         }
         is_there()
@@ -170,8 +171,8 @@ fn what_others_write_after_a_kill_stays() {
 fn what_others_write_while_it_runs_ends_it_and_stays() {
     let Some(_alone) = loops() else { return };
     let disk = Disk::new();
-    let child = disk.spawn(&["--file-system", "none,ext4"]);
-    assert!(disk.is_reached("\"load\""));
+    let mut child = disk.spawn(&["--file-system", "none,ext4"]);
+    assert!(disk.is_reached("\"load\"", &mut child));
     thread::sleep(Duration::from_millis(300));
     let precious = b"precious".repeat(512);
     disk.plant(20 * MIB + 4096 * 3, &precious);

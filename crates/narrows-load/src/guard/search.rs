@@ -3,7 +3,7 @@
 //! A medium is measured first: random places, then a part of it in one go. What follows from its speed, [`Plan`], is told
 //! before the search. A search that falls behind its time goes on at random places, and never takes longer than [`LONGEST`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ const FEWEST_PLACES: u64 = 1000;
 const LISTED: usize = 4;
 /// So many more places are looked at once there are data.
 const AFTERWARDS: u64 = 512;
+/// So far back from a place that holds data is looked for where they begin, in blocks.
+const BACK: u64 = 256;
 
 /// A place that holds something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,10 +118,11 @@ pub(super) fn search(
 ) -> io::Result<Searched> {
     let mut search = Search::of(medium, key, seed);
     search.run(watch)?;
+    search.result.found.sort_by_key(|found| found.at);
+    search.result.found.truncate(LISTED);
+    search.go_back()?;
     let Search { mut result, began, .. } = search;
     result.time = began.elapsed();
-    result.found.sort_by_key(|found| found.at);
-    result.found.truncate(LISTED);
     Ok(result)
 }
 
@@ -333,6 +336,35 @@ impl<'a> Search<'a> {
             }
             if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
+    }
+
+    /// A random place may be in the middle of data: what is listed is where they begin, without a gap.
+    fn go_back(&mut self) -> io::Result<()> {
+        for found in std::mem::take(&mut self.result.found) {
+            let found = self.beginning(found)?;
+            if !self.result.found.contains(&found) {
+                self.result.found.push(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn beginning(&mut self, found: Found) -> io::Result<Found> {
+        let (unit, size) = (self.medium.unit(), self.medium.size());
+        let block = found.at.get() / unit;
+        let mut pieces = (block.saturating_sub(BACK)..block).map(|index| piece(index * unit, unit, size));
+        let (key, mut before) = (self.key, BTreeMap::new());
+        let mut reads = 0;
+        self.medium.read_all(unit as u32, &mut pieces, &mut |piece, bytes| {
+            reads += 1;
+            before.extend(
+                bytes.ok().and_then(|bytes| Some((piece.offset / unit, sort(key, piece.offset, bytes).0?))),
+            );
+            ControlFlow::Continue(())
+        })?;
+        self.result.reads += reads;
+        let without_gap = (0..block).rev().map_while(|index| before.remove(&index));
+        Ok(without_gap.last().unwrap_or(found))
     }
 
     fn look_at(&mut self, piece: Piece, bytes: io::Result<&[u8]>) {

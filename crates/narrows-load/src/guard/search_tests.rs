@@ -77,6 +77,19 @@ fn magic_numbers_far_behind_the_beginning_are_found_where_partitions_begin() {
 }
 
 #[test]
+fn what_is_found_in_the_middle_of_data_is_listed_where_they_begin() {
+    let begin = (50 << 20) + 100;
+    let pieces = vec![(begin, b"PRECIOUS".repeat(1200)), (begin - 20_000, vec![1])];
+    let medium = Fake::with(100 << 20, pieces);
+    let mut search = Search::of(&medium, None, 7);
+    let found = |at: u64| Found { at: Bytes::new(at), bytes: b"x".to_vec() };
+    search.result.found = vec![found(begin + 5000), found(begin + 9000), found(begin - 20_000)];
+    search.go_back().unwrap();
+    let begins: Vec<u64> = search.result.found.iter().map(|found| found.at.get()).collect();
+    assert_eq!(begins, [begin, begin - 20_000]);
+}
+
+#[test]
 fn what_data_look_like_is_said() {
     let noise: Vec<u8> = (1..513_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for (bytes, said) in [
