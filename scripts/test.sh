@@ -36,7 +36,8 @@ tests() {
             running+=($!)
             skip+=("${words[@]/#/--skip=}")
         done
-        run_part "$log" -- "${skip[@]}" || status=$?
+        # Most of these wait for runs of a fixed time, too.
+        RUST_TEST_THREADS=4 run_part "$log" -- "${skip[@]}" || status=$?
         for part in "${running[@]}"; do wait "$part" || status=$?; done
     fi
     grep -hE '^(     Running|   Doc-tests|test result:|[0-9]+ of |error)' "$log" "${logs[@]}" || true

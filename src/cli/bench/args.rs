@@ -121,8 +121,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration", "poll", "batch", "engine"])]
     pub resume: Option<PathBuf>,
 
-    /// Write the same tests as a job file of fio
-    #[arg(long, value_name = "FILE")]
+    /// Write the same tests as a job file of fio, and run nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "hlog", "engine", "json"])]
     pub emit_fio: Option<PathBuf>,
 
     /// Write the latencies of the tests as a log of HdrHistogram, for its tools

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod asked;
+mod emit;
 pub(super) mod failed;
 mod fio;
 mod fitting;
@@ -98,12 +99,21 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
                 path: Some((&scene.subject.path, &scene.root)),
                 ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
             })?;
-            output::note(&writes.announcement(&what));
+            if args.emit_fio.is_none() {
+                output::note(&writes.announcement(&what));
+            }
             Some(writes)
         }
         None => None,
     };
     let size = writes.as_ref().map_or(preset.size, Writes::size);
+    if let Some(file) = &args.emit_fio {
+        return emit::job_file(
+            file,
+            &preset,
+            &emit::Planned { place: &place, size, fitting, timing, writes },
+        );
+    }
     let runner = Runner::new(&scene, node, writes)?.polling(poll);
     let runner = match engine {
         Engine::Passthrough => runner.through(&scene, &place)?,
@@ -115,7 +125,6 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let filling = if is_asked { Filling::Whole } else { Filling::Quick };
     let target = place.open(size, filling, compressible, &runner)?;
     let bench = Bench {
-        args,
         engine,
         poll,
         batch,
@@ -178,7 +187,6 @@ const NO_MARKS: &str = "left out: what fio writes bears no mark, so that nothing
                         scratch file in a directory is written by both";
 
 struct Bench<'a> {
-    args: &'a BenchArgs,
     engine: Engine,
     poll: bool,
     batch: Option<u32>,
@@ -207,12 +215,6 @@ impl Bench<'_> {
         // What ended early is run again.
         report.results.retain(TestResult::is_whole);
         let tests: Vec<&Test> = self.tests().collect();
-        if let Some(path) = &self.args.emit_fio {
-            let tests: Vec<Test> = tests.iter().map(|test| (*test).clone()).collect();
-            let text =
-                job::file(self.preset.name, &tests, &self.job_target(), self.job_time(self.timing.longest()));
-            save::write_new(path, &text)?;
-        }
         self.keep(file, &mut report)?;
         let mut trouble = None;
         let all = tests.len();
@@ -399,7 +401,7 @@ impl Bench<'_> {
     }
 
     fn job_target(&self) -> JobTarget {
-        self.place.job_target(self.target)
+        self.place.job_target(self.target.region())
     }
 
     const fn job_time(&self, run: Duration) -> JobTime {

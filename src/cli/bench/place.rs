@@ -11,10 +11,10 @@ use super::writes::ESTIMATED_AFTER;
 use crate::cli::measure::device;
 use crate::cli::{Failure, target};
 use narrows_base::units::Bytes;
-use narrows_load::LoadError;
 use narrows_load::preset::job::JobTarget;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
-use narrows_load::target::Target as Opened;
+use narrows_load::target::{Region, Target as Opened};
+use narrows_load::{LoadError, owned};
 use narrows_model::path::{HopSpec, Path, Target};
 use narrows_report::bench::TargetKind;
 
@@ -124,9 +124,27 @@ impl Place {
         }
     }
 
+    /// The part that the tests would use, with `size` where they write. Nothing is written.
+    ///
+    /// # Errors
+    /// It cannot be opened, or a device has no room for what is written.
+    pub(in crate::cli) fn planned(&self, size: Bytes) -> Result<Region, Failure> {
+        match self {
+            Self::Scratch(_) => Ok(Region { start: Bytes::new(0), length: size }),
+            Self::Device(path) => Opened::open_device(path).map(|opened| opened.region()),
+            Self::File(path) => Opened::open_file_read(path).map(|opened| opened.region()),
+            Self::Owned { name, .. } => {
+                let all = Opened::open_device(&device(name)).map_err(|error| failure(&error))?.size();
+                let region = owned::usable(all, size);
+                return region.ok_or_else(|| Failure::new(format!("{name} is too small for a test")));
+            }
+        }
+        .map_err(|error| failure(&error))
+    }
+
     /// What a person would let fio open.
-    pub(in crate::cli) fn job_target(&self, opened: &Opened) -> JobTarget {
-        let (offset, size) = (opened.region().start, opened.region().length);
+    pub(in crate::cli) fn job_target(&self, region: Region) -> JobTarget {
+        let (offset, size) = (region.start, region.length);
         let path = match self {
             Self::Device(path) | Self::File(path) => path.clone(),
             Self::Scratch(dir) => dir.join(FIO_SCRATCH),

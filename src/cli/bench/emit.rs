@@ -1,0 +1,50 @@
+//! `narrows bench --emit-fio`: the tests as a job file of fio. Nothing is run.
+
+use std::path::Path;
+
+use super::fitting::Fitting;
+use super::place::Place;
+use super::save;
+use super::timing::Timing;
+use super::writes::Writes;
+use crate::cli::{Failure, NOTHING_FOUND, output};
+use narrows_base::units::Bytes;
+use narrows_load::preset::job::{self, JobTarget, JobTime};
+use narrows_load::preset::{Preset, Test, Work};
+use narrows_report::sanitize::inert;
+
+/// What a run would do.
+pub(super) struct Planned<'a> {
+    pub(super) place: &'a Place,
+    /// How much it would use where it writes.
+    pub(super) size: Bytes,
+    pub(super) fitting: Fitting,
+    pub(super) timing: Timing,
+    /// What it may write, where it writes.
+    pub(super) writes: Option<Writes>,
+}
+
+/// Writes the tests of a preset that can be run as a job file.
+///
+/// # Errors
+/// The target cannot be opened, or the file cannot be written or is there already.
+pub(super) fn job_file(file: &Path, preset: &Preset, planned: &Planned<'_>) -> Result<u8, Failure> {
+    let target = planned.place.job_target(planned.place.planned(planned.size)?);
+    let time = JobTime { run: planned.timing.longest(), warm_up: planned.timing.warm_up };
+    let tests: Vec<Test> =
+        preset.tests.iter().filter(|test| planned.can_run(test, &target)).cloned().collect();
+    save::write_new(file, &job::file(preset.name, &tests, &target, time))?;
+    let named = inert(&file.display().to_string());
+    output::note(&format!("nothing was run; {named} has {} tests for fio", tests.len()));
+    Ok(NOTHING_FOUND)
+}
+
+impl Planned<'_> {
+    fn can_run(&self, test: &Test, target: &JobTarget) -> bool {
+        let rounds = match (&test.work, &self.writes) {
+            (Work::Load(load), Some(writes)) => writes.obstacle(load, &self.timing),
+            _ => None,
+        };
+        self.fitting.obstacle(test).or(rounds).is_none() && test.least_size() <= target.size
+    }
+}
