@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::results::command::simple;
 use crate::results::number::{Base, scaled, size};
 use crate::results::{Durability, Work};
 use narrows_base::units::Nanos;
@@ -13,7 +14,7 @@ pub(super) type Options = BTreeMap<String, String>;
 /// Options of a command line, up to the next `--name`, which begins another job; those of the first job are given.
 pub(super) fn of_command(command: &str) -> Options {
     let mut options = Options::new();
-    let mut words = command.split_whitespace().skip(1).peekable();
+    let mut words = simple(command).split_whitespace().skip(1).peekable();
     while let Some(word) = words.next() {
         let Some(option) = word.trim_start_matches(['"', '\'']).strip_prefix("--").or(word.strip_prefix('-'))
         else {
@@ -153,6 +154,9 @@ mod tests {
         assert_eq!(work.block_size, Some(Bytes::new(4096)));
         assert_eq!(work.working_set, Some(Bytes::new(4 << 30)));
         assert_eq!((work.direct, work.durability), (Some(false), Some(Durability::None)));
+        let mut share = Work::default();
+        fill(&mut share, &of_command("fio --name=x --size=100% --direct=1; sync"), true);
+        assert_eq!((share.working_set, share.direct), (None, Some(true)), "a share of what is not told");
         let mut unknown = Work::default();
         fill(&mut unknown, &Options::new(), false);
         assert_eq!((unknown.direct, unknown.durability, unknown.queue_depth), (None, None, None));
