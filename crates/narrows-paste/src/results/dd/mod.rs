@@ -40,6 +40,8 @@ struct Report {
     command: Option<String>,
     /// Whether the counts of records stand above it, as they do at the end of a copy.
     is_final: bool,
+    /// Whether the page cache was emptied before it.
+    is_cold: bool,
     /// Whether nothing else stands between it and the report before it.
     is_next: bool,
 }
@@ -58,6 +60,9 @@ struct Reader<'a> {
     loops: bool,
     calls: Vec<String>,
     called: usize,
+    /// Whether the page cache was emptied since the last report, and whether it is before each in a loop.
+    is_cold: bool,
+    always_cold: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -73,6 +78,8 @@ impl<'a> Reader<'a> {
             loops: false,
             calls: Vec::new(),
             called: 0,
+            is_cold: false,
+            always_cold: false,
         }
     }
 
@@ -82,6 +89,10 @@ impl<'a> Reader<'a> {
         }
         self.commands.see(number, line, "dd");
         self.loops |= ends_loop(line) && (self.commands.last().is_some() || !self.calls.is_empty());
+        if empties_cache(line) {
+            self.is_cold = true;
+            self.always_cold |= self.loops;
+        }
         if is_records(line) {
             self.records = Some(number);
         } else if let Some(failure) = failure(line) {
@@ -106,6 +117,7 @@ impl<'a> Reader<'a> {
             failures: std::mem::take(&mut self.failures),
             command: None,
             is_final,
+            is_cold: std::mem::replace(&mut self.is_cold, self.always_cold),
             is_next: !std::mem::take(&mut self.apart),
         };
         // `status=progress` prints the same line again and again; only the last of them counts.
@@ -124,6 +136,7 @@ impl<'a> Reader<'a> {
         self.found.extend(reports.iter().map(|report| result(&self.page, report)));
         self.calls.clear();
         self.loops = false;
+        self.always_cold = false;
         self.apart = true;
     }
 }
@@ -156,6 +169,12 @@ fn is_progress(earlier: &Report, later: &Report) -> bool {
     !earlier.is_final && later.is_next && grows && is_on_time
 }
 
+/// Whether a line of a shell empties the page cache, of all files or of those of a file system.
+fn empties_cache(line: &str) -> bool {
+    let is_unmount = line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "umount");
+    line.contains("vm/drop_caches") || line.contains("vm.drop_caches=") || is_unmount
+}
+
 /// `done`, which ends a loop of the shell.
 fn ends_loop(line: &str) -> bool {
     line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "done")
@@ -181,6 +200,7 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
     measured.put(op, side);
     let mut imported = Imported::new(Tool::Dd, page.name, report.line);
     imported.command = command.map(str::to_owned);
+    imported.is_cold = report.is_cold;
     imported.failures.clone_from(&report.failures);
     imported.derived.extend(report.wrong.clone());
     imported.measurements.push(measured);
@@ -315,6 +335,16 @@ mod tests {
         assert_eq!(wrong("1073741824 bytes (1.1 GB) copied, 5.43328 s, 1.98 GB/s\n"), 1);
         assert_eq!(wrong("1073741824 bytes (1.0GB) copied, 5.43328 seconds, 188.5MB/s\n"), 0);
         assert_eq!(wrong("1073741824 bytes transferred in 5.43328 secs (197623061 bytes/sec)\n"), 0);
+    }
+
+    #[test]
+    fn what_empties_the_page_cache_is_told_of_the_run_behind_it() {
+        let report = "1+0 records in\n1+0 records out\n1048576 bytes (1.0 MB) copied, 5.5 s, 191 kB/s\n";
+        let text = format!(
+            "$ dd if=a of=b\n{report}# sync; echo 3 > /proc/sys/vm/drop_caches\n$ dd if=b of=c\n{report}$ dd if=b of=c\n{report}"
+        );
+        let cold: Vec<bool> = read(&Page { name: "x", body: &text }).iter().map(|one| one.is_cold).collect();
+        assert_eq!(cold, [false, true, false]);
     }
 
     #[test]

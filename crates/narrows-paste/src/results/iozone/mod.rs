@@ -163,8 +163,10 @@ fn measured(number: usize, work: Work, op: Op, rate: f64, in_ops: bool) -> Optio
         false => BytesPerSec::from_kib(rate),
     };
     let iops = size.map(|size| Iops::new(rate.get() / size.as_f64()));
+    // Each test visits the file of each process once.
     let mut measured = Measured::new(number, work);
-    measured.put(op, Side { bytes_per_second: rate, iops, ..Side::default() });
+    measured
+        .put(op, Side { bytes_per_second: rate, iops, bytes: measured.work.working_set, ..Side::default() });
     Some(measured)
 }
 
