@@ -14,6 +14,7 @@ pub mod compare;
 pub mod disproof;
 pub mod finding;
 mod gain;
+mod interval;
 pub mod ladder;
 mod link;
 mod measured;

@@ -1,7 +1,8 @@
 //! Is a run to be believed? The load generator, caches and chance are suspected before hardware is.
 //!
 //! A run is trusted when none of these holds: its bytes came from a cache, it is above a physical ceiling, I/Os failed,
-//! it lasted under a second or made too few I/Os (or none: then it names nothing), or the generator was the narrows (then its rate is a floor of what
+//! it lasted under a second or made too few I/Os (or none: then it names nothing), its own samples put its rate no closer
+//! than ±10 %, or the generator was the narrows (then its rate is a floor of what
 //! the path can do, not its limit). An unsteady run stays trusted: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
@@ -11,6 +12,7 @@ use narrows_model::path::{Hop, HopKind};
 
 use super::case::Case;
 use super::finding::Evidence;
+use super::interval;
 use super::measured;
 
 /// The shortest run that says anything, in nanoseconds.
@@ -47,13 +49,14 @@ impl Audit {
     pub(super) fn of(case: &Case<'_>) -> Self {
         let Some(measurement) = case.measurement() else { return Self::default() };
         let cached = cached(case);
+        let unsteady = Drift::of(&measurement.series).filter(|drift| !drift.is_steady());
         Self {
             above: if cached.is_some() { None } else { above_ceiling(case) },
             cached,
             failed: measurement.errors > 0,
             silent: silent(case),
-            too_short: too_short(case),
-            unsteady: Drift::of(&measurement.series).filter(|drift| !drift.is_steady()),
+            too_short: too_short(case).or_else(|| if unsteady.is_none() { too_wide(case) } else { None }),
+            unsteady,
         }
     }
 
@@ -193,6 +196,15 @@ fn too_short(case: &Case<'_>) -> Option<String> {
     }
     (measurement.latency.count < FEWEST)
         .then(|| format!("it made {} I/Os in {}", measurement.latency.count, measurement.elapsed_ns))
+}
+
+/// A rate that holds and scatters so much that its mean is not known yet. One that does not hold has a finding of its own.
+fn too_wide(case: &Case<'_>) -> Option<String> {
+    let measurement = case.measurement()?;
+    let interval =
+        interval::of_series(&measurement.series).filter(|interval| *interval > interval::WIDEST)?;
+    let shown = human::percent(interval);
+    Some(format!("its own samples put its rate within ±{shown}, no closer, in {}", measurement.elapsed_ns))
 }
 
 /// How far a rate moved during a run, over five equal windows.

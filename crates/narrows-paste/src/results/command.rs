@@ -1,9 +1,12 @@
 //! The command that made a result, where it stands in the text.
 
-/// The last command of a tool that was seen. A pasted command may be broken over lines with a backslash, or by mail.
+/// The commands of a tool that were seen since it last reported. A pasted command may be broken over lines with a
+/// backslash, or by mail.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Commands {
-    last: Option<(usize, String)>,
+    calls: Vec<String>,
+    /// Where the last one ends: its line, and how long that is.
+    end: (usize, usize),
     goes_on: bool,
 }
 
@@ -11,29 +14,26 @@ impl Commands {
     /// Looks at a line for a call of `tool`.
     pub(super) fn see(&mut self, number: usize, line: &str, tool: &str) {
         let trimmed = line.trim();
+        let is_next = number == self.end.0 + 1;
         if self.goes_on {
-            self.goes_on = false;
-            if let Some((_, command)) = &mut self.last
-                && command.len() < LONGEST
-            {
-                command.push(' ');
-                command.push_str(trimmed.trim_end_matches('\\'));
-                self.goes_on = trimmed.ends_with('\\');
-            }
-            return;
-        }
-        if let Some(command) = call_of(trimmed, tool) {
+            self.append(number, line);
+        } else if let Some(command) = call_of(trimmed, tool) {
             self.goes_on = trimmed.ends_with('\\');
-            self.last = Some((number, command.trim_end_matches('\\').trim().to_owned()));
-        } else if let Some((seen, command)) = &mut self.last
-            && number == *seen + 1
-            && trimmed.starts_with("--")
-        {
-            // A mail program broke the line between two options.
-            command.push(' ');
-            command.push_str(trimmed);
-            *seen = number;
+            self.end = (number, line.len());
+            self.calls.push(command.trim_end_matches('\\').trim().to_owned());
+        } else if is_next && goes_on(self.end.1, trimmed) {
+            self.append(number, line);
         }
+    }
+
+    fn append(&mut self, number: usize, line: &str) {
+        let trimmed = line.trim();
+        self.goes_on = false;
+        let Some(command) = self.calls.last_mut().filter(|command| command.len() < LONGEST) else { return };
+        command.push(' ');
+        command.push_str(trimmed.trim_end_matches('\\').trim_end());
+        self.goes_on = trimmed.ends_with('\\');
+        self.end = (number, line.len());
     }
 
     /// Whether a line calls `tool`.
@@ -43,13 +43,82 @@ impl Commands {
 
     /// The last one.
     pub(super) fn last(&self) -> Option<&str> {
-        self.last.as_ref().map(|(_, command)| command.as_str())
+        self.calls.last().map(String::as_str)
     }
 
-    /// Forgets it: what follows is of another command.
+    /// All of them, which are forgotten, and the line where the last one ends.
+    pub(super) fn take(&mut self) -> (Vec<String>, usize) {
+        let all = std::mem::take(self);
+        (all.calls, all.end.0)
+    }
+
+    /// Forgets them: what follows is of another command.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
+}
+
+/// Whether a line goes on with a command that a mail program broke: it begins with an option, or with what only a
+/// command has where the line above had no room for it.
+fn goes_on(above: usize, line: &str) -> bool {
+    /// Mail programs break lines at 72 characters and more; quoted lines are shorter.
+    const NARROWEST: usize = 66;
+    let word = line.split_whitespace().next().unwrap_or_default();
+    let is_option =
+        word.starts_with('-') && word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());
+    let had_no_room = above + 1 + word.len() > NARROWEST;
+    let is_shell = word.starts_with(['|', ';', '&', '>']) || word.starts_with("2>") || word.contains('=');
+    let has_options = line.contains(" --") && !line.contains(':');
+    is_option || had_no_room && (is_shell || has_options)
+}
+
+/// The part of a command line that is one call: up to what ends a command in a shell.
+pub(super) fn simple(command: &str) -> &str {
+    let mut quote: Option<char> = None;
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in command.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            // A quote that closes what was opened before the call.
+            (None, '"' | '\'') if is_end(command, at) => return command.get(..at).unwrap_or(command),
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') if depth > 0 => depth -= 1,
+            (None, ')' | ';' | '`' | '|') => return command.get(..at).unwrap_or(command),
+            (None, '&') if before != '>' && !command.get(at + 1..).unwrap_or_default().starts_with('>') => {
+                return command.get(..at).unwrap_or(command);
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    command
+}
+
+/// Whether the character here ends a word.
+fn is_end(text: &str, at: usize) -> bool {
+    let behind = text.get(at + 1..).and_then(|rest| rest.chars().next());
+    behind.is_none_or(|c| c.is_whitespace() || matches!(c, ';' | ')' | '|' | '&')) && opens_nothing(text, at)
+}
+
+/// Whether a quotation mark here follows an unquoted word, so that it opens nothing.
+fn opens_nothing(text: &str, at: usize) -> bool {
+    let before = text.get(..at).and_then(|text| text.chars().next_back());
+    before.is_some_and(|c| !c.is_whitespace() && c != '=')
+}
+
+/// The calls of a tool that stand in one command line.
+pub(super) fn each<'c>(command: &'c str, tool: &str) -> Vec<&'c str> {
+    let mut calls = Vec::new();
+    let mut rest = Some(command);
+    while let Some(call) = rest.and_then(|text| call_of(text, tool)) {
+        let one = simple(call);
+        calls.push(one.trim());
+        rest = call.get(one.len().max(tool.len())..);
+    }
+    calls
 }
 
 /// No command is longer, in bytes.
@@ -61,7 +130,9 @@ fn call_of<'l>(line: &'l str, tool: &str) -> Option<&'l str> {
     while let Some(at) = line.get(from..)?.find(tool).map(|at| at + from) {
         let before = line.get(..at)?.chars().next_back();
         let behind = line.get(at + tool.len()..)?;
-        let begins = before.is_none_or(|c| c.is_whitespace() || matches!(c, '/' | '\\' | '`' | '"' | '|'));
+        let begins = before.is_none_or(|c| {
+            c.is_whitespace() || matches!(c, '/' | '\\' | '`' | '"' | '\'' | '|' | ';' | '&' | '(')
+        });
         let has_options = behind.strip_prefix(".exe").unwrap_or(behind);
         let has_options = has_options.strip_prefix('"').unwrap_or(has_options);
         let is_call = has_options.strip_prefix(' ').map(str::trim_start).is_some_and(|options| {
@@ -78,7 +149,7 @@ fn call_of<'l>(line: &'l str, tool: &str) -> Option<&'l str> {
 
 /// The value of an option: `--rw=read`, `--rw read`, `-rw=read` or `if=/dev/zero`. The last one counts.
 pub(super) fn option<'c>(command: &'c str, name: &str) -> Option<&'c str> {
-    let mut words = command.split_whitespace().peekable();
+    let mut words = simple(command).split_whitespace().peekable();
     let mut found = None;
     while let Some(word) = words.next() {
         let bare = word.trim_start_matches('-');
@@ -121,6 +192,38 @@ mod tests {
         mail.see(1, "fio --name=test", "fio");
         mail.see(2, "--size=1g", "fio");
         assert_eq!(mail.last().and_then(|command| option(command, "size")), Some("1g"));
+    }
+
+    #[test]
+    fn a_command_that_mail_broke_before_an_option_or_where_there_was_no_room() {
+        let joined = |first: &str, second: &str| {
+            let mut commands = Commands::default();
+            commands.see(1, first, "fio");
+            commands.see(2, second, "fio");
+            commands.last().map(str::to_owned)
+        };
+        let first = "fio -name test -filename /dev/md0 -rw read -bs 256k -ioengine libaio";
+        assert_eq!(joined(first, "-direct 1"), Some(format!("{first} -direct 1")));
+        assert_eq!(joined(first, "test: (g=0): rw=read"), Some(first.to_owned()));
+        assert_eq!(joined("fio --name=x", "- Random read: 5"), Some("fio --name=x".to_owned()));
+        assert_eq!(joined("fio --name=x", "bw=5"), Some("fio --name=x".to_owned()));
+    }
+
+    #[test]
+    fn a_call_ends_where_the_shell_ends_it() {
+        for (line, want) in [
+            ("dd if=a of=b conv=fdatasync; rm b", "dd if=a of=b conv=fdatasync"),
+            ("dd if=a of=b oflag=direct&& sync", "dd if=a of=b oflag=direct"),
+            ("dd if=a of=b bs=1M`", "dd if=a of=b bs=1M"),
+            ("dd if=a of=b bs=1M 2>&1 | tail", "dd if=a of=b bs=1M 2>&1 "),
+            ("dd if=a count=$((4*4)) conv=fsync)", "dd if=a count=$((4*4)) conv=fsync"),
+            ("dd if=\"a;b\" bs=4k", "dd if=\"a;b\" bs=4k"),
+            ("dd if=a iflag=direct\" ; echo \"x\"", "dd if=a iflag=direct"),
+        ] {
+            assert_eq!(simple(line), want);
+        }
+        assert_eq!(option("dd if=a conv=fdatasync;sync", "conv"), Some("fdatasync"));
+        assert_eq!(each("dd if=a of=b; dd if=b of=c", "dd"), ["dd if=a of=b", "dd if=b of=c"]);
     }
 
     #[test]

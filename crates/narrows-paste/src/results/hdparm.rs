@@ -5,8 +5,9 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_base::workload::Pattern;
 
-use super::number::{leading, to_bytes};
-use super::{Imported, Measured, Op, Page, Side, Tool, Work};
+use super::number::to_bytes;
+use super::rounded::{Rounded, contradiction};
+use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// What is said of every result.
 const CORRECTION: &str =
@@ -27,7 +28,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         {
             device = Some((number, name));
             begins = true;
-        } else if let Some(measured) = timing(number, line, device.map(|(_, name)| name)) {
+        } else if let Some((measured, wrong)) = timing(number, line, device.map(|(_, name)| name)) {
             if begins {
                 let begins_at = device.map_or(number, |(line, _)| line);
                 let mut result = Imported::new(Tool::Hdparm, page.name, begins_at);
@@ -37,20 +38,25 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             }
             if let Some(result) = found.last_mut() {
                 result.measurements.push(measured);
+                result.derived.extend(wrong);
             }
         }
     }
     found
 }
 
-/// `Timing buffered disk reads: 142 MB in  3.01 seconds =  47.24 MB/sec`.
-fn timing(number: usize, line: &str, device: Option<&str>) -> Option<Measured> {
+/// `Timing buffered disk reads: 142 MB in  3.01 seconds =  47.24 MB/sec`, and the rate where it is not that of amount
+/// and time.
+fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, Option<Derived>)> {
     let (label, rest) = line.strip_prefix("Timing ")?.split_once(':')?;
-    let (amount, rest) = leading(rest)?;
+    let (amount, rest) = Rounded::leading(rest)?;
     let (unit, rest) = rest.trim_start().split_once(" in ")?;
-    let (seconds, rest) = leading(rest)?;
-    let (rate, rate_unit) = leading(rest.split_once('=')?.1)?;
+    let (time, rest) = Rounded::leading(rest)?;
+    let (rate, rate_unit) = Rounded::leading(rest.split_once('=')?.1)?;
     let factor = |unit: &str| super::number::factor(unit, super::number::Base::Binary);
+    let name = format!("rate of `{}`, in {}", label.trim(), rate_unit.trim());
+    let wrong = contradiction(&name, rate, &[factor(rate_unit)], amount.times(factor(unit)), time);
+    let seconds = time.value();
     let is_direct = label.starts_with("O_DIRECT");
     let work = Work {
         label: label.trim().to_owned(),
@@ -66,13 +72,13 @@ fn timing(number: usize, line: &str, device: Option<&str>) -> Option<Measured> {
     // With O_DIRECT even the same 2 MiB come from the drive, though out of its own memory.
     measured.memory_only = label.contains("cached reads");
     let side = Side {
-        bytes_per_second: BytesPerSec::new(rate * factor(rate_unit)),
-        bytes: to_bytes(amount * factor(unit)),
+        bytes_per_second: BytesPerSec::new(rate.value() * factor(rate_unit)),
+        bytes: to_bytes(amount.value() * factor(unit)),
         elapsed_ns: (seconds < 1e9).then(|| Nanos::new((seconds * 1e9) as u64)),
         ..Side::default()
     };
     measured.put(Op::Read, side);
-    Some(measured)
+    Some((measured, wrong))
 }
 
 #[cfg(test)]
@@ -90,6 +96,14 @@ mod tests {
         let read = found[1].measurements[0].read.as_ref().expect("reads");
         assert_eq!(read.bytes_per_second.get(), 3059.63 * 1_048_576.0);
         assert_eq!(found[1].measurements[0].work.target.as_deref(), Some("/dev/nvme0n1"));
+    }
+
+    #[test]
+    fn a_rate_that_is_not_that_of_amount_and_time_contradicts_them() {
+        let wrong = |line: &str| read(&Page { name: "x", body: line }).remove(0).derived.len();
+        assert_eq!(wrong(" Timing buffered disk reads: 510 MB in  3.01 seconds = 9169.00 MB/sec\n"), 1);
+        assert_eq!(wrong(" Timing buffered disk reads:   2 MB in  5.76 seconds = 355.42 kB/sec\n"), 0);
+        assert_eq!(wrong(" Timing O_DIRECT disk reads: 9180 MB in  3.00 seconds = 3059.63 MB/sec\n"), 0);
     }
 
     #[test]

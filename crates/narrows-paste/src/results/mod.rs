@@ -28,7 +28,9 @@ mod marks;
 mod number;
 mod nvbandwidth;
 mod page;
+mod prefix;
 mod remarks;
+mod rounded;
 pub mod surroundings;
 mod types;
 mod vdbench;
@@ -90,6 +92,8 @@ pub fn understood() -> String {
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
+    let body = prefix::strip(page.body);
+    let page = &Page { name: page.name, body: &body };
     join(PARSERS.iter().flat_map(|(parser, _)| parser(page)).collect())
 }
 

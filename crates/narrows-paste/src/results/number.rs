@@ -3,17 +3,26 @@
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// The number at the beginning of a text, and what follows it. A comma between digits is a decimal point, as many
-/// languages write it.
+/// languages write it. An exponent is part of the number when it has a sign, as C prints it.
 pub(super) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',')).unwrap_or(text.len());
-    let (digits, _) = text.split_at_checked(end)?;
-    let digits = digits.trim_end_matches([',', '.']);
-    if digits.is_empty() || !digits.starts_with(|c: char| c.is_ascii_digit()) {
+    let (digits, rest) = text.split_at_checked(end)?;
+    let bare = digits.trim_end_matches([',', '.']);
+    if bare.is_empty() || !bare.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let number = digits.replace(',', ".").parse().ok()?;
-    Some((number, text.get(digits.len()..)?))
+    let exponent = if bare == digits { exponent(rest) } else { "" };
+    let length = bare.len() + exponent.len();
+    let number = text.get(..length)?.replace(',', ".").parse().ok()?;
+    Some((number, text.get(length..)?))
+}
+
+/// The exponent at the beginning of a text, with its letter and sign; empty if there is none.
+fn exponent(text: &str) -> &str {
+    let digits = text.strip_prefix(['e', 'E']).and_then(|rest| rest.strip_prefix(['+', '-']));
+    let count = digits.map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    text.get(..if count > 0 { 2 + count } else { 0 }).unwrap_or_default()
 }
 
 /// The whole number at the beginning of a text, and what follows it.
@@ -60,9 +69,11 @@ pub(super) fn scaled(text: &str, base: Base) -> Option<f64> {
     Some(number * factor(unit, base))
 }
 
-/// A size such as `1M`, `4096`, `4k`, `1GiB`, `2g`.
+/// A size such as `1M`, `4096`, `4k`, `1GiB`, `2g`. A share (`100%`) of something else is none.
 pub(super) fn size(text: &str, base: Base) -> Option<Bytes> {
-    to_bytes(scaled(text, base)?)
+    let (number, unit) = leading(text)?;
+    let is_share = unit.trim_start().starts_with('%');
+    to_bytes(number * factor(unit, base)).filter(|_| !is_share)
 }
 
 /// Bytes from a float that may be anything.
@@ -95,6 +106,10 @@ mod tests {
     fn a_comma_may_be_a_decimal_point_and_ends_a_number_at_the_end_of_it() {
         assert_eq!(leading("5,43328 s"), Some((5.43328, " s")));
         assert_eq!(leading(" 12.5, 3"), Some((12.5, ", 3")));
+        assert_eq!(leading("8.6744e-05 s, 5.9 MB/s"), Some((8.6744e-5, " s, 5.9 MB/s")));
+        assert_eq!(leading("1e+03x"), Some((1000.0, "x")));
+        assert_eq!(leading("3 e"), Some((3.0, " e")));
+        assert_eq!(leading("2e5"), Some((2.0, "e5")), "part of a word");
         assert_eq!(leading("x1"), None);
         assert_eq!(leading(".5"), None);
     }
@@ -106,6 +121,7 @@ mod tests {
         assert_eq!(scaled("1MiB/s", Base::Decimal), Some(1_048_576.0));
         assert_eq!(scaled("19.7MB/s", Base::Decimal), Some(19_700_000.0));
         assert_eq!(scaled("22B", Base::Binary), Some(22.0));
+        assert_eq!((size("100%", Base::Binary), size("50 %", Base::Binary)), (None, None));
     }
 
     #[test]

@@ -58,8 +58,7 @@ fn of_sentence(lower: &str) -> Option<&'static str> {
         ("scrubbing", "scrub"),
         ("reshaping", "reshape"),
     ];
-    let is_now = ["while", "was ", "were ", "is ", "still", "during"].iter().any(|word| lower.contains(word));
-    // A command or a heading is no sentence.
+    // A command or a heading is no sentence, and code says nothing of a run.
     let words = lower.split_whitespace().count();
     let found = STATES.into_iter().find(|(word, _)| lower.contains(word))?;
     // Kernels are rebuilt and code is reshaped, too.
@@ -67,7 +66,28 @@ fn of_sentence(lower: &str) -> Option<&'static str> {
     let is_of_array = ARRAYS.iter().any(|word| lower.contains(word)) || found.0.starts_with("res");
     // "while X was resyncing, and I did not have time to wait": what is denied stands behind the state.
     let before = lower.split(found.0).next().unwrap_or_default();
-    (is_now && is_of_array && words > 3 && !is_elsewhen(before)).then_some(found.1)
+    // "When it is rebuilding, it is slow" is said of any time; what somebody did or sees then is of this one.
+    let is_told = [" i ", " i'm ", " we ", " we're "].iter().any(|who| format!(" {lower}").contains(who));
+    let before = if is_told { before.replace("when ", "while ") } else { before.to_owned() };
+    (is_now(&before) && is_of_array && words > 3 && !is_code(lower) && !is_elsewhen(&before))
+        .then_some(found.1)
+}
+
+/// Whether the words before a state say that something was in it: `was still`, `while`. What will be, or may, is not.
+fn is_now(before: &str) -> bool {
+    const PADDING: [&str; 5] = ["still", "currently", "now", "busy", "already"];
+    const STATES: [&str; 6] = ["is", "was", "were", "are", "while", "during"];
+    let word = |word: &&str| !PADDING.contains(word);
+    let last = before.split_whitespace().rev().find(word).unwrap_or_default();
+    let last = last.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'');
+    STATES.contains(&last) || last.ends_with("'s") || last.ends_with("'re")
+}
+
+/// A comment or statement of a program, as patches quote it.
+fn is_code(line: &str) -> bool {
+    let bare = line.trim_start_matches(['+', '-', ' ', '\t']);
+    let is_comment = ["/*", "* ", "*/", "//"].iter().any(|mark| bare.starts_with(mark));
+    is_comment || bare.ends_with(';') || bare.ends_with('{')
 }
 
 /// Work that uses storage beside a benchmark.
@@ -207,6 +227,8 @@ mod tests {
                 "Note: All benchmarks were taken while RAID-1 was resyncing. I did not have time to wait.",
                 "resync",
             ),
+            ("I did the following below and when the swraid is rebuilding, I'm still", "recovery"),
+            ("The array is still rebuilding, so these are low", "recovery"),
         ] {
             assert_eq!(resync(&page(line)).map(|(action, _)| action).as_deref(), Some(action), "{line}");
         }
@@ -217,6 +239,9 @@ mod tests {
             "  scan: scrub repaired 0B in 00:10:11 with 0 errors",
             "mdadm: resyncing",
             "not measured while resyncing",
+            "+\t * reshaping as the performance benefit is not worth the complexity of the array.",
+            "I'll be wiping and rebuilding the array, which is slow",
+            "when the array is rebuilding, reads are slow",
             "it is slow while rebuilding the kernel from source",
         ] {
             assert_eq!(resync(&page(line)), None, "{line}");

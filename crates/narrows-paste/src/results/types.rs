@@ -98,6 +98,8 @@ pub struct Imported {
     pub host: Option<String>,
     /// When the run began, in seconds since 1970, if it says so.
     pub started_s: Option<u64>,
+    /// Whether the text empties the page cache before the run, or mounts the file system anew.
+    pub is_cold: bool,
 }
 
 /// A number that a tool made from others of the same text: a sum, a mean, a score.
@@ -136,6 +138,7 @@ impl Imported {
             truncated: false,
             host: None,
             started_s: None,
+            is_cold: false,
         }
     }
 
@@ -196,6 +199,9 @@ pub struct Work {
     pub zeros: Option<bool>,
     /// The time that was asked for.
     pub asked_ns: Option<Nanos>,
+    /// The option that told the tool to go no faster, as it was written: `rate_iops=500`.
+    #[serde(skip)]
+    pub held_to: Option<String>,
 }
 
 /// A percentile of latency.

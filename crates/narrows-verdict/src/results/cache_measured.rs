@@ -208,6 +208,7 @@ mod tests {
     use super::super::testing::{codes, fio_read, verdict_of, with_latency};
     use super::*;
     use narrows_base::units::BytesPerSec;
+    use narrows_paste::results::Imported;
     use narrows_paste::results::surroundings::Surroundings;
 
     #[test]
@@ -223,6 +224,11 @@ mod tests {
         let around = Surroundings {
             words: vec![(Word::Rotating, "config.txt:1".to_owned())],
             ..Surroundings::default()
+        };
+        // 12 500 I/Os per second that take 15 ms each are 188 in flight.
+        let with_latency = |mut result: Imported, nanoseconds: f64| {
+            result.measurements[0].work.queue_depth = Some(256);
+            with_latency(result, nanoseconds)
         };
         let fast = verdict_of(&with_latency(fio_read("randread", 60), 890_000.0), &around);
         assert!(codes(&fast).contains(&Code::CacheMeasured));

@@ -43,10 +43,22 @@ fn dd(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen>
     let bytes = side.bytes.filter(|bytes| case.fits_memory(*bytes))?;
     let is_cached = measured.work.direct == Some(false)
         && match op {
-            Op::Write => measured.work.durability == Some(Durability::None) && !is_null(measured),
-            Op::Read => wrote_before(case, measured),
+            Op::Write => {
+                measured.work.durability == Some(Durability::None)
+                    && !is_null(measured)
+                    && !was_written_back(side)
+            }
+            Op::Read => !case.result.is_cold && wrote_before(case, measured),
         };
     is_cached.then(|| through_cache(case, measured, op, bytes))
+}
+
+/// Whether a write through the page cache took so long that nearly all of it is on the medium: Linux writes back what is
+/// older than 30 s, and looks every 5 s (`dirty_expire_centisecs`, `dirty_writeback_centisecs`), so that no more than the
+/// last 35 s are in memory. Of ten times as long that is a tenth.
+fn was_written_back(side: &Side) -> bool {
+    const HELD: Nanos = Nanos::from_millis(35_000);
+    side.elapsed_ns.is_some_and(|time| time.as_secs_f64() > 10.0 * HELD.as_secs_f64())
 }
 
 fn is_null(measured: &Measured) -> bool {
@@ -67,7 +79,11 @@ fn fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen
     let bytes = side.bytes?;
     let visited = measured.work.working_set.map_or(bytes, |set| set.min(bytes));
     let is_cached = match op {
-        Op::Write => measured.work.durability == Some(Durability::None) && measured.sync_ns.is_none(),
+        Op::Write => {
+            measured.work.durability == Some(Durability::None)
+                && measured.sync_ns.is_none()
+                && !was_written_back(side)
+        }
         Op::Read => measured.work.working_set.is_some_and(|set| bytes.as_f64() > 1.1 * set.as_f64()),
     };
     (is_cached && case.fits_memory(visited)).then(|| through_cache(case, measured, op, visited))
@@ -190,12 +206,25 @@ mod tests {
     }
 
     #[test]
+    fn a_write_of_many_minutes_is_on_the_medium() {
+        let text = |seconds: u64, rate: &str| {
+            format!(
+                "$ dd if=/dev/urandom of=/srv/x bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, {seconds} s, {rate} MB/s\n"
+            )
+        };
+        let cached = |text: String| codes(&verdicts(&text).remove(0)).contains(&Code::CacheMeasured);
+        assert!(cached(text(100, "10")) && !cached(text(481, "2.1")));
+    }
+
+    #[test]
     fn a_read_of_what_was_just_written_is_cached() {
-        let text = "$ dd if=/dev/urandom of=/srv/x bs=1M conv=fsync\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n\
-            $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 9 MB/s\n";
+        let text = "$ dd if=/dev/urandom of=/srv/x bs=1M conv=fsync\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 25 MB/s\n\
+            $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 25 MB/s\n";
         let all = verdicts(text);
         assert!(
             !codes(&all[0]).contains(&Code::CacheMeasured) && codes(&all[1]).contains(&Code::CacheMeasured)
         );
+        let emptied = text.replace("$ dd if=/srv/x", "$ echo 3 >/proc/sys/vm/drop_caches\n$ dd if=/srv/x");
+        assert!(!codes(&verdicts(&emptied)[1]).contains(&Code::CacheMeasured));
     }
 }

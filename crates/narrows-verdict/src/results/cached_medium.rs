@@ -124,16 +124,19 @@ pub(super) fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Si
 pub(super) fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     const SMALL: Bytes = Bytes::from_mib(64);
     const AGAIN: f64 = 4.0;
-    let is_tool = matches!(case.result.tool, Tool::Fio | Tool::Diskspd) && op == Op::Read;
-    let set = measured.work.working_set.filter(|set| is_tool && set.get() > 0 && *set <= SMALL)?;
-    let moved = side.bytes.filter(|moved| moved.as_f64() > AGAIN * set.as_f64())?;
-    Some((
-        Confidence::Low,
-        vec![
-            case.evidence(measured, "region", human::bytes(set)),
-            case.evidence(measured, "read from it", human::bytes(moved)),
-        ],
-    ))
+    let set = measured.work.working_set.filter(|set| set.get() > 0 && *set <= SMALL)?;
+    let again = match case.result.tool {
+        Tool::Fio | Tool::Diskspd if op == Op::Read => {
+            let moved = side.bytes.filter(|moved| moved.as_f64() > AGAIN * set.as_f64())?;
+            case.evidence(measured, "read from it", human::bytes(moved))
+        }
+        // Their protocol: the same file in each pass of each test.
+        Tool::Kdiskmark | Tool::Crystaldiskmark => {
+            case.evidence(measured, "visited", "again in each pass, by the tool's own protocol")
+        }
+        _ => return None,
+    };
+    Some((Confidence::Low, vec![case.evidence(measured, "region", human::bytes(set)), again]))
 }
 
 #[cfg(test)]

@@ -65,8 +65,20 @@ fn differ(a: f64, b: f64, far: f64) -> bool {
     a > 0.0 && b > 0.0 && (a / b - 1.0).abs() > far
 }
 
+/// Little's law: I/Os per second × mean latency are the I/Os in flight, of which there are no more than were asked for.
+fn more_in_flight(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+    /// Rounding, and I/Os that cross the ends of the measured time.
+    const MORE: f64 = 1.25;
+    let asked = measured.work.jobs.and(measured.asked_in_flight())?;
+    let real = mean(side)? * 1e-9 * side.iops?.get();
+    (real > MORE * asked).then(|| {
+        let value = format!("{} and {}", human::count(real), human::count(asked));
+        case.evidence(measured, "I/Os in flight by rate × mean latency, and asked for", value)
+    })
+}
+
 fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence> {
-    let mut seen = Vec::new();
+    let mut seen: Vec<Evidence> = more_in_flight(case, measured, side).into_iter().collect();
     if side.ios.is_some_and(|ios| ios < FEWEST) {
         return seen;
     }
@@ -150,6 +162,17 @@ mod tests {
         score.printed = 2.1;
         result.derived = vec![score];
         assert!(codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers));
+    }
+
+    #[test]
+    fn no_more_ios_are_in_flight_than_were_asked_for() {
+        use super::super::testing::with_latency;
+        let found = |nanos: f64| {
+            let result = with_latency(fio_read("randread", 60), nanos);
+            codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers)
+        };
+        // 12 500 a second at a depth of 1: 80 µs each.
+        assert!(!found(80_000.0) && found(120_000.0));
     }
 
     #[test]

@@ -99,13 +99,15 @@ fn slower_than_local(case: &Case<'_>) -> Option<Finding> {
             case.name(measured, op),
             human::rate(side.bytes_per_second)
         );
-        finding(
+        // This result was measured without the network, which limits others.
+        let local = finding(
             case,
             summary,
             vec![
                 case.evidence(measured, "local rate", human::rate(side.bytes_per_second)),
                 Evidence::new("best rate over the network", human::rate(*remote), source.clone()),
             ],
-        )
+        );
+        Finding { severity: Severity::Info, ..local }
     })
 }

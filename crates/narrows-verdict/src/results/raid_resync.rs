@@ -85,7 +85,8 @@ mod tests {
     use super::*;
 
     fn hdparm(device: &str, rate: &str) -> String {
-        format!("{device}:\n Timing buffered disk reads: 510 MB in  3.01 seconds = {rate} MB/sec\n")
+        let amount = 3.0 * rate.parse::<f64>().expect("a rate");
+        format!("{device}:\n Timing buffered disk reads: {amount:.0} MB in  3.00 seconds = {rate} MB/sec\n")
     }
 
     #[test]

@@ -6,19 +6,24 @@
 use super::case::{Case, is_random, mean};
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{Nanos, human};
-use narrows_paste::results::{Measured, Op, Percentile, Side, Tool};
+use narrows_paste::results::surroundings::Word;
+use narrows_paste::results::{Durability, Measured, Op, Percentile, Side, Tool};
 
 /// Limits that volumes are sold with, in I/Os per second.
 const SOLD_IOPS: [f64; 9] = [100.0, 500.0, 1000.0, 3000.0, 5000.0, 7500.0, 16_000.0, 20_000.0, 64_000.0];
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = as_told(case) {
+        return vec![finding];
+    }
     for (measured, op, side) in case.sides() {
         let seen = both_ways(case, measured, side)
             .or_else(|| even_and_slow(case, measured, side))
             .or_else(|| round_and_even(case, measured, side))
             .or_else(|| alike_on_every_host(case, op, side))
             .or_else(|| parked(case, measured, op, side))
-            .or_else(|| whatever_the_queue(case, measured, op, side));
+            .or_else(|| whatever_the_queue(case, measured, op, side))
+            .or_else(|| whatever_the_size(case, measured, op, side));
         if let Some((confidence, evidence)) = seen {
             let summary = format!(
                 "A rate limiter held the {} at {}: the storage behind it can do more",
@@ -37,6 +42,49 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         }
     }
     Vec::new()
+}
+
+/// The job was told to go no faster.
+fn as_told(case: &Case<'_>) -> Option<Finding> {
+    let (measured, op, told) =
+        case.sides().find_map(|(measured, op, _)| Some((measured, op, measured.work.held_to.as_deref()?)))?;
+    let summary = format!("The {} were held to `{told}` by the job itself", case.name(measured, op));
+    Some(
+        case.finding(Code::Throttled, Severity::Limit, summary)
+            .with_evidence([case.evidence(measured, "asked for", told)])
+            .not_so_when("the storage is slower than that, which the same job without the option shows")
+            .with_advice([Advice::new(
+                "for capacity, leave the option out; for latency at a rate, compare at this rate",
+            )]),
+    )
+}
+
+/// The same I/Os per second at a block size and at one of eight times as many bytes and more, of random I/Os that queue:
+/// they are counted, not carried. An array of disks that seek has nearly that, so that it must not be one.
+fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    const TIMES: f64 = 8.0;
+    const ALIKE: f64 = 0.03;
+    /// More than a few disks seek for.
+    const FEWEST: f64 = 1000.0;
+    let seeks = case.around.has(Word::Rotating).or_else(|| case.around.has(Word::Array)).is_some();
+    let iops = side.iops?.get();
+    let queues = measured.asked_in_flight()? >= 8.0 && is_random(measured);
+    if !queues || seeks || iops < FEWEST {
+        return None;
+    }
+    let block = measured.work.block_size?.as_f64();
+    let larger = case.result.measurements.iter().find(|one| {
+        let is_larger = one.work.block_size.is_some_and(|size| size.as_f64() >= TIMES * block);
+        let same_queue = one.asked_in_flight() == measured.asked_in_flight() && is_random(one);
+        let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
+        is_larger && same_queue && (other / iops - 1.0).abs() <= ALIKE
+    })?;
+    let shown = |one: &Measured| {
+        let iops = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
+        let size = one.work.block_size.map_or_else(String::new, human::bytes);
+        case.evidence(one, &format!("I/Os per second of {size}"), human::count(iops))
+    };
+    Some((Confidence::Medium, vec![shown(measured), shown(larger)]))
 }
 
 type Seen = (Confidence, Vec<Evidence>);
@@ -167,7 +215,14 @@ fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<S
     let last = above.last()?.latency_ns;
     // A medium's own tail (garbage collection, a missed revolution) spreads; and it is no large part of the I/Os.
     let is_flat = above.len() >= 3 && last < 1.5 * high.latency_ns && high.percent <= 90.0;
-    let is_limit = op == Op::Read || mean(side).is_some_and(|mean| mean < high.latency_ns);
+    // Writes that wait for a flush, and what waits behind them, stall together. What diskspd writes through caches is
+    // flushed one by one.
+    let is_each = measured.work.durability == Some(Durability::Each) && case.result.tool == Tool::Fio;
+    let flushes = measured.sync_ns.is_some() || is_each;
+    let through_cache = measured.write.is_some() && measured.work.direct == Some(false);
+    let is_limit = !flushes
+        && !through_cache
+        && (op == Op::Read || mean(side).is_some_and(|mean| mean < high.latency_ns));
     let shown =
         |one: &Percentile| format!("{} at {} %", human::time(Nanos::new(one.latency_ns as u64)), one.percent);
     (is_flat && is_limit && is_random(measured)).then(|| {
@@ -239,6 +294,41 @@ mod tests {
         assert!(codes(&verdict_of(&parked, &Surroundings::default())).contains(&Code::Throttled));
         let tail = with(&[(50.0, 46.0), (80.0, 60.0), (90.0, 80.0), (95.0, 900.0), (99.0, 4145.0)]);
         assert!(!codes(&verdict_of(&tail, &Surroundings::default())).contains(&Code::Throttled));
+    }
+
+    #[test]
+    fn what_stalls_for_a_flush_is_not_parked() {
+        let mut stalled =
+            with(&[(50.0, 140.0), (80.0, 153.0), (90.0, 1224.0), (95.0, 1288.0), (99.0, 1352.0)]);
+        stalled.measurements[0].work.durability = Some(Durability::Each);
+        assert!(!codes(&verdict_of(&stalled, &Surroundings::default())).contains(&Code::Throttled));
+    }
+
+    #[test]
+    fn a_job_that_was_told_to_go_no_faster_is_throttled() {
+        let mut result = fio_read("randread", 60);
+        result.measurements[0].work.held_to = Some("rate_iops=500".to_owned());
+        let verdict = verdict_of(&result, &Surroundings::default());
+        assert!(!verdict.trusted && codes(&verdict).contains(&Code::Throttled));
+    }
+
+    #[test]
+    fn as_many_ios_of_any_size_are_counted_by_a_limiter() {
+        let at = |iops: f64, words: &[Word]| {
+            let mut result = fio_read("randread", 60);
+            result.measurements[0].work.queue_depth = Some(16);
+            let mut larger = result.measurements[0].clone();
+            let size = result.measurements[0].work.block_size.expect("a size").get();
+            larger.work.block_size = Some(narrows_base::units::Bytes::new(16 * size));
+            let side = larger.read.as_mut().expect("reads");
+            let known = side.iops.expect("I/Os").get();
+            side.iops = Some(narrows_base::units::Iops::new(iops * known));
+            result.measurements.push(larger);
+            let words = words.iter().map(|word| (*word, "x:1".to_owned())).collect();
+            codes(&verdict_of(&result, &Surroundings { words, ..Surroundings::default() }))
+                .contains(&Code::Throttled)
+        };
+        assert!(at(1.01, &[]) && !at(0.5, &[]) && !at(1.01, &[Word::Rotating]));
     }
 
     #[test]

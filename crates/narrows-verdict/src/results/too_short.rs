@@ -3,11 +3,13 @@
 use super::case::Case;
 use super::window;
 use crate::finding::{Advice, Code, Evidence, Finding, Severity};
-use narrows_base::units::{Nanos, human};
-use narrows_paste::results::{Measured, Op, Side, Tool};
+use crate::interval;
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
 /// Caches of drives and controllers, burst credits of cloud volumes and clock ramps last seconds; diskspd's makers
-/// ask for a warm-up of a minute. Half a second is left for the tool's own rounding.
+/// ask for a warm-up of a minute. Half a second is left for the tool's own rounding. A run that is shorter must show by
+/// what it moved and by its samples that it saw past them ([`unseen`]).
 const SHORTEST: Nanos = Nanos::from_millis(29_500);
 
 /// A run of up to this long that still changes at its end has not reached what lasts.
@@ -17,7 +19,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     let mut short: Vec<(&Measured, Op, Nanos, bool)> = Vec::new();
     for (measured, op, side) in case.sides() {
         let Some(elapsed) = elapsed(side) else { continue };
-        if elapsed < SHORTEST {
+        if elapsed < SHORTEST && unseen(measured, op, side).is_some() {
             short.push((measured, op, elapsed, false));
         } else if elapsed <= STILL_CHANGING && window::is_still_falling(case, measured, op, side) {
             short.push((measured, op, elapsed, true));
@@ -49,6 +51,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         human::time(elapsed)
     );
     let mut evidence = vec![case.evidence(measured, "measured time", human::time(elapsed))];
+    let unseen = measured.side(op).and_then(|side| unseen(measured, op, side)).filter(|_| !falling);
+    evidence.extend(unseen.map(|why| case.evidence(measured, "what it does not show", why)));
     if let Some(asked) =
         measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64())
     {
@@ -59,6 +63,36 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).not_so_when("a run of a minute and more has the same rate").with_advice([Advice::new(
         "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
     )])]
+}
+
+/// What a run does not show of a rate that lasts: how sure its mean is, or what is behind the caches. `None` when its own
+/// samples put the mean close enough, and it moved more than caches hold, writes with a flush for each.
+fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
+    /// What controllers have of memory, which answers reads.
+    const CONTROLLER: Bytes = Bytes::new(4 << 30);
+    /// What disks and SATA drives have at most: less was never written to where the drive keeps its data for long.
+    const DRIVE: Bytes = Bytes::from_mib(512);
+    let by_samples = || {
+        let spread = side.spread?;
+        interval::of_samples(spread.relative()?, spread.samples?)
+    };
+    let Some(interval) = interval::of_series(&side.series).or_else(by_samples) else {
+        return Some("how sure its mean is: it tells too few samples of the rate".to_owned());
+    };
+    if interval > interval::WIDEST {
+        return Some(format!("its mean closer than ±{} by its own samples", human::percent(interval)));
+    }
+    let is_past = match op {
+        Op::Read => measured.work.direct == Some(true) && side.bytes.is_some_and(|bytes| bytes > CONTROLLER),
+        Op::Write => {
+            measured.work.durability == Some(Durability::Each)
+                && side.bytes.is_some_and(|bytes| bytes > DRIVE)
+        }
+    };
+    (!is_past).then(|| match side.bytes {
+        Some(bytes) => format!("what is behind the caches: {} were moved", human::bytes(bytes)),
+        None => "what is behind the caches".to_owned(),
+    })
 }
 
 /// `cryptsetup benchmark` runs each cipher for a second (its `lib/utils_benchmark.c`), on a clock that may still rise.
@@ -95,6 +129,20 @@ mod tests {
         let short = verdict_of(&fio_read("randread", 10), &Surroundings::default());
         assert!(!short.trusted && codes(&short).contains(&Code::TooShort));
         assert!(verdict_of(&fio_read("randread", 60), &Surroundings::default()).trusted);
+    }
+
+    #[test]
+    fn ten_seconds_are_enough_where_the_run_shows_that_they_are() {
+        use narrows_paste::results::Spread;
+        let judged = |gigabytes: u64, deviation: f64, samples: u64| {
+            let mut result = fio_read("read", 10);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.spread = Some(Spread { mean: 100.0, deviation, samples: Some(samples) });
+            side.bytes = Some(Bytes::new(gigabytes << 30));
+            codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::TooShort)
+        };
+        assert!(!judged(6, 2.0, 20), "steady, and more than caches hold");
+        assert!(judged(1, 2.0, 20) && judged(6, 2.0, 6) && judged(6, 18.0, 20));
     }
 
     #[test]

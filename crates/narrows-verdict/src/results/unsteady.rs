@@ -15,7 +15,9 @@ const DEVIATION: f64 = 0.2;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     for (measured, op, side) in case.sides() {
-        let seen = by_log(case, measured, op, side).or_else(|| by_samples(case, measured, side));
+        let seen = by_log(case, measured, op, side)
+            .or_else(|| by_samples(case, measured, side))
+            .or_else(|| by_silence(case, measured, side));
         if let Some(evidence) = seen {
             let summary = format!(
                 "The rate of the {} did not hold: its mean describes no time of it",
@@ -77,6 +79,24 @@ fn by_samples(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<E
     })
 }
 
+/// fio takes a sample when an I/O ends: spans in which none does are in the mean of the run and not in that of the samples.
+fn by_silence(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    const MORE: f64 = 1.25;
+    const FEWEST: u64 = 10;
+    let is_one = case.result.tool == Tool::Fio && measured.work.jobs == Some(1);
+    let spread =
+        side.spread.filter(|spread| is_one && spread.samples.is_some_and(|count| count >= FEWEST))?;
+    let iops = side.iops.map(|iops| iops.get()).filter(|iops| *iops > 0.0)?;
+    let rate = side.bytes_per_second.get();
+    // Samples are of I/Os or of KiB or MiB: the unit in which they are nearest to the rate is theirs.
+    let ratios = [iops, rate / 1024.0, rate / f64::from(1 << 20)].map(|rate| spread.mean / rate);
+    let ratio = ratios.into_iter().min_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))?;
+    (ratio > MORE && ratio < 10.0).then(|| {
+        let value = format!("{ratio:.1} times that of the whole run");
+        vec![case.evidence(measured, "mean of the samples, which are taken when I/Os end", value)]
+    })
+}
+
 /// Tools whose own passes are few and short; their spread is not that of the storage.
 fn window_tool(case: &Case<'_>) -> bool {
     matches!(case.result.tool, Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark)
@@ -88,6 +108,17 @@ mod tests {
     use super::*;
     use narrows_paste::results::Spread;
     use narrows_paste::results::surroundings::Surroundings;
+
+    #[test]
+    fn a_mean_of_samples_above_that_of_the_run_shows_spans_without_any_io() {
+        for (mean, expected) in [(12_600.0, false), (19_000.0, true)] {
+            let mut result = fio_read("randread", 60);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.spread = Some(Spread { mean, deviation: 600.0, samples: Some(60) });
+            let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady);
+            assert_eq!(found, expected, "{mean}");
+        }
+    }
 
     #[test]
     fn samples_that_scatter_by_half_are_unsteady_unless_they_are_of_a_few_ios() {

@@ -4,8 +4,10 @@
 
 mod failure;
 mod json;
+mod lines;
 mod log;
 mod options;
+mod rates;
 mod stream;
 mod terse;
 mod text;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::results::command::simple;
 use crate::results::number::{Base, scaled, size};
 use crate::results::{Durability, Work};
 use narrows_base::units::Nanos;
@@ -13,7 +14,7 @@ pub(super) type Options = BTreeMap<String, String>;
 /// Options of a command line, up to the next `--name`, which begins another job; those of the first job are given.
 pub(super) fn of_command(command: &str) -> Options {
     let mut options = Options::new();
-    let mut words = command.split_whitespace().skip(1).peekable();
+    let mut words = simple(command).split_whitespace().skip(1).peekable();
     while let Some(word) = words.next() {
         let Some(option) = word.trim_start_matches(['"', '\'']).strip_prefix("--").or(word.strip_prefix('-'))
         else {
@@ -88,7 +89,17 @@ pub(super) fn fill(work: &mut Work, options: &Options, complete: bool) {
         let jobs = if shared { 1 } else { u64::from(work.jobs.unwrap_or(1)) };
         work.working_set = Some(narrows_base::units::Bytes::new(size.get().saturating_mul(jobs)));
     }
+    work.held_to = work.held_to.take().or_else(|| held_to(options));
     work.asked_ns = work.asked_ns.or_else(|| options.get("runtime").and_then(|text| seconds(text)));
+}
+
+/// The option that holds a job below what the storage can do (HOWTO, "I/O rate").
+fn held_to(options: &Options) -> Option<String> {
+    let is_set = |value: &str| !matches!(value.trim(), "" | "0" | "0,0");
+    ["rate", "rate_iops", "thinktime"].into_iter().find_map(|name| {
+        let value = options.get(name).filter(|value| is_set(value))?;
+        Some(format!("{name}={value}"))
+    })
 }
 
 /// What the names of a job's logs begin with, without the directory: the value of the option that asks for them, or the
@@ -153,6 +164,12 @@ mod tests {
         assert_eq!(work.block_size, Some(Bytes::new(4096)));
         assert_eq!(work.working_set, Some(Bytes::new(4 << 30)));
         assert_eq!((work.direct, work.durability), (Some(false), Some(Durability::None)));
+        let mut held = Work::default();
+        fill(&mut held, &of_command("fio --name=x --rate_iops=500 --rate=0"), true);
+        assert_eq!(held.held_to.as_deref(), Some("rate_iops=500"));
+        let mut share = Work::default();
+        fill(&mut share, &of_command("fio --name=x --size=100% --direct=1; sync"), true);
+        assert_eq!((share.working_set, share.direct), (None, Some(true)), "a share of what is not told");
         let mut unknown = Work::default();
         fill(&mut unknown, &Options::new(), false);
         assert_eq!((unknown.direct, unknown.durability, unknown.queue_depth), (None, None, None));

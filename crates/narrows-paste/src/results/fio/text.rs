@@ -3,17 +3,16 @@
 //! fio 2 writes `KB` and `MB` and means KiB and MiB (`kb_base=1024`); fio 3 writes `MiB/s` and, in brackets, decimal
 //! `MB/s`. Versions 3.0 and 3.1 drop the fraction of the binary rate, so the one in brackets is taken.
 
-use super::options::{self, Options, pattern};
+use super::lines::{announced, device, fill, group, is_version, latency, unit};
+use super::options::{self, Options};
+use super::rates::{self, Rate};
 use crate::results::command::Commands;
-use crate::results::number::{self, Base, after, leading, scaled, size, value};
-use crate::results::{
-    Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
-};
-use narrows_base::units::{Bytes, Iops, Nanos};
+use crate::results::number::{self, Base, after, scaled, value};
+use crate::results::{Cpu, Imported, Measured, Op, Page, Percentile, Side, Tool, Work};
 
 /// The results of every run in the text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["IOPS=", "iops="]) {
+    if !page.has(&["IOPS=", "iops=", "aggrb=", "READ: bw=", "WRITE: bw="]) {
         return Vec::new();
     }
     let mut reader = Reader::new(*page);
@@ -21,7 +20,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         reader.line(number, line);
     }
     reader.end_run();
-    reader.found
+    reader.finish()
 }
 
 /// What the line before said that the next one goes on with.
@@ -49,6 +48,9 @@ struct Reader<'a> {
     in_disks: bool,
     percentiles: Vec<Percentile>,
     started: Option<usize>,
+    /// Whether the run is a part of an output that somebody quoted, without the heads of its jobs.
+    in_part: bool,
+    parts: Vec<Imported>,
 }
 
 impl<'a> Reader<'a> {
@@ -65,7 +67,24 @@ impl<'a> Reader<'a> {
             in_disks: false,
             percentiles: Vec::new(),
             started: None,
+            in_part: false,
+            parts: Vec::new(),
         }
+    }
+
+    /// The runs, and parts of others. A part that an output repeats is of that.
+    fn finish(mut self) -> Vec<Imported> {
+        let whole: Vec<Measured> = self.found.iter().flat_map(|run| run.measurements.clone()).collect();
+        let is_known = |part: &Measured| {
+            part.sides().all(|(op, side)| {
+                whole.iter().any(|one| one.side(op).is_some_and(|known| is_same(known, side)))
+            })
+        };
+        for part in &mut self.parts {
+            part.measurements.retain(|one| !is_known(one));
+        }
+        self.found.extend(self.parts.into_iter().filter(|part| !part.measurements.is_empty()));
+        self.found
     }
 
     fn line(&mut self, number: usize, raw: &str) {
@@ -95,18 +114,25 @@ impl<'a> Reader<'a> {
             self.version = Some(version.to_owned());
         } else if let Some((label, jobs, error)) = group(line) {
             self.start(number, label, jobs, error);
-        } else if self.run.is_some() || self.started.is_some() || is_rate(line) {
+        } else {
             self.inside(number, line);
         }
     }
 
     fn start(&mut self, number: usize, label: &str, jobs: u32, error: i64) {
-        let begins = self.started.unwrap_or(number);
+        if self.in_part {
+            self.end_run();
+        }
+        let run_begins = self.started.unwrap_or(number);
+        self.job(run_begins, number, label, Some(jobs), error);
+    }
+
+    fn job(&mut self, begins: usize, number: usize, label: &str, jobs: Option<u32>, error: i64) {
         let run = self.run.get_or_insert_with(|| Imported::new(Tool::Fio, self.page.name, begins));
         let known = self.announced.iter().rev().find(|one| one.label == label);
         let mut work = known.cloned().unwrap_or_default();
         work.label = label.to_owned();
-        work.jobs = Some(jobs);
+        work.jobs = jobs;
         let mut measured = Measured::new(number, work);
         measured.error = error;
         run.measurements.push(measured);
@@ -115,13 +141,16 @@ impl<'a> Reader<'a> {
     }
 
     fn inside(&mut self, number: usize, line: &str) {
-        if line.starts_with("Run status group") {
+        let rates = rates::of_job(line);
+        if !rates.is_empty() {
+            rates.into_iter().for_each(|rate| self.rate(number, rate));
+        } else if line.starts_with("Run status group") {
             self.op = None;
             self.in_disks = false;
         } else if line.starts_with("Disk stats") {
             self.in_disks = true;
-        } else if let Some((op, side)) = rate_line(line) {
-            self.rate(number, op, side);
+        } else if let Some(rate) = rates::of_group(line) {
+            self.group(number, rate);
         } else if self.in_disks {
             if let (Some(device), Some(run)) = (device(line), self.run.as_mut())
                 && let [only] = run.measurements.as_mut_slice()
@@ -133,18 +162,49 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn rate(&mut self, number: usize, op: Op, side: Side) {
-        if self.run.as_ref().is_none_or(|run| run.measurements.is_empty()) {
-            // A summary line alone, as people quote it. What goes before a full output is a repetition of it.
-            if self.started.is_none() {
-                return;
-            }
-            let label = self.announced.last().map(|one| one.label.clone()).unwrap_or_default();
-            self.start(number, &label, 1, 0);
+    fn rate(&mut self, number: usize, rate: Rate) {
+        // A job has each direction once: another rate is of another run, of which nothing else stands there.
+        let is_other = self.current().is_none_or(|one| one.side(rate.op).is_some());
+        if is_other {
+            self.part(number, &rate.label);
         }
-        self.op = Some(op);
+        self.put(rate);
+    }
+
+    /// The rate of a group of jobs: it is read where the jobs themselves are not told.
+    fn group(&mut self, number: usize, rate: Rate) {
+        let jobs = self.run.iter().flat_map(|run| &run.measurements);
+        let mut sides = jobs.filter_map(|one| one.side(rate.op)).peekable();
+        let is_told = sides.peek().is_some() && (!self.in_part || rates::is_sum_of(&rate.side, sides));
+        if is_told {
+            return;
+        }
+        if !self.in_part || self.current().is_none_or(|one| one.side(rate.op).is_some()) {
+            self.part(number, "");
+        }
+        self.put(rate);
+    }
+
+    /// Begins a measurement of which the head is missing.
+    fn part(&mut self, number: usize, label: &str) {
+        if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) && !self.in_part {
+            self.end_run();
+        }
+        self.in_part = true;
+        let label = match self.announced.as_slice() {
+            [only] if label.is_empty() => only.label.clone(),
+            _ => label.to_owned(),
+        };
+        self.job(self.started.unwrap_or(number), number, &label, None, 0);
+    }
+
+    fn put(&mut self, rate: Rate) {
+        self.op = Some(rate.op);
+        if let Some(run) = self.run.as_mut() {
+            run.derived.extend(rate.wrong);
+        }
         if let Some(measured) = self.current() {
-            measured.put(op, side);
+            measured.put(rate.op, rate.side);
         }
     }
 
@@ -264,10 +324,16 @@ impl<'a> Reader<'a> {
                 .collect();
             run.failures = failures;
             run.command = command;
-            if !run.is_empty() {
+            run.truncated = self.in_part;
+            if run.is_empty() {
+                // Nothing of it is told.
+            } else if self.in_part {
+                self.parts.push(run);
+            } else {
                 self.found.push(run);
             }
         }
+        self.in_part = false;
         self.announced.clear();
         self.commands.forget();
         self.started = None;
@@ -276,161 +342,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn is_version(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(char::is_whitespace)
-}
-
-/// `name: (g=0): rw=read, bs=(R) 4096B-4096B, …, ioengine=libaio, iodepth=64`.
-fn announced(line: &str) -> Option<Work> {
-    let (label, rest) = line.split_once(": (g=")?;
-    let options = rest.split_once("): rw=").map(|(_, rest)| rest)?;
-    let rw = options.split(',').next()?;
-    let block = after(options, "bs=").and_then(|text| {
-        let text = text.strip_prefix("(R)").unwrap_or(text).trim_start();
-        size(text.split(['-', ',', '/']).next()?, Base::Binary)
-    });
-    let engine =
-        after(options, "ioengine=").map(|rest| rest.split(',').next().unwrap_or(rest).trim().to_owned());
-    let depth = value(options, "iodepth=").map(|depth| depth as u32);
-    Some(Work {
-        label: label.trim().to_owned(),
-        pattern: pattern(rw),
-        block_size: block,
-        queue_depth: depth,
-        engine,
-        ..Work::default()
-    })
-}
-
-/// `name: (groupid=0, jobs=1): err= 0: pid=…`.
-fn group(line: &str) -> Option<(&str, u32, i64)> {
-    let (label, rest) = line.split_once(": (groupid=")?;
-    let jobs = value(rest, "jobs=").map_or(1, |jobs| jobs as u32);
-    let error = after(rest, "err=").and_then(|text| {
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
-        text.get(..end)?.parse().ok()
-    });
-    Some((label.trim(), jobs, error.unwrap_or(0)))
-}
-
-fn is_rate(line: &str) -> bool {
-    rate_line(line).is_some()
-}
-
-/// `read: IOPS=332k, BW=1299MiB/s (1362MB/s)(19.0GiB/15001msec)`, or
-/// `read : io=4096.0MB, bw=57875KB/s, iops=14468, runt= 72472msec`.
-fn rate_line(line: &str) -> Option<(Op, Side)> {
-    let (word, rest) = line.split_once(':')?;
-    let op = match word.trim() {
-        "read" => Op::Read,
-        "write" => Op::Write,
-        _ => return None,
-    };
-    let side = if rest.contains("IOPS=") { new_rate(rest)? } else { old_rate(rest)? };
-    Some((op, side))
-}
-
-fn new_rate(rest: &str) -> Option<Side> {
-    let iops = scaled(after(rest, "IOPS=")?, Base::Decimal).map(Iops::new);
-    let binary = number::rate(after(rest, "BW=")?, Base::Binary)?;
-    let mut brackets = rest.split('(').skip(1).map(|part| part.split(')').next().unwrap_or(part));
-    let decimal = brackets.next().and_then(|text| number::rate(text, Base::Decimal));
-    let (amount, time) = brackets.next().and_then(|text| text.split_once('/')).unzip();
-    let elapsed = time.and_then(|time| value(time, "")).map(|millis| Nanos::from_millis(millis as u64));
-    Some(Side {
-        bytes_per_second: decimal.filter(|rate| rate.get() > 0.0).unwrap_or(binary),
-        iops,
-        bytes: amount.and_then(|text| size(text, Base::Binary)),
-        elapsed_ns: elapsed,
-        ..Side::default()
-    })
-}
-
-fn old_rate(rest: &str) -> Option<Side> {
-    let rate = number::rate(after(rest, "bw=")?, Base::Binary)?;
-    Some(Side {
-        bytes_per_second: rate,
-        iops: after(rest, "iops=").and_then(|text| scaled(text, Base::Decimal)).map(Iops::new),
-        bytes: after(rest, "io=").and_then(|text| size(text, Base::Binary)),
-        elapsed_ns: value(rest, "runt=").map(|millis| Nanos::from_millis(millis as u64)),
-        ..Side::default()
-    })
-}
-
-/// The nanoseconds of a unit in brackets: `(usec)`.
-fn unit(text: &str) -> u32 {
-    match text {
-        text if text.contains("nsec") => 1,
-        text if text.contains("msec") => 1_000_000,
-        text if text.contains("usec") => 1000,
-        _ => 1_000_000_000,
-    }
-}
-
-/// `clat (usec): min=2, max=139, avg= 4.34, stdev= 3.43`. Numbers may have a suffix: `max=17356k`.
-fn latency(line: &str) -> Option<Latency> {
-    let (head, rest) = line.split_once(':')?;
-    let unit = f64::from(unit(head));
-    let of = |key| after(rest, key).and_then(|text| scaled(suffixed(text), Base::Decimal)).map(|n| n * unit);
-    Some(Latency { mean: Some(of("avg=")?), max: of("max="), ..Latency::default() })
-}
-
-/// A number with its own suffix, without the comma behind it.
-fn suffixed(text: &str) -> &str {
-    text.split([' ', ',']).next().unwrap_or(text)
-}
-
-/// What a line below a rate tells of it.
-fn fill(side: &mut Side, line: &str) {
-    let mean = |line: &str| latency(line).and_then(|latency| latency.mean);
-    if line.starts_with("slat") {
-        side.submission_ns = mean(line);
-    } else if line.starts_with("clat (") {
-        side.completion_ns = mean(line);
-        side.latency_ns = latency(line);
-    } else if line.starts_with("lat (") && line.contains("avg=") {
-        side.latency_ns = latency(line);
-    } else if (line.starts_with("bw (") || line.starts_with("iops ")) && line.contains("avg=") {
-        let of = |key| after(line, key).and_then(leading).map(|(number, _)| number);
-        if let Some((mean, deviation)) = of("avg=").zip(of("stdev=")) {
-            let samples = of("samples=").map(|samples| samples as u64);
-            let is_each_io = samples.zip(side.ios).is_some_and(|(samples, ios)| samples > ios / 2);
-            side.spread = (mean > 0.0 && !is_each_io).then_some(Spread { mean, deviation, samples });
-        }
-    }
-}
-
-/// `nvme0n1: ios=5649889/2, merge=0/1, ticks=442006/0, in_queue=442006, util=99.47%`.
-fn device(line: &str) -> Option<DeviceUse> {
-    let (name, rest) = line.split_once(": ios=")?;
-    let pair = |key: &str| {
-        let text = after(rest, key)?;
-        let (first, rest) = number::whole(text)?;
-        let second = rest.strip_prefix('/').and_then(number::whole).map_or(0, |(second, _)| second);
-        Some((first, second))
-    };
-    let (read_ios, write_ios) = {
-        let (first, tail) = number::whole(rest)?;
-        (first, tail.strip_prefix('/').and_then(number::whole).map_or(0, |(second, _)| second))
-    };
-    let (read_merges, write_merges) = pair("merge=").unwrap_or_default();
-    let sectors = pair("sectors=");
-    let bytes = |count: u64| Bytes::from_sectors(narrows_base::units::Sectors512::new(count));
-    Some(DeviceUse {
-        name: name.trim().to_owned(),
-        read_ios,
-        write_ios,
-        read_merges,
-        write_merges,
-        read_bytes: sectors.map(|(read, _)| bytes(read)),
-        write_bytes: sectors.map(|(_, write)| bytes(write)),
-        busy: value(rest, "util=").map(|percent| percent / 100.0),
-    })
+/// Whether two rates are one that is told twice.
+fn is_same(one: &Side, other: &Side) -> bool {
+    one.bytes_per_second == other.bytes_per_second && (one.iops == other.iops || other.iops.is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_base::units::{Bytes, Nanos};
 
     const NEW: &str = "\
 root@nas[~]# fio --rw=write --ioengine=sync --fdatasync=1 --size=22m --bs=4k --name=mytest --filename=/dev/nvme1n1
@@ -498,6 +418,45 @@ JOB: (groupid=0, jobs=10): err= 0: pid=16019: Wed Nov  7 17:27:09 2018
         assert_eq!(read.bytes_per_second.get(), 5586.7 * 1_048_576.0);
         assert_eq!((run.work.jobs, run.work.block_size), (Some(10), Some(Bytes::from_mib(1))));
         assert_eq!((read.submission_ns, read.completion_ns), (Some(1_426_100.0), Some(2530.0)));
+    }
+
+    #[test]
+    fn what_people_quote_of_an_output_is_read_and_marked_as_a_part() {
+        let line = "  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n    clat (usec): min=49, max=77227, avg=2304.87, stdev=10577.33\n";
+        let part = one(line);
+        assert!(part.truncated);
+        let read = part.measurements[0].read.as_ref().expect("reads");
+        assert_eq!((read.bytes_per_second.get(), read.completion_ns), (97.2e6, Some(2_304_870.0)));
+        let two = one(&format!("before\n{line}after\n{}", line.replace("97.2", "97.3")));
+        assert_eq!(two.measurements.len(), 2);
+        // What is quoted above its own output is told once.
+        let rate = "  write: IOPS=18.6k, BW=72.8MiB/s (76.4MB/s)(22.0MiB/302msec)\n";
+        assert!(!one(&format!("{rate}\n{NEW}")).truncated);
+        assert_eq!(read_all(&format!("{NEW}\nwith the patch:\n{}", rate.replace("76.4", "76.5"))), 2);
+    }
+
+    fn read_all(body: &str) -> usize {
+        read(&Page { name: "x", body }).len()
+    }
+
+    #[test]
+    fn a_group_is_read_where_its_jobs_are_not() {
+        let group = "Run status group 0 (all jobs):\n   READ: bw=15.8MiB/s (16.5MB/s), 7459KiB/s-8671KiB/s (7638kB/s-8879kB/s), io=964MiB (1010MB), run=61179-61179msec\n  \
+            WRITE: bw=15.8MiB/s (16.6MB/s), 7490KiB/s-8682KiB/s (7670kB/s-8890kB/s), io=966MiB (1013MB), run=61179-61179msec\n";
+        let part = one(&format!("x: (g=0): rw=randrw, bs=4k, ioengine=psync, iodepth=1\n...\n{group}"));
+        let measured = &part.measurements[0];
+        assert_eq!(
+            (measured.work.label.as_str(), measured.read.is_some(), measured.write.is_some()),
+            ("x", true, true)
+        );
+        let job = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\n  write: IOPS=4000, BW=15.8MiB/s (16.6MB/s)(966MiB/61179msec)\n";
+        assert_eq!(one(&format!("{job}{group}")).measurements.len(), 1);
+        assert_eq!(
+            one(&format!("{group}\nlater\n{}", group.replace("16.", "17.").replace("io=96", "io=86")))
+                .measurements
+                .len(),
+            2
+        );
     }
 
     #[test]

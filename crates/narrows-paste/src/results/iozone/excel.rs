@@ -39,7 +39,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         {
             let mut work = work(name, record, commands.last());
             work.pattern = Some(pattern);
-            imported.measurements.push(measured(number, work, op, *rate));
+            imported.measurements.extend(measured(number, work, op, *rate, false));
         } else if let Some((name, op, pattern)) = report {
             let sizes: Option<Vec<u64>> = cells.iter().map(Cell::size).collect();
             if let Some(sizes) = sizes.filter(|sizes| !sizes.is_empty()) {
@@ -55,7 +55,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
                         work.pattern = Some(pattern);
                         work.jobs = Some(1);
                         work.working_set = Some(Bytes::from_kib(file));
-                        imported.measurements.push(measured(number, work, op, *rate));
+                        imported.measurements.extend(measured(number, work, op, *rate, false));
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! IOzone: throughput mode and the matrix of its automatic mode. Its kB are KiB in every version.
 
+mod columns;
 mod excel;
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
@@ -61,6 +62,7 @@ struct Run {
     file: Option<Bytes>,
     record: Option<Bytes>,
     in_ops: bool,
+    in_times: bool,
     columns: bool,
 }
 
@@ -90,15 +92,17 @@ impl Run {
             line.strip_prefix("Record Size ").or(line.strip_prefix("Record size set to "))
         {
             self.record = self.record.or_else(|| kib(rest));
-        } else if line.starts_with("OPS Mode") {
+        } else if line.starts_with("OPS Mode") || line.to_lowercase().starts_with("output is in ops") {
             self.in_ops = true;
+        } else if line.to_lowercase().contains("output is in microseconds") {
+            self.in_times = true;
         } else if line.contains("reclen") && line.contains("rewrite") {
             self.columns = true;
         }
     }
 
     fn row(&self, number: usize, line: &str, command: Option<&str>) -> Vec<Measured> {
-        if self.in_ops {
+        if self.in_times {
             return Vec::new();
         }
         if let Some(measured) = self.throughput(number, line, command) {
@@ -112,7 +116,7 @@ impl Run {
         let rest = after(line, "Children see throughput for")?;
         let (processes, rest) = whole(rest)?;
         let (name, rate) = rest.split_once('=')?;
-        let (rate, _) = leading(rate)?;
+        let (rate, unit) = leading(rate)?;
         let name = name.trim();
         let op = if name.contains("writ") || name.contains("mixed") { Op::Write } else { Op::Read };
         let random = name.contains("random") || name.contains("stride") || name.contains("mixed");
@@ -123,38 +127,47 @@ impl Run {
         work.pattern = Some(if random { Pattern::Random } else { Pattern::Sequential });
         work.jobs = u32::try_from(processes).ok();
         work.working_set = file.map(|size| Bytes::new(size.get().saturating_mul(processes)));
-        Some(measured(number, work, op, rate))
+        let in_ops = self.in_ops || unit.trim_start().starts_with("ops");
+        measured(number, work, op, rate, in_ops)
     }
 
-    /// A row of the matrix: the size and record in KiB, then rates in KiB/s.
+    /// A row of the matrix: the size and record in KiB, then rates in KiB/s or in records.
     fn matrix(&self, number: usize, line: &str, command: Option<&str>) -> Vec<Measured> {
-        let cells: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        let [file, record, rates @ ..] = cells.as_slice() else { return Vec::new() };
-        let is_row = *record > 0 && file >= record && !rates.is_empty() && rates.len() <= 13;
-        if !is_row {
+        let cells = columns::cells(line);
+        let [(file, _), (record, at), rates @ ..] = cells.as_slice() else { return Vec::new() };
+        let is_row = *record > 0 && file >= record && file % record == 0;
+        if !is_row || rates.is_empty() || rates.len() > 13 {
             return Vec::new();
         }
-        let columns = COLUMNS.iter().zip(rates);
+        let Some(places) = columns::places(*at, rates, command) else { return Vec::new() };
+        let columns =
+            places.into_iter().zip(rates).filter_map(|(place, (rate, _))| Some((COLUMNS.get(place)?, *rate)));
         columns
-            .filter(|(_, rate)| **rate > 0)
-            .map(|((name, op, pattern), rate)| {
+            .filter(|(_, rate)| *rate > 0)
+            .filter_map(|((name, op, pattern), rate)| {
                 let mut work = work(name, Some(Bytes::from_kib(*record)), command);
                 work.pattern = Some(*pattern);
                 work.jobs = Some(1);
                 work.working_set = Some(Bytes::from_kib(*file));
-                measured(number, work, *op, *rate as f64)
+                measured(number, work, *op, rate as f64, self.in_ops)
             })
             .collect()
     }
 }
 
-fn measured(number: usize, work: Work, op: Op, kib: f64) -> Measured {
-    let rate = BytesPerSec::from_kib(kib);
-    let iops =
-        work.block_size.filter(|size| size.get() > 0).map(|size| Iops::new(rate.get() / size.as_f64()));
+/// A rate in KiB/s, or in records per second: of these only with the size of a record.
+fn measured(number: usize, work: Work, op: Op, rate: f64, in_ops: bool) -> Option<Measured> {
+    let size = work.block_size.filter(|size| size.get() > 0);
+    let rate = match in_ops {
+        true => BytesPerSec::new(rate * size?.as_f64()),
+        false => BytesPerSec::from_kib(rate),
+    };
+    let iops = size.map(|size| Iops::new(rate.get() / size.as_f64()));
+    // Each test visits the file of each process once.
     let mut measured = Measured::new(number, work);
-    measured.put(op, Side { bytes_per_second: rate, iops, ..Side::default() });
     measured
+        .put(op, Side { bytes_per_second: rate, iops, bytes: measured.work.working_set, ..Side::default() });
+    Some(measured)
 }
 
 /// What the command line tells: `-I` bypasses the page cache, `-o` writes synchronously, `-e` and `-c` include flushes
@@ -175,6 +188,22 @@ fn work(name: &str, record: Option<Bytes>, command: Option<&str>) -> Work {
         durability,
         ..Work::default()
     }
+}
+
+/// The columns of the tests that `-i` asks for, in their order.
+fn of_tests(command: &str) -> Option<Vec<usize>> {
+    /// The columns of each test, by its number (iozone -h).
+    const TESTS: [&[usize]; 8] = [&[0, 1], &[2, 3], &[4, 5], &[6], &[7], &[8], &[9, 10], &[11, 12]];
+    let mut words = command.split_whitespace();
+    let mut columns = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(rest) = word.strip_prefix("-i") else { continue };
+        let number = if rest.is_empty() { words.next()? } else { rest };
+        columns.extend_from_slice(TESTS.get(number.parse::<usize>().ok()?)?);
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    (!columns.is_empty()).then_some(columns)
 }
 
 /// A size behind a flag, apart or not: `-s 2048m`, `-s1g`. A bare number is KiB.
@@ -207,6 +236,34 @@ mod tests {
             (Some(Bytes::new(4 << 30)), Some(Bytes::from_kib(1)))
         );
         assert_eq!((writers.work.direct, readers.work.pattern), (Some(false), Some(Pattern::Random)));
+    }
+
+    fn rates(body: &str) -> Vec<(String, u64)> {
+        let found = read(&Page { name: "x", body });
+        let all = found.iter().flat_map(|one| &one.measurements);
+        let rate = |one: &Measured| one.sides().map(|(_, side)| side.bytes_per_second.get() as u64).sum();
+        all.map(|one| (one.work.label.clone(), rate(one))).collect()
+    }
+
+    #[test]
+    fn cells_that_are_empty_move_no_others() {
+        let head = "                kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread\n";
+        let row = "            102400    1024   379304   383401                     375988   383204\n";
+        let want =
+            [("write", 379_304), ("rewrite", 383_401), ("random read", 375_988), ("random write", 383_204)]
+                .map(|(label, kib)| (label.to_owned(), kib * 1024));
+        assert_eq!(rates(&format!("{head}{row}")), want);
+        // Blanks were lost; the command says which tests ran.
+        let row = "102400 1024 379304 383401 375988 383204\n";
+        assert_eq!(rates(&format!("Command line used: ./iozone -a -i 0 -i2\n{head}{row}")), want);
+        assert!(rates(&format!("{head}{row}")).is_empty(), "which columns these are is not told");
+    }
+
+    #[test]
+    fn records_per_second_are_no_kibibytes() {
+        let body = "\tOPS Mode. Output is in operations per second.\n\tRecord Size 4 kB\n\
+            \tChildren see throughput for  1 random readers\t=   10000.00 ops/sec\n";
+        assert_eq!(rates(body), [("random readers".to_owned(), 40_960_000)]);
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! The lines that dd prints.
+
+use crate::results::Derived;
+use crate::results::number::{Base, factor, whole};
+use crate::results::rounded::{Rounded, contradiction};
+
+/// `dd: error reading '/dev/sdb': Input/output error`.
+pub(super) fn failure(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let is_error = line.starts_with("dd: ")
+        && (line.contains("Input/output error") || line.contains("dd: error reading"));
+    is_error.then_some(line)
+}
+
+/// `512+0 records in`, in any language: two whole numbers joined by a plus.
+pub(super) fn is_records(line: &str) -> bool {
+    let joins = line.match_indices('+').take(4);
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    joins.into_iter().any(|(at, _)| {
+        digit(line.get(..at).and_then(|text| text.chars().next_back()))
+            && digit(line.get(at + 1..).and_then(|text| text.chars().next()))
+            && line.chars().count() < 40
+    })
+}
+
+/// What a report line says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Seen {
+    pub(super) bytes: u64,
+    pub(super) seconds: Rounded,
+    /// The rate, where it is not that of bytes and seconds.
+    pub(super) wrong: Option<Derived>,
+}
+
+/// A report that a mail program broke over two lines.
+pub(super) fn broken(line: &str, next: Option<&str>) -> Option<Seen> {
+    let begins = line.len() > 30 && line.contains(" bytes ");
+    let next = next.filter(|next| begins && next.len() < 60)?;
+    report(&format!("{} {}", line.trim_end(), next.trim_start()))
+}
+
+/// A report line, with whatever stands before it: a name, a stamp, the mark of a quotation.
+pub(super) fn report(line: &str) -> Option<Seen> {
+    let line = line.trim();
+    if line.len() > 200 {
+        return None;
+    }
+    copied(line).or_else(|| {
+        let at = line.find(" bytes (").or_else(|| line.find(" bytes transferred in "))?;
+        let digits = line.get(..at)?;
+        let start = digits.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let is_word = line.get(..start)?.ends_with(|c: char| !c.is_alphanumeric());
+        let text = line.get(start..).filter(|text| is_word && says_twice(text))?;
+        copied(text)
+    })
+}
+
+/// Whether the amount in brackets is that before them, as in dd's own lines.
+fn says_twice(text: &str) -> bool {
+    let Some((bytes, rest)) = whole(text) else { return false };
+    let inside = rest.split_once('(').and_then(|(_, inside)| Rounded::leading(inside));
+    inside.is_some_and(|(amount, unit)| {
+        let factors = [factor(unit, Base::Decimal), factor(unit, Base::Binary), 1.0 / amount.value()];
+        factors.iter().any(|one| amount.times(*one).agrees(Rounded::exact(bytes as f64)))
+    }) || rest.contains(" secs (")
+}
+
+/// Bytes and seconds of a line that begins with the bytes.
+fn copied(line: &str) -> Option<Seen> {
+    let (bytes, rest) = whole(line)?;
+    if rest.is_empty() {
+        return None;
+    }
+    if let Some((_, rest)) = rest.split_once("bytes transferred in ") {
+        let (seconds, rest) = Rounded::leading(rest)?;
+        let rate = rest.split_once('(').and_then(|(_, rate)| Rounded::leading(rate));
+        return seen(bytes, seconds, rate);
+    }
+    // Small copies have no sizes in brackets.
+    let tail = match rest.rsplit_once(')') {
+        Some((_, tail)) if rest.contains('(') => tail,
+        None if rest.trim_start().starts_with("bytes copied") => rest,
+        _ => return None,
+    };
+    let start = tail.find(|c: char| c.is_ascii_digit())?;
+    let (seconds, rest) = Rounded::leading(tail.get(start..)?)?;
+    // Seconds have a unit without a slash; then comes a rate, whose unit has one.
+    let start = rest.find(|c: char| c.is_ascii_digit())?;
+    let unit = rest.get(..start)?;
+    let rate = Rounded::leading(rest.get(start..)?)?;
+    let is_report = !unit.contains('/') && unit.chars().count() < 16 && rate.1.contains('/');
+    if is_report { seen(bytes, seconds, Some(rate)) } else { None }
+}
+
+/// Checks the printed rate. busybox prints binary units, GNU dd decimal ones.
+fn seen(bytes: u64, seconds: Rounded, rate: Option<(Rounded, &str)>) -> Option<Seen> {
+    if bytes == 0 || seconds.value() <= 0.0 || seconds.value() >= 1e9 {
+        return None;
+    }
+    let wrong = rate.and_then(|(rate, unit)| {
+        let unit = unit.trim_start();
+        let units = [factor(unit, Base::Decimal), factor(unit, Base::Binary)];
+        let word = unit.split(|c: char| c.is_whitespace() || matches!(c, ')' | ',')).next().unwrap_or(unit);
+        let name = format!("rate of the copy, in {word}");
+        contradiction(&name, rate, &units, Rounded::exact(bytes as f64), seconds)
+    });
+    Some(Seen { bytes, seconds, wrong })
+}

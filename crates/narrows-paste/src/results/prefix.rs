@@ -1,0 +1,150 @@
+//! What stands before each line of a tool's output: the stamp of a log, the mark of a comment, the name of a host.
+//!
+//! Some lines of tools cannot be mistaken. What stands before them is taken away from every line that begins with the
+//! same, where digits may differ, so that readers see lines as the tool printed them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Lines that begin alike before it is no accident.
+const FEWEST: usize = 2;
+
+/// No stamp is longer, in bytes.
+const LONGEST: usize = 120;
+
+/// Texts have few kinds of stamps.
+const MOST: usize = 8;
+
+/// Beginnings of lines that no prose has. What ends in a blank or a bracket needs nothing behind it.
+const ANCHORS: [&str; 12] = [
+    "read: IOPS=",
+    "write: IOPS=",
+    "read : io=",
+    "write: io=",
+    "clat (",
+    "slat (",
+    "issued rwt",
+    "issued    :",
+    "IO depths    :",
+    "Timing cached reads:",
+    "Timing buffered disk reads:",
+    "Children see throughput for",
+];
+
+/// The text without what stands before the lines of a tool. There are as many lines as before.
+pub(super) fn strip(body: &str) -> Cow<'_, str> {
+    let shapes = shapes(body);
+    if shapes.is_empty() {
+        return Cow::Borrowed(body);
+    }
+    let mut bare = String::with_capacity(body.len());
+    for line in body.lines() {
+        let rest = shapes.iter().find_map(|shape| behind(line, shape));
+        bare.push_str(rest.unwrap_or(line));
+        bare.push('\n');
+    }
+    Cow::Owned(bare)
+}
+
+/// What stands before lines of tools, digits as `0`, the longest first.
+fn shapes(body: &str) -> Vec<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for before in body.lines().filter_map(before) {
+        *seen.entry(shape(before)).or_default() += 1;
+    }
+    let mut all: Vec<String> =
+        seen.into_iter().filter(|(_, count)| *count >= FEWEST).map(|(shape, _)| shape).collect();
+    all.sort_by_key(|shape| std::cmp::Reverse(shape.len()));
+    all.truncate(MOST);
+    all
+}
+
+/// What stands before the tool's own words; `None` where that is nothing, or words alone, which are of the line.
+fn before(line: &str) -> Option<&str> {
+    let at = ANCHORS.iter().filter_map(|anchor| line.find(anchor)).chain(of_dd(line)).min()?;
+    let before = line.get(..at)?;
+    let is_apart = before.ends_with(|c: char| !c.is_alphanumeric());
+    let before = before.trim();
+    let is_stamp = before.contains(|c: char| !c.is_alphabetic() && !c.is_whitespace());
+    (is_apart && is_stamp && before.len() <= LONGEST).then_some(before)
+}
+
+/// Where a line of dd begins: `512+0 records in`, `N bytes (`.
+fn of_dd(line: &str) -> Option<usize> {
+    let (at, is_number): (usize, fn(char) -> bool) = match (line.find(" records "), line.find(" bytes (")) {
+        (Some(at), _) => (at, |c| c.is_ascii_digit() || c == '+'),
+        (_, at) => (at?, |c| c.is_ascii_digit()),
+    };
+    let number = line.get(..at)?.trim_end_matches(is_number).len();
+    (number < at).then_some(number)
+}
+
+/// Digits as `0`, however many, and blanks as one.
+fn shape(text: &str) -> String {
+    let mut shape = String::with_capacity(text.len());
+    for c in text.chars() {
+        let c = if c.is_ascii_digit() { '0' } else { c };
+        let c = if c.is_whitespace() { ' ' } else { c };
+        if !(matches!(c, '0' | ' ') && shape.ends_with(c)) {
+            shape.push(c);
+        }
+    }
+    shape
+}
+
+/// What follows a stamp of this shape.
+fn behind<'l>(line: &'l str, shape: &str) -> Option<&'l str> {
+    let mut rest = line.trim_start();
+    for c in shape.chars() {
+        let is_same = |one: char| match c {
+            '0' => one.is_ascii_digit(),
+            ' ' => one.is_whitespace(),
+            c => one == c,
+        };
+        let one = rest.chars().next().filter(|one| is_same(*one))?;
+        rest = rest.get(one.len_utf8()..)?;
+        if matches!(c, '0' | ' ') {
+            rest = rest.trim_start_matches(is_same);
+        }
+    }
+    // A mark of a comment may stand close to its text; a stamp ends before a word does.
+    let ends = !shape.ends_with(char::is_alphanumeric) || !rest.starts_with(char::is_alphanumeric);
+    ends.then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn stamps_and_marks_before_lines_of_tools_are_taken_away() {
+        let body = "20:22:23 DEBUG| [stdout] j: (groupid=6, jobs=1): err= 0: pid=7\n\
+            20:22:23 DEBUG| [stdout]   read: IOPS=185, BW=92.7MiB/s\n\
+            20:22:24 DEBUG| [stdout]     clat (usec): min=49\n";
+        assert_eq!(
+            strip(body),
+            " j: (groupid=6, jobs=1): err= 0: pid=7\n   read: IOPS=185, BW=92.7MiB/s\n     clat (usec): min=49\n"
+        );
+        let body = "%   ## dd if=a\n%   1 bytes (1 B) copied\n%\n%   22 bytes (1 B) copied\nx\n";
+        assert_eq!(strip(body), "   ## dd if=a\n   1 bytes (1 B) copied\n\n   22 bytes (1 B) copied\nx\n");
+    }
+
+    #[test]
+    fn what_a_tool_printed_itself_stays() {
+        for body in [
+            "  read: IOPS=1\n  write: IOPS=2\n    clat (usec): min=1\n    clat (usec): min=1\n",
+            "1+0 records in\n1+0 records out\n512 bytes (512 B) copied\n",
+            "$ dd if=a of=b\nx: 512 bytes (512 B) copied\n",
+        ] {
+            assert_eq!(strip(body), body);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_neither_added_nor_removed(body in "([0-9:|#/ ]{0,6}(read: IOPS=|[0-9]{1,3} bytes \\(|x)\\PC{0,9}\n){0,9}") {
+            prop_assert_eq!(strip(&body).lines().count(), body.lines().count());
+        }
+    }
+}
