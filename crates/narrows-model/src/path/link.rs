@@ -33,6 +33,7 @@ pub(super) fn step(
         slot: place.name,
         board_slot: place.board,
         not_a_wire: not_a_wire(machine, first, port),
+        part: super::part::of(machine, published, first),
     };
     let id = HopId::new(HopKind::Link, first.address);
     Some(Step { id, name: name(&hop), spec: HopSpec::Link(Box::new(hop)) })
@@ -150,14 +151,14 @@ fn runs_slowest(end: &PciDevice) -> bool {
     End::of(end).speed().is_some_and(|speed| speed.value == GtPerSec::GEN1)
 }
 
-fn listed(device: &PciDevice, ids: &[(u16, &[u16])]) -> bool {
+pub(super) fn listed(device: &PciDevice, ids: &[(u16, &[u16])]) -> bool {
     let Some(PciId { vendor, device }) = device.id.get() else { return false };
     ids.iter().any(|(of, devices)| *of == vendor && devices.contains(&device))
 }
 
 /// Bridges of Thunderbolt and USB4 controllers and root ports that are tunnelled (<https://pci-ids.ucw.cz>, entries
 /// named Thunderbolt or USB4 with class PCI bridge, autumn 2026).
-const THUNDERBOLT: &[(u16, &[u16])] = &[
+pub(super) const THUNDERBOLT: &[(u16, &[u16])] = &[
     (
         0x8086,
         &[
