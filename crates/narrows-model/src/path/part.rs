@@ -5,6 +5,7 @@ use super::chipset;
 use super::link::{THUNDERBOLT, listed};
 use super::lookup::Published;
 use narrows_base::fact::{Fact, Source};
+use narrows_base::units::GtPerSec;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciDevice;
 
@@ -60,7 +61,7 @@ impl LinkHop {
     /// between requests (PCI Express Base Specification, Active State Power Management).
     pub fn saves_power(&self) -> Option<PowerSaving<'_>> {
         let device = &self.device;
-        if self.is_graphics() {
+        if self.is_graphics() && self.may_be_faster_than_now() {
             let source = device.class.source();
             return Some(PowerSaving { fact: "kind", value: "a graphics adapter".to_owned(), source });
         }
@@ -75,6 +76,14 @@ impl LinkHop {
             value: "L1 is on".to_owned(),
             source: device.express.source(),
         })
+    }
+
+    /// Whether a speed below the device's best can be one of idling: the port is known to do more, or the link is at the
+    /// lowest, where adapters idle that every port lets run faster.
+    fn may_be_faster_than_now(&self) -> bool {
+        let now = self.state().speed().map(|told| told.value);
+        let port = self.true_port().and_then(|port| port.end().max_speed());
+        port.is_some() || now == Some(GtPerSec::GEN1)
     }
 
     /// Whether the device end is a storage controller, be it one of Fibre Channel.
@@ -178,7 +187,13 @@ mod tests {
         };
         assert!(of_class(0x0c_0400).stores_data() && !of_class(0x0c_0330).stores_data());
         assert!(of_class(0x01_0700).saves_power().is_none());
-        assert!(of_class(0x03_0000).saves_power().is_some() && of_class(0x12_0000).saves_power().is_some());
+        let at = |class, speed| {
+            let mut hop = of_class(class);
+            hop.device.link.current_speed = Fact::known(speed, "current_link_speed");
+            hop.saves_power().is_some()
+        };
+        assert!(at(0x03_0000, GtPerSec::GEN1) && at(0x12_0000, GtPerSec::GEN1));
+        assert!(!at(0x03_0000, GtPerSec::GEN3), "of a port that is not known, the slot is as likely");
         let mut asleep = of_class(0x01_0802);
         asleep.device.power_state = Fact::known("D3hot".to_owned(), "power_state");
         assert_eq!(asleep.saves_power().map(|saving| saving.value).as_deref(), Some("D3hot"));

@@ -53,8 +53,15 @@ pub(super) fn wires(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSe
     let card = link.link.device.address.card();
     let functions = context.machine.pci.values().filter(|port| port.address.card() == card);
     let rates: Option<Vec<BytesPerSec>> =
-        functions.map(|port| port.is_network().then(|| port_rate(context, port)).flatten()).collect();
+        functions.map(|port| is_port(port).then(|| port_rate(context, port)).flatten()).collect();
     rates.filter(|rates| !rates.is_empty()).map(|rates| rates.into_iter().sum())
+}
+
+/// Whether a function is a port of a network card, by its class or, where a log leaves that out, by its driver.
+fn is_port(function: &PciDevice) -> bool {
+    let driver = function.driver.value();
+    let by_driver = || driver.is_some_and(|driver| LINE_RATES.iter().any(|(name, _)| name == driver));
+    function.is_network() || function.class.value().is_none() && by_driver()
 }
 
 /// The line rate of one port: what its wire runs at, else what its driver, its id or its name says of its kind.

@@ -116,9 +116,11 @@ fn device_of(message: &str) -> Option<Device<'_>> {
 /// Reads the messages of the kernel in `text`.
 pub fn read(text: &Text) -> Part {
     let mut boot = Boot::default();
-    let mut before = None;
+    let mut before: Option<Boot> = None;
+    let mut functions = pci::Identities::default();
     stamp::for_each(text, |line| {
         if system::is_boot(line.message) && boot.is_known {
+            functions.remember(&boot.machine.pci);
             before = Some(std::mem::take(&mut boot));
         }
         boot.take(line);
@@ -132,6 +134,7 @@ pub fn read(text: &Text) -> Part {
     if !boot.is_known {
         return Part::default();
     }
+    functions.fill(&mut boot.machine.pci);
     let machine = boot.finish();
     let gaps = gaps(&machine);
     Part { kind: Some("dmesg"), rank: Rank::Log, machine, gaps }
