@@ -108,6 +108,14 @@ const PLATFORM: &[(u16, &[u16])] = &[(
     ],
 )];
 
+/// The same functions by the names that lspci prints, where it prints no numbers.
+const PLATFORM_NAMES: &[&str] = &["FCH SATA", "Reserved SPP", "PCIe Dummy Function", "Series Chipset"];
+
+fn is_named(device: &PciDevice, names: &[&str]) -> bool {
+    let name = device.name.value().filter(|_| device.id.value().is_none());
+    name.is_some_and(|name| names.iter().any(|part| name.contains(part)))
+}
+
 /// What the device end of the link of `device` is a part of.
 pub(super) fn of(machine: &Machine, published: Published<'_>, device: &PciDevice) -> LinkPart {
     let is_chipset = || device.is_bridge() && published.chipset(machine, device.address).is_some();
@@ -115,7 +123,7 @@ pub(super) fn of(machine: &Machine, published: Published<'_>, device: &PciDevice
         LinkPart::Graphics
     } else if listed(device, THUNDERBOLT) {
         LinkPart::Thunderbolt
-    } else if listed(device, PLATFORM) || is_chipset() {
+    } else if listed(device, PLATFORM) || is_named(device, PLATFORM_NAMES) || is_chipset() {
         LinkPart::Platform
     } else {
         LinkPart::Device

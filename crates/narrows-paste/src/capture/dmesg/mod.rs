@@ -11,6 +11,7 @@ mod nic;
 mod nvme;
 mod pci;
 mod port;
+mod scsi;
 mod stamp;
 mod system;
 mod usb;
@@ -32,6 +33,7 @@ struct Boot {
     buses: pci::Buses,
     aer: aer::Records,
     disks: ata::Disks,
+    adapters: scsi::Adapters,
     arrays: BTreeMap<String, MdArray>,
     usb: usb::Hosts,
     /// Whether any message was understood.
@@ -75,6 +77,7 @@ impl Boot {
             aer::take(self, device, line),
             usb::take_controller(self, device, line),
             ata::take_controller(self, device, line),
+            scsi::take_controller(self, device, line),
             nic::take(self, device, line),
         ];
         known.contains(&true)
