@@ -33,6 +33,9 @@ pub(crate) struct Expected {
     pub(crate) verdict: String,
     /// The hop in words, with the addresses of its ends where it has some.
     pub(crate) limiting_hop: String,
+    /// Codes that are as right: where a text leaves open whether a slot is slow or a link has lost speed.
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
 }
 
 /// The cases below a directory, by name.
@@ -58,14 +61,14 @@ impl Case {
         matches!(self.expected.verdict.as_str(), "ok" | "power_save")
     }
 
-    /// The verdicts that are right: the expected one and those that the note accepts beside it.
+    /// The verdicts that are right: the expected one and those that the case or its note accepts beside it.
     pub(crate) fn accepted(&self) -> BTreeSet<String> {
         let note = self.note.as_deref().unwrap_or_default();
         let accepting = note.split(". ").filter(|sentence| sentence.contains("acceptable"));
         let words =
             accepting.flat_map(|sentence| sentence.split(|c: char| !c.is_ascii_lowercase() && c != '_'));
         let codes = words.filter(|word| word.contains('_')).map(str::to_owned);
-        codes.chain([self.expected.verdict.clone()]).collect()
+        codes.chain(self.expected.also.clone()).chain([self.expected.verdict.clone()]).collect()
     }
 
     /// The PCI addresses that the expected hop names, without their domain.

@@ -59,7 +59,7 @@ fn verdict(lanes: u8) -> Verdict {
         port: Some(end("0000:00:1c.7", 0x06_0400, now, now)),
         slot: Some("PCIEX16_2".to_owned()),
         board_slot: Some(slot()),
-        not_a_wire: None,
+        ..LinkHop::default()
     };
     let chipset = Chipset {
         name: "Intel X99".to_owned(),

@@ -5,7 +5,7 @@ use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciId};
-use narrows_model::path::{Hop, HopSpec, LinkHop, LinkPort};
+use narrows_model::path::{Hop, HopSpec, LinkHop, LinkPart, LinkPort};
 
 use super::finding::Evidence;
 use super::rules::{Context, Judged};
@@ -55,12 +55,12 @@ pub(super) struct Claim<'a> {
 
 impl Claim<'_> {
     /// Whether the link was as wide as the device and only slower, as that of a graphics card which is not busy.
-    pub(super) fn may_save_power(&self, machine: &Machine) -> bool {
-        const DISPLAY: u32 = 0x03;
-        let class = machine.pci.get(&self.device).and_then(|device| device.class.get());
+    pub(super) fn may_save_power(&self, machine: &Machine, link: &LinkHop) -> bool {
+        let device = machine.pci.get(&self.device);
+        let is_graphics = device.is_none_or(|device| device.class.value().is_none() || device.is_display());
         self.by.speed == GtPerSec::GEN1
             && self.by.width == self.capable.width
-            && class.is_none_or(|class| class >> 16 == DISPLAY)
+            && (is_graphics || link.is_graphics())
     }
 
     /// The line as evidence.
@@ -103,24 +103,36 @@ impl<'a> Link<'a> {
         self.link.device.class.value().map(|class| class >> 16)
     }
 
-    /// Whether the device end is a display.
-    pub(super) fn is_display(&self) -> bool {
-        self.base_class() == Some(0x03)
-    }
-
-    /// Whether the device end is a storage controller.
+    /// Whether the device end is a storage controller, be it one of Fibre Channel.
     pub(super) fn is_storage(&self) -> bool {
-        self.base_class() == Some(0x01)
+        self.link.stores_data()
     }
 
-    /// Whether the device end is made to move data in bulk: storage, wired network, USB, or a bridge to such.
-    /// A device whose class is not known stands on a storage path and counts.
+    /// What explains that the link of an idle device is slow, so that its speed says nothing.
+    pub(super) fn saves_power(&self) -> Option<Evidence> {
+        let saving = self.link.saves_power()?;
+        Some(Evidence::new(saving.fact, saving.value, saving.source.as_str()))
+    }
+
+    /// Whether the speed now may say nothing: something explains that the link is slow, or the device is of no known kind
+    /// and runs as graphics adapters do that are not busy.
+    pub(super) fn may_idle(&self) -> bool {
+        let is_unknown = self.link.device.class.value().is_none();
+        let idles_as_graphics = self.speed() == Some(GtPerSec::GEN1) && self.width() == self.device_width();
+        self.saves_power().is_some() || is_unknown && idles_as_graphics
+    }
+
+    /// Whether the device end is made to move data in bulk: storage, wired network, USB, InfiniBand, or a bridge to
+    /// such. A device whose class is not known stands on a storage path and counts. Graphics is none of our business.
     pub(super) fn moves_data(&self) -> bool {
         const WIRELESS: u32 = 0x0280;
         const USB: u32 = 0x0c03;
-        self.link.device.class.value().is_none_or(|class| {
-            matches!(class >> 16, 0x01 | 0x02 | 0x06) && class >> 8 != WIRELESS || class >> 8 == USB
-        })
+        const INFINIBAND: u32 = 0x0c06;
+        let is_mover = |class: &u32| {
+            matches!(class >> 16, 0x01 | 0x02 | 0x06) && class >> 8 != WIRELESS
+                || [USB, INFINIBAND].contains(&(class >> 8))
+        };
+        !self.link.is_graphics() && (self.is_storage() || self.link.device.class.value().is_none_or(is_mover))
     }
 
     /// Whether the device end is the chipset: its uplink is wired as the platform wants, whatever both ends claim. That
@@ -129,6 +141,7 @@ impl<'a> Link<'a> {
     pub(super) fn is_chipset_uplink(&self, judged: &Judged<'_>) -> bool {
         const C62X_UPLINK: PciId = PciId { vendor: 0x8086, device: 0x37c0 };
         self.link.device.id.value() == Some(&C62X_UPLINK)
+            || self.link.part == LinkPart::Platform
             || judged.subject.path.hops.iter().any(|hop| match &hop.spec {
                 HopSpec::Chipset(uplink) => uplink.address == self.link.device.address,
                 HopSpec::Switch(uplink) => {

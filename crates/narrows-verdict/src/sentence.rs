@@ -343,8 +343,12 @@ mod tests {
 
     #[test]
     fn a_link_is_told_in_the_state_that_its_ceiling_counts_on() {
-        let idle = Sketch::of("/dev/nvme0n1").device("nvme0n1", None).link(link((1, 4), (3, 4), (3, 4)));
-        let sentence = idle.memory().path().sentence;
+        let of = |link| Sketch::of("/dev/nvme0n1").device("nvme0n1", None).link(link).memory();
+        let awake = link((1, 4), (3, 4), (3, 4));
+        let mut asleep = awake.clone();
+        asleep.device.power_state = narrows_base::fact::Fact::known("D3hot".to_owned(), "power_state");
+        assert!(of(awake).path().sentence.contains("it runs x4 at 2.5 GT/s, 840 MB/s usable"));
+        let sentence = of(asleep).path().sentence;
         assert!(
             sentence.contains("it runs x4 at 8 GT/s under load (2.5 GT/s while idle), 3.59 GB/s usable"),
             "{sentence}"

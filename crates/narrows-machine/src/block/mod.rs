@@ -27,7 +27,7 @@ pub use md::MdArray;
 pub use nvme::NvmeFabric;
 pub use queue::Queue;
 pub use remote::Remote;
-pub use sas::Sas;
+pub use sas::{Sas, makes_volumes};
 pub use transport::Transport;
 pub use usb::Usb;
 

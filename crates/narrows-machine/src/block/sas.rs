@@ -100,6 +100,12 @@ fn hides_disks(driver: &str, path: DevicePath<'_>, raid_level: Option<&String>) 
         return false;
     }
     let channel = path.starting("target").and_then(|target| target.split(':').nth(1)?.parse::<u32>().ok());
+    makes_volumes(driver, channel)
+}
+
+/// Whether what a driver shows on a SCSI channel is a volume that its controller makes of disks that cannot be seen;
+/// without a channel, what the driver mostly shows.
+pub fn makes_volumes(driver: &str, channel: Option<u32>) -> bool {
     match driver {
         // `MEGASAS_MAX_PD_CHANNELS`: physical disks are on channels 0 and 1.
         "megaraid_sas" => channel.is_none_or(|channel| channel >= 2),
@@ -107,7 +113,9 @@ fn hides_disks(driver: &str, path: DevicePath<'_>, raid_level: Option<&String>) 
         "aacraid" => channel.is_none_or(|channel| channel == 0),
         // `RAID_CHANNEL`, `MPI3MR_RAID_CHANNEL`: volumes are on channel 1.
         "mpt2sas" | "mpt3sas" | "mpi3mr" => channel == Some(1),
-        "3w-9xxx" | "3w-sas" | "arcmsr" | "esas2r" | "hpsa" | "hptiop" | "smartpqi" | "stex" => true,
+        // `HPSA_PHYSICAL_DEVICE_BUS`, `PQI_PHYSICAL_DEVICE_BUS`: disks are on channel 0.
+        "hpsa" | "smartpqi" => channel.is_none_or(|channel| channel != 0),
+        "3w-9xxx" | "3w-sas" | "arcmsr" | "esas2r" | "hptiop" | "ipr" | "stex" => true,
         _ => false,
     }
 }
@@ -135,6 +143,7 @@ mod tests {
         assert!(hidden("smartpqi", "target0:1:0/0:1:0:0", Some("RAID-1(1+0)")));
         assert!(!hidden("smartpqi", "target0:0:0/0:0:0:0", Some("N/A")));
         assert!(!hidden("isci", "target0:0:0/0:0:0:0", None));
+        assert!(hidden("hpsa", "target0:1:0/0:1:0:0", None) && !hidden("hpsa", "target0:0:0/0:0:0:0", None));
     }
 
     #[test]

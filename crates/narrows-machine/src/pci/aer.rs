@@ -13,6 +13,7 @@ pub(super) fn read(root: &Root, dir: &str) -> Fact<Aer> {
         correctable,
         nonfatal: counts("nonfatal").get().unwrap_or_default(),
         fatal: counts("fatal").get().unwrap_or_default(),
+        is_status: false,
     })
 }
 

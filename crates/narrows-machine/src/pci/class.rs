@@ -18,9 +18,9 @@ impl PciDevice {
         self.class.value() == Some(&0x01_08_02)
     }
 
-    /// Whether it is a storage controller of any kind.
+    /// Whether it is a storage controller of any kind, be it one of Fibre Channel.
     pub fn is_storage(&self) -> bool {
-        self.kind().is_some_and(|(base, _)| base == 0x01)
+        self.kind().is_some_and(|(base, sub)| base == 0x01 || (base, sub) == (0x0c, 0x04))
     }
 
     /// Whether it is a network or InfiniBand adapter.
@@ -40,6 +40,7 @@ impl PciDevice {
             Some((0x01, sub, _)) => storage_name(sub),
             Some((0x02, 0x00, _)) => "Ethernet adapter",
             Some((0x02, 0x07, _) | (0x0c, 0x06, _)) => "InfiniBand adapter",
+            Some((0x0c, 0x04, _)) => "Fibre Channel adapter",
             Some((0x02, _, _)) => "network adapter",
             Some((0x03, _, _)) => "graphics adapter",
             Some((0x04, 0x01 | 0x03, _)) => "audio device",
@@ -96,6 +97,7 @@ mod tests {
     fn classes_are_recognised() {
         assert!(of(0x01_0802).is_nvme() && of(0x01_0802).is_storage());
         assert!(of(0x01_0601).is_storage() && !of(0x01_0601).is_nvme());
+        assert!(of(0x0c_0400).is_storage() && !of(0x0c_0330).is_storage());
         assert!(of(0x06_0400).is_bridge() && of(0x06_0401).is_bridge() && !of(0x06_0000).is_bridge());
         assert!(of(0x02_0000).is_network() && of(0x0c_0600).is_network() && !of(0x0d_8000).is_network());
         assert!(of(0x03_0000).is_display() && of(0x03_0200).is_display());

@@ -220,4 +220,7 @@ pub struct Aer {
     pub nonfatal: BTreeMap<String, u64>,
     /// Fatal errors by name.
     pub fatal: BTreeMap<String, u64>,
+    /// Whether these are the bits of status registers rather than counts: 1 means that the error came at least once since
+    /// the bit was cleared.
+    pub is_status: bool,
 }

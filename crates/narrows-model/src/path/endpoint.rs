@@ -7,14 +7,21 @@
 use std::collections::BTreeSet;
 
 use super::{Target, disk};
+use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
-use narrows_machine::pci::{PciAddress, PciDevice, PortType};
+use narrows_machine::log::LogKind;
+use narrows_machine::nic::Nic;
+use narrows_machine::pci::{End, PciAddress, PciDevice, PortType};
 use narrows_machine::usb::UsbDevice;
+
+/// A network card of this many bit/s and more is shown beside disks, whatever its link.
+const FAST: f64 = 10e9;
 
 /// The endpoints of a captured machine that get a path of their own, one for each link and kind of function: every
 /// endpoint with a PCI Express link where no text tells of block devices, else those storage and network controllers
-/// that no known disk or interface hangs on, and what a log of the kernel speaks of.
+/// that no known disk hangs on, and what a log of the kernel speaks of. A network card whose interface is named is shown
+/// too, unless it is slow and its link is at its best, or a path to a server goes over it already.
 pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
     if machine.captured.is_none() {
         return Vec::new();
@@ -28,12 +35,15 @@ pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
         !device.is_bridge()
             && !bridges.contains(&device.address)
             && !used.contains(&device.address)
-            && (has_link(device) || device.is_nvme())
+            && !is_bookkeeping(device)
+            && (has_link(device) || device.is_nvme() || is_fast(machine, device))
             && (!has_disks || device.is_storage() || device.is_network() || logged.contains(&device.address))
+            && !is_plain_interface(machine, device)
     };
     let lone = machine.pci.values().filter(is_lone);
-    let lone: Vec<PciAddress> =
+    let mut lone: Vec<PciAddress> =
         lone.filter(|device| seen.insert(group(device))).map(|device| device.address).collect();
+    lone.extend(ports_with_errors(machine, &bridges));
     if lone.is_empty() && machine.block.is_empty() { lowest_bridges(machine, &bridges) } else { lone }
 }
 
@@ -62,10 +72,70 @@ pub(super) fn lone_usb(machine: &Machine) -> Vec<Target> {
     lone.map(|device| Target::Usb(device.address)).collect()
 }
 
-/// The functions that a disk or an interface hangs on.
+/// Ports that nothing is known below, and of whose link a log tells errors: an empty socket with a bad wire, or a device
+/// that the log does not name.
+fn ports_with_errors(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<PciAddress> {
+    let is_error = |kind: &LogKind| matches!(kind, LogKind::AerError { .. } | LogKind::AerMessage(_));
+    let erring = machine.log.iter().filter(|event| is_error(&event.kind)).filter_map(|event| event.pci);
+    let erring: BTreeSet<PciAddress> = erring.collect();
+    let ports = machine.pci.values().filter(|port| port.is_bridge() && !above.contains(&port.address));
+    ports.map(|port| port.address).filter(|address| erring.contains(address)).collect()
+}
+
+/// The functions that a disk hangs on, or an interface that leads to storage.
 fn used(machine: &Machine) -> BTreeSet<PciAddress> {
     let disks = machine.block.values().filter_map(|device| disk::function(&device.transport));
-    disks.chain(machine.nics.values().filter_map(|nic| nic.pci)).collect()
+    let of_blocks = machine.block.values().filter_map(|device| match &device.transport {
+        Transport::NvmeFabric(fabric) => Some(&fabric.remote),
+        Transport::Iscsi(remote) => Some(remote),
+        _ => None,
+    });
+    let remotes = of_blocks.chain(machine.mounts.iter().filter_map(|mount| mount.remote.as_ref()));
+    let names = remotes.filter_map(|remote| remote.interface.value());
+    let nics = names.flat_map(|name| below(machine, name)).filter_map(|nic| nic.pci);
+    disks.chain(nics).collect()
+}
+
+/// An interface and those that it is made of.
+fn below<'m>(machine: &'m Machine, name: &str) -> Vec<&'m Nic> {
+    let mut found: Vec<&Nic> = machine.nics.get(name).into_iter().collect();
+    let mut at = 0;
+    while let Some(nic) = found.get(at) {
+        let lower: Vec<&Nic> = nic.lower.iter().filter_map(|name| machine.nics.get(name)).collect();
+        found.extend(
+            lower
+                .into_iter()
+                .filter(|nic| found.iter().all(|known| known.name != nic.name))
+                .collect::<Vec<_>>(),
+        );
+        at += 1;
+    }
+    found
+}
+
+/// Whether a function only counts or stands for others: dummies of the processor, system peripherals (PCI Code and ID
+/// Assignment Specification, base classes 08 and 13).
+fn is_bookkeeping(device: &PciDevice) -> bool {
+    const SD_HOST: u32 = 0x0805;
+    let class = device.class.value();
+    class.is_some_and(|class| matches!(class >> 16, 0x08 | 0x13) && class >> 8 != SD_HOST)
+}
+
+/// Whether an interface of this function is that of a fast network card.
+fn is_fast(machine: &Machine, device: &PciDevice) -> bool {
+    let mut nics = machine.nics.values().filter(|nic| nic.pci == Some(device.address));
+    nics.any(|nic| nic.speed.value().is_some_and(|speed| speed.get() >= FAST))
+}
+
+/// Whether a function carries an interface that is nothing to speak of: its wire is slow, its link could not carry a fast
+/// one, and runs at its best.
+fn is_plain_interface(machine: &Machine, device: &PciDevice) -> bool {
+    let has_interface = machine.nics.values().any(|nic| nic.pci == Some(device.address) && !nic.is_virtual);
+    let end = End::of(device);
+    let bits = |(speed, width): (GtPerSec, Lanes)| f64::from(speed.mega()) * 1e6 * f64::from(width.get());
+    let could_be_fast = end.most().is_some_and(|most| bits(most) >= FAST);
+    let is_below = end.state().zip(end.most()).is_some_and(|(now, most)| bits(now) < bits(most));
+    has_interface && !is_fast(machine, device) && !could_be_fast && !is_below
 }
 
 /// Whether a function has a link, be it one whose state could not be read.

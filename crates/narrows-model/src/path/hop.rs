@@ -314,6 +314,8 @@ pub struct LinkHop {
     pub board_slot: Option<narrows_base::catalog::BoardSlot>,
     /// Why the numbers of this link say nothing about its rate (a tunnel through Thunderbolt, a port inside the chip).
     pub not_a_wire: Option<String>,
+    /// What the device end is a part of, where its class does not tell.
+    pub part: super::LinkPart,
 }
 
 impl LinkHop {

@@ -33,6 +33,7 @@ pub(super) fn step(
         slot: place.name,
         board_slot: place.board,
         not_a_wire: not_a_wire(machine, first, port),
+        part: super::part::of(machine, published, first),
     };
     let id = HopId::new(HopKind::Link, first.address);
     Some(Step { id, name: name(&hop), spec: HopSpec::Link(Box::new(hop)) })
@@ -101,7 +102,7 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
         Some("emulated by QEMU".to_owned())
     } else if ends().any(is_tunnel) || listed(device, THUNDERBOLT) && ends().any(runs_slowest) {
         Some("tunnelled through Thunderbolt or USB4, whose ports always say 2.5 GT/s".to_owned())
-    } else if ends().any(|end| listed(end, AMD_INTERNAL)) {
+    } else if ends().any(|end| listed(end, AMD_INTERNAL) || is_named_internal(end)) {
         Some("inside the processor".to_owned())
     } else if listed(device, INTEL_INTERNAL) {
         Some("inside the chip, whose functions say 2.5 GT/s x1 whatever they move".to_owned())
@@ -150,14 +151,14 @@ fn runs_slowest(end: &PciDevice) -> bool {
     End::of(end).speed().is_some_and(|speed| speed.value == GtPerSec::GEN1)
 }
 
-fn listed(device: &PciDevice, ids: &[(u16, &[u16])]) -> bool {
+pub(super) fn listed(device: &PciDevice, ids: &[(u16, &[u16])]) -> bool {
     let Some(PciId { vendor, device }) = device.id.get() else { return false };
     ids.iter().any(|(of, devices)| *of == vendor && devices.contains(&device))
 }
 
 /// Bridges of Thunderbolt and USB4 controllers and root ports that are tunnelled (<https://pci-ids.ucw.cz>, entries
 /// named Thunderbolt or USB4 with class PCI bridge, autumn 2026).
-const THUNDERBOLT: &[(u16, &[u16])] = &[
+pub(super) const THUNDERBOLT: &[(u16, &[u16])] = &[
     (
         0x8086,
         &[
@@ -182,6 +183,12 @@ const AMD_INTERNAL: &[(u16, &[u16])] = &[(
         0x1555, 0x15db, 0x15dc, 0x15fd, 0x15fe, 0x162a, 0x1635, 0x1648,
     ],
 )];
+
+/// The same by the name that lspci prints, where it prints no numbers: `Starship/Matisse Internal PCIe GPP Bridge 0 to bus[E:B]`.
+fn is_named_internal(end: &PciDevice) -> bool {
+    let name = end.name.value().filter(|_| end.id.value().is_none());
+    name.is_some_and(|name| name.contains("Internal") && name.contains("GPP Bridge"))
+}
 
 /// Network functions inside Intel's chipsets and systems on a chip: X722, X552, X553 (kernel
 /// `drivers/net/ethernet/intel/i40e/i40e_main.c`, "Devices on the IOSF bus do not have this information and will report

@@ -29,6 +29,7 @@ mod link;
 mod lookup;
 mod network;
 pub mod occupancy;
+mod part;
 mod share;
 mod slot;
 mod split;
@@ -40,6 +41,8 @@ pub use hop::{
     LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop,
     VolumeLayout, ZfsHop, ZfsLayout,
 };
+
+pub use part::{LinkPart, PowerSaving};
 
 /// What a person asks about.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,13 @@
 //!
 //! Every retransmission costs a little rate and says that the wire is bad. A few are normal: links make them while they
 //! train, and devices that refuse a request of the firmware count one. So correctable errors of the wire count from
-//! [`FEW`] on, fatal ones always, non-fatal ones unless they only say that a request was not supported.
+//! [`FEW`] on, fatal ones always, non-fatal ones unless they only say that a request was not supported. lspci has no counts,
+//! only bits that stay set: they are told as such.
 
 use std::collections::BTreeMap;
 
 use narrows_machine::log::{AerSeverity, LogKind};
+use narrows_machine::pci::Aer;
 use narrows_model::path::LinkPort;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -24,7 +26,8 @@ const MANY: u64 = 100;
 const OF_THE_WIRE: [&str; 5] = ["RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"];
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged).iter().filter_map(|link| check_link(context, link)).collect()
+    let links = wires(context, judged);
+    links.iter().filter_map(|link| counted(context, link).or_else(|| of_status(link))).collect()
 }
 
 /// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
@@ -47,8 +50,52 @@ fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
     messages.max(records)
 }
 
-fn check_link(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
-    let ends: Vec<&LinkPort> = std::iter::once(&link.link.device).chain(link.port).collect();
+fn ends<'a>(link: &Link<'a>, is_wanted: impl Fn(&Aer) -> bool) -> Vec<&'a LinkPort> {
+    let ends = std::iter::once(&link.link.device).chain(link.port);
+    ends.filter(|end| end.aer.value().is_some_and(&is_wanted)).collect()
+}
+
+/// The bits of status registers that tell of the link: those of the wire, an answer that never came, and all that is fatal.
+/// Aborted, unexpected and unsupported requests are between driver and device.
+fn bits(aer: &Aer) -> Vec<String> {
+    let of_link = |name: &str| OF_THE_WIRE.contains(&name) || name == "CmpltTO";
+    let set = |counts: &BTreeMap<String, u64>, wanted: &dyn Fn(&str) -> bool| {
+        let set = counts.iter().filter(|(name, count)| **count > 0 && wanted(name));
+        set.map(|(name, _)| name.clone()).collect::<Vec<String>>()
+    };
+    let mild = [&aer.correctable, &aer.nonfatal].into_iter().flat_map(|counts| set(counts, &of_link));
+    mild.chain(set(&aer.fatal, &|name| !name.starts_with("TOTAL"))).collect()
+}
+
+/// Errors of which only bits tell: at least one of each, at any time since they were cleared.
+fn of_status(link: &Link<'_>) -> Option<Finding> {
+    let ends = ends(link, |aer| aer.is_status && !bits(aer).is_empty());
+    let first = ends.first()?;
+    let mut names: Vec<String> = ends.iter().filter_map(|end| end.aer.value()).flat_map(bits).collect();
+    names.sort();
+    names.dedup();
+    let is_fatal = ends
+        .iter()
+        .filter_map(|end| end.aer.value())
+        .any(|aer| sum(&aer.fatal, |name| !name.starts_with("TOTAL")) > 0);
+    let severity = if is_fatal { Severity::Fault } else { Severity::Info };
+    let summary = format!(
+        "{} has error bits set: {}. Each error came at least once since the bits were cleared; how often is not known.",
+        link.place(),
+        names.join(", ")
+    );
+    let counters =
+        format!("`grep . /sys/bus/pci/devices/{}/aer_dev_*` counts them since boot.", first.address);
+    Some(
+        Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
+            .with_confidence(Confidence::Medium)
+            .with_evidence(ends.iter().flat_map(|end| evidence(end)))
+            .with_advice([Advice::new(counters)]),
+    )
+}
+
+fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
+    let ends = ends(link, |aer| !aer.is_status);
     let of = |count: &dyn Fn(&narrows_machine::pci::Aer) -> u64| {
         ends.iter().filter_map(|end| end.aer.value()).map(count).fold(0, u64::saturating_add)
     };
@@ -101,15 +148,16 @@ fn evidence(end: &LinkPort) -> Vec<Evidence> {
             let named: Vec<String> = counts
                 .iter()
                 .filter(|(_, count)| **count > 0)
-                .map(|(name, count)| format!("{name} {count}"))
+                .map(|(name, count)| if aer.is_status { name.clone() } else { format!("{name} {count}") })
                 .collect();
             let source = end.aer.source().as_str();
             let source = match source.starts_with('/') {
                 true => format!("/sys/bus/pci/devices/{}/aer_dev_{kind}", end.address),
                 false => source.to_owned(),
             };
+            let what = if aer.is_status { "status bits" } else { "errors" };
             (!named.is_empty())
-                .then(|| Evidence::new(format!("{kind} errors of {}", end.address), named.join(", "), source))
+                .then(|| Evidence::new(format!("{kind} {what} of {}", end.address), named.join(", "), source))
         })
         .collect()
 }
@@ -119,7 +167,6 @@ mod tests {
     use super::*;
     use crate::testing::{Sketch, at, link, logged};
     use narrows_base::fact::Fact;
-    use narrows_machine::pci::Aer;
 
     fn found(
         correctable: &[(&str, u64)],
@@ -127,7 +174,12 @@ mod tests {
         fatal: &[(&str, u64)],
     ) -> Option<Finding> {
         let named = |counts: &[(&str, u64)]| counts.iter().map(|(n, c)| ((*n).to_owned(), *c)).collect();
-        let aer = Aer { correctable: named(correctable), nonfatal: named(nonfatal), fatal: named(fatal) };
+        let aer = Aer {
+            correctable: named(correctable),
+            nonfatal: named(nonfatal),
+            fatal: named(fatal),
+            is_status: false,
+        };
         let mut link = link((3, 4), (3, 4), (3, 4));
         link.device.aer = Fact::known(aer, "aer_dev_correctable");
         Sketch::drive(link).finding(Code::AerErrors)
@@ -150,6 +202,28 @@ mod tests {
     fn errors_of_training_advisory_ones_and_unsupported_requests_are_silent() {
         assert_eq!(found(&[("RxErr", 2), ("NonFatalErr", 5000)], &[("UnsupReq", 3)], &[]), None);
         assert_eq!(found(&[("RxErr", 0)], &[], &[("DLP", 0)]), None);
+    }
+
+    #[test]
+    fn bits_of_a_status_register_are_no_counts() {
+        let of = |correctable: &str, nonfatal: &str, fatal: &str| {
+            let named = |name: &str| [(name.to_owned(), u64::from(!name.is_empty()))].into();
+            let aer = Aer {
+                correctable: named(correctable),
+                nonfatal: named(nonfatal),
+                fatal: named(fatal),
+                is_status: true,
+            };
+            let mut link = link((3, 4), (3, 4), (3, 4));
+            link.device.aer = Fact::known(aer, "lspci.txt:9");
+            Sketch::drive(link).finding(Code::AerErrors)
+        };
+        let sticky = of("BadTLP", "CmpltAbrt", "").expect("a bad packet at some time");
+        assert_eq!(sticky.severity, Severity::Info);
+        assert!(sticky.summary.contains("BadTLP. Each error came at least once"), "{}", sticky.summary);
+        assert!(sticky.advice.iter().all(|advice| !advice.action.contains("reseat")), "{:?}", sticky.advice);
+        assert_eq!(of("NonFatalErr", "CmpltAbrt", ""), None, "a request that the device refused");
+        assert_eq!(of("", "", "DLP").map(|finding| finding.severity), Some(Severity::Fault));
     }
 
     #[test]

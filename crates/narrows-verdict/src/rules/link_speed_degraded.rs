@@ -10,19 +10,16 @@ use narrows_machine::log::LogKind;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
-use super::super::link::{Link, wires};
+use super::super::link::Link;
 use super::super::sentence::capitalised;
 use super::{Context, Judged};
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged)
-        .iter()
-        .filter(|link| link.moves_data() && !link.is_display())
-        .filter_map(|link| {
-            let proven = retrained(context, judged, link).or_else(|| was_faster(judged, link));
-            proven.or_else(|| check_link(judged, link))
-        })
-        .collect()
+pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    if !link.moves_data() || link.link.part.why_fixed().is_some() {
+        return None;
+    }
+    let proven = retrained(context, judged, link).or_else(|| was_faster(judged, link));
+    proven.or_else(|| check_link(judged, link))
 }
 
 /// A link that the kernel trained again at a lower rate, because it did not come up, and that is still slow: a port
@@ -69,7 +66,7 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
 fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let best = link.best?;
     let speed = link.speed()?;
-    if speed >= best.speed || saves_power(link).is_some() {
+    if speed >= best.speed || link.saves_power().is_some() {
         return None;
     }
     let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
@@ -91,7 +88,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let forced = link.forced_below(common).filter(|(_, target, _)| *target >= speed);
     let confidence = match (loaded.is_some(), forced.is_some()) {
         (true, _) | (false, true) => Confidence::High,
-        (false, false) if saves_power(link).is_some() => return None,
+        (false, false) if link.saves_power().is_some() => return None,
         (false, false) => Confidence::Medium,
     };
     let runs = match loaded {
@@ -124,21 +121,6 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     )
 }
 
-/// What explains that the link of an idle device is slow, so that its speed says nothing: the device sleeps, or it is a
-/// drive whose link may go to L1 between requests (PCIe Base Specification, Active State Power Management).
-pub(super) fn saves_power(link: &Link<'_>) -> Option<Evidence> {
-    let device = &link.link.device;
-    let asleep = device.power_state.value().is_some_and(|state| state != "D0" && state != "unknown");
-    let aspm = link.is_storage() && device.express.value().is_some_and(|express| express.aspm_l1);
-    match (asleep, aspm) {
-        (true, _) => Some(Evidence::from_fact("power state", &device.power_state)),
-        (false, true) => {
-            Some(Evidence::new("power saving of the link", "L1 is on", device.express.source().as_str()))
-        }
-        (false, false) => None,
-    }
-}
-
 fn advice(
     judged: &Judged<'_>,
     link: &Link<'_>,
@@ -148,7 +130,7 @@ fn advice(
 ) -> Vec<Advice> {
     let gain = link.width().and_then(|width| {
         let (now, better) = (gain::at(link.link, speed, width)?, gain::at(link.link, common, width)?);
-        // An idle reading was already assumed to speed up in the ceilings, so the gain is counted from this speed.
+        // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
         let whole = gain::of_better(judged, link.index, &better);
         whole.or_else(|| judged.is_limit(link.index).then(|| better.rate - now.rate))
     });
@@ -224,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_switch_below_both_ends_is_a_fault() {
-        assert!(found(link_of(BRIDGE, (3, 4), (4, 8), (4, 8))).is_some());
+        assert!(found(link_of(BRIDGE, (3, 8), (4, 8), (4, 8))).is_some());
     }
 
     #[test]

@@ -12,9 +12,9 @@ use narrows_base::units::Lanes;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
-use super::super::link::{Link, wires};
+use super::super::link::Link;
 use super::super::sentence::capitalised;
-use super::{Context, Judged};
+use super::{Context, Judged, need};
 
 /// What holds lanes back.
 enum Cause<'a> {
@@ -26,21 +26,26 @@ enum Cause<'a> {
     Shared(&'a BoardSlot),
 }
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let links = wires(context, judged);
-    links
-        .iter()
-        .filter(|link| link.moves_data() && !link.is_chipset_uplink(judged))
-        .filter_map(|link| {
-            let (width, possible, cause) = degraded(link)?;
-            Some(finding(judged, link, width, possible, &cause))
-        })
-        .collect()
+pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    if !link.moves_data() || link.is_chipset_uplink(judged) {
+        return None;
+    }
+    let (width, possible, cause) = degraded(link)?;
+    let finding = finding(judged, link, width, possible, &cause);
+    Some(if is_enough(context, judged, link) { harmless(finding) } else { finding })
 }
 
-/// Whether this rule has an answer for the link, so that `slot_limited` stays silent.
-pub(super) fn fires_for(judged: &Judged<'_>, link: &Link<'_>) -> bool {
-    link.moves_data() && !link.is_chipset_uplink(judged) && degraded(link).is_some()
+/// Whether the ports of a network card carry no more than the link does as it is.
+fn is_enough(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> bool {
+    let carries = judged.subject.ceilings.get(link.index).and_then(|ceilings| ceilings.read.rate());
+    let wires = need::wires(context, link);
+    wires.zip(carries).is_some_and(|(wires, carries)| wires.get() <= carries.get())
+}
+
+/// The finding of a link that has lost lanes that its device does not miss.
+fn harmless(finding: Finding) -> Finding {
+    let summary = format!("{}; its ports need no more.", finding.summary.trim_end_matches('.'));
+    Finding { severity: Severity::Info, summary, advice: Vec::new(), ..finding }
 }
 
 /// The width that a link has, the width that it could have, and what holds it back.
@@ -136,7 +141,7 @@ fn advice(cause: &Cause<'_>, gain: Option<narrows_base::units::BytesPerSec>) -> 
 mod tests {
     use super::*;
     use crate::judge;
-    use crate::testing::{BRIDGE, DISPLAY, Sketch, WIFI, at, link, link_of};
+    use crate::testing::{BRIDGE, DISPLAY, ETHERNET, Sketch, WIFI, at, function, link, link_of};
     use narrows_base::fact::Fact;
     use narrows_base::units::human;
     use narrows_machine::pci::PciId;
@@ -222,6 +227,20 @@ mod tests {
         for (name, link) in cases {
             assert_eq!(Sketch::drive(link).finding(Code::LinkWidthDegraded), None, "{name}");
         }
+    }
+
+    #[test]
+    fn lanes_that_the_ports_of_a_card_do_not_miss_are_only_mentioned() {
+        let of = |name: &str| {
+            let path = Sketch::drive(link_of(ETHERNET, (2, 1), (2, 2), (3, 4))).on(|machine| {
+                let mut card = function(at(2), ETHERNET, (2, 2));
+                card.name = Fact::known(name.to_owned(), "lspci.txt:1");
+                machine.pci.insert(at(2), card);
+            });
+            path.finding(Code::LinkWidthDegraded).map(|finding| (finding.severity, finding.advice.is_empty()))
+        };
+        assert_eq!(of("BCM5720 Gigabit Ethernet"), Some((Severity::Info, true)));
+        assert_eq!(of("82599ES 10-Gigabit SFI/SFP+"), Some((Severity::Fault, false)));
     }
 
     #[test]

@@ -19,9 +19,11 @@ mod filesystem_limited;
 mod generator_cpu;
 mod hba_limited;
 mod link_speed_degraded;
+mod link_state;
 mod link_width_degraded;
 mod missing_device_bifurcation;
 mod mps_mrrs;
+mod need;
 mod network_limited;
 mod nic_slot_limited;
 mod no_read_ended;
@@ -149,10 +151,7 @@ const PATH_RULES: &[PathRule] = &[
     too_short::check,
     unsteady::check,
     depth_too_low::check,
-    link_width_degraded::check,
-    link_speed_degraded::check,
-    slot_limited::check,
-    power_save::check,
+    link_state::check,
     mps_mrrs::check,
     aer_errors::check,
     switch_oversubscribed::check,
@@ -162,7 +161,6 @@ const PATH_RULES: &[PathRule] = &[
     sata_limited::check,
     hba_limited::check,
     network_limited::check,
-    nic_slot_limited::check,
     crypto_cpu::check,
     crypto_workqueue::check,
     raid_slow_member::check,
@@ -190,10 +188,12 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
         .iter()
         .flat_map(|judged| PATH_RULES.iter().flat_map(move |rule| rule(context, judged)));
     let of_machine = MACHINE_RULES.iter().flat_map(|rule| rule(context));
-    let mut findings: BTreeMap<(Code, Option<String>, String), Finding> = BTreeMap::new();
+    let mut findings: BTreeMap<(Option<Code>, Option<String>, String), Finding> = BTreeMap::new();
     for finding in of_paths.chain(of_machine) {
         let hop = finding.hop.as_ref().map(|hop| hop.as_str().to_owned());
-        let key = (finding.code, hop, finding.subject.clone());
+        // A link that several paths cross has one state, be it that one of them needs more of it than another.
+        let code = Some(finding.code).filter(|code| !link_state::is_about(*code));
+        let key = (code, hop, finding.subject.clone());
         match findings.get_mut(&key) {
             Some(known) if order(known, &finding).is_le() => {}
             Some(known) => *known = finding,

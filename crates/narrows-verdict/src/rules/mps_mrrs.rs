@@ -14,7 +14,7 @@ use super::super::gain;
 use super::super::link::{Link, wires};
 use super::{Context, Judged};
 use narrows_base::fact::Fact;
-use narrows_model::ceiling::pcie;
+use narrows_model::ceiling::{Ceilings, Limit, pcie};
 
 /// The least read request that keeps the request direction idle enough.
 const SHORT_REQUEST: Bytes = Bytes::new(128);
@@ -96,20 +96,40 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let (device, port) = ends(link)?;
     let supported = device.max_payload_supported.min(port.max_payload_supported);
     let in_force = device.max_payload.min(port.max_payload);
-    let short_request = device.max_read_request <= SHORT_REQUEST;
-    let short_payload = in_force < supported;
-    if !judged.is_limit(link.index) || !(short_request || short_payload) {
+    if !judged.is_limit(link.index) {
         return None;
     }
-    let gain = better(link, supported).and_then(|better| gain::of_better(judged, link.index, &better))?;
-    let summary = format!(
-        "Payloads on {} are {}, and both ends support {}; longer ones would carry {} more.",
-        link.place(),
-        human::block_size(in_force),
-        human::block_size(supported),
-        gain,
-    );
-    let advice = "Boot with pci=pcie_bus_perf; it sets the longest payloads that the whole way to each device supports.";
+    let better = better(link, supported);
+    let gain_of = |limit: Option<&Limit>| gain::of_better(judged, link.index, limit?);
+    let longer = (in_force < supported).then(|| gain_of(better.read.limit())).flatten();
+    let request = device.max_read_request;
+    // A read of the drive is a write to memory; what the drive asks for is what is written to it.
+    let (summary, gain) = match longer {
+        Some(gain) => (
+            format!(
+                "Payloads on {} are {}, and both ends support {}; longer ones would carry {gain} more.",
+                link.place(),
+                human::block_size(in_force),
+                human::block_size(supported),
+            ),
+            gain,
+        ),
+        None if request <= SHORT_REQUEST && request < supported => {
+            let gain = gain_of(better.write.limit())?;
+            let (request, payload) = (human::block_size(request), human::block_size(supported));
+            (
+                format!(
+                    "The device on {} asks for {request} at a time, and payloads may be {payload}; longer requests would \
+                     carry {gain} more to it.",
+                    link.place(),
+                ),
+                gain,
+            )
+        }
+        None => return None,
+    };
+    let advice = "Boot with pci=pcie_bus_perf; it sets the longest payloads and requests that the whole way to each device \
+                  supports.";
     Some(
         Finding::about(Code::MpsMrrs, Severity::Info, link.hop, summary)
             .with_confidence(Confidence::Medium)
@@ -125,8 +145,7 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     )
 }
 
-/// The link with the longest payloads that both its ends support, at the speed and width that it has.
-fn better(link: &Link<'_>, payload: Bytes) -> Option<narrows_model::ceiling::Limit> {
+fn better(link: &Link<'_>, payload: Bytes) -> Ceilings {
     let mut longer = link.link.clone();
     for end in std::iter::once(&mut longer.device).chain(&mut longer.port) {
         if let Fact::Known { value, .. } = &mut end.express {
@@ -134,7 +153,7 @@ fn better(link: &Link<'_>, payload: Bytes) -> Option<narrows_model::ceiling::Lim
             value.max_read_request = value.max_read_request.max(payload);
         }
     }
-    pcie::of_link(&longer).read.limit().cloned()
+    pcie::of_link(&longer)
 }
 
 #[cfg(test)]
@@ -172,6 +191,19 @@ mod tests {
         // 3938.5 MB/s × 0.9974 × (256/280 − 128/152) = 284 MB/s.
         let gain = finding.advice[0].gain_bytes_per_second.expect("a number").get() / 1e6;
         assert!((283.0..285.0).contains(&gain), "{gain}");
+    }
+
+    #[test]
+    fn short_requests_are_told_as_such() {
+        let mut short = sizes((256, 256), (256, 256));
+        if let Fact::Known { value, .. } = &mut short.device.express {
+            value.max_read_request = Bytes::new(128);
+        }
+        let finding = Sketch::drive(short).finding(Code::MpsMrrs).expect("128 of 256");
+        assert!(finding.summary.contains("asks for 128 B at a time"), "{}", finding.summary);
+        // 3938.5 MB/s × 0.9974 × (256/276 − 128/148) = 246 MB/s.
+        let gain = finding.advice[0].gain_bytes_per_second.expect("a number").get() / 1e6;
+        assert!((245.0..248.0).contains(&gain), "{gain}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
 
 use narrows_base::units::Bytes;
-use narrows_model::path::{Hop, HopKind, HopSpec};
+use narrows_model::path::{Hop, HopKind, HopSpec, Target};
 
 use super::super::attribution::{Attribution, Cause};
 use super::super::finding::{Advice, Code, Finding};
@@ -14,6 +14,10 @@ use super::{Context, Judged};
 const JUMBO: Bytes = Bytes::new(8000);
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    // A card that stands for itself leads to no server: that it carries what its wire does is no finding.
+    if matches!(judged.subject.path.asked, Target::Pci(_)) {
+        return Vec::new();
+    }
     judged
         .limits_of_kind(HopKind::Network)
         .into_iter()

@@ -9,38 +9,37 @@ use narrows_model::path::{HopKind, HopSpec, NetworkHop};
 
 use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
 use super::super::gain;
-use super::super::link::wires;
+use super::super::link::Link;
 use super::{Context, Judged};
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let case = judged.case(Direction::Read);
-    let links = wires(context, judged);
-    case.of_kind(HopKind::Network)
-        .filter_map(|(index, hop)| {
-            let HopSpec::Network(network) = &hop.spec else { return None };
-            let address = network.address?;
-            let link = links.iter().find(|link| link.link.device.address.card() == address.card())?;
-            let carries = case.ceiling(link.index)?.rate()?;
-            let (ports, wire) = wires_of(context, network, address, case.ceiling(index)?.rate()?);
-            if carries.get() >= wire.get() {
-                return None;
-            }
-            let wide = narrows_model::ceiling::pcie::device_wants(link.link);
-            let gain = wide.and_then(|wide| gain::of_better(judged, link.index, &wide));
-            let noun = if ports == 1 { "wire carries" } else { "wires carry together" };
-            let summary = format!(
-                "The link of network card {} carries {carries}, and its {ports} {noun} {wire}.",
-                link.link.device.address
-            );
-            Some(
-                Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
-                    .with_evidence(link.width_evidence())
-                    .with_evidence(link.speed_evidence())
-                    .with_evidence([Evidence::from_fact("line rate", &network.speed)])
-                    .with_advice([Advice::with_gain("Move the card to a wider or faster slot.", gain)]),
-            )
-        })
-        .collect()
+    let card = link.link.device.address.card();
+    let mut interfaces = case.of_kind(HopKind::Network).filter_map(|(index, hop)| match &hop.spec {
+        HopSpec::Network(network) => Some((index, network)),
+        _ => None,
+    });
+    let (index, network) =
+        interfaces.find(|(_, network)| network.address.is_some_and(|at| at.card() == card))?;
+    let carries = case.ceiling(link.index)?.rate()?;
+    let (ports, wire) = wires_of(context, network, network.address?, case.ceiling(index)?.rate()?);
+    if carries.get() >= wire.get() || link.link.part.why_fixed().is_some() {
+        return None;
+    }
+    let wide = narrows_model::ceiling::pcie::device_wants(link.link);
+    let gain = wide.and_then(|wide| gain::of_better(judged, link.index, &wide));
+    let noun = if ports == 1 { "wire carries" } else { "wires carry together" };
+    let summary = format!(
+        "The link of network card {} carries {carries}, and its {ports} {noun} {wire}.",
+        link.link.device.address
+    );
+    Some(
+        Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
+            .with_evidence(link.width_evidence())
+            .with_evidence(link.speed_evidence())
+            .with_evidence([Evidence::from_fact("line rate", &network.speed)])
+            .with_advice([Advice::with_gain("Move the card to a wider or faster slot.", gain)]),
+    )
 }
 
 /// The number of ports of a card that have a line rate, and what they carry together; `one` is the goodput of the

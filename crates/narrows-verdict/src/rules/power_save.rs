@@ -3,19 +3,18 @@
 use narrows_base::units::GtPerSec;
 
 use super::super::finding::{Code, Confidence, Evidence, Finding, Severity};
-use super::super::link::{Link, wires};
+use super::super::link::Link;
 use super::super::sentence::capitalised;
-use super::link_speed_degraded::saves_power;
 use super::{Context, Judged};
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let links = wires(context, judged);
-    links.iter().filter_map(|link| check_link(judged, link).or_else(|| claimed(context, link))).collect()
+pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    check_link(judged, link).or_else(|| claimed(context, link))
 }
 
 /// A card that started slow when a captured log was written, as graphics cards do, and whose state now nothing tells.
 fn claimed(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
-    let claim = link.claim(context.machine).filter(|claim| claim.may_save_power(context.machine))?;
+    let claim =
+        link.claim(context.machine).filter(|claim| claim.may_save_power(context.machine, link.link))?;
     if link.speed().is_some_and(|speed| speed > claim.by.speed) {
         return None;
     }
@@ -45,7 +44,7 @@ fn is_unknown(link: &Link<'_>) -> bool {
 fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let speed = link.speed()?;
     // Where nothing is known of the port, the card alone must explain itself.
-    let may_idle = link.is_display() || is_unknown(link);
+    let may_idle = link.link.is_graphics() || is_unknown(link);
     let common = link.common_speed().or_else(|| link.device_speed().filter(|_| may_idle))?;
     if speed >= common {
         return None;
@@ -53,7 +52,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let loaded = link.speed_under_load(judged);
     let sped_up = loaded.is_some_and(|loaded| loaded >= common);
     // Without load only a device that saves power, or a kind that is known to idle, explains itself.
-    let explanation = saves_power(link);
+    let explanation = link.saves_power();
     let explains_itself = loaded.is_none() && (explanation.is_some() || may_idle);
     if !sped_up && !explains_itself {
         return None;

@@ -3,29 +3,22 @@
 //! A Gen4 drive in a Gen3 slot, a x4 drive in a x1 slot, a x8 adapter behind a x4 port. It is a `limit` when the link is
 //! narrower than what hangs behind it, else `info`: a x8 adapter with two hard disks loses nothing in a x4 slot.
 
-use std::collections::BTreeMap;
-
 use narrows_base::fact::Fact;
-use narrows_base::units::{BitsPerSec, BytesPerSec, GtPerSec, Lanes};
+use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::Downgraded;
-use narrows_model::path::{HopId, LinkPort};
+use narrows_model::path::LinkPort;
 
-use super::super::case::Case;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
-use super::super::link::{Claim, Link, wires};
+use super::super::link::{Claim, Link};
 use super::super::sentence::capitalised;
-use super::link_width_degraded;
-use super::{Context, Judged};
-use narrows_model::ceiling::Direction;
+use super::{Context, Judged, need};
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged)
-        .iter()
-        .filter(|link| link.moves_data() && !link.is_chipset_uplink(judged))
-        .filter(|link| !link_width_degraded::fires_for(judged, link))
-        .filter_map(|link| check_link(context, judged, link).or_else(|| said_to_be_less(judged, link)))
-        .collect()
+pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    if !link.moves_data() || link.is_chipset_uplink(judged) {
+        return None;
+    }
+    check_link(context, judged, link).or_else(|| said_to_be_less(judged, link))
 }
 
 /// A drive or adapter of which a text says that its link is downgraded, and not of what. That the port can do no more
@@ -68,12 +61,26 @@ fn offer(link: &Link<'_>) -> Option<Offer> {
             let wired =
                 link.link.board_slot.as_ref().map(|slot| slot.width()).filter(|lanes| lanes.get() > 0);
             let width = wired.map_or(width, |wired| wired.min(width));
-            Some(Offer { width, speed, is_known: true })
+            Some(Offer { width, speed, is_known: true }.at_least(link))
         }
         // A port that says half (a width of zero, as some SoCs do) says nothing that can be relied on.
         _ if link.port.is_some_and(says_its_most) => None,
-        // Without the other end only the width tells: it does not change with power state.
-        _ => Some(Offer { width: link.width()?, speed: link.device_speed()?, is_known: false }),
+        // Without the other end, what the link trained at tells: its width always, its speed where nothing explains that
+        // it idles.
+        _ => {
+            let trained = link.speed().filter(|_| !link.may_idle());
+            Some(Offer { width: link.width()?, speed: trained.or(link.device_speed())?, is_known: false })
+        }
+    }
+}
+
+impl Offer {
+    /// A port that says less than what the link runs at does not know itself.
+    fn at_least(self, link: &Link<'_>) -> Self {
+        let width = link.width().map_or(self.width, |width| width.max(self.width));
+        let speed = link.speed().map_or(self.speed, |speed| speed.max(self.speed));
+        let is_known = (width, speed) == (self.width, self.speed);
+        Self { width, speed, is_known }
     }
 }
 
@@ -92,7 +99,7 @@ fn says_its_most(port: &LinkPort) -> bool {
 }
 
 fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
-    let claim = link.claim(context.machine).filter(|claim| !claim.may_save_power(context.machine));
+    let claim = link.claim(context.machine).filter(|claim| !claim.may_save_power(context.machine, link.link));
     let claim = claim.filter(|_| !link.port.is_some_and(says_its_most));
     let (device_width, device_speed) = match (link.device_width(), link.device_speed(), &claim) {
         (Some(width), Some(speed), _) => (width, speed),
@@ -113,7 +120,9 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     if offered.rate.get() >= wanted.rate.get() * 0.99 {
         return None;
     }
-    let binds = binds(context, link, offered.rate);
+    let needs_more = need::exceeds(context, link, offered.rate);
+    let fixed = link.link.part.why_fixed().filter(|_| needs_more);
+    let binds = needs_more && fixed.is_none();
     let gain = gain::of_better(judged, link.index, &wanted).filter(|_| binds);
     let who = if offer.is_known { "the slot offers" } else { "it trained" };
     let summary = format!(
@@ -121,7 +130,11 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
         link.place(),
         offered.rate,
         wanted.rate,
-        if binds { "" } else { "; what hangs behind it needs no more" },
+        match fixed {
+            Some(why) => format!("; {why}"),
+            None if binds => String::new(),
+            None => "; what hangs behind it needs no more".to_owned(),
+        },
     );
     let advice = binds.then(|| {
         let action =
@@ -139,79 +152,13 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     )
 }
 
-/// Whether the link carries less than what hangs behind it can ask for, over all paths that cross it. What is not
-/// known may ask for everything.
-fn binds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
-    if let Some(wires) = wires_behind(context, link) {
-        return wires.get() > offered.get();
-    }
-    let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
-    for judged in context.judged {
-        let case = judged.case(Direction::Read);
-        let Some((_, here)) = case.hops().find(|(_, hop)| hop.id == link.hop.id) else { continue };
-        match demand(&case, here) {
-            Some((id, rate)) => behind.insert(id, rate),
-            None => return true,
-        };
-    }
-    behind.values().copied().sum::<BytesPerSec>().get() > offered.get()
-}
-
-/// The most that drivers of network cards without a known line rate ever drive on one port, in Mbit/s.
-const LINE_RATES: &[(&str, f64)] = &[
-    ("tg3", 1000.0),
-    ("bnx2", 1000.0),
-    ("e1000", 1000.0),
-    ("e1000e", 1000.0),
-    ("igb", 1000.0),
-    ("sky2", 1000.0),
-    ("alx", 1000.0),
-    ("atl1c", 1000.0),
-    ("igc", 2500.0),
-    ("r8169", 5000.0),
-];
-
-/// What the ports of a network card can carry together, where its driver tells; `None` for everything else.
-fn wires_behind(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSec> {
-    let card = link.link.device.address.card();
-    let ports = context.machine.pci.values().filter(|port| port.address.card() == card);
-    let rates = ports.map(|port| {
-        let driver = port.driver.value().filter(|_| port.is_network())?;
-        let known = LINE_RATES.iter().find(|(name, _)| name == driver)?;
-        Some(BitsPerSec::from_mbit(known.1).bytes_per_sec())
-    });
-    let rates: Option<Vec<BytesPerSec>> = rates.collect();
-    rates.filter(|rates| !rates.is_empty()).map(|rates| rates.into_iter().sum())
-}
-
-/// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
-fn demand(case: &Case<'_>, link: &narrows_model::path::Hop) -> Option<(HopId, BytesPerSec)> {
-    use narrows_model::path::HopKind;
-    case.hops()
-        .filter(|(_, hop)| {
-            let kind = hop.kind();
-            let carries = matches!(
-                kind,
-                HopKind::Device
-                    | HopKind::Sata
-                    | HopKind::Sas
-                    | HopKind::Usb
-                    | HopKind::Network
-                    | HopKind::Link
-            );
-            carries && case.is_above(hop, link)
-        })
-        .filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)))
-        .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{DISPLAY, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
     use narrows_base::fact::Source;
     use narrows_base::units::human;
-    use narrows_model::path::{HopSpec, LinkHop};
+    use narrows_model::path::{HopSpec, LinkHop, LinkPart};
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)
@@ -243,11 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_other_end_is_told_by_width_alone_and_with_less_confidence() {
+    fn an_unknown_other_end_is_told_by_what_the_link_trained_at_and_with_less_confidence() {
         let narrow = LinkHop { port: None, ..link((2, 2), (2, 4), (2, 4)) };
         assert_eq!(found(narrow).map(|finding| finding.confidence), Some(Confidence::Medium));
         let slow = LinkHop { port: None, ..link((1, 4), (2, 4), (2, 4)) };
-        assert_eq!(found(slow), None);
+        let finding = found(slow.clone()).expect("awake at half its speed");
+        assert!(finding.summary.contains("it trained x4 at 2.5 GT/s"), "{}", finding.summary);
+        let mut asleep = slow;
+        asleep.device.power_state = Fact::known("D3hot".to_owned(), "power_state");
+        assert_eq!(found(asleep), None);
     }
 
     #[test]
@@ -299,6 +250,27 @@ mod tests {
         };
         assert_eq!(of("tg3"), Some(Severity::Info));
         assert_eq!(of("i40e"), Some(Severity::Limit));
+    }
+
+    #[test]
+    fn a_port_that_says_less_than_the_link_runs_at_is_not_believed() {
+        let finding = found(link((3, 2), (3, 4), (1, 2))).expect("half of the lanes");
+        assert!(finding.summary.contains("it trained x2 at 8 GT/s"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_soldered_controller_that_needs_more_is_mentioned_without_advice() {
+        let soldered = LinkHop { part: LinkPart::Thunderbolt, ..link((3, 2), (3, 4), (3, 2)) };
+        let finding = found(soldered).expect("half of the lanes");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.advice.is_empty() && finding.summary.contains("soldered"), "{finding:?}");
+        assert_eq!(found(LinkHop { part: LinkPart::Platform, ..link((3, 2), (3, 4), (3, 2)) }), None);
+    }
+
+    #[test]
+    fn a_fibre_channel_adapter_is_judged_as_a_drive_is() {
+        let adapter = link_of(0x0c_0400, (1, 1), (3, 8), (1, 1));
+        assert_eq!(found(adapter).map(|finding| finding.severity), Some(Severity::Limit));
     }
 
     #[test]

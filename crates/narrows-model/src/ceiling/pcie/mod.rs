@@ -25,10 +25,10 @@ struct State<'a> {
 /// The ceilings of a link as it will run under load.
 ///
 /// Its width is the current one, since a width does not change with load. Its speed is the current one too, except
-/// where the width is all that both ends can do and the speed is below what both ends can do: such a link idles to
-/// save power and speeds up under load, so its speed is the fastest of both ends (not above the Target Link Speed of
-/// the port, which software may have lowered); a fact names the speed at which it idles. Whether it did speed up is
-/// for a run to show: [`as_trained`] is the ceiling if it did not.
+/// where the width is all that both ends can do, the speed is below what both ends can do, and something explains that it
+/// idles ([`LinkHop::saves_power`]): such a link speeds up under load, so its speed is the fastest of both ends (not above
+/// the Target Link Speed of the port, which software may have lowered); a fact names the speed at which it idles. Whether
+/// it did speed up is for a run to show: [`as_trained`] is the ceiling if it did not.
 pub fn of_link(link: &LinkHop) -> Ceilings {
     with_state(link, operating(link))
 }
@@ -92,7 +92,8 @@ fn operating(link: &LinkHop) -> Result<State<'_>, String> {
     let (Some(max_speed), Some(max_width)) = (ends.max_speed(), ends.max_width()) else { return Ok(trained) };
     let target = link.true_port().and_then(|port| port.express.value()).and_then(|e| e.target_speed);
     let awake = Told { value: target.map_or(max_speed.value, |t| t.min(max_speed.value)), ..max_speed };
-    if trained.width.value < max_width.value || trained.speed.value >= awake.value {
+    let is_at_its_best = trained.width.value < max_width.value || trained.speed.value >= awake.value;
+    if is_at_its_best || link.saves_power().is_none() {
         return Ok(trained);
     }
     let idle = FactRef::new("speed while idle", trained.speed.value, trained.speed.source);

@@ -101,7 +101,10 @@ fn a_port_that_a_hypervisor_made_up_limits_nothing() {
 
 #[test]
 fn a_link_at_full_width_and_low_speed_idles_and_keeps_the_ceiling_of_full_speed() {
-    let hop = link((GtPerSec::GEN1, 16), (GtPerSec::GEN4, 16), (GtPerSec::GEN4, 16));
+    let mut hop = link((GtPerSec::GEN1, 16), (GtPerSec::GEN4, 16), (GtPerSec::GEN4, 16));
+    // Nothing explains that it idles: what it was seen at is all that is known to be carried.
+    assert_eq!(of_link(&hop).read.rate().map(human::rate).as_deref(), Some("3.36 GB/s"));
+    hop.device.class = Fact::known(0x03_0000, "class");
     let limit = of_link(&hop).read.limit().cloned().expect("known");
     assert_eq!(human::rate(limit.rate), "28.7 GB/s");
     let idle = limit.facts.iter().find(|fact| fact.fact == "speed while idle").expect("says that it idles");

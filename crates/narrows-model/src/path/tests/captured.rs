@@ -46,6 +46,47 @@ fn beside_disks_only_controllers_without_any_stand_for_themselves() {
     assert_eq!(targets(&machine), ["/dev/nvme0n1", "0000:02:00.0"]);
 }
 
+/// A machine with a drive, and a card of this link of which the interface is known.
+fn with_interface(link: [u8; 4]) -> Machine {
+    let mut machine = Machine::default();
+    for (port, card) in [("00:01.0", "01:00.0"), ("00:02.0", "02:00.0")] {
+        function(&mut machine, port, None, "8086:2f08", BRIDGE, Some([3, 8, 3, 16]));
+        function(&mut machine, card, Some(port), "144d:a808", NVME, Some([3, 4, 3, 4]));
+    }
+    function(&mut machine, "02:00.0", Some("00:02.0"), "8086:10fb", 0x02_0000, Some(link));
+    nvme(&mut machine, 0, "01:00.0");
+    let nic = narrows_machine::nic::Nic {
+        name: "eth0".to_owned(),
+        pci: Some(at("02:00.0")),
+        ..narrows_machine::nic::Nic::default()
+    };
+    machine.nics.insert("eth0".to_owned(), nic);
+    captured(machine)
+}
+
+#[test]
+fn a_network_card_stays_when_its_interface_is_named() {
+    // X520: x1 of x8 at 5 GT/s. A gigabit card at its best is nothing to speak of.
+    assert_eq!(targets(&with_interface([2, 1, 2, 8])), ["/dev/nvme0n1", "0000:02:00.0"]);
+    assert_eq!(targets(&with_interface([1, 1, 1, 1])), ["/dev/nvme0n1"]);
+    assert_eq!(targets(&with_interface([1, 1, 2, 1])), ["/dev/nvme0n1", "0000:02:00.0"]);
+}
+
+#[test]
+fn a_port_that_logs_errors_is_shown_though_nothing_is_known_below_it() {
+    let mut machine = with_interface([1, 1, 1, 1]);
+    function(&mut machine, "00:03.0", None, "8086:2f08", BRIDGE, Some([1, 1, 3, 4]));
+    assert_eq!(targets(&machine), ["/dev/nvme0n1"]);
+    machine.log.push(narrows_machine::log::LogEvent {
+        pci: Some(at("00:03.0")),
+        device: None,
+        kind: narrows_machine::log::LogKind::AerMessage(narrows_machine::log::AerSeverity::Corrected),
+        count: 48,
+        source: narrows_base::fact::Source::new("dmesg.txt:1"),
+    });
+    assert_eq!(targets(&machine), ["/dev/nvme0n1", "0000:00:03.0"]);
+}
+
 #[test]
 fn a_machine_that_answers_itself_has_the_paths_that_it_names() {
     assert_eq!(targets(&only_functions()), [""; 0]);

@@ -113,7 +113,9 @@ fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool 
     if is_libata {
         disks.waiting.push_back((host, disks.controller));
     }
-    is_libata || super::usb::set_host(boot, host, driver, line)
+    is_libata
+        || super::usb::set_host(boot, host, driver, line)
+        || super::scsi::take_host(boot, host, driver, line)
 }
 
 fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool {
@@ -213,7 +215,7 @@ pub(super) fn finish(boot: &mut Boot) {
                 ..Sata::default()
             }),
             (None, Some(device)) => Transport::Usb(usb::transport(&boot.machine.usb, device)),
-            (None, None) => Transport::None,
+            (None, None) => boot.adapters.transport(at).unwrap_or_default(),
         };
         // What carries it is not known, or it is a reader without a card: a disk that is none would only mislead.
         if matches!(transport, Transport::None) || disk.size.value().is_none() {

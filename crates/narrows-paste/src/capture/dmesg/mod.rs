@@ -11,6 +11,7 @@ mod nic;
 mod nvme;
 mod pci;
 mod port;
+mod scsi;
 mod stamp;
 mod system;
 mod usb;
@@ -32,6 +33,7 @@ struct Boot {
     buses: pci::Buses,
     aer: aer::Records,
     disks: ata::Disks,
+    adapters: scsi::Adapters,
     arrays: BTreeMap<String, MdArray>,
     usb: usb::Hosts,
     /// Whether any message was understood.
@@ -75,6 +77,7 @@ impl Boot {
             aer::take(self, device, line),
             usb::take_controller(self, device, line),
             ata::take_controller(self, device, line),
+            scsi::take_controller(self, device, line),
             nic::take(self, device, line),
         ];
         known.contains(&true)
@@ -116,9 +119,11 @@ fn device_of(message: &str) -> Option<Device<'_>> {
 /// Reads the messages of the kernel in `text`.
 pub fn read(text: &Text) -> Part {
     let mut boot = Boot::default();
-    let mut before = None;
+    let mut before: Option<Boot> = None;
+    let mut functions = pci::Identities::default();
     stamp::for_each(text, |line| {
         if system::is_boot(line.message) && boot.is_known {
+            functions.remember(&boot.machine.pci);
             before = Some(std::mem::take(&mut boot));
         }
         boot.take(line);
@@ -132,6 +137,7 @@ pub fn read(text: &Text) -> Part {
     if !boot.is_known {
         return Part::default();
     }
+    functions.fill(&mut boot.machine.pci);
     let machine = boot.finish();
     let gaps = gaps(&machine);
     Part { kind: Some("dmesg"), rank: Rank::Log, machine, gaps }

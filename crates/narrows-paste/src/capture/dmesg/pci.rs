@@ -87,6 +87,40 @@ pub(super) fn bridge_entry<'b>(
     device
 }
 
+/// Who functions are, as earlier boots of the same log say it. A later boot may say less: the kernel that writes a crash
+/// dump loads few drivers.
+#[derive(Default)]
+pub(super) struct Identities(BTreeMap<PciAddress, PciDevice>);
+
+impl Identities {
+    /// Remembers the functions of a boot.
+    pub(super) fn remember(&mut self, devices: &BTreeMap<PciAddress, PciDevice>) {
+        for (address, device) in devices {
+            self.0.insert(*address, device.clone());
+        }
+    }
+
+    /// Fills in what the last boot does not say of functions that it names, unless they were exchanged.
+    pub(super) fn fill(&self, devices: &mut BTreeMap<PciAddress, PciDevice>) {
+        for (address, device) in devices {
+            let Some(known) = self.0.get(address) else { continue };
+            let is_other = device.id.value().is_some_and(|id| known.id.value().is_some_and(|old| old != id));
+            if is_other {
+                continue;
+            }
+            fill(&mut device.id, &known.id);
+            fill(&mut device.class, &known.class);
+            fill(&mut device.driver, &known.driver);
+        }
+    }
+}
+
+fn fill<T: Clone>(fact: &mut Fact<T>, other: &Fact<T>) {
+    if fact.value().is_none() && other.value().is_some() {
+        *fact = other.clone();
+    }
+}
+
 /// A message of a function.
 pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
     let bound = bind(boot, device, line);

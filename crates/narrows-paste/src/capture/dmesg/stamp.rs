@@ -80,18 +80,38 @@ fn strip_one(line: &str) -> Option<&str> {
             let (level, rest) = line.get(1..)?.split_once('>')?;
             (level.len() <= 3 && is_digits(level)).then_some(rest)
         }
-        b'0'..=b'9' => strip_number(line),
-        b'A'..=b'S' => strip_month(line),
-        b'd' | b'k' => line.strip_prefix("kernel:").or_else(|| strip_facility(line)),
-        _ => None,
+        b'0'..=b'9' => strip_number(line).or_else(|| strip_tag(line)).or_else(|| strip_date(line)),
+        b'd' | b'k' => strip_facility(line).or_else(|| strip_tag(line)).or_else(|| strip_date(line)),
+        _ => strip_tag(line).or_else(|| strip_date(line)),
     }
 }
 
-/// `    1.234567`, `Fri Jan  3 19:15:47 2025`, `2024-01-01T00:00:00,123456+01:00`, and the caller `T123` or `C4`.
+/// `    1.234567`, `Fri Jan  3 19:15:47 2025`, `2024-01-01T00:00:00,123456+01:00`, and the caller `T123` or `C4`; of `dmesg -H`
+/// `Nov23 19:55` and `  +0.000012`; of `dmesg -d` and the journal's `short-delta` the same with `<    0.000012>` behind it.
 fn is_bracketed_stamp(stamp: &str) -> bool {
+    let (stamp, has_delta) = match stamp.split_once('<') {
+        Some((before, delta)) => (before, delta.trim_end().ends_with('>')),
+        None => (stamp, false),
+    };
     let stamp = stamp.trim();
     let is_caller = stamp.strip_prefix(['T', 'C']).is_some_and(is_digits);
-    is_caller || is_seconds(stamp) || (stamp.len() >= 19 && stamp.len() <= 40 && has_clock(stamp))
+    is_caller
+        || is_seconds(stamp.trim_start_matches('+'))
+        || (has_delta && stamp.is_empty())
+        || is_minute(stamp)
+        || (stamp.len() >= 19 && stamp.len() <= 48 && has_clock(stamp))
+}
+
+/// `Nov23 19:55`, with the month in any language.
+fn is_minute(stamp: &str) -> bool {
+    let Some((date, clock)) = stamp.rsplit_once(' ') else { return false };
+    let month = date.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    let is_month =
+        !month.is_empty() && month.len() <= 12 && month.chars().all(|c| c.is_alphabetic() || c == '.');
+    let digits = clock.as_bytes();
+    let is_clock =
+        matches!(digits, [h1, h2, b':', m1, m2] if [h1, h2, m1, m2].iter().all(|d| d.is_ascii_digit()));
+    is_month && is_clock && date.len() > month.len()
 }
 
 fn is_seconds(text: &str) -> bool {
@@ -112,8 +132,14 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `1423.813513] ` with its bracket lost, or the date of `dmesg --time-format iso` and of syslog.
+/// `1423.813513] ` with its bracket lost, the date of `dmesg --time-format iso` and of syslog, the number that `grep -n` or
+/// an editor puts before a stamp.
 fn strip_number(line: &str) -> Option<&str> {
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = digits.trim_start_matches([':', ' ', '\t']);
+    if digits.len() < line.len() && numbered.starts_with('[') && strip_one(numbered).is_some() {
+        return Some(numbered);
+    }
     let (word, rest) = line.split_once(' ')?;
     if word.strip_suffix(']').is_some_and(is_seconds) {
         return Some(rest);
@@ -122,16 +148,61 @@ fn strip_number(line: &str) -> Option<&str> {
     is_date.then(|| behind_tag(rest).unwrap_or(rest))
 }
 
-/// `Sep 28 14:48:15 host kernel: `.
-fn strip_month(line: &str) -> Option<&str> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let rest = MONTHS.iter().find_map(|month| line.strip_prefix(month))?.strip_prefix(' ')?;
-    let (day, rest) = rest.trim_start().split_once(' ')?;
-    let (clock, rest) = rest.split_once(' ')?;
-    (is_digits(day) && has_clock(clock)).then_some(())?;
-    // Another program's message is none of the kernel's.
-    Some(behind_tag(rest).unwrap_or_default())
+/// `Sep 28 14:48:15 host kernel: ` with months of any language, `Sat 2024-01-06 12:34:56 CET host kernel: `,
+/// `2024-01-06 12:34:56 host kernel: `, `12:34:56 kernel: `. Another program's message is none of the kernel's.
+fn strip_date(line: &str) -> Option<&str> {
+    const MOST_WORDS: usize = 4;
+    let mut rest = line;
+    let mut has_number = false;
+    for place in 0..MOST_WORDS {
+        let (word, behind) = rest.trim_start().split_once(' ')?;
+        if is_clock(word) {
+            let told = behind_tag(behind);
+            return match place {
+                0 => Some(told.unwrap_or(behind)),
+                _ => has_number.then(|| told.unwrap_or_default()),
+            };
+        }
+        let number = word.trim_end_matches(['.', ',']);
+        let is_number = number.len() <= 10
+            && number.starts_with(|c: char| c.is_ascii_digit())
+            && number.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'/' | b'.'));
+        let is_name = word.len() <= 16 && word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | ','));
+        if !is_number && !is_name {
+            return None;
+        }
+        has_number |= is_number;
+        rest = behind;
+    }
+    None
+}
+
+/// `14:48:15`, `14:48:15.123456`.
+fn is_clock(word: &str) -> bool {
+    let word = word.trim_end_matches(',');
+    word.get(..8).is_some_and(has_clock)
+        && word
+            .bytes()
+            .skip(8)
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'+' | b'-' | b':'))
+}
+
+/// `kernel: `, `host kernel: ` behind a stamp in brackets, and `1704541234.123456 host kernel: ` of the journal.
+fn strip_tag(line: &str) -> Option<&str> {
+    let head = line.get(..line.len().min(DEEPEST_TAG)).unwrap_or(line);
+    let (before, _) = head.split_once("kernel:")?;
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let is_host = |word: &str| {
+        !word.ends_with(':')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
+    let is_tag = match words.as_slice() {
+        [] => true,
+        [host] => before.ends_with(' ') && is_host(host),
+        [time, host] => before.ends_with(' ') && is_seconds(time) && is_host(host),
+        _ => false,
+    };
+    is_tag.then(|| line.get(before.len() + "kernel:".len()..)).flatten()
 }
 
 fn behind_tag(text: &str) -> Option<&str> {
@@ -197,6 +268,26 @@ mod tests {
             "   [    0.408995] usb 2-1: x",
             "kernel: usb 2-1: x",
             "usb 2-1: x",
+            "[Nov23 19:55] usb 2-1: x",
+            "[  +0.000012] usb 2-1: x",
+            "[févr. 3 19:55] usb 2-1: x",
+            "[    1.234567 <    0.000012>] usb 2-1: x",
+            "[<    0.000012>] usb 2-1: x",
+            "[    1.234567] desktop kernel: usb 2-1: x",
+            "Sat 2024-01-06 12:34:56 CET desktop kernel: usb 2-1: x",
+            "1704541234.123456 desktop kernel: usb 2-1: x",
+            "févr. 08 14:48:15 desktop kernel: usb 2-1: x",
+            "okt 08 14:48:15 desktop kernel: usb 2-1: x",
+            "лис 08 14:48:15 desktop kernel: usb 2-1: x",
+            "8. Okt 14:48:15 desktop kernel: usb 2-1: x",
+            "2024-01-06 14:48:15 desktop kernel: usb 2-1: x",
+            "14:48:15 desktop kernel: usb 2-1: x",
+            "14:48:15 kernel: usb 2-1: x",
+            "desktop kernel: usb 2-1: x",
+            "Jan 06 12:34:56.123456 desktop kernel: usb 2-1: x",
+            "[ven. janv. 3 19:15:47 2025] usb 2-1: x",
+            "12:[    1.234567] usb 2-1: x",
+            "  12  [    1.234567] usb 2-1: x",
         ] {
             let want = if line.contains("[    1.2] ") { "[    1.2] usb 2-1: x" } else { "usb 2-1: x" };
             assert_eq!(messages(line), [want], "{line}");
@@ -207,6 +298,9 @@ mod tests {
     fn a_bracket_that_is_no_stamp_stays() {
         assert_eq!(messages("[    1.234567] [drm] PCIE GEN 3 enabled"), ["[drm] PCIE GEN 3 enabled"]);
         assert_eq!(messages("Sep 28 14:48:15 desktop smartd[812]: Device: /dev/sda"), [""]);
+        assert_eq!(messages("févr. 28 14:48:15 desktop smartd[812]: Device: /dev/sda"), [""]);
+        assert!(messages("Speed 8GT/s (downgraded), the kernel: it says so\n").is_empty());
+        assert!(messages("[Falcon] a name in brackets\n").is_empty());
     }
 
     #[test]

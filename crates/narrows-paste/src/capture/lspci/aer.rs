@@ -6,11 +6,11 @@ use super::block::Block;
 use narrows_machine::pci::Aer;
 
 /// Reads the flags of Advanced Error Reporting. A status bit says that an error came at least once since it was cleared,
-/// so that each counts once. Errors that the mask keeps from being reported are left out, as the kernel leaves them out
+/// so that each stands with 1. Errors that the mask keeps from being reported are left out, as the kernel leaves them out
 /// of its counts.
 pub(super) fn parse(block: &Block) -> Option<(Aer, usize)> {
     let status = block.get("CESta")?;
-    let mut aer = Aer { correctable: raised(block, "CESta", "CEMsk"), ..Aer::default() };
+    let mut aer = Aer { correctable: raised(block, "CESta", "CEMsk"), is_status: true, ..Aer::default() };
     let severe = block.get("UESvrt").map(|record| flags(&record.text).collect::<BTreeMap<_, _>>());
     for (name, count) in raised(block, "UESta", "UEMsk") {
         let is_fatal = severe.as_ref().and_then(|severe| severe.get(name.as_str())).copied();

@@ -157,6 +157,7 @@ fn aer(config: &[u8]) -> Option<Aer> {
         correctable: counts(CORRECTABLE, correctable, |bit| correctable_mask & 1 << bit == 0),
         nonfatal: counts(UNCORRECTABLE, uncorrectable, |bit| mask & 1 << bit == 0 && !is_fatal(bit)),
         fatal: counts(UNCORRECTABLE, uncorrectable, |bit| mask & 1 << bit == 0 && is_fatal(bit)),
+        is_status: true,
     })
 }
 

@@ -155,6 +155,19 @@ fn nodes_domains_slots_and_links_of_host_bridges_are_kept() {
 }
 
 #[test]
+fn a_later_boot_that_says_less_leaves_a_function_who_it_is() {
+    let first = "Linux version 6.1.0 (a@b)\npci 0000:04:00.0: [8086:1521] type 00 class 0x020000\n\
+                 igb 0000:04:00.0: added PHC on eth0\n";
+    let last = "Linux version 6.1.0 (a@b)\npci 0000:04:00.0: 8.000 Gb/s available PCIe bandwidth, limited by 5 GT/s x2 link at \
+                0000:00:01.4 (capable of 16.000 Gb/s with 5 GT/s x4 link)\n";
+    let machine = machine(&format!("{first}{last}"));
+    let card = &machine.pci[&at("0000:04:00.0")];
+    assert_eq!((card.driver.get().as_deref(), card.class.get()), (Some("igb"), Some(0x02_0000)));
+    let other = format!("{first}{last}pci 0000:04:00.0: [144d:a808] type 00 class 0x010802\n");
+    assert_eq!(self::machine(&other).pci[&at("0000:04:00.0")].driver.value(), None, "it was exchanged");
+}
+
+#[test]
 fn the_last_boot_that_says_anything_counts() {
     let boot = |kernel: &str, port: &str| {
         format!(

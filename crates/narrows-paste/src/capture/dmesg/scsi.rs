@@ -1,0 +1,201 @@
+//! SCSI hosts of SAS, RAID, Fibre Channel and virtio adapters, and what carries their disks.
+//!
+//! A driver speaks of its function (`mpt3sas 0000:01:00.0: …`) and later registers a host in words of its own (`scsi host0:
+//! Fusion MPT SAS Host`). The host belongs to the one function of that driver that has none yet; where several wait, a log
+//! does not tell which, and the disks are shown without their adapter.
+
+use std::collections::BTreeMap;
+
+use super::pci::entry;
+use super::{Boot, Device, Line};
+use narrows_base::fact::Fact;
+use narrows_machine::block::{Sas, Transport, makes_volumes};
+use narrows_machine::pci::PciAddress;
+
+/// What carries the disks of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carrier {
+    Sas,
+    FibreChannel,
+    Virtio,
+}
+
+/// A driver of adapters.
+struct Family {
+    /// The driver's names, the newest first.
+    drivers: &'static [&'static str],
+    /// What the line of its host starts with or contains (`scsi_host_template.name` and `.info` of the driver).
+    host: &'static [&'static str],
+    carrier: Carrier,
+}
+
+const FAMILIES: &[Family] = &[
+    Family { drivers: &["mpt3sas", "mpt2sas"], host: &["Fusion MPT SAS Host"], carrier: Carrier::Sas },
+    Family { drivers: &["mptsas"], host: &["ioc0:", "ioc1:", "ioc2:", "ioc3:"], carrier: Carrier::Sas },
+    Family { drivers: &["mpi3mr"], host: &["mpi3mr", "MPI3 Storage"], carrier: Carrier::Sas },
+    Family { drivers: &["megaraid_sas"], host: &["megaraid_sas", "MegaRAID"], carrier: Carrier::Sas },
+    Family { drivers: &["smartpqi"], host: &["smartpqi"], carrier: Carrier::Sas },
+    Family { drivers: &["hpsa"], host: &["hpsa"], carrier: Carrier::Sas },
+    Family { drivers: &["aacraid"], host: &["aacraid"], carrier: Carrier::Sas },
+    Family { drivers: &["ipr"], host: &["IBM "], carrier: Carrier::Sas },
+    Family { drivers: &["isci"], host: &["isci"], carrier: Carrier::Sas },
+    Family { drivers: &["mvsas"], host: &["mvsas"], carrier: Carrier::Sas },
+    Family { drivers: &["pm80xx"], host: &["pm80xx", "pm8001"], carrier: Carrier::Sas },
+    Family { drivers: &["arcmsr"], host: &["arcmsr", "Areca"], carrier: Carrier::Sas },
+    Family { drivers: &["qla2xxx"], host: &["qla2xxx", "QLogic"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["lpfc"], host: &["lpfc", "Emulex"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["virtio_scsi", "virtio-pci"], host: &["Virtio SCSI"], carrier: Carrier::Virtio },
+];
+
+/// Adapters and their hosts.
+#[derive(Default)]
+pub(super) struct Adapters {
+    /// The functions that a driver spoke of, in that order, and whether they have a host.
+    functions: Vec<(&'static str, PciAddress, bool)>,
+    hosts: BTreeMap<u32, Host>,
+}
+
+struct Host {
+    family: &'static Family,
+    pci: Option<PciAddress>,
+    /// The driver, and the line that tells it.
+    driver: Fact<String>,
+}
+
+/// An adapter's driver speaks of its function.
+pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+    let family = FAMILIES.iter().find(|family| family.drivers.contains(&device.driver));
+    let Some(driver) = family.and_then(|family| family.drivers.first()) else { return false };
+    let known = &mut boot.adapters.functions;
+    if known.iter().all(|(_, address, _)| *address != device.address) {
+        known.push((driver, device.address, false));
+        entry(boot, device.address).driver = line.known(device.driver.to_owned());
+    }
+    true
+}
+
+/// The host of an adapter: `scsi host0: smartpqi`.
+pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &Line<'_>) -> bool {
+    let is_of = |family: &&Family| {
+        family.host.iter().any(|text| said.starts_with(text) || *text == "MegaRAID" && said.contains(text))
+    };
+    let Some(family) = FAMILIES.iter().find(is_of) else { return false };
+    let driver = family.drivers.first().copied().unwrap_or_default();
+    let named = parse_place(said);
+    let pci = named.or_else(|| boot.adapters.only_one_waiting(driver));
+    if let Some(address) = named {
+        let function = entry(boot, address);
+        if function.driver.value().is_none() {
+            function.driver = line.known(driver.to_owned());
+        }
+    }
+    boot.adapters.hosts.insert(host, Host { family, pci, driver: line.known(driver.to_owned()) });
+    true
+}
+
+/// Reads the place in `Emulex LPe12000 PCIe Fibre Channel Adapter on PCI bus 85 device 01 irq 17`: bus, and device and
+/// function in one number (kernel `drivers/scsi/lpfc/lpfc_init.c`, `lpfc_info`).
+fn parse_place(said: &str) -> Option<PciAddress> {
+    let (bus, rest) = said.split_once(" on PCI bus ")?.1.split_once(" device ")?;
+    let place = u8::from_str_radix(rest.split_whitespace().next()?, 16).ok()?;
+    let bus = u8::from_str_radix(bus, 16).ok()?;
+    Some(PciAddress { bus, device: place >> 3, function: place & 7, ..PciAddress::default() })
+}
+
+impl Adapters {
+    /// The function of a driver that waits for a host, if there is one alone; it waits no more.
+    fn only_one_waiting(&mut self, driver: &str) -> Option<PciAddress> {
+        let mut of_driver = self.functions.iter_mut().filter(|(name, ..)| *name == driver);
+        let mut waiting: Vec<_> = of_driver.by_ref().filter(|(_, _, has_host)| !has_host).collect();
+        match waiting.as_mut_slice() {
+            [(_, address, has_host)] => {
+                *has_host = true;
+                Some(*address)
+            }
+            _ => None,
+        }
+    }
+
+    /// What carries the disk at a SCSI address, `0:2:1:0`.
+    pub(super) fn transport(&self, at: &str) -> Option<Transport> {
+        let mut numbers = at.split(':').map(|number| number.parse::<u32>().ok());
+        let host = self.hosts.get(&numbers.next()??)?;
+        let channel = numbers.next().flatten();
+        let driver = host.family.drivers.first().copied().unwrap_or_default();
+        Some(match host.family.carrier {
+            Carrier::Sas => Transport::Sas(Sas {
+                driver: host.driver.clone(),
+                hidden: makes_volumes(driver, channel),
+                pci: host.pci,
+                ..Sas::default()
+            }),
+            Carrier::FibreChannel => Transport::Other { name: driver.to_owned(), pci: host.pci },
+            Carrier::Virtio => Transport::Virtio { pci: host.pci, flavour: "virtio-scsi".to_owned() },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Text;
+    use narrows_machine::Machine;
+
+    fn machine(log: &str) -> Machine {
+        super::super::read(&Text::new("dmesg", log.as_bytes())).machine
+    }
+
+    fn disk(at: &str, name: &str) -> String {
+        format!(
+            "scsi {at}: Direct-Access     HITACHI  HUSMH842 CLAR100 C292 PQ: 0 ANSI: 6\n\
+             sd {at}: [{name}] 195371568 512-byte logical blocks: (100 GB/93.2 GiB)\n"
+        )
+    }
+
+    fn place(machine: &Machine, name: &str) -> Option<String> {
+        match &machine.block[name].transport {
+            Transport::Sas(sas) => sas.pci,
+            Transport::Other { pci, .. } | Transport::Virtio { pci, .. } => *pci,
+            other => panic!("{other:?}"),
+        }
+        .map(|address| address.to_string())
+    }
+
+    #[test]
+    fn disks_of_an_adapter_hang_on_its_function() {
+        for (driver, host, hidden) in [
+            ("mpt3sas", "Fusion MPT SAS Host", false),
+            ("megaraid_sas", "Avago SAS based MegaRAID driver", false),
+            ("smartpqi", "smartpqi", false),
+            ("aacraid", "aacraid", true),
+            ("ipr", "IBM 0x0 Storage Adapter: 14010001", true),
+        ] {
+            let log = format!("{driver} 0000:01:00.0: ready\nscsi host0: {host}\n{}", disk("0:0:1:0", "sdb"));
+            let machine = machine(&log);
+            assert_eq!(place(&machine, "sdb").as_deref(), Some("0000:01:00.0"), "{driver}");
+            let Transport::Sas(sas) = &machine.block["sdb"].transport else { panic!("{driver}") };
+            assert_eq!(sas.hidden, hidden, "{driver}");
+            assert_eq!(machine.pci.values().next().and_then(|f| f.driver.get()).as_deref(), Some(driver));
+        }
+    }
+
+    #[test]
+    fn of_two_adapters_that_wait_for_hosts_neither_is_guessed() {
+        let adapters = "mpt3sas 0000:01:00.0: a\nmpt3sas 0000:02:00.0: a\n";
+        let hosts = "scsi host0: Fusion MPT SAS Host\nscsi host1: Fusion MPT SAS Host\n";
+        let unsure = machine(&format!("{adapters}{hosts}{}", disk("0:0:0:0", "sda")));
+        assert_eq!(place(&unsure, "sda"), None);
+        let in_turn = "mpt3sas 0000:01:00.0: a\nscsi host0: Fusion MPT SAS Host\n\
+                       mpt3sas 0000:02:00.0: a\nscsi host1: Fusion MPT SAS Host\n";
+        let sure = machine(&format!("{in_turn}{}{}", disk("0:0:0:0", "sda"), disk("1:0:0:0", "sdb")));
+        assert_eq!(place(&sure, "sda").as_deref(), Some("0000:01:00.0"));
+        assert_eq!(place(&sure, "sdb").as_deref(), Some("0000:02:00.0"));
+    }
+
+    #[test]
+    fn a_fibre_channel_host_says_where_it_is() {
+        let log = "scsi host9: Emulex LPe12000 PCIe Fibre Channel Adapter on PCI bus 85 device 01 irq 17\n";
+        let machine = machine(&format!("{log}{}", disk("9:0:0:0", "sdc")));
+        assert_eq!(place(&machine, "sdc").as_deref(), Some("0000:85:00.1"));
+    }
+}
