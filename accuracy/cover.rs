@@ -3,6 +3,7 @@
 use narrows::catalog::catalog;
 use narrows::path::file::{Engine, Pattern};
 
+use crate::laws;
 use crate::table::Row;
 use crate::text;
 use crate::work::Work;
@@ -14,6 +15,14 @@ pub(crate) fn refusal(row: &Row, work: &Work) -> Option<&'static str> {
         .or_else(|| platform(row, work))
         .or_else(|| stack(row, work))
         .or_else(|| ran(row, work))
+}
+
+/// Whether a path file can express what a row measured: the rate or time of a workload, of a machine that its source calls
+/// healthy. One law alone (a cipher in memory, a DMA engine, a resync) and copies of files have no place in a path file.
+pub(crate) fn is_in_scope(row: &Row, work: &Work) -> bool {
+    let words = row.workload.to_lowercase();
+    let is_workload = !text::has_any(&words, &["copy", "streaming", "cached", "scrub"]);
+    unit(row).is_none() && source(row).is_none() && is_workload && !laws::is_alone(row, work)
 }
 
 fn unit(row: &Row) -> Option<&'static str> {

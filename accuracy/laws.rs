@@ -6,6 +6,8 @@ use narrows::ceiling::pcie::{packets, rate};
 use narrows::ceiling::{dram, parity, replicas, resync};
 use narrows::path::HopKind;
 use narrows::path::file::Pattern;
+use narrows::predict::Prediction;
+use narrows::predict::law::Law;
 use narrows::units::{Bytes, BytesPerSec, GtPerSec, Nanos};
 
 use crate::model;
@@ -22,18 +24,29 @@ pub(crate) enum Quantity {
 }
 
 /// A prediction with the hop that limits.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) quantity: Quantity,
     pub(crate) hop: HopKind,
     /// What that hop cannot have carried more than: its rate before packets and protocols, where it is a wire.
     pub(crate) raw: Option<BytesPerSec>,
     pub(crate) said: String,
+    /// The prediction, where the row is a path.
+    pub(crate) prediction: Option<Box<Prediction>>,
+    /// The law, where it is one alone that predictions of paths use too.
+    pub(crate) law: Option<Law>,
 }
 
 impl Value {
     pub(crate) fn rate(rate: BytesPerSec, hop: HopKind, said: impl Into<String>) -> Self {
-        Self { quantity: Quantity::Rate(rate), hop, raw: None, said: said.into() }
+        Self {
+            quantity: Quantity::Rate(rate),
+            hop,
+            raw: None,
+            said: said.into(),
+            prediction: None,
+            law: None,
+        }
     }
 
     fn with_raw(self, raw: BytesPerSec) -> Self {
@@ -73,6 +86,14 @@ pub(crate) fn of(row: &Row, work: &Work) -> Option<Result<Value, String>> {
         return Some(cluster(row, work));
     }
     (layers == "network" || layers.starts_with("rdma")).then(|| network::transfer(row))
+}
+
+/// Whether a row is one law, of which no path is made: neither a network alone nor a cluster.
+pub(crate) fn is_alone(row: &Row, work: &Work) -> bool {
+    let layers = row.layers.to_lowercase();
+    let is_path = layers == "network" || layers.starts_with("rdma") || layers.contains("replicas");
+    let is_theory = row.workload.to_lowercase().contains("theoretical") || layers == "theory";
+    (is_theory || !is_path) && of(row, work).is_some()
 }
 
 /// Arithmetic of links, without packets, and sums of rated drives.
@@ -164,7 +185,10 @@ fn dma(row: &Row, work: &Work) -> Result<Value, String> {
     if words.contains("latency") || matches!(row.unit.as_str(), "ns" | "us") {
         let time = packets::round_trip(words.contains("remote"));
         let said = "a read across PCIe".to_owned();
-        return Ok(Value { quantity: Quantity::Time(time), hop: HopKind::Link, raw: None, said });
+        return Ok(Value {
+            quantity: Quantity::Time(time),
+            ..Value::rate(BytesPerSec::new(0.0), HopKind::Link, said)
+        });
     }
     if work.block < 512 {
         return Err("below 512 bytes the engine's own rate of requests limits".to_owned());

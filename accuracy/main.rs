@@ -14,6 +14,7 @@ mod expected;
 #[expect(dead_code, reason = "this scorer has one table and no directories of cases")]
 #[path = "../cases/files.rs"]
 mod files;
+mod interval;
 mod laws;
 mod model;
 mod network;
@@ -30,11 +31,13 @@ const TABLE: &str = "tests/measurements.csv";
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let given = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let is_own = given.is_none();
     let place = given.map_or_else(|| root.join(TABLE), PathBuf::from);
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let scored = table::read(&place).and_then(|rows| {
         let scores: Vec<score::Score> = rows.iter().map(score::of).collect();
         files::write(&target.join("accuracy/summary.json"), &report::summary(&place, &scores))?;
+        keep(&interval::residuals(&scores), is_own)?;
         Ok(scores)
     });
     match scored {
@@ -47,4 +50,25 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Where the program has the residuals of its laws.
+const RESIDUALS: &str = "crates/narrows-model/src/predict/law/residuals.csv";
+
+/// Holds the residuals in the program to those that the project's own table gives; `UPDATE_RESIDUALS=1` writes them there.
+#[expect(clippy::disallowed_methods, reason = "a file of the project")]
+fn keep(residuals: &narrows::predict::law::Residuals, is_own: bool) -> Result<(), String> {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join(RESIDUALS);
+    let failed = |error: std::io::Error| format!("{}: {error}", place.display());
+    if !is_own {
+        return Ok(());
+    }
+    if std::env::var_os("UPDATE_RESIDUALS").is_some() {
+        return std::fs::write(&place, residuals.text()).map_err(failed);
+    }
+    let kept = std::fs::read_to_string(&place).map_err(failed)?;
+    if kept == residuals.text() {
+        return Ok(());
+    }
+    Err(format!("{RESIDUALS} is out of date; run: UPDATE_RESIDUALS=1 make accuracy"))
 }

@@ -249,6 +249,7 @@ pub(crate) fn of(row: &Row, work: &Work) -> Result<Model, String> {
         jobs: work.jobs.unwrap_or_else(|| cores(row).unwrap_or(1).max(many)),
         read_share: work.read_share,
         engine: work.engine,
+        flush: Some(work.flushed),
         given: Source::new(row.id.as_str()),
         ..Workload::reading(target)
     };

@@ -6,6 +6,7 @@ use narrows::ceiling::pcie::packets;
 use narrows::ceiling::pcie::rate;
 use narrows::path::HopKind;
 use narrows::path::file::Technology;
+use narrows::predict::law::Law;
 use narrows::units::{BitsPerSec, Bytes, BytesPerSec, GtPerSec};
 
 use crate::laws::Value;
@@ -83,7 +84,8 @@ pub(crate) fn transfer(row: &Row) -> Result<Value, String> {
         return Err("one connection above 25 Gbit/s is bound by its core, 15 to 55 Gbit/s".to_owned());
     }
     let carried = wire.goodput(Storage::None);
-    let of_wire = Value::rate(carried, HopKind::Network, "the wire's frames");
+    let of_law = |law, value: Value| Value { law: Some(law), ..value };
+    let of_wire = of_law(Law::Network, Value::rate(carried, HopKind::Network, "the wire's frames"));
     let link = model::link(row, core);
     let speed = link.generation.and_then(GtPerSec::from_pcie_generation);
     let (Some(speed), Some(width)) = (speed, link.width) else { return Ok(of_wire) };
@@ -97,5 +99,6 @@ pub(crate) fn transfer(row: &Row) -> Result<Value, String> {
             charged.map_or(drive, |wire| packets::between(wire.device_writes(Bytes::new(4096)), drive))
         }
     };
-    Ok(if slot < carried { Value::rate(slot, HopKind::Link, "the card's slot") } else { of_wire })
+    let of_slot = of_law(Law::CardSlot, Value::rate(slot, HopKind::Link, "the card's slot"));
+    Ok(if slot < carried { of_slot } else { of_wire })
 }

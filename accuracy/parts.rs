@@ -4,9 +4,11 @@
 
 mod cover;
 mod expected;
+mod interval;
 mod laws;
 mod model;
 mod network;
+mod report;
 mod score;
 mod table;
 mod text;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::interval::{self, Part};
 use crate::score::Score;
 
 /// The median error that is good enough.
@@ -58,7 +59,7 @@ fn share(part: usize, whole: usize) -> f64 {
 }
 
 /// The smallest value that at least `part` of all values do not exceed; 0 of none.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (part * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank - 1).copied().unwrap_or_default()
 }
@@ -117,7 +118,47 @@ pub(crate) fn table(scores: &[Score]) -> String {
         figures.hops,
         100.0 * figures.hops_share(),
     );
+    let _ = writeln!(out, "\nnot known to predict:");
+    for (score, because) in interval::refused(scores) {
+        let _ = writeln!(out, "{:<6} {because}: {}", score.id, score.what);
+    }
+    let ways = [
+        ("all rows", Part::All, false),
+        ("all rows, crossed by source", Part::All, true),
+        ("looked at, crossed", Part::Seen, true),
+        ("kept back, crossed", Part::KeptBack, true),
+    ];
+    for (name, part, crossed) in ways {
+        put_figures(&mut out, name, &interval::figures(scores, part, crossed));
+    }
     out
+}
+
+fn put_figures(out: &mut String, name: &str, it: &interval::Figures) {
+    let _ = writeln!(
+        out,
+        "\n{name}: {} of {} in scope answered ({:.1} %); absolute error: median {:.1} %, 90th percentile {:.1} %\n  \
+         80 % intervals hold {:.1} %, 95 % ones {:.1} %; half-width of the first: median {:.1} %, 90th percentile {:.1} %\n  \
+         interval score {:.3} (80 %), {:.3} (95 %); off by more than twice: {}; above their bound, of {} refused with one: {}",
+        it.answered,
+        it.in_scope,
+        100.0 * share(it.answered, it.in_scope),
+        100.0 * it.median,
+        100.0 * it.ninety,
+        100.0 * it.held_80,
+        100.0 * it.held_95,
+        100.0 * it.half_width,
+        100.0 * it.half_width_ninety,
+        it.score_80,
+        it.score_95,
+        named(&it.misled),
+        it.bounded,
+        named(&it.above_bound),
+    );
+}
+
+fn named(rows: &[String]) -> String {
+    if rows.is_empty() { "none".to_owned() } else { rows.join(", ") }
 }
 
 fn short(value: f64) -> String {
@@ -138,6 +179,8 @@ pub(crate) fn summary(table: &Path, scores: &[Score]) -> Value {
         "hops_right": figures.hops_right,
         "hops_share": figures.hops_share(),
         "good_enough": is_good_enough(scores),
+        "intervals": interval::figures(scores, Part::All, false),
+        "intervals_crossed_by_source": interval::figures(scores, Part::All, true),
         "results": scores,
     })
 }

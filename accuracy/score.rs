@@ -3,7 +3,8 @@
 use narrows::ceiling;
 use narrows::path::HopKind;
 use narrows::path::file::Engine;
-use narrows::predict::{Bound, BoundKind, Prediction, predict};
+use narrows::predict::law::{self, Law, Residuals};
+use narrows::predict::{Answer, Bound, BoundKind, Prediction, answer, predict};
 use narrows::units::{BytesPerSec, Iops, human};
 use serde::Serialize;
 
@@ -33,7 +34,68 @@ pub(crate) struct Score {
     pub(crate) hop_right: Option<bool>,
     /// How the prediction comes about, or why there is none.
     pub(crate) said: String,
+    /// Whose measurement it is.
+    pub(crate) source: String,
+    /// Whether a path file can express it.
+    pub(crate) in_scope: bool,
+    /// The laws that decide, and by which logarithm they are off.
+    #[serde(skip)]
+    pub(crate) residuals: Vec<(Law, f64)>,
+    /// What was measured over what the laws say, as rates.
+    #[serde(skip)]
+    pub(crate) factor: Option<f64>,
+    /// What intervals are made of.
+    #[serde(skip)]
+    pub(crate) judged: Option<Judged>,
 }
+
+/// What is predicted of a row, before it is known whether its laws may say so.
+#[derive(Debug, Clone)]
+pub(crate) enum Judged {
+    /// A path.
+    Path(Box<Prediction>),
+    /// One law alone.
+    Law(Law),
+}
+
+impl Judged {
+    /// What may be said, by these residuals.
+    pub(crate) fn answer(&self, residuals: &Residuals) -> Answer {
+        match self {
+            Self::Path(prediction) => prediction.answer_by(residuals),
+            Self::Law(law) => answer::of_law(*law, residuals),
+        }
+    }
+
+    /// A bound, over the prediction.
+    pub(crate) fn bound(&self, at: usize) -> Option<f64> {
+        match self {
+            Self::Path(it) => Some(it.bounds.get(at)?.rate.get() / it.rate.get()),
+            Self::Law(_) => None,
+        }
+    }
+
+    fn is_in_range(&self, law: Law) -> bool {
+        let Self::Path(it) = self else { return true };
+        law.validity().is_some_and(|validity| validity.range.has(&it.situation))
+    }
+
+    /// The laws that decide, each with the logarithm of the factor by which the prediction is off: a measurement of a sum is
+    /// charged to each law that makes a good part of it.
+    fn residuals(&self, factor: f64) -> Vec<(Law, f64)> {
+        let terms = match self {
+            Self::Law(law) => return vec![(*law, factor.ln())],
+            Self::Path(it) if law::is_gap(&it.situation) => return Vec::new(),
+            Self::Path(it) => it.narrowest().map_or(&[][..], |bound| &bound.terms),
+        };
+        let charged = terms.iter().filter(|term| term.share >= CHARGED);
+        let in_range = charged.filter(|term| self.is_in_range(term.law));
+        in_range.map(|term| (term.law, factor.ln())).collect()
+    }
+}
+
+/// A law that takes less than this share of the time of a byte is not measured by the whole.
+const CHARGED: f64 = 0.05;
 
 /// The outcome of a row.
 pub(crate) fn of(row: &Row) -> Score {
@@ -55,16 +117,29 @@ pub(crate) fn of(row: &Row) -> Score {
         hop: None,
         hop_right: None,
         said: String::new(),
+        source: row.source.clone(),
+        in_scope: cover::is_in_scope(row, &work),
+        residuals: Vec::new(),
+        factor: None,
+        judged: None,
     };
     match outcome {
-        Ok((number, value)) => Score {
-            predicted: Some(number),
-            error: Some(number / row.value - 1.0),
-            hop: Some(value.hop.as_str()),
-            hop_right: blamed.map(|kinds| kinds.contains(&value.hop)),
-            said: value.said,
-            ..score
-        },
+        Ok((number, value)) => {
+            let judged = value.prediction.map(Judged::Path).or(value.law.map(Judged::Law));
+            let is_time = matches!(row.unit.as_str(), "us" | "ns");
+            let factor = if is_time { number / row.value } else { row.value / number };
+            Score {
+                predicted: Some(number),
+                error: Some(number / row.value - 1.0),
+                hop: Some(value.hop.as_str()),
+                hop_right: blamed.map(|kinds| kinds.contains(&value.hop)),
+                said: value.said,
+                residuals: judged.as_ref().map(|judged| judged.residuals(factor)).unwrap_or_default(),
+                factor: Some(factor),
+                judged,
+                ..score
+            }
+        }
         Err(reason) => Score { said: reason, ..score },
     }
 }
@@ -89,6 +164,8 @@ fn path(row: &Row, work: &Work) -> Result<Value, String> {
         hop: kind,
         raw: raw.map(|(raw, traffic)| raw / traffic.max(1e-9)),
         said: format!("{}: {}", narrow.name, narrow.formula),
+        law: None,
+        prediction: Some(Box::new(prediction.clone())),
     })
 }
 

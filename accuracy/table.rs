@@ -13,6 +13,8 @@ use crate::expected;
 pub(crate) struct Row {
     /// Its name in the table.
     pub(crate) id: String,
+    /// Who published it: a host, or an account of one that has many.
+    pub(crate) source: String,
     /// When it was published.
     pub(crate) year: String,
     /// The machine.
@@ -51,8 +53,9 @@ pub(crate) struct Row {
 const LIMITING: &str = "limiting_hop";
 
 /// The columns that a row needs.
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 17] = [
     "id",
+    "source_url",
     "year",
     "platform",
     "device_model",
@@ -100,6 +103,7 @@ fn row(places: &[usize], fields: &[String]) -> Result<Row, String> {
     let mut next = || values.next().flatten().ok_or_else(|| "too few columns".to_owned());
     let mut row = Row {
         id: next()?,
+        source: publisher(&next()?),
         year: next()?,
         platform: next()?,
         device: next()?,
@@ -119,6 +123,16 @@ fn row(places: &[usize], fields: &[String]) -> Result<Row, String> {
     row.note = next()?;
     row.confidence = next()?;
     Ok(row)
+}
+
+/// Whose words an address holds: its host, with the account where the host has those of many.
+fn publisher(address: &str) -> String {
+    let address = address.split_whitespace().next().unwrap_or_default();
+    let plain = address.trim_start_matches("https://").trim_start_matches("http://");
+    let mut parts = plain.split('/');
+    let host = parts.next().unwrap_or_default().trim_start_matches("www.");
+    let account = parts.next().filter(|_| host == "github.com" || host == "raw.githubusercontent.com");
+    account.map_or_else(|| host.to_owned(), |account| format!("github.com/{account}")).replace(',', "")
 }
 
 /// The records of a text with the line that each begins in; empty lines are none.

@@ -46,6 +46,32 @@ fn a_change_shows_before_after_gain_and_the_new_narrows() {
 }
 
 #[test]
+fn what_no_law_covers_is_not_known_and_has_a_bound_and_what_to_measure() {
+    let args = ["predict", "systems/s2d-epyc.path.toml"];
+    insta::assert_snapshot!("not_known", stdout(&narrows(&args).success()));
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&narrows(&[&args[..], &["--json"]].concat()).success()))
+            .expect("is JSON");
+    let it = &json["systems"][0]["predictions"][0];
+    assert_eq!(it["known"], false);
+    assert!(it["bytes_per_second"].is_null() && it["iops"].is_null() && it["interval_95"].is_null());
+    assert_eq!(it["at_most"]["hop"], "network:t62250");
+    assert!(it["not_known_because"].is_string() && it["measure_instead"].is_string());
+}
+
+#[test]
+fn a_published_result_outside_of_its_interval_is_exit_status_1() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("far.path.toml");
+    let text = fs::read_to_string("systems/ryzen-raid-luks.path.toml").expect("ships");
+    let far = text.replacen("value = \"3600 MB/s\"", "value = \"1200 MB/s\"", 1);
+    assert_ne!(text, far);
+    fs::write(&file, far).expect("written");
+    let done = narrows(&["predict", &file.display().to_string(), "--published"]).code(1);
+    assert!(stdout(&done).contains("outside of "), "{}", stdout(&done));
+}
+
+#[test]
 fn a_drive_and_layers_can_be_added_and_json_follows_the_schema() {
     let args = [
         "predict",

@@ -121,12 +121,13 @@ fn every_command_has_a_schema_a_tested_help_and_a_page() {
 }
 
 /// Pages, how their examples begin, and the golden text with what the program prints.
-const EXAMPLES: [(&str, &str, &str); 5] = [
+const EXAMPLES: [(&str, &str, &str); 6] = [
     ("README.md", "$ narrows /dev/nvme2n1", "machines__s3-x99-before-target"),
     ("docs/compare.md", "$ narrows compare", "compare__the_text_of_a_comparison"),
     ("docs/ladder.md", "# narrows ladder", "ladder_cli__a_ladder_at_100_columns"),
     ("docs/plan.md", "$ narrows plan", "plan__the_text_of_a_plan"),
-    ("docs/predict.md", "$ narrows predict", "predict__what_if"),
+    ("docs/predict.md", "$ narrows predict systems/x99", "predict__what_if"),
+    ("docs/predict.md", "$ narrows predict systems/s2d", "predict__not_known"),
 ];
 
 #[test]

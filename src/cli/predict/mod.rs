@@ -16,7 +16,7 @@ use narrows_model::predict::{Prediction, predict};
 use narrows_report::predict::{self as view, PredictReport, SystemView};
 use narrows_report::roofline as picture;
 
-/// Reads the descriptions, predicts, and shows: 1 when a published result differs and nobody says why.
+/// Reads the descriptions, predicts, and shows: 1 when a published result lies outside of its 95 % interval or above its bound.
 ///
 /// # Errors
 /// [`Failure`] when a file cannot be read or is wrong, or a change cannot be made.
@@ -34,7 +34,7 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
     if let Some(Some(file)) = &args.roofline {
         write_new(file, &picture::svg(&pictures))?;
     }
-    Ok(if report.has_unexplained() { FINDINGS } else { NOTHING_FOUND })
+    Ok(if report.has_wrong() { FINDINGS } else { NOTHING_FOUND })
 }
 
 /// The view of one system, and its pictures.

@@ -1,5 +1,6 @@
 //! One thing that bounds the rate of a workload.
 
+use super::law::Term;
 use crate::ceiling::{Basis, Direction, FactRef};
 use crate::path::HopId;
 use narrows_base::units::BytesPerSec;
@@ -38,4 +39,6 @@ pub struct Bound {
     pub formula: String,
     /// From what.
     pub facts: Vec<FactRef>,
+    /// By which laws.
+    pub terms: Vec<Term>,
 }

@@ -2,6 +2,7 @@
 
 use super::bound::{Bound, BoundKind};
 use super::hops::Loaded;
+use super::law::{Law, Term};
 use crate::ceiling::{Basis, FactRef, bcache};
 use crate::path::HopKind;
 use crate::path::file::{Cache, Engine, Name, PartKind, System, Workload};
@@ -40,6 +41,7 @@ pub(super) fn bound(system: &System, hops: &[Loaded], workload: &Workload) -> Op
             value: human::percent(cache.hit),
             source: given(system, loaded),
         }],
+        terms: Term::whole(Law::CacheTurns),
     })
 }
 

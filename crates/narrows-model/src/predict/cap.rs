@@ -2,6 +2,7 @@
 
 use super::bound::{Bound, BoundKind};
 use super::hops::Loaded;
+use super::law::{Law, Term};
 use crate::ceiling::caps::{self, Cap};
 use crate::ceiling::{Basis, FactRef};
 use crate::path::HopKind;
@@ -52,5 +53,6 @@ fn bound(loaded: &Loaded, given: &str, (vm, cap): (&Vm, Cap), size: Bytes, rate:
         basis: Basis::Spec,
         formula: format!("{} {noun} × {each} = {rate}", vm.count),
         facts: vec![FactRef { fact: "cap of each".to_owned(), value, source: given.to_owned() }],
+        terms: Term::whole(Law::Cap),
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows a law: ceilings are those of [`crate::ceiling`].
 
+pub mod answer;
 mod bound;
 mod cached;
 mod cap;
@@ -14,6 +15,7 @@ mod describe;
 pub mod flow;
 mod hops;
 mod iommu;
+pub mod law;
 mod medium;
 mod notes;
 mod own;
@@ -23,6 +25,7 @@ mod solve;
 mod time;
 mod zfs;
 
+pub use answer::{Answer, Intervals, NotKnown};
 pub use bound::{Bound, BoundKind};
 pub use describe::describe;
 pub use prediction::{Prediction, Sensitivity};

@@ -2,6 +2,8 @@
 
 use super::bound::{Bound, BoundKind};
 use super::hops::{Loaded, host_of};
+use super::law::{Law, Situation, Term};
+use super::time::Stage;
 use super::{cached, medium, time, zfs};
 use crate::ceiling::{Basis, FactRef, buffered, io_cost};
 use crate::path::file::{Engine, PartKind, System, Workload};
@@ -11,10 +13,28 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 /// What is asked of [`bounds`].
 pub(super) struct Own<'a> {
     pub(super) workload: &'a Workload,
-    /// The smallest of the other bounds, with its hop and that one's name.
-    pub(super) narrowest: Option<(f64, HopId, String)>,
+    /// What decides which laws hold.
+    pub(super) situation: &'a Situation,
+    /// The smallest of the other bounds.
+    pub(super) narrowest: Option<Narrowest>,
     /// By how much the ceiling of a hop is raised.
     pub(super) factor: &'a dyn Fn(&HopId) -> f64,
+}
+
+/// The smallest of several bounds.
+#[derive(Debug, Clone)]
+pub(super) struct Narrowest {
+    rate: f64,
+    hop: HopId,
+    name: String,
+    terms: Vec<Term>,
+}
+
+impl Narrowest {
+    pub(super) fn of(bound: &Bound) -> Self {
+        let Bound { rate, hop, name, terms, .. } = bound;
+        Self { rate: rate.get(), hop: hop.clone(), name: name.clone(), terms: terms.clone() }
+    }
 }
 
 /// The bounds of the flow itself.
@@ -24,8 +44,8 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     found.extend(cores(system, hops, own.workload));
     let cache = cached::bound(system, hops, own.workload);
     // The copy out of the page cache follows on what the cache gives, where that is less than the path.
-    let given = cache.as_ref().map(|it| (it.rate.get(), it.hop.clone(), it.name.clone()));
-    let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.0.total_cmp(&b.0));
+    let given = cache.as_ref().map(Narrowest::of);
+    let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.rate.total_cmp(&b.rate));
     found.extend(copy(hops, own.workload, narrowest));
     found.extend(cache);
     found
@@ -41,7 +61,7 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         return None;
     }
     let raised: Vec<Loaded> = hops.iter().map(|it| raise(it, (own.factor)(&it.hop.id))).collect();
-    let stages = time::stages(system, &raised, workload);
+    let stages = time::stages(system, &raised, workload, own.situation);
     let seconds: f64 = stages.iter().map(|stage| stage.seconds(workload.read_share)).sum();
     let longest = stages
         .iter()
@@ -68,7 +88,22 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
             human::time(nanos(seconds)),
         ),
         facts: facts.collect(),
+        terms: shares(&stages, workload.read_share),
     })
+}
+
+/// The laws of the stages of a request, each with its share of the time.
+fn shares(stages: &[Stage], read_share: f64) -> Vec<Term> {
+    let all: f64 = stages.iter().map(|stage| stage.seconds(read_share)).sum();
+    let mut terms: Vec<Term> = Vec::new();
+    for stage in stages.iter().filter(|stage| stage.seconds(read_share) > 0.0) {
+        let share = stage.seconds(read_share) / all;
+        match terms.iter_mut().find(|term| term.law == stage.law) {
+            Some(term) => term.share += share,
+            None => terms.push(Term { law: stage.law, share }),
+        }
+    }
+    terms
 }
 
 fn raise(loaded: &Loaded, factor: f64) -> Loaded {
@@ -113,17 +148,18 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
         basis: Basis::Guess,
         formula: format!("{at_work} {noun} ÷ {} for each I/O = {iops}", human::time(cost)),
         facts: Vec::new(),
+        terms: Term::whole(Law::Core),
     })
 }
 
 /// The copy out of the page cache, which does not overlap with the path.
-fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<(f64, HopId, String)>) -> Option<Bound> {
+fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<Narrowest>) -> Option<Bound> {
     let nanoseconds = match workload.engine {
         Engine::Buffered => buffered::READAHEAD,
         Engine::Hdparm => buffered::HDPARM,
         _ => return None,
     };
-    let (narrowest, hop, name) = narrowest.filter(|_| workload.read_share >= 1.0)?;
+    let Narrowest { rate: narrowest, hop, name, terms } = narrowest.filter(|_| workload.read_share >= 1.0)?;
     let path = BytesPerSec::new(narrowest);
     let rate = buffered::read_rate(path, nanoseconds, workload.jobs);
     // Both stand one after the other; what takes longer is what narrows.
@@ -144,7 +180,15 @@ fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<(f64, HopId, Str
             workload.jobs
         ),
         facts: Vec::new(),
+        terms: copied(&terms, rate.get() / path.get()),
     })
+}
+
+/// The terms of a path of which this share of the time is, and of the copy that follows on it.
+fn copied(path: &[Term], share: f64) -> Vec<Term> {
+    let share = share.clamp(0.0, 1.0);
+    let part = |term: &Term| Term { share: term.share * share, ..*term };
+    path.iter().map(part).chain([Term { law: Law::PageCache, share: 1.0 - share }]).collect()
 }
 
 /// I/Os that a hop completes in a second.

@@ -1,6 +1,8 @@
 //! What is predicted.
 
 use super::Bound;
+use super::answer::{self, Answer};
+use super::law::{Residuals, Situation};
 use crate::path::file::Workload;
 use crate::path::{HopId, Path};
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
@@ -28,13 +30,25 @@ pub struct Prediction {
     pub decides: Option<usize>,
     /// What the rate does when a hop's ceiling is raised, largest first.
     pub sensitivity: Vec<Sensitivity>,
-    /// How far off the truth may be, as fractions of the prediction: `-0.06..=0.06`.
-    pub error: (f64, f64),
+    /// What may be said of the rate: where the truth lies, or that it is not known.
+    pub answer: Answer,
+    /// What decides which laws hold.
+    pub situation: Situation,
     /// What a person should know of it: what was assumed, what is not covered.
     pub notes: Vec<String>,
 }
 
 impl Prediction {
+    /// What may be said by other residuals than those that the program was built with.
+    pub fn answer_by(&self, residuals: &Residuals) -> Answer {
+        answer::answer(&self.situation, &self.bounds, (self.rate, self.decides), residuals)
+    }
+
+    /// The bound that nothing exceeds, where the rate is not known.
+    pub fn at_most(&self) -> Option<&Bound> {
+        self.bounds.get(self.answer.not_known()?.at_most?)
+    }
+
     /// The bound that decides.
     pub fn narrowest(&self) -> Option<&Bound> {
         self.bounds.get(self.decides?)

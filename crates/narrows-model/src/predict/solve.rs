@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::answer;
 use super::bound::{Bound, BoundKind};
 use super::cap;
 use super::flow::{self, Duplex, Flow, HopCapacity, Pool, Stop};
 use super::hops::{self, Loaded};
+use super::law::{self, Residuals, Situation, Term};
 use super::notes;
-use super::own::{self, Own};
+use super::own::{self, Narrowest, Own};
 use super::prediction::{Prediction, Sensitivity};
 use crate::ceiling::{Basis, Direction, FactRef, Limit};
 use crate::path::file::{BuildError, System, Workload, path};
@@ -36,7 +38,8 @@ pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<P
     for workload in workloads {
         let path = path(system, &workload.target, workload.jobs)?;
         let hops = hops::load(system, &path, workload, jobs);
-        runs.push(Run { workload, path, hops });
+        let situation = Situation::of(system, &hops, workload);
+        runs.push(Run { workload, path, hops, situation });
     }
     let solved = solve(system, &runs, None);
     let steps: Vec<Vec<Sensitivity>> =
@@ -54,6 +57,7 @@ struct Run<'w> {
     workload: &'w Workload,
     path: Path,
     hops: Vec<Loaded>,
+    situation: Situation,
 }
 
 /// What became of one flow.
@@ -103,15 +107,19 @@ impl Shared {
         let mut flow = Flow { weight: weight(workload), demand: None, uses: Vec::new() };
         let mut bounds = Vec::new();
         for loaded in &run.hops {
-            self.bandwidth(loaded, workload, raised, (&mut flow, &mut bounds));
+            self.bandwidth(system, run, loaded, raised, (&mut flow, &mut bounds));
             self.operations(system, loaded, workload, (&mut flow, &mut bounds));
             self.caps(system, loaded, workload, raised, (&mut flow, &mut bounds));
         }
         let factor = |hop: &HopId| raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor);
         let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
         let narrowest = bounds.iter().min_by(lowest);
-        let narrowest = narrowest.map(|(it, _)| (it.rate.get(), it.hop.clone(), it.name.clone()));
-        for bound in own::bounds(system, &run.hops, &Own { workload, narrowest, factor: &factor }) {
+        let narrowest = narrowest.map(|(it, _)| Narrowest::of(it));
+        for bound in own::bounds(
+            system,
+            &run.hops,
+            &Own { workload, situation: &run.situation, narrowest, factor: &factor },
+        ) {
             flow.demand = Some(flow.demand.unwrap_or(f64::INFINITY).min(bound.rate.get()));
             bounds.push((bound, None));
         }
@@ -121,11 +129,13 @@ impl Shared {
     /// What the flow uses of the bytes that a hop carries.
     fn bandwidth(
         &mut self,
+        system: &System,
+        run: &Run<'_>,
         loaded: &Loaded,
-        workload: &Workload,
         raised: Raised<'_>,
         (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
     ) {
+        let workload = run.workload;
         let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
         let ceiling = |is_read: bool| hops::rate(&loaded.ceilings, is_read).map(|rate| rate.get() * factor);
         let (read, write) = (ceiling(true), ceiling(false));
@@ -142,7 +152,9 @@ impl Shared {
             let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
             let rate = BytesPerSec::new(there / used.per_unit);
             let direction = direction_of(loaded, (reads, writes), &capacity, used);
-            bounds.push((hop_bound(loaded, direction, rate, used.per_unit), Some(used.capacity)));
+            let law = law::bandwidth(system, loaded, &run.situation, direction);
+            let bound = hop_bound(loaded, direction, rate, used.per_unit);
+            bounds.push((Bound { terms: Term::whole(law), ..bound }, Some(used.capacity)));
             flow.uses.push(used);
         }
     }
@@ -208,6 +220,7 @@ impl Shared {
                     value: limit.shown(),
                     source: limit.source.clone(),
                 }],
+                terms: Term::whole(law::operations(system, loaded)),
             };
             bounds.push((bound, Some(used.capacity)));
             flow.uses.push(used);
@@ -263,6 +276,7 @@ fn hop_bound(loaded: &Loaded, direction: Option<Direction>, rate: BytesPerSec, p
         basis: first.map_or(Basis::Guess, |limit| limit.basis),
         formula,
         facts: first.map(|limit| limit.facts.clone()).unwrap_or_default(),
+        terms: Vec::new(),
     }
 }
 
@@ -299,7 +313,7 @@ fn sensitivity(system: &System, runs: &[Run<'_>], at: usize, solved: &[Solved]) 
 }
 
 fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
-    let Run { workload, path, hops } = run;
+    let Run { workload, path, hops, situation } = run;
     let Solved { rate, stop, mut bounds } = solved;
     let rate = if rate.is_finite() { rate } else { 0.0 };
     bounds.sort_by(|(a, _), (b, _)| a.rate.get().total_cmp(&b.rate.get()));
@@ -312,13 +326,15 @@ fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Predic
     let iops = rate / workload.block_size.as_f64().max(1.0);
     let latency = if iops > 0.0 { workload.in_flight() / iops * 1e9 } else { 0.0 };
     let deciding = decides.and_then(|at| bounds.get(at));
+    let answer = answer::answer(&situation, &bounds, (BytesPerSec::new(rate), decides), Residuals::shipped());
     Prediction {
         rate: BytesPerSec::new(rate),
         read: BytesPerSec::new(rate * workload.read_share),
         write: BytesPerSec::new(rate * (1.0 - workload.read_share)),
         iops: Iops::new(iops),
         latency: Nanos::new(latency as u64),
-        error: deciding.map_or((-0.5, 1.0), notes::error),
+        answer,
+        situation,
         notes: notes::of(workload, &hops, &bounds, deciding),
         workload: workload.clone(),
         path,

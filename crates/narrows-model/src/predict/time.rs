@@ -1,6 +1,7 @@
 //! How long one I/O takes that is alone: the sum of what its stages take.
 
 use super::hops::{Loaded, host_of, rate};
+use super::law::{self, Law, Situation};
 use super::medium;
 use crate::ceiling::{crypt_time, io_cost, mirror};
 use crate::path::file::{Crypt, DeviceKind, Engine, PartKind, System, Workload};
@@ -12,6 +13,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 pub(super) struct Stage {
     pub(super) hop: HopId,
     pub(super) name: String,
+    pub(super) law: Law,
     pub(super) read: f64,
     pub(super) write: f64,
 }
@@ -26,9 +28,14 @@ impl Stage {
 }
 
 /// The stages of one I/O.
-pub(super) fn stages(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
+pub(super) fn stages(
+    system: &System,
+    hops: &[Loaded],
+    workload: &Workload,
+    situation: &Situation,
+) -> Vec<Stage> {
     let mut stages = Vec::new();
-    stages.extend(media(system, hops, workload));
+    stages.extend(media(system, hops, workload, situation));
     let memory = is_memory(system, hops);
     for loaded in hops {
         match loaded.hop.kind() {
@@ -45,7 +52,7 @@ pub(super) fn stages(system: &System, hops: &[Loaded], workload: &Workload) -> V
 }
 
 /// The media, and the transfer over the hardware between them and memory: means over the drives that a block may be on.
-fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
+fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situation) -> Vec<Stage> {
     let drives: Vec<&Loaded> = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).collect();
     let Some(first) = drives.first() else { return Vec::new() };
     let (mut wait, mut moving, mut reads, mut writes) = ([0.0; 2], [0.0; 2], 0.0, 0.0);
@@ -68,16 +75,17 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload) -> Vec<Stage> {
         writes += drive.write;
     }
     let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
-    let stage = |hop: &Loaded, name: String, [read, write]: [f64; 2]| Stage {
+    let stage = |hop: &Loaded, name: String, moves: bool, [read, write]: [f64; 2]| Stage {
         hop: hop.hop.id.clone(),
         name,
+        law: law::time(system, hop, situation, moves),
         read: mean(read, reads),
         write: mean(write, writes),
     };
     let name = if drives.len() == 1 { first.hop.name.clone() } else { format!("{} drives", drives.len()) };
     let wire = slowest(hops, first, workload.read_share >= 0.5).0.unwrap_or(*first);
     let over = format!("the transfer over {}", wire.hop.name);
-    vec![stage(first, name, wait), stage(wire, over, moving)]
+    vec![stage(first, name, false, wait), stage(wire, over, true, moving)]
 }
 
 /// The slowest hardware hop between a drive and memory, and its seconds for each byte of a block; a part of the block is on
@@ -139,6 +147,7 @@ fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: boo
     Some(Stage {
         hop: loaded.hop.id.clone(),
         name: loaded.hop.name.clone(),
+        law: Law::CryptTime,
         read: seconds(true),
         write: seconds(false),
     })
@@ -173,6 +182,7 @@ fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Sta
     let stage = Stage {
         hop: loaded.hop.id.clone(),
         name: loaded.hop.name.clone(),
+        law: Law::NetworkTime,
         read: fixed + moving(true),
         write: fixed + moving(false),
     };
@@ -187,6 +197,7 @@ fn switch(system: &System, loaded: &Loaded) -> Option<Stage> {
     Some(Stage {
         hop: loaded.hop.id.clone(),
         name: loaded.hop.name.clone(),
+        law: Law::SwitchTime,
         read: both_ways,
         write: both_ways,
     })
@@ -201,7 +212,13 @@ fn call(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> 
     }
     let beyond = cost(system, workload).get().saturating_sub(usual_cost(workload.engine).get());
     let seconds = Nanos::new(beyond).as_secs_f64();
-    Some(Stage { hop: first.hop.id.clone(), name: "the call".to_owned(), read: seconds, write: seconds })
+    Some(Stage {
+        hop: first.hop.id.clone(),
+        name: "the call".to_owned(),
+        law: Law::Core,
+        read: seconds,
+        write: seconds,
+    })
 }
 
 /// What one I/O costs a core.

@@ -1,6 +1,8 @@
 //! What was predicted, for a person.
 
-use super::{Before, BoundView, PredictReport, PredictionView, PublishedView, SystemView, WorkloadView};
+use super::{
+    Before, BoundView, Outcome, PredictReport, PredictionView, PublishedView, SystemView, WorkloadView,
+};
 use crate::text::Style;
 use crate::text::{Line, Tone, fit, paragraph};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
@@ -57,29 +59,30 @@ fn put_prediction(out: &mut String, style: &Style, it: &PredictionView) {
     if let Some(before) = &it.before {
         put_before(out, style, before);
     }
+    let lead = if it.before.is_some() { "    after   " } else { "    " };
+    match it.bytes_per_second {
+        Some(rate) => put_known(out, style, lead, it, rate),
+        None => put_not_known(out, style, lead, it),
+    }
+    for note in &it.notes {
+        paragraph(out, style, (Tone::Normal, "    "), Tone::Faint, &format!("note: {note}"));
+    }
+}
+
+fn put_known(out: &mut String, style: &Style, lead: &str, it: &PredictionView, rate: BytesPerSec) {
     let mut line = Line::new(style);
-    line.put(Tone::Normal, if it.before.is_some() { "    after   " } else { "    " });
-    line.put(Tone::Strong, &human::rate_with_binary(it.bytes_per_second));
-    let (low, high) = it.expected_error;
-    let rest = format!(
-        "  {}, {} each  (expected error {:+.0} to {:+.0} %)",
-        it.iops,
-        human::time(it.latency_ns),
-        low * 100.0,
-        high * 100.0
-    );
-    line.put(Tone::Faint, &rest);
+    line.put(Tone::Normal, lead);
+    line.put(Tone::Strong, &human::rate_with_binary(rate));
+    let iops = it.iops.map(|iops| format!("  {iops}")).unwrap_or_default();
+    let each = it.latency_ns.map(|time| format!(", {} each", human::time(time))).unwrap_or_default();
+    line.put(Tone::Faint, &format!("{iops}{each}"));
     line.end(out);
-    if let Some(before) = &it.before {
-        let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
-        let gain = BytesPerSec::new(before.gain_bytes_per_second.abs());
-        let (tone, sign) = match before.gain_bytes_per_second {
-            gain if gain > 0.0 => (Tone::Good, "+"),
-            gain if gain < 0.0 => (Tone::Bad, "−"),
-            _ => (Tone::Normal, "±"),
-        };
-        let text = format!("gain    {sign}{}{factor}", human::rate(gain));
-        paragraph(out, style, (Tone::Normal, "    "), tone, &text);
+    if let (Some(in_80), Some(in_95)) = (it.interval_80, it.interval_95) {
+        let text = format!("80 % of cases {}, 95 % {}", range(in_80), range(in_95));
+        paragraph(out, style, (Tone::Normal, "            "), Tone::Faint, &text);
+    }
+    if let Some((before, gain)) = it.before.as_ref().and_then(|it| Some((it, it.gain_bytes_per_second?))) {
+        put_gain(out, style, before, gain);
     }
     if let Some(limiting) = &it.limiting {
         paragraph(out, style, (Tone::Normal, "    "), Tone::Bad, &format!("narrows {}", limiting.name));
@@ -96,16 +99,50 @@ fn put_prediction(out: &mut String, style: &Style, it: &PredictionView) {
         let text = format!("1 % more of a hop gives: {}", felt.join(", "));
         paragraph(out, style, (Tone::Normal, "    "), Tone::Faint, &text);
     }
-    for note in &it.notes {
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Faint, &format!("note: {note}"));
+}
+
+fn put_not_known(out: &mut String, style: &Style, lead: &str, it: &PredictionView) {
+    let indent = " ".repeat(lead.chars().count());
+    let bound = match &it.at_most {
+        Some(bound) => {
+            format!("not known; at most {}: {}", human::rate(bound.bytes_per_second), bound.name)
+        }
+        None => "not known, and nothing is known that bounds it".to_owned(),
+    };
+    paragraph(out, style, (Tone::Normal, lead), Tone::Strong, &bound);
+    if let Some(because) = &it.not_known_because {
+        paragraph(out, style, (Tone::Normal, &indent), Tone::Warn, &format!("because {because}"));
     }
+    if let Some(measure) = &it.measure_instead {
+        paragraph(out, style, (Tone::Normal, &indent), Tone::Normal, &format!("to know, measure {measure}"));
+    }
+}
+
+/// `3.1 to 3.6 GB/s`.
+fn range((low, high): (BytesPerSec, BytesPerSec)) -> String {
+    format!("{} to {}", human::rate(low), human::rate(high))
+}
+
+fn put_gain(out: &mut String, style: &Style, before: &Before, gain: f64) {
+    let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
+    let (tone, sign) = match gain {
+        gain if gain > 0.0 => (Tone::Good, "+"),
+        gain if gain < 0.0 => (Tone::Bad, "−"),
+        _ => (Tone::Normal, "±"),
+    };
+    let text = format!("gain    {sign}{}{factor}", human::rate(BytesPerSec::new(gain.abs())));
+    paragraph(out, style, (Tone::Normal, "    "), tone, &text);
 }
 
 fn put_before(out: &mut String, style: &Style, before: &Before) {
     let by = before.limiting_name.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
     let mut line = Line::new(style);
-    line.put(Tone::Normal, "    before  ")
-        .put(Tone::Normal, &human::rate_with_binary(before.bytes_per_second));
+    let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
+        (Some(rate), _) => human::rate_with_binary(rate),
+        (None, Some(most)) => format!("not known; at most {}", human::rate(most)),
+        (None, None) => "not known".to_owned(),
+    };
+    line.put(Tone::Normal, "    before  ").put(Tone::Normal, &rate);
     line.put(Tone::Faint, &by);
     line.end(out);
 }
@@ -140,39 +177,55 @@ fn put_bounds(out: &mut String, style: &Style, bounds: &[BoundView]) {
 
 fn put_published(out: &mut String, style: &Style, rows: &[PublishedView]) {
     let mut head = Line::new(style);
-    head.put(Tone::Normal, "  ").put_right(Tone::Faint, "predicted", 13).put_right(
+    head.put(Tone::Normal, "  ").put_right(Tone::Faint, "predicted", 15).put_right(
         Tone::Faint,
         "published",
-        25,
+        27,
     );
-    head.put_right(Tone::Faint, "difference", 37).put(Tone::Faint, "  what");
+    head.put_right(Tone::Faint, "difference", 39).put(Tone::Faint, "  what");
     head.end(out);
     for row in rows {
-        let tone = match (row.agrees, &row.why) {
-            (true, _) => Tone::Good,
-            (false, Some(_)) => Tone::Warn,
-            (false, None) => Tone::Bad,
-        };
-        let mut line = Line::new(style);
-        line.put(Tone::Normal, "  ");
-        line.put_right(Tone::Strong, &shown(&row.unit, row.predicted), 13);
-        line.put_right(Tone::Normal, &shown(&row.unit, row.published), 25);
-        line.put_right(tone, &format!("{:+.1} %", row.difference * 100.0), 37);
-        line.put(Tone::Normal, "  ")
-            .put(Tone::Normal, &fit(style, &row.what, style.width.saturating_sub(39)));
-        line.end(out);
-        if let Some(name) = &row.limiting_name {
-            paragraph(out, style, (Tone::Normal, &" ".repeat(39)), Tone::Faint, &format!("narrows {name}"));
-        }
-        match (&row.why, row.agrees) {
-            (Some(why), _) => {
-                paragraph(out, style, (Tone::Normal, &" ".repeat(39)), Tone::Warn, &format!("why: {why}"))
-            }
-            (None, false) => {
-                paragraph(out, style, (Tone::Normal, &" ".repeat(39)), Tone::Bad, "why: nobody says");
-            }
-            _ => {}
-        }
+        put_row(out, style, row);
+    }
+}
+
+fn put_row(out: &mut String, style: &Style, row: &PublishedView) {
+    let tone = match row.outcome {
+        Outcome::Inside => Tone::Good,
+        Outcome::Refused => Tone::Warn,
+        Outcome::Outside | Outcome::AboveBound => Tone::Bad,
+    };
+    let predicted = match (row.predicted, row.at_most) {
+        (Some(predicted), _) => shown(&row.unit, predicted),
+        (None, Some(most)) => format!("≤ {}", shown(&row.unit, most)),
+        (None, None) => "not known".to_owned(),
+    };
+    let difference = row.difference.map_or("–".to_owned(), |part| format!("{:+.1} %", part * 100.0));
+    let mut line = Line::new(style);
+    line.put(Tone::Normal, "  ");
+    line.put_right(Tone::Strong, &predicted, 15);
+    line.put_right(Tone::Normal, &shown(&row.unit, row.published), 27);
+    line.put_right(tone, &difference, 39);
+    line.put(Tone::Normal, "  ").put(Tone::Normal, &fit(style, &row.what, style.width.saturating_sub(41)));
+    line.end(out);
+    let indent = " ".repeat(41);
+    let mut put = |tone: Tone, text: &str| paragraph(out, style, (Tone::Normal, &indent), tone, text);
+    if let (Outcome::Outside, Some((low, high))) = (row.outcome, row.interval_95) {
+        let text = format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high));
+        put(Tone::Bad, &text);
+    }
+    if row.outcome == Outcome::AboveBound {
+        put(Tone::Bad, "above what is said to bound it");
+    }
+    if let Some(name) = &row.limiting_name {
+        let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
+        put(Tone::Faint, &format!("{verb} {name}"));
+    }
+    if let Some(because) = &row.not_known_because {
+        put(Tone::Warn, &format!("not known: {because}"));
+    }
+    if let Some(why) = &row.why {
+        put(Tone::Faint, &format!("the file says: {why}"));
     }
 }
 

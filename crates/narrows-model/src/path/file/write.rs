@@ -384,6 +384,7 @@ fn workload_body(it: &Workload) -> String {
         Engine::Hdparm => Some("hdparm"),
     };
     t.some("engine", engine, quoted);
+    t.number("flush", it.flush);
     if !it.with.is_empty() {
         t.put("with", &names(&it.with));
     }

@@ -68,6 +68,8 @@ pub struct Workload {
     pub size: Option<Bytes>,
     /// How I/Os are handed to the kernel.
     pub engine: Engine,
+    /// Whether each write is made durable before the next (fsync, fdatasync, O_DSYNC); `None` when nobody says.
+    pub flush: Option<bool>,
     /// Workloads that run at the same time, by name.
     pub with: Vec<Name>,
     /// Where it was given.
@@ -87,6 +89,7 @@ impl Workload {
             read_share: 1.0,
             size: None,
             engine: Engine::Uring,
+            flush: None,
             with: Vec::new(),
             given: Source::new("made in code"),
         }

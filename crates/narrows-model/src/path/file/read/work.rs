@@ -43,6 +43,7 @@ pub(super) fn workload(table: &Table, found: &mut Found) -> Option<Workload> {
         read_share: keys.share("read_share").unwrap_or(1.0),
         size: keys.size("size"),
         engine: engine.unwrap_or_default(),
+        flush: keys.flag("flush"),
         with: keys.names("with", &["workload"]),
         given: Source::new(table.at.cited()),
     };

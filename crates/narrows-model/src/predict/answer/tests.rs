@@ -1,0 +1,143 @@
+use super::*;
+use crate::path::file::{Workload, parse};
+use crate::predict::law::{Residual, Term};
+use crate::predict::{Prediction, predict};
+
+const PARTS: &str = "format = \"narrows/path/1\"\n[host.h]\ncpu = \"Ryzen 5 2600\"\n[device.d]\ncount = 4\nin = \"h\"\nread = \"7 GB/s\"\nwrite = \"6 GB/s\"\ngeneration = 4\nwidth = 4\n[network.n]\nin = \"h\"\nrate = \"10 Gbit/s\"\n";
+
+fn of(more: &str, work: &str) -> Prediction {
+    let text = format!("{PARTS}{more}[workload.w]\n{work}");
+    let system = parse("t", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    predict(&system, &system.workloads[0]).expect("is a path")
+}
+
+fn refusal(more: &str, work: &str) -> NotKnown {
+    let prediction = of(more, work);
+    prediction.answer.not_known().cloned().unwrap_or_else(|| panic!("{work}: {:?}", prediction.answer))
+}
+
+const SMALL: &str = "pattern = \"random\"\nblock_size = \"4 KiB\"\ndepth = 32\njobs = 8\n";
+
+#[test]
+fn what_no_law_covers_is_refused_with_its_reason() {
+    let raid = "[raid.r]\nlevel = \"raid5\"\nmembers = [\"d\"]\n";
+    let share = "[remote.r]\non = \"d0\"\nthrough = [\"n\"]\nprotocol = \"iscsi\"\n";
+    let write = "read_share = 0.0\nblock_size = \"1 MiB\"\ndepth = 8\n";
+    let cases = [
+        (raid, format!("target = \"r\"\n{SMALL}"), "md's locks"),
+        (share, format!("target = \"r\"\n{write}"), "does with writes"),
+        (
+            "",
+            "target = \"d0\"\npattern = \"random\"\nblock_size = \"4 KiB\"\nread_share = 0.0\nflush = true\n"
+                .to_owned(),
+            "flush takes",
+        ),
+        (
+            "",
+            "target = \"d0\"\nblock_size = \"4 KiB\"\nread_share = 0.0\nengine = \"sync\"\n".to_owned(),
+            "is not said",
+        ),
+        ("", format!("target = \"d0\"\n{write}size = \"100 GB\"\n"), "fast cache"),
+        ("", format!("target = \"d0\"\n{write}engine = \"buffered\"\n"), "main memory"),
+        (
+            "[raid.r]\nlevel = \"raid1\"\nmembers = [\"d0\", \"d1\"]\nresync = \"200 MB/s\"\n",
+            "target = \"r\"\nblock_size = \"1 MiB\"\ndepth = 8\n".to_owned(),
+            "resync",
+        ),
+        (
+            "[cluster.c]\nmembers = [\"d\"]\nnetworks = [\"n\"]\ncopies = 3\n",
+            format!("target = \"c\"\n{SMALL}"),
+            "cluster",
+        ),
+    ];
+    for (more, work, why) in cases {
+        let refused = refusal(more, &work);
+        assert!(refused.because.contains(why), "{work}: {}", refused.because);
+        assert!(!refused.measure.is_empty());
+    }
+}
+
+/// The network carries 10 Gbit/s ÷ 8 × 1448/1538 = 1.177 GB/s, whatever the server does with writes.
+#[test]
+fn what_is_refused_has_the_nearest_bound_that_nothing_exceeds() {
+    let share = "[remote.r]\non = \"d0\"\nthrough = [\"n\"]\nprotocol = \"iscsi\"\n";
+    let prediction = of(share, "target = \"r\"\nread_share = 0.0\nblock_size = \"1 MiB\"\ndepth = 8\n");
+    let most = prediction.at_most().expect("the network bounds");
+    assert_eq!(most.hop.as_str(), "network:n");
+    assert!((most.rate.get() / 1.177e9 - 1.0).abs() < 1e-3, "{}", most.rate);
+    // A page cache takes writes at any rate: no drive bounds them.
+    let cached = of("", "target = \"d0\"\nread_share = 0.0\nblock_size = \"1 MiB\"\nengine = \"buffered\"\n");
+    assert_eq!(cached.at_most(), None);
+}
+
+#[test]
+fn large_reads_of_a_link_are_known_with_intervals_that_hold_the_rate_and_each_other() {
+    let prediction = of("", "target = \"d0\"\nblock_size = \"1 MiB\"\ndepth = 32\n");
+    let it = prediction.answer.intervals().unwrap_or_else(|| panic!("{:?}", prediction.answer));
+    assert!(it.in_95.0 <= it.in_80.0 && it.in_80.0 <= 1.0 && 1.0 <= it.in_80.1 && it.in_80.1 <= it.in_95.1);
+    assert!(it.in_95.0 > 0.3 && it.in_95.1 < 2.0, "{it:?}");
+}
+
+#[test]
+fn without_measurements_nothing_is_known() {
+    let prediction = of("", "target = \"d0\"\nblock_size = \"1 MiB\"\ndepth = 32\n");
+    let answer = prediction.answer_by(&Residuals::default());
+    let refused = answer.not_known().expect("is refused");
+    assert!(
+        refused.because.contains("there are 0 measurements of 0 sources, and an estimate needs 8 of 3"),
+        "{}",
+        refused.because
+    );
+}
+
+fn bound(law: Law, rate: f64) -> Bound {
+    let path = of("", "target = \"d0\"\nblock_size = \"1 MiB\"\n");
+    Bound { rate: BytesPerSec::new(rate), terms: Term::whole(law), ..path.bounds[0].clone() }
+}
+
+fn measured(laws: &[Law]) -> Residuals {
+    let row = |law: Law, at: u32| Residual {
+        law,
+        source: at.to_string(),
+        row: format!("m{at}"),
+        log: (f64::from(at) - 5.0) / 50.0,
+    };
+    Residuals::of(laws.iter().flat_map(|&law| (1..10).map(move |at| row(law, at))).collect())
+}
+
+/// Hops of one law are off together, so a second one changes nothing; one of another law makes the smaller of two, which is
+/// lower than either.
+#[test]
+fn one_draw_is_shared_by_all_hops_of_a_law() {
+    let (one, other) = (Law::MediumMix, Law::StripeThread);
+    let residuals = measured(&[one, other]);
+    let rate = BytesPerSec::new(1e9);
+    let alone = intervals(&[bound(one, 1e9)], rate, &residuals);
+    let same = intervals(&[bound(one, 1e9), bound(one, 1e9)], rate, &residuals);
+    let two = intervals(&[bound(one, 1e9), bound(other, 1e9)], rate, &residuals);
+    assert_eq!(alone, same);
+    assert!(two.in_80.1 < alone.in_80.1 - 0.02, "{two:?} {alone:?}");
+    // Of nine sources with −0.08 to 0.08, a tenth lies below the first.
+    assert!((alone.in_80.0 - (-0.08_f64).exp()).abs() < 5e-3, "{alone:?}");
+}
+
+/// A time that is half of one law and half of another is off by less than either.
+#[test]
+fn a_sum_of_times_takes_each_share_by_its_own_law() {
+    let (one, other) = (Law::MediumMix, Law::StripeThread);
+    let residuals = measured(&[one, other]);
+    let halves = vec![Term { law: one, share: 0.5 }, Term { law: other, share: 0.5 }];
+    let sum = Bound { terms: halves, ..bound(one, 1e9) };
+    let rate = BytesPerSec::new(1e9);
+    let of_sum = intervals(&[sum], rate, &residuals);
+    let alone = intervals(&[bound(one, 1e9)], rate, &residuals);
+    assert!(of_sum.in_80.0 > alone.in_80.0 + 0.01 && of_sum.in_80.1 < alone.in_80.1 - 0.01);
+}
+
+#[test]
+fn the_same_question_has_the_same_answer() {
+    let ask = || of("", "target = \"d0\"\nblock_size = \"1 MiB\"\ndepth = 32\n").answer;
+    assert_eq!(ask(), ask());
+    let workload = Workload::reading("d0");
+    assert_eq!(workload.flush, None);
+}

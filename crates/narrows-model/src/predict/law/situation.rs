@@ -1,0 +1,225 @@
+//! What a workload and its system are, in the words of `laws.toml`.
+
+use std::collections::BTreeSet;
+
+use super::range::Mix;
+use crate::ceiling::Ceiling;
+use crate::path::file::{
+    Crypt, Device, DeviceKind, Engine, Filesystem, Name, Network, Part, PartKind, Pattern, Raid, RaidKind,
+    Remote, System, Workload,
+};
+use crate::path::{HopKind, RaidLevel};
+use crate::predict::hops::{Loaded, host_of};
+use narrows_base::catalog::catalog;
+
+/// A workload on its system, reduced to what decides which laws hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Situation {
+    /// The order of addresses.
+    pub pattern: Pattern,
+    /// The share of I/Os that read.
+    pub read_share: f64,
+    /// Bytes of an I/O.
+    pub block_size: u64,
+    /// I/Os under way in all jobs.
+    pub in_flight: u64,
+    /// Gbit/s of a port of the slowest network on the way.
+    pub gigabits: Option<f64>,
+    /// What is there: the words of [`TRAITS`].
+    traits: BTreeSet<&'static str>,
+}
+
+/// Every word for a part or a habit of a system or of a workload.
+pub(super) const TRAITS: &[&str] = &[
+    "arc",
+    "buffered",
+    "cache",
+    "card",
+    "core-unknown",
+    "cluster",
+    "crypt",
+    "crypt-inline",
+    "crypt-unknown",
+    "disk",
+    "file-server",
+    "flush-unsaid",
+    "flushed",
+    "flash",
+    "hdparm",
+    "jobs",
+    "many-drives",
+    "nvme-fabric",
+    "parity",
+    "part-of-stripe",
+    "polled",
+    "ramdisk",
+    "remote",
+    "resync",
+    "mirror",
+    "smb",
+    "stripe",
+    "unsized-flash-writes",
+    "vm",
+    "zfs",
+];
+
+impl Situation {
+    pub(in crate::predict) fn of(system: &System, hops: &[Loaded], workload: &Workload) -> Self {
+        let mut it = Self {
+            pattern: workload.pattern,
+            read_share: workload.read_share,
+            block_size: workload.block_size.get(),
+            in_flight: workload.in_flight() as u64,
+            gigabits: None,
+            traits: BTreeSet::new(),
+        };
+        it.of_workload(workload);
+        for part in below(system, &workload.target) {
+            it.of_part(system, part, workload);
+        }
+        it.of_hops(system, hops, workload);
+        it
+    }
+
+    /// Whether it has a trait.
+    pub fn has(&self, wanted: &str) -> bool {
+        self.traits.contains(wanted)
+    }
+
+    /// The directions of its I/Os.
+    pub(super) fn mix(&self) -> Mix {
+        match self.read_share {
+            share if share >= 1.0 => Mix::Read,
+            share if share <= 0.0 => Mix::Write,
+            _ => Mix::Both,
+        }
+    }
+
+    fn put(&mut self, is_there: bool, word: &'static str) {
+        debug_assert!(TRAITS.contains(&word), "{word}");
+        if is_there {
+            self.traits.insert(word);
+        }
+    }
+
+    fn of_workload(&mut self, workload: &Workload) {
+        self.put(workload.engine == Engine::Buffered, "buffered");
+        self.put(workload.engine == Engine::Hdparm, "hdparm");
+        self.put(workload.engine == Engine::Polled, "polled");
+        self.put(workload.jobs > 1, "jobs");
+        let writes = workload.read_share < 1.0;
+        let one_by_one = workload.engine == Engine::Sync && workload.in_flight() <= 1.0;
+        self.put(writes && workload.flush == Some(true), "flushed");
+        self.put(writes && one_by_one && workload.flush.is_none(), "flush-unsaid");
+    }
+
+    fn of_part(&mut self, system: &System, part: &Part, workload: &Workload) {
+        match &part.kind {
+            PartKind::Device(device) => self.device(device, workload),
+            PartKind::Raid(raid) => self.raid(raid, workload),
+            PartKind::Crypt(crypt) => self.crypt(system, part, crypt),
+            PartKind::Cache(_) => self.put(true, "cache"),
+            PartKind::Filesystem(it) => self.filesystem(it, workload),
+            PartKind::Volume(it) => {
+                self.put(matches!(it.kind, crate::path::file::VolumeKind::Striped { .. }), "stripe");
+            }
+            PartKind::Network(it) => self.network(it, part.name == workload.target),
+            PartKind::Remote(it) => self.remote(it),
+            PartKind::Cluster(_) => self.put(true, "cluster"),
+            PartKind::Vm(_) => self.put(true, "vm"),
+            _ => {}
+        }
+    }
+
+    fn device(&mut self, device: &Device, workload: &Workload) {
+        let is_flash = !matches!(device.kind, DeviceKind::Hdd | DeviceKind::Ramdisk);
+        self.put(is_flash, "flash");
+        self.put(device.kind == DeviceKind::Hdd, "disk");
+        self.put(device.kind == DeviceKind::Ramdisk, "ramdisk");
+        let is_long = workload.size.is_some_and(|size| size.get() > SURELY_CACHED);
+        let is_written = workload.read_share < 1.0;
+        self.put(is_flash && is_long && is_written && device.cache.is_none(), "unsized-flash-writes");
+    }
+
+    fn raid(&mut self, raid: &Raid, workload: &Workload) {
+        let level = raid.kind.level();
+        self.put(matches!(raid.kind, RaidKind::Zfs { .. }), "zfs");
+        self.put(matches!(level, RaidLevel::Raid0 | RaidLevel::Raid10), "stripe");
+        self.put(matches!(level, RaidLevel::Raid1 | RaidLevel::Raid10), "mirror");
+        let parities: usize = match level {
+            RaidLevel::Raid5 => 1,
+            RaidLevel::Raid6 => 2,
+            _ => 0,
+        };
+        self.put(parities > 0, "parity");
+        self.put(raid.resync.is_some(), "resync");
+        let data = raid.members.len().saturating_sub(parities).max(1) as u64;
+        let chunk = raid.chunk.map_or(512 << 10, |chunk| chunk.get());
+        let fills = workload.block_size.get() >= chunk.saturating_mul(data);
+        self.put(parities > 0 && !fills, "part-of-stripe");
+    }
+
+    fn crypt(&mut self, system: &System, part: &Part, crypt: &Crypt) {
+        self.put(true, "crypt");
+        self.put(!crypt.workqueues, "crypt-inline");
+        let host = host_of(system, &part.name);
+        let given = crypt.decrypt.or(host.and_then(|host| host.decrypt));
+        let core = host.and_then(|host| host.cpu.as_deref()).and_then(|cpu| catalog().core_by_words(cpu));
+        let has_instructions = core.is_some_and(|core| core.aes_cycles_per_round.is_some());
+        self.put(given.is_none() && !has_instructions, "crypt-unknown");
+    }
+
+    fn filesystem(&mut self, it: &Filesystem, workload: &Workload) {
+        let is_zfs = it.kind == "zfs";
+        self.put(is_zfs, "zfs");
+        self.put(is_zfs && it.arc.is_some() && workload.size.is_some(), "arc");
+    }
+
+    fn network(&mut self, it: &Network, is_target: bool) {
+        let rate = it.rate.get() / 1e9;
+        self.gigabits = Some(self.gigabits.unwrap_or(f64::INFINITY).min(rate));
+        self.put(is_target, "card");
+    }
+
+    fn remote(&mut self, it: &Remote) {
+        let protocol = it.protocol.as_deref().unwrap_or_default().to_lowercase();
+        let is_nvme = protocol.contains("nvme");
+        self.put(true, "remote");
+        self.put(is_nvme, "nvme-fabric");
+        self.put(!is_nvme, "file-server");
+        self.put(protocol.contains("smb"), "smb");
+    }
+
+    fn of_hops(&mut self, system: &System, hops: &[Loaded], workload: &Workload) {
+        let host = host_of(system, &workload.target);
+        let named = host.and_then(|host| host.cpu.as_deref());
+        let known = named.is_some_and(|cpu| catalog().core_by_words(cpu).is_some());
+        self.put(!known && host.is_none_or(|host| host.core_iops.is_none()), "core-unknown");
+        let drives = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).count();
+        self.put(drives > 1, "many-drives");
+        let is_unknown = |it: &&Loaded| {
+            let used = if workload.read_share > 0.0 { &it.ceilings.read } else { &it.ceilings.write };
+            it.hop.kind() == HopKind::Crypt && matches!(used, Ceiling::Unknown(_))
+        };
+        let unknown = hops.iter().any(|it| is_unknown(&it));
+        self.put(unknown, "crypt-unknown");
+    }
+}
+
+/// Bytes that the fast cache of any drive of today takes: the smallest drives with one have some 6 GB free.
+const SURELY_CACHED: u64 = 6_000_000_000;
+
+/// The part of this name and all that it lies on or goes through.
+fn below<'s>(system: &'s System, top: &Name) -> Vec<&'s Part> {
+    let known: std::collections::BTreeMap<&Name, &Part> =
+        system.parts.iter().map(|part| (&part.name, part)).collect();
+    let mut seen = BTreeSet::new();
+    let mut open = vec![top];
+    let mut found = Vec::new();
+    while let Some(name) = open.pop() {
+        let Some(part) = known.get(name).copied().filter(|_| seen.insert(name)) else { continue };
+        open.extend(part.needs());
+        found.push(part);
+    }
+    found
+}
