@@ -71,6 +71,7 @@ fn parse_line(line: &str) -> Option<DmTarget> {
     let parameters: Vec<&str> = words.collect();
     let kind = match name {
         "linear" => linear(&parameters)?,
+        "delay" => undelayed(&parameters).unwrap_or_else(|| DmKind::Other(name.to_owned())),
         "striped" => striped(&parameters)?,
         "crypt" => DmKind::Crypt(crypt(&parameters)?),
         other => DmKind::Other(other.to_owned()),
@@ -82,6 +83,14 @@ fn parse_line(line: &str) -> Option<DmTarget> {
 fn linear(parameters: &[&str]) -> Option<DmKind> {
     let [device, offset, ..] = parameters else { return None };
     Some(DmKind::Linear { device: parse_number_pair(device)?, offset: sectors(offset)? })
+}
+
+/// `<dev> <offset> <delay>`, for reads or for all, then for writes, then for flushes (`…/delay.rst`). Without any delay, to one
+/// device, it is a linear mapping; `None` for any other.
+fn undelayed(parameters: &[&str]) -> Option<DmKind> {
+    let (first, rest) = parameters.split_first_chunk::<3>()?;
+    let is_same = rest.chunks(3).all(|further| further == first);
+    (first[2] == "0" && is_same).then(|| linear(first))?
 }
 
 /// `<count> <chunk> [<dev> <offset>]…` (`…/striped.rst`).
@@ -131,7 +140,7 @@ fn key_bytes(field: &str) -> Option<u32> {
 /// nothing is, because some of them carry keys as well (dm-integrity, dm-verity, out-of-tree ones).
 pub(crate) fn without_key(target: &str, parameters: &str) -> String {
     match target {
-        "linear" | "striped" => parameters.to_owned(),
+        "linear" | "striped" | "delay" => parameters.to_owned(),
         "crypt" => {
             let mut words: Vec<&str> = parameters.split_whitespace().collect();
             let Some(key) = words.get_mut(1) else { return String::new() };
@@ -171,6 +180,16 @@ mod tests {
         assert_eq!(table[1].start, Bytes::new(8192 * 512));
         assert_eq!(table[1].length, Bytes::new(4096 * 512));
         assert_eq!(table[1].kind, DmKind::Linear { device: (259, 1), offset: Bytes::new(34 * 512) });
+    }
+
+    #[test]
+    fn a_delay_of_nothing_is_a_linear_mapping() {
+        let linear = DmKind::Linear { device: (251, 0), offset: Bytes::from_mib(1) };
+        assert_eq!(only("0 8192 delay 251:0 2048 0"), linear);
+        assert_eq!(only("0 8192 delay 251:0 2048 0 251:0 2048 0"), linear);
+        for other in ["251:0 2048 5", "251:0 2048 0 251:1 2048 0", "251:0 2048 0 251:0 2048 9", "251:0"] {
+            assert_eq!(only(&format!("0 8192 delay {other}")), DmKind::Other("delay".to_owned()), "{other}");
+        }
     }
 
     #[test]

@@ -21,9 +21,12 @@ pub(super) fn remove_mapping(name: &str) -> Call {
 }
 
 /// Makes the slice of a device a linear mapping of it, by the numbers of the device, which no link can lead elsewhere.
+///
+/// A delay of 0 ms is one that passes on no request to write zeros (`REQ_OP_WRITE_ZEROES`), which dm-linear does: zram and
+/// other disks that take no partitions do not count these, and what others write could hide behind them.
 pub(super) fn map_slice(index: usize, number: (u32, u32), extent: Extent, names: &Names) -> Call {
     let (major, minor) = number;
-    let table = format!("0 {} linear {major}:{minor} {}", extent.bytes / 512, extent.start / 512);
+    let table = format!("0 {} delay {major}:{minor} {} 0", extent.bytes / 512, extent.start / 512);
     let name = names.slice_mapping(index);
     Call::new("dmsetup", ["create", &name, "--uuid", &names.slice_uuid(index), "--table", &table])
 }

@@ -124,6 +124,9 @@ pub enum Doubt {
     /// The kernel does not count.
     #[error("the kernel does not count what is written to it (queue/iostats)")]
     Uncounted,
+    /// The device has not counted all that came through the slice, so that what others wrote may hide behind that.
+    #[error("it has counted {} less than came through the lab's part of it, and what others wrote may hide in that", human::bytes(*.0))]
+    Hidden(Bytes),
     /// Somebody wrote to the device outside of the slice, or past it.
     #[error("somebody else wrote or discarded {} on it while the lab had it", human::bytes(*.0))]
     Written(Bytes),
@@ -139,6 +142,9 @@ pub struct Since {
     pub ours: Counters,
     /// What was written or discarded on the device past the slice, in sectors; or through the rest.
     pub others: u64,
+    /// What was written through the slice and the device has not counted, in sectors. While I/Os are in flight there may be
+    /// some; with none in flight others could hide behind it.
+    pub uncounted: u64,
 }
 
 /// What happened between two moments of one slice.
@@ -162,11 +168,12 @@ pub fn since(before: &Moment, now: &Moment) -> Result<Since, Doubt> {
     // The kernel counts for both at once, or the slice has ended what the disk has, and the disk was asked first: it never has
     // more by chance.
     let past = disk.written.saturating_sub(ours.written) + disk.discarded.saturating_sub(ours.discarded);
-    Ok(Since { ours, others: past.max(rest.written + rest.discarded) })
+    let uncounted = ours.written.saturating_sub(disk.written);
+    Ok(Since { ours, others: past.max(rest.written + rest.discarded), uncounted })
 }
 
 /// Whether everything in a slice is the lab's, since nobody but the lab can have written it; else why not. `now` is `None` when
-/// the slice is not there.
+/// the slice is not there; else nothing was in flight then.
 ///
 /// # Errors
 /// [`Doubt`]. Then only what bears a mark of the lab is.
@@ -185,6 +192,9 @@ pub fn doubt(
     let since = since(&record.made, now.ok_or(Doubt::Gone)?)?;
     if since.others > 0 {
         return Err(Doubt::Written(Bytes::new(since.others.saturating_mul(512))));
+    }
+    if since.uncounted > 0 {
+        return Err(Doubt::Hidden(Bytes::new(since.uncounted.saturating_mul(512))));
     }
     Ok(since)
 }
@@ -245,14 +255,15 @@ pub(super) mod tests {
         assert_eq!(asked(Some(moment(500, 0))), Ok(Since::default()));
         let since = asked(Some(moment(580, 80))).unwrap();
         assert_eq!((since.ours.written, since.others), (80, 0));
-        // The disk was asked a moment earlier.
-        assert_eq!(asked(Some(moment(580, 88))).map(|since| since.others), Ok(0));
+        // While I/Os are in flight: the disk was asked a moment earlier.
+        assert_eq!(super::since(&record().made, &moment(580, 88)).map(|since| since.others), Ok(0));
     }
 
     #[test]
     fn whatever_else_happened_leaves_a_doubt() {
         assert_eq!(asked(None), Err(Doubt::Gone));
         assert_eq!(asked(Some(moment(588, 80))), Err(Doubt::Written(Bytes::new(8 * 512))));
+        assert_eq!(asked(Some(moment(580, 88))), Err(Doubt::Hidden(Bytes::new(8 * 512))));
         let mut through_rest = moment(588, 80);
         through_rest.rest = Some(known(2, 8));
         assert_eq!(asked(Some(through_rest)), Err(Doubt::Written(Bytes::new(8 * 512))));
@@ -284,15 +295,16 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_taken_for_ours_when_the_disk_has_more(
-            disk in 0_u64..1000, slice in 0_u64..1000, rest in 0_u64..3, thrown in 0_u64..1000, ours in 0_u64..1000,
+        fn nothing_is_taken_for_ours_unless_both_have_written_the_same(
+            disk in 2_u64..1000, beside in -2_i64..=2, rest in 0_u64..2, thrown in 0_u64..1000, ours in 0_u64..1000,
         ) {
+            let slice = disk.saturating_add_signed(beside);
             let mut now = moment(500 + disk, slice);
             now.rest = Some(known(2, rest));
             now.disk.counters.discarded = thrown;
             now.slice.counters.discarded = ours;
             let allowed = asked(Some(now)).is_ok();
-            prop_assert_eq!(allowed, disk <= slice && thrown <= ours && rest == 0);
+            prop_assert_eq!(allowed, disk == slice && thrown <= ours && rest == 0);
         }
 
         #[test]
