@@ -7,7 +7,8 @@ use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_machine::pci::{End, PciDevice, PciId, PortType};
+use narrows_machine::log::LogKind;
+use narrows_machine::pci::{End, PciAddress, PciDevice, PciId, PortType};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
 pub(super) fn step(
@@ -21,7 +22,9 @@ pub(super) fn step(
         first.express.value().is_some_and(|express| express.port == PortType::RootComplexIntegrated);
     let is_shown = match machine.cpus.hypervisor.value() {
         Some(_) => runs(first) || port.is_some_and(runs),
-        None => says_anything(first) || port.is_some_and(says_anything),
+        None => {
+            says_anything(first) || port.is_some_and(says_anything) || logs_errors(machine, first.address)
+        }
     };
     if is_integrated || !is_shown {
         return None;
@@ -74,6 +77,12 @@ fn says_anything(device: &PciDevice) -> bool {
     }
     let end = &device.link;
     is_there(&end.current_speed) || is_there(&end.current_width) || device.aer.value().is_some()
+}
+
+/// Whether a log tells errors of this function, be it nothing else.
+pub(super) fn logs_errors(machine: &Machine, address: PciAddress) -> bool {
+    let is_error = |kind: &LogKind| matches!(kind, LogKind::AerError { .. } | LogKind::AerMessage(_));
+    machine.log.iter().any(|event| event.pci == Some(address) && is_error(&event.kind))
 }
 
 /// `PCIe 2.0 x1 link of 0000:02:00.0, slot PCIEX16_2`.
