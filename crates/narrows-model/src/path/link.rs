@@ -116,7 +116,10 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
     } else if listed(device, INTEL_INTERNAL) {
         Some("inside the chip, whose functions say 2.5 GT/s x1 whatever they move".to_owned())
     } else if port.is_none() && machine.cpus.hypervisor.value().is_none() && !is_cut_off(machine, device) {
-        Some("on the root bus, inside the processor or chipset".to_owned())
+        Some(match device.is_bridge() {
+            true => "no text tells what is at the other end of this port".to_owned(),
+            false => "on the root bus, inside the processor or chipset".to_owned(),
+        })
     } else {
         None
     }

@@ -77,11 +77,16 @@ fn check_uplink(
     )
 }
 
-/// Whether the path leads to storage or a network. Of another function that stands for itself nobody knows what it needs.
+/// Whether the path leads to storage or a network. Of another function that stands for itself nobody knows what it needs,
+/// nor of an IDE or SATA controller without a known disk: its link says nothing of what its ports carry.
 fn leads_to_data(context: &Context<'_>, judged: &Judged<'_>) -> bool {
+    const ATA: [u32; 3] = [0x0101, 0x0105, 0x0106];
     let Target::Pci(address) = judged.subject.path.asked else { return true };
     let function = context.machine.pci.get(&address);
-    function.is_some_and(|function| function.is_storage() || function.is_network())
+    let is_ata = |class: &u32| ATA.contains(&(class >> 8));
+    function.is_some_and(|function| {
+        function.is_network() || function.is_storage() && !function.class.value().is_some_and(is_ata)
+    })
 }
 
 /// The link of a chipset that sysfs shows.
@@ -154,6 +159,7 @@ mod tests {
         };
         assert_eq!(of(NVME), Some(Severity::Limit));
         assert_eq!(of(USB), Some(Severity::Info));
+        assert_eq!(of(0x01_0601), Some(Severity::Info), "SATA ports without a disk");
     }
 
     #[test]
