@@ -4,8 +4,8 @@ use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
-use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciId};
-use narrows_model::path::{Hop, HopSpec, LinkHop, LinkPart, LinkPort};
+use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciDevice, PciId};
+use narrows_model::path::{Hop, HopSpec, LinkHop, LinkPart, LinkPort, Target};
 
 use super::finding::Evidence;
 use super::rules::{Context, Judged};
@@ -28,13 +28,28 @@ pub(super) struct Link<'a> {
 
 /// The links of a path that are wires.
 pub(super) fn wires<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Link<'a>> {
+    all(context, judged).into_iter().filter(|link| link.link.not_a_wire.is_none()).collect()
+}
+
+/// The links of a path whose errors mean something: the wires, and the link below a port that stands for itself, whose
+/// other end no text tells.
+pub(super) fn that_err<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Link<'a>> {
+    let is_own = |link: &Link<'_>| {
+        judged.subject.path.asked == Target::Pci(link.link.device.address)
+            && context.machine.pci.get(&link.link.device.address).is_some_and(PciDevice::is_bridge)
+    };
+    let links = all(context, judged).into_iter();
+    links.filter(|link| link.link.not_a_wire.is_none() || is_own(link)).collect()
+}
+
+fn all<'a>(context: &Context<'a>, judged: &'a Judged<'a>) -> Vec<Link<'a>> {
     let hops = judged.subject.path.hops.iter().enumerate();
     hops.filter_map(|(index, hop)| {
         let HopSpec::Link(link) = &hop.spec else { return None };
         let port = link.true_port();
         let ends = [Some(link.device.address), port.map(|port| port.address)].into_iter().flatten();
         let best = ends.filter_map(|end| context.machine.pci.get(&end)?.best_link.as_ref()).next();
-        link.not_a_wire.is_none().then_some(Link { index, hop, link, port, best })
+        Some(Link { index, hop, link, port, best })
     })
     .collect()
 }

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use super::link::logs_errors;
 use super::{Target, disk};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
-use narrows_machine::log::LogKind;
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{End, PciAddress, PciDevice, PortType};
 use narrows_machine::usb::UsbDevice;
@@ -75,11 +75,8 @@ pub(super) fn lone_usb(machine: &Machine) -> Vec<Target> {
 /// Ports that nothing is known below, and of whose link a log tells errors: an empty socket with a bad wire, or a device
 /// that the log does not name.
 fn ports_with_errors(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<PciAddress> {
-    let is_error = |kind: &LogKind| matches!(kind, LogKind::AerError { .. } | LogKind::AerMessage(_));
-    let erring = machine.log.iter().filter(|event| is_error(&event.kind)).filter_map(|event| event.pci);
-    let erring: BTreeSet<PciAddress> = erring.collect();
     let ports = machine.pci.values().filter(|port| port.is_bridge() && !above.contains(&port.address));
-    ports.map(|port| port.address).filter(|address| erring.contains(address)).collect()
+    ports.map(|port| port.address).filter(|address| logs_errors(machine, *address)).collect()
 }
 
 /// The functions that a disk hangs on, or an interface that leads to storage.

@@ -7,7 +7,8 @@ use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_machine::pci::{End, PciDevice, PciId, PortType};
+use narrows_machine::log::LogKind;
+use narrows_machine::pci::{End, PciAddress, PciDevice, PciId, PortType};
 
 /// The link above `device`, whose other end is `port`; `None` when there is none to see.
 pub(super) fn step(
@@ -21,7 +22,9 @@ pub(super) fn step(
         first.express.value().is_some_and(|express| express.port == PortType::RootComplexIntegrated);
     let is_shown = match machine.cpus.hypervisor.value() {
         Some(_) => runs(first) || port.is_some_and(runs),
-        None => says_anything(first) || port.is_some_and(says_anything),
+        None => {
+            says_anything(first) || port.is_some_and(says_anything) || logs_errors(machine, first.address)
+        }
     };
     if is_integrated || !is_shown {
         return None;
@@ -76,6 +79,12 @@ fn says_anything(device: &PciDevice) -> bool {
     is_there(&end.current_speed) || is_there(&end.current_width) || device.aer.value().is_some()
 }
 
+/// Whether a log tells errors of this function, be it nothing else.
+pub(super) fn logs_errors(machine: &Machine, address: PciAddress) -> bool {
+    let is_error = |kind: &LogKind| matches!(kind, LogKind::AerError { .. } | LogKind::AerMessage(_));
+    machine.log.iter().any(|event| event.pci == Some(address) && is_error(&event.kind))
+}
+
 /// `PCIe 2.0 x1 link of 0000:02:00.0, slot PCIEX16_2`.
 fn name(hop: &LinkHop) -> String {
     let (speed, width) = (hop.state().speed(), hop.state().width());
@@ -107,7 +116,10 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
     } else if listed(device, INTEL_INTERNAL) {
         Some("inside the chip, whose functions say 2.5 GT/s x1 whatever they move".to_owned())
     } else if port.is_none() && machine.cpus.hypervisor.value().is_none() && !is_cut_off(machine, device) {
-        Some("on the root bus, inside the processor or chipset".to_owned())
+        Some(match device.is_bridge() {
+            true => "no text tells what is at the other end of this port".to_owned(),
+            false => "on the root bus, inside the processor or chipset".to_owned(),
+        })
     } else {
         None
     }

@@ -1,7 +1,7 @@
 //! What the device end of a link is: the one answer for ceilings and findings to "does it idle?" and "can it be moved?".
 
 use super::LinkHop;
-use super::chipset;
+use super::climb::ancestry;
 use super::link::{THUNDERBOLT, listed};
 use super::lookup::Published;
 use narrows_base::fact::{Fact, Source};
@@ -132,10 +132,13 @@ pub(super) fn of(machine: &Machine, published: Published<'_>, device: &PciDevice
 
 /// Whether a bridge leads to graphics, and to no storage and no network.
 fn leads_to_graphics(machine: &Machine, bridge: &PciDevice) -> bool {
-    let below = chipset::movers(machine, |chain| chain.iter().skip(1).any(|d| d.address == bridge.address));
-    let devices = || below.iter().filter_map(|address| machine.pci.get(address));
-    devices().any(PciDevice::is_display)
-        && !devices().any(|device| device.is_storage() || device.is_network())
+    let is_below = |device: &PciDevice| {
+        ancestry(machine, device.address).iter().skip(1).any(|above| above.address == bridge.address)
+    };
+    let is_data = |device: &PciDevice| device.is_storage() || device.is_network();
+    let devices = || machine.pci.values();
+    devices().any(|device| device.is_display() && is_below(device))
+        && !devices().any(|device| is_data(device) && is_below(device))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use narrows_machine::pci::Aer;
 use narrows_model::path::LinkPort;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use super::super::link::{Link, wires};
+use super::super::link::{Link, that_err};
 use super::super::sentence::capitalised;
 use super::{Context, Judged};
 
@@ -26,7 +26,7 @@ const MANY: u64 = 100;
 const OF_THE_WIRE: [&str; 5] = ["RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout"];
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let links = wires(context, judged);
+    let links = that_err(context, judged);
     links.iter().filter_map(|link| counted(context, link).or_else(|| of_status(link))).collect()
 }
 
@@ -165,8 +165,9 @@ fn evidence(end: &LinkPort) -> Vec<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Sketch, at, link, logged};
+    use crate::testing::{BRIDGE, Sketch, at, function, link, logged};
     use narrows_base::fact::Fact;
+    use narrows_model::path::Target;
 
     fn found(
         correctable: &[(&str, u64)],
@@ -224,6 +225,23 @@ mod tests {
         assert!(sticky.advice.iter().all(|advice| !advice.action.contains("reseat")), "{:?}", sticky.advice);
         assert_eq!(of("NonFatalErr", "CmpltAbrt", ""), None, "a request that the device refused");
         assert_eq!(of("", "", "DLP").map(|finding| finding.severity), Some(Severity::Fault));
+    }
+
+    #[test]
+    fn a_port_that_stands_for_itself_tells_its_errors() {
+        let mut below = link((3, 4), (3, 4), (3, 4));
+        below.port = None;
+        below.not_a_wire = Some("on the root bus".to_owned());
+        let of = |asked| {
+            let mut path = Sketch::drive(below.clone()).on(|machine| {
+                machine.pci.insert(at(2), function(at(2), BRIDGE, (3, 4)));
+                machine.log.push(logged(at(2), LogKind::AerMessage(AerSeverity::Corrected), 48));
+            });
+            path.subject.path.asked = asked;
+            path.finding(Code::AerErrors).map(|finding| finding.severity)
+        };
+        assert_eq!(of(Target::Pci(at(2))), Some(Severity::Fault));
+        assert_eq!(of(Target::Block("sda".to_owned())), None, "a link inside the processor");
     }
 
     #[test]

@@ -7,9 +7,8 @@
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_model::ceiling::pcie::rate;
-use narrows_model::path::{Hop, HopSpec, UplinkHop};
+use narrows_model::path::{Hop, HopSpec, Target, UplinkHop};
 
-use super::super::attribution::Attribution;
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::link::{Claim, wires};
 use super::switch_oversubscribed::{Shared, raw_of};
@@ -61,7 +60,10 @@ fn check_uplink(
         Some(limit) => format!("The uplink of the {name} {}{sharing}.", limit.is_the_narrows()),
         None => format!("The path goes through the uplink of the {name}{sharing}."),
     };
-    let severity = limit.map_or(Severity::Info, Attribution::severity);
+    let severity = match limit {
+        Some(limit) if leads_to_data(context, judged) => limit.severity(),
+        _ => Severity::Info,
+    };
     let advice = "Move what needs the rate to a slot or M.2 socket that the processor feeds.";
     Some(
         Finding::about(Code::ChipsetShared, severity, hop, summary)
@@ -73,6 +75,18 @@ fn check_uplink(
             .with_evidence(claim.iter().map(Claim::evidence))
             .with_advice([Advice::new(advice)]),
     )
+}
+
+/// Whether the path leads to storage or a network. Of another function that stands for itself nobody knows what it needs,
+/// nor of an IDE or SATA controller without a known disk: its link says nothing of what its ports carry.
+fn leads_to_data(context: &Context<'_>, judged: &Judged<'_>) -> bool {
+    const ATA: [u32; 3] = [0x0101, 0x0105, 0x0106];
+    let Target::Pci(address) = judged.subject.path.asked else { return true };
+    let function = context.machine.pci.get(&address);
+    let is_ata = |class: &u32| ATA.contains(&(class >> 8));
+    function.is_some_and(|function| {
+        function.is_network() || function.is_storage() && !function.class.value().is_some_and(is_ata)
+    })
 }
 
 /// The link of a chipset that sysfs shows.
@@ -132,6 +146,20 @@ mod tests {
         };
         assert_eq!(of(Some(3000.0)), Severity::Limit);
         assert_eq!(of(None), Severity::Info, "the drive may be slower");
+    }
+
+    #[test]
+    fn an_uplink_above_a_function_of_which_nobody_knows_what_it_needs_is_only_mentioned() {
+        const USB: u32 = 0x0c_0330;
+        let of = |class| {
+            let mut path = path_to(Some(3000.0), &[2], 1000.0);
+            path.machine.pci.insert(at(2), function(at(2), class, (2, 4)));
+            path.subject.path.asked = Target::Pci(at(2));
+            path.finding(Code::ChipsetShared).map(|finding| finding.severity)
+        };
+        assert_eq!(of(NVME), Some(Severity::Limit));
+        assert_eq!(of(USB), Some(Severity::Info));
+        assert_eq!(of(0x01_0601), Some(Severity::Info), "SATA ports without a disk");
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     };
     let runs = match loaded {
         Some(speed) => format!("runs at {speed} under load"),
-        None => format!("is idle now at {speed}"),
+        None => format!("runs at {speed} now"),
     };
     let place = link.place();
     let why = match &forced {
@@ -177,7 +177,7 @@ mod tests {
     fn an_awake_drive_below_both_ends_is_a_fault_with_medium_confidence_while_idle() {
         let finding = found(link((1, 4), (5, 4), (5, 4))).expect("Gen1 of Gen5");
         assert_eq!((finding.severity, finding.confidence), (Severity::Fault, Confidence::Medium));
-        assert!(finding.summary.contains("is idle now at 2.5 GT/s"), "{}", finding.summary);
+        assert!(finding.summary.contains("runs at 2.5 GT/s now"), "{}", finding.summary);
     }
 
     #[test]
