@@ -57,7 +57,7 @@ impl Document {
         }
         let (parts, groups) =
             copies::expand(parts).map_err(|(name, message)| self.at_part(&name, message))?;
-        let mut system = System { name, source, parts, workloads, published };
+        let mut system = System { name, source, parts, workloads, published, ..System::default() };
         for workload in &mut system.workloads {
             if let Some([one]) = groups.get(&workload.target).map(Vec::as_slice) {
                 workload.target = one.clone();

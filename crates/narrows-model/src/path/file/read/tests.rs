@@ -288,3 +288,20 @@ fn forms_boards_translation_and_zfs_are_read_written_and_refused() {
         assert!(error.contains(said), "{to}: {error}");
     }
 }
+
+/// Parts are found by an index that is made once; what is changed afterwards is found all the same.
+#[test]
+fn a_part_is_found_after_the_parts_were_changed() {
+    let mut system =
+        system("[device.a]\nin = \"pc\"\nclass = \"optane\"\n[device.b]\nin = \"pc\"\nclass = \"optane\"\n");
+    assert!(system.part(&"b".into()).is_some() && system.part(&"c".into()).is_none());
+    let untouched = system.clone();
+    let at = system.parts.iter().position(|part| part.name.as_str() == "a").expect("is there");
+    let moved = system.parts.remove(at);
+    system.parts.push(Part { name: "c".into(), ..moved });
+    for (name, is_there) in [("a", false), ("b", true), ("c", true), ("pc", true)] {
+        let found = system.part(&name.into());
+        assert_eq!(found.map(|part| part.name.as_str()), is_there.then_some(name));
+    }
+    assert_ne!(system, untouched);
+}
