@@ -116,6 +116,20 @@ fn a_wrong_file_is_refused_with_place_and_hint_and_nothing_on_standard_output() 
 }
 
 #[test]
+fn one_wrong_file_of_a_directory_hides_no_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("written");
+    put("a.path.toml", "format = \"narrows/path/1\"\n[host.a]\n[slot.s]\nwidth = 5\n");
+    put("b.path.toml", &fs::read_to_string("systems/x99-slot.path.toml").expect("ships"));
+    put("c.path.toml", "format = \"narrows/path/1\"\n[hots.a]\n");
+    let done = narrows(&["predict", &dir.path().display().to_string()]).code(2);
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("a.path.toml:4:9: no link has 5 lanes"), "{said}");
+    assert!(said.contains("c.path.toml:2:7: [hots.…] is no kind of part"), "{said}");
+    assert!(stdout(&done).contains("b.path.toml ASUS X99 board"), "{}", stdout(&done));
+}
+
+#[test]
 fn a_picture_is_written_to_a_new_file_and_never_over_one() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("a.svg");
