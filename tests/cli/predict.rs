@@ -56,6 +56,8 @@ fn what_no_law_covers_is_not_known_and_has_a_bound_and_what_to_measure() {
     assert_eq!(it["known"], false);
     assert!(it["bytes_per_second"].is_null() && it["iops"].is_null() && it["interval_95"].is_null());
     assert_eq!(it["at_most"]["hop"], "network:t62250");
+    let drawn = stdout(&narrows(&[&args[..], &["--roofline"]].concat()).success());
+    assert!(drawn.contains("what the workload gets is not known") && !drawn.contains("◆"), "{drawn}");
     assert!(it["not_known_because"].is_string() && it["measure_instead"].is_string());
 }
 
