@@ -56,6 +56,8 @@ fn what_no_law_covers_is_not_known_and_has_a_bound_and_what_to_measure() {
     assert_eq!(it["known"], false);
     assert!(it["bytes_per_second"].is_null() && it["iops"].is_null() && it["interval_95"].is_null());
     assert_eq!(it["at_most"]["hop"], "network:t62250");
+    let drawn = stdout(&narrows(&[&args[..], &["--roofline"]].concat()).success());
+    assert!(drawn.contains("what the workload gets is not known") && !drawn.contains("◆"), "{drawn}");
     assert!(it["not_known_because"].is_string() && it["measure_instead"].is_string());
 }
 
@@ -113,6 +115,20 @@ fn a_wrong_file_is_refused_with_place_and_hint_and_nothing_on_standard_output() 
         "narrows: bad.path.toml:5:1: unknown key `widht` in [slot.s]\nhint: did you mean `width`?\n"
     );
     assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn one_wrong_file_of_a_directory_hides_no_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("written");
+    put("a.path.toml", "format = \"narrows/path/1\"\n[host.a]\n[slot.s]\nwidth = 5\n");
+    put("b.path.toml", &fs::read_to_string("systems/x99-slot.path.toml").expect("ships"));
+    put("c.path.toml", "format = \"narrows/path/1\"\n[hots.a]\n");
+    let done = narrows(&["predict", &dir.path().display().to_string()]).code(2);
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("a.path.toml:4:9: no link has 5 lanes"), "{said}");
+    assert!(said.contains("c.path.toml:2:7: [hots.…] is no kind of part"), "{said}");
+    assert!(stdout(&done).contains("b.path.toml ASUS X99 board"), "{}", stdout(&done));
 }
 
 #[test]

@@ -19,20 +19,38 @@ use narrows_report::roofline as picture;
 /// Reads the descriptions, predicts, and shows: 1 when a published result lies outside of its 95 % interval or above its bound.
 ///
 /// # Errors
-/// [`Failure`] when a file cannot be read or is wrong, or a change cannot be made.
+/// [`Failure`] when a file cannot be read or is wrong, or a change cannot be made; what the other files say is shown before.
 pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
     let mut systems = Vec::new();
     let mut pictures = Vec::new();
+    let mut failed: Option<Failure> = None;
     for (file, text) in source::texts(&args.files)? {
-        let document = Document::parse(&file, &text).map_err(wrong)?;
-        let (system, drawn) = one(args, &file, &document)?;
-        systems.push(system);
-        pictures.extend(drawn);
+        let done =
+            Document::parse(&file, &text).map_err(wrong).and_then(|document| one(args, &file, &document));
+        match done {
+            Ok((system, drawn)) => {
+                systems.push(system);
+                pictures.extend(drawn);
+            }
+            // One wrong description hides no other.
+            Err(failure) => {
+                if let Some(before) = failed.replace(failure) {
+                    output::failure(&before);
+                }
+            }
+        }
+    }
+    match failed {
+        Some(failure) if systems.is_empty() => return Err(failure),
+        _ => {}
     }
     let report = view::report(systems);
     output::data(&render(&report, &pictures, args)?)?;
     if let Some(Some(file)) = &args.roofline {
         write_new(file, &picture::svg(&pictures))?;
+    }
+    if let Some(failure) = failed {
+        return Err(failure);
     }
     Ok(if report.has_wrong() { FINDINGS } else { NOTHING_FOUND })
 }

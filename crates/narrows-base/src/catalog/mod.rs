@@ -8,6 +8,8 @@ mod known;
 mod part;
 mod words;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
@@ -84,6 +86,27 @@ pub fn catalog() -> &'static Catalog {
         boards: text::BOARDS.iter().flat_map(|file| entries(file)).collect(),
         cards: entries(text::CARDS),
         ciphers: entries(text::CIPHERS),
+    })
+}
+
+/// The medium with this kernel model name, as [`Catalog::medium`] of the [`catalog`]. Names that were asked for before are
+/// remembered: a rack has thousands of drives and a few models.
+pub fn medium(model: &str) -> Option<&'static Medium> {
+    /// Names that are remembered at most, so that hostile ones do not fill memory.
+    const MOST: usize = 256;
+    thread_local! {
+        static KNOWN: RefCell<BTreeMap<String, Option<&'static Medium>>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(found) = known.get(model) {
+            return *found;
+        }
+        if known.len() >= MOST {
+            known.clear();
+        }
+        let found = catalog().medium(model);
+        known.insert(model.to_owned(), found);
+        found
     })
 }
 

@@ -392,3 +392,14 @@ fn every_class_card_and_core_is_sound() {
         assert!(vectors.is_none_or(|it| ["sse2", "avx2", "avx512", "neon"].contains(&it)), "{}", core.name);
     }
 }
+
+#[test]
+fn a_medium_that_was_asked_for_before_is_the_same() {
+    for model in ["WD_BLACK SN770 2TB", "NoName 256", "WD_BLACK SN770 2TB"] {
+        assert_eq!(medium(model).map(|it| &it.name), catalog().medium(model).map(|it| &it.name));
+    }
+    for number in 0..600 {
+        assert!(medium(&format!("NoName {number}")).is_none());
+    }
+    assert!(medium("WD_BLACK SN770 2TB").is_some());
+}

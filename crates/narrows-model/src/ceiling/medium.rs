@@ -10,7 +10,7 @@
 
 use super::{Basis, Ceilings, FactRef, Limit, published};
 use crate::path::DeviceHop;
-use narrows_base::catalog::{Medium, catalog};
+use narrows_base::catalog::{self, Medium};
 use narrows_base::fact::Source;
 use narrows_base::units::BytesPerSec;
 
@@ -37,7 +37,7 @@ pub fn of_device(device: &DeviceHop) -> Ceilings {
         return of_synthetic(synthetic);
     }
     let model = device.model.value();
-    let Some((model, medium)) = model.and_then(|model| Some((model, catalog().medium(model)?))) else {
+    let Some((model, medium)) = model.and_then(|model| Some((model, catalog::medium(model)?))) else {
         return match device.is_hard_disk {
             true => Ceilings::same(of_class(device)),
             false => Ceilings::unknown(why_unknown(device)),

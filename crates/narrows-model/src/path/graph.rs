@@ -116,7 +116,9 @@ impl Graph {
             return Joined::Known(node);
         }
         let node = self.insert(id, name, spec);
-        self.connect(above, node, fraction);
+        if let Some(entry) = self.entries.get_mut(above) {
+            entry.below.push((node, fraction));
+        }
         Joined::New(node)
     }
 
@@ -159,16 +161,20 @@ impl Graph {
 
     /// Whether a way leads down from `from` to `to` that does not touch `without`.
     fn leads_to(&self, from: Node, to: Node, without: Option<Node>) -> bool {
-        let mut seen = vec![false; self.entries.len()];
-        let mut pending = vec![from];
-        while let Some(node) = pending.pop() {
-            if Some(node) == without || std::mem::replace(&mut seen[node], true) {
-                continue;
+        let mut seen = BTreeSet::from([from]);
+        let is_open = |node: Node| Some(node) != without;
+        if from == to || !is_open(from) {
+            return from == to && is_open(from);
+        }
+        // One way at a time: a cluster has thousands of branches, and the first mostly leads there.
+        let mut ways = vec![self.below(from)];
+        while let Some(way) = ways.last_mut() {
+            match way.next_back() {
+                None => drop(ways.pop()),
+                Some((node, _)) if node == to && is_open(node) => return true,
+                Some((node, _)) if is_open(node) && seen.insert(node) => ways.push(self.below(node)),
+                Some(_) => {}
             }
-            if node == to {
-                return true;
-            }
-            pending.extend(self.below(node).map(|(below, _)| below));
         }
         false
     }
@@ -234,16 +240,16 @@ impl Graph {
         for (at, node) in order.iter().enumerate() {
             rank[*node] = at;
         }
+        let above = self.above();
         for &node in order {
             if let Some(above) = places[node].above {
                 let branches = self.below(above).count() > 1;
                 let is_branch = branches && self.leads_to(above, memory, Some(node));
                 places[node].depth = places[above].depth + usize::from(is_branch);
             }
-            places[node].traffic = self.traffic(order, node);
-            if !self.turns.is_empty() {
-                places[node].against = self.against(order, node);
-            }
+            let [with, against] = self.traffic(&above, &rank, node);
+            places[node].traffic = with;
+            places[node].against = against;
             for (below, _) in self.below(node) {
                 let above = places[below].above;
                 let meeting = above.map_or(node, |other| meet(&places, &rank, other, node));
@@ -253,40 +259,44 @@ impl Graph {
         places
     }
 
-    /// What crosses `wanted` for one byte of the application: worked out from `wanted` up, for each node above it what
-    /// of that node's traffic arrives.
-    fn traffic(&self, order: &[Node], wanted: Node) -> Traffic {
-        let mut arrives = vec![Traffic::NONE; self.entries.len()];
-        for &node in order.iter().rev().skip_while(|node| **node != wanted) {
-            arrives[node] = match node == wanted {
-                true => Traffic::ONE,
-                false => {
-                    let parts = self.below(node).map(|(below, fraction)| arrives[below].times(fraction));
-                    self.entries[node].spread.combine(parts)
-                }
-            };
+    /// The nodes right above each.
+    fn above(&self) -> Vec<Vec<(Node, Traffic)>> {
+        let mut above = vec![Vec::new(); self.entries.len()];
+        for node in 0..self.entries.len() {
+            for (below, fraction) in self.below(node) {
+                above[below].push((node, fraction));
+            }
         }
-        arrives[APPLICATION]
+        above
     }
 
-    /// The part of it that comes over an odd number of turns: as [`Self::traffic`], for each node the part that arrives in
-    /// its own direction and the part that arrives in the other.
-    fn against(&self, order: &[Node], wanted: Node) -> Traffic {
-        let mut arrives = vec![[Traffic::NONE; 2]; self.entries.len()];
-        for &node in order.iter().rev().skip_while(|node| **node != wanted) {
-            if node == wanted {
-                arrives[node] = [Traffic::ONE, Traffic::NONE];
-                continue;
+    /// What crosses `wanted` for one byte of the application, and the part of it that comes over an odd number of turns: worked
+    /// out from `wanted` up, for each node above it what of that node's traffic arrives, in both directions together and in the
+    /// other one. Nodes that do not lead to it are not looked at: there are as many as drives.
+    fn traffic(&self, above: &[Vec<(Node, Traffic)>], rank: &[usize], wanted: Node) -> [Traffic; 2] {
+        // By rank, lowest in the list first: all that a node hands on is known when it is taken.
+        let mut parts: BTreeMap<usize, (Node, Vec<[Traffic; 3]>)> = BTreeMap::new();
+        parts.insert(rank[wanted], (wanted, Vec::new()));
+        while let Some((_, (node, from_below))) = parts.pop_last() {
+            let arrives = match node == wanted {
+                true => [Traffic::ONE, Traffic::ONE, Traffic::NONE],
+                false => [0, 1, 2].map(|which| {
+                    self.entries[node]
+                        .spread
+                        .combine(from_below.iter().map(|part: &[Traffic; 3]| part[which]))
+                }),
+            };
+            if node == APPLICATION {
+                return [arrives[0], arrives[2]];
             }
-            arrives[node] = [0, 1].map(|parity| {
-                let parts = self.below(node).map(|(below, fraction)| {
-                    let turned = usize::from(self.turns.contains(&(node, below)));
-                    arrives[below][parity ^ turned].times(fraction)
-                });
-                self.entries[node].spread.combine(parts)
-            });
+            for &(up, fraction) in &above[node] {
+                let [all, straight, turned] = arrives.map(|traffic| traffic.times(fraction));
+                let is_turn = !self.turns.is_empty() && self.turns.contains(&(up, node));
+                let part = if is_turn { [all, turned, straight] } else { [all, straight, turned] };
+                parts.entry(rank[up]).or_insert_with(|| (up, Vec::new())).1.push(part);
+            }
         }
-        arrives[APPLICATION][1]
+        [Traffic::NONE; 2]
     }
 }
 

@@ -137,7 +137,7 @@ fn at_most(situation: &Situation, bounds: &[Bound]) -> Option<usize> {
         |law: Law| matches!(law, Law::Network | Law::FileServer | Law::NvmeFabric | Law::CardSlot | Law::Cap);
     bounds.iter().position(|bound| {
         let whole = bound.terms.iter().map(|term| term.law);
-        matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Iops | BoundKind::Cap)
+        matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Cap)
             && bound.basis != Basis::Guess
             && whole.clone().all(|law| law.validity().is_some_and(|it| it.bounds))
             && (!is_cached || whole.clone().all(before_drives))

@@ -57,6 +57,7 @@ pub fn describe(machine: &Machine, paths: &[Path]) -> (System, Vec<String>) {
         parts,
         workloads,
         published: Vec::new(),
+        ..System::default()
     };
     (system, writer.notes)
 }

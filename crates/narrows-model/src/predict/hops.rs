@@ -1,6 +1,6 @@
 //! The hops of a path with what they carry for one workload.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Duplex;
 use super::iommu;
@@ -98,10 +98,11 @@ impl Loaded {
 pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32) -> Vec<Loaded> {
     let buffered = matches!(workload.engine, Engine::Buffered | Engine::Hdparm);
     let zfs = Zfs::of(system, &path.hops, workload);
+    let known: BTreeMap<&HopId, &Hop> = path.hops.iter().map(|hop| (&hop.id, hop)).collect();
     path.hops
         .iter()
         .map(|hop| {
-            let above = ancestors(path, hop);
+            let above = ancestors(&known, hop);
             let (write_factor, read_to_write) = small_write(&above, workload);
             let memory = if hop.kind() == HopKind::Memory && buffered { BUFFERED_MEMORY } else { 1.0 };
             let mut loaded = Loaded {
@@ -140,12 +141,12 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
 }
 
 /// The hops above one, nearest first.
-fn ancestors<'p>(path: &'p Path, hop: &Hop) -> Vec<&'p Hop> {
+fn ancestors<'p>(known: &BTreeMap<&HopId, &'p Hop>, hop: &Hop) -> Vec<&'p Hop> {
     let mut found = Vec::new();
     let mut next = hop.above.as_ref();
-    while let Some(above) = next.and_then(|id| path.hop(id)) {
+    while let Some(above) = next.and_then(|id| known.get(id).copied()) {
         found.push(above);
-        if found.len() > path.hops.len() {
+        if found.len() > known.len() {
             break;
         }
         next = above.above.as_ref();

@@ -2,7 +2,7 @@
 
 use crate::ceiling::{Basis, access, io_cost};
 use crate::path::file::{Device, DeviceKind, Pattern};
-use narrows_base::catalog::{MediumClass, catalog};
+use narrows_base::catalog::{self, MediumClass, catalog};
 use narrows_base::units::{Bytes, Iops, Nanos};
 
 /// What a drive needs for I/Os of one kind.
@@ -25,7 +25,7 @@ pub(super) struct Access {
 /// The class of a drive: as given, that of its model, or the usual one of its kind.
 fn class_of(device: &Device) -> Option<&'static MediumClass> {
     let by_model = || {
-        let medium = catalog().medium(device.model.as_deref()?)?;
+        let medium = catalog::medium(device.model.as_deref()?)?;
         medium.class.as_deref()
     };
     let usual = match device.kind {

@@ -1,5 +1,7 @@
 //! Bounds that are a flow's own: its depth, its cores, its copies; and the I/Os that hops complete.
 
+use std::borrow::Cow;
+
 use super::bound::{Bound, BoundKind};
 use super::hops::{Loaded, host_of};
 use super::law::{Law, Situation, Term};
@@ -60,7 +62,11 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
     {
         return None;
     }
-    let raised: Vec<Loaded> = hops.iter().map(|it| raise(it, (own.factor)(&it.hop.id))).collect();
+    let factor = |it: &Loaded| (own.factor)(&it.hop.id);
+    let raised: Cow<'_, [Loaded]> = match hops.iter().any(|it| (factor(it) - 1.0).abs() > 0.0) {
+        true => hops.iter().map(|it| raise(it, factor(it))).collect(),
+        false => Cow::Borrowed(hops),
+    };
     let stages = time::stages(system, &raised, workload, own.situation);
     let seconds: f64 = stages.iter().map(|stage| stage.seconds(workload.read_share)).sum();
     let longest = stages

@@ -54,9 +54,9 @@ pub struct Roofline {
     pub at: Vec<f64>,
     /// Ceilings, the narrowest at the workload's place first.
     pub lines: Vec<Line>,
-    /// What the workload gets at each place.
+    /// The smallest of the bounds at each place: what the workload gets where the laws that decide hold.
     pub rates: Vec<BytesPerSec>,
-    /// The workloads.
+    /// The workloads whose rate is known.
     pub marks: Vec<Mark>,
     /// What is the same everywhere: `depth 8, 1 job, reads`.
     pub fixed: String,
@@ -125,6 +125,10 @@ pub fn roofline(
     let mut marks = Vec::new();
     for one in std::iter::once(workload).chain(others.iter().filter(|other| other.name != workload.name)) {
         let prediction = predict(system, one)?;
+        // A point says that a rate is known.
+        if prediction.answer.intervals().is_none() {
+            continue;
+        }
         let place = if axis == Axis::BlockSize { one.block_size.as_f64() } else { f64::from(one.depth) };
         marks.push(Mark { name: one.name.to_string(), at: place, rate: prediction.rate });
     }

@@ -288,15 +288,7 @@ const MOST_TRIED: usize = 12;
 
 fn sensitivity(system: &System, runs: &[Run<'_>], at: usize, solved: &[Solved]) -> Vec<Sensitivity> {
     let (Some(run), Some(now)) = (runs.get(at), solved.get(at)) else { return Vec::new() };
-    let mut tried: Vec<&HopId> = Vec::new();
-    let mut bounds: Vec<&Bound> = now.bounds.iter().map(|(bound, _)| bound).collect();
-    bounds.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
-    let is_raised = |bound: &&Bound| matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Cap);
-    for bound in bounds.into_iter().filter(is_raised) {
-        if tried.len() < MOST_TRIED && !tried.contains(&&bound.hop) {
-            tried.push(&bound.hop);
-        }
-    }
+    let tried = worth_raising(now, runs.len() == 1);
     let mut found: Vec<Sensitivity> = tried
         .into_iter()
         .map(|hop| {
@@ -311,6 +303,31 @@ fn sensitivity(system: &System, runs: &[Run<'_>], at: usize, solved: &[Solved]) 
     debug_assert!(run.hops.len() >= found.len());
     found
 }
+
+/// The hops whose ceilings may decide, lowest first. A flow alone that is stopped by a capacity gets its lowest bound: no other
+/// hop matters, and none where several hops have that bound.
+fn worth_raising(now: &Solved, is_alone: bool) -> Vec<&HopId> {
+    let mut bounds: Vec<&Bound> = now.bounds.iter().map(|(bound, _)| bound).collect();
+    bounds.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
+    let is_stopped = is_alone && matches!(now.stop, Stop::Capacity(_));
+    if is_stopped {
+        bounds.retain(|bound| bound.rate.get() <= now.rate * (1.0 + SAME_RATE));
+        if bounds.iter().any(|bound| bounds.first().is_some_and(|first| first.hop != bound.hop)) {
+            return Vec::new();
+        }
+    }
+    let mut tried: Vec<&HopId> = Vec::new();
+    let is_raised = |bound: &&Bound| matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Cap);
+    for bound in bounds.into_iter().filter(is_raised) {
+        if tried.len() < MOST_TRIED && !tried.contains(&&bound.hop) {
+            tried.push(&bound.hop);
+        }
+    }
+    tried
+}
+
+/// Rates that differ by less than this part of themselves are one.
+const SAME_RATE: f64 = 1e-9;
 
 fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
     let Run { workload, path, hops, situation } = run;

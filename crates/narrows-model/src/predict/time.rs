@@ -1,5 +1,7 @@
 //! How long one I/O takes that is alone: the sum of what its stages take.
 
+use std::collections::BTreeMap;
+
 use super::hops::{Loaded, host_of, rate};
 use super::law::{self, Law, Situation};
 use super::medium;
@@ -55,15 +57,17 @@ pub(super) fn stages(
 fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situation) -> Vec<Stage> {
     let drives: Vec<&Loaded> = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).collect();
     let Some(first) = drives.first() else { return Vec::new() };
+    let wires = Wires::of(hops);
+    let known: BTreeMap<&HopId, &Loaded> = hops.iter().map(|it| (&it.hop.id, it)).collect();
     let (mut wait, mut moving, mut reads, mut writes) = ([0.0; 2], [0.0; 2], 0.0, 0.0);
     for drive in &drives {
         let Some(device) = drive.device(system) else { continue };
         let access = medium::access(device, workload.pattern, workload.block_size, workload.depth);
         let transfer = |is_read: bool| {
-            let (_, seconds) = slowest(hops, drive, is_read);
+            let (_, seconds) = wires.slowest(drive, is_read);
             workload.block_size.as_f64() * seconds
         };
-        let copies = copies_above(hops, drive);
+        let copies = copies_above(&known, drive);
         let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
         let settled = mirror::slowest_of(access.write_time, copies).as_secs_f64();
         // What a file system's cache answers waits for no drive.
@@ -83,35 +87,64 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
         write: mean(write, writes),
     };
     let name = if drives.len() == 1 { first.hop.name.clone() } else { format!("{} drives", drives.len()) };
-    let wire = slowest(hops, first, workload.read_share >= 0.5).0.unwrap_or(*first);
+    let wire = wires.slowest(first, workload.read_share >= 0.5).0.unwrap_or(*first);
     let over = format!("the transfer over {}", wire.hop.name);
     vec![stage(first, name, false, wait), stage(wire, over, true, moving)]
 }
 
-/// The slowest hardware hop between a drive and memory, and its seconds for each byte of a block; a part of the block is on
-/// each of the members that it touches, and all of it on what they share.
-fn slowest<'h>(hops: &'h [Loaded], drive: &Loaded, is_read: bool) -> (Option<&'h Loaded>, f64) {
-    let seconds = |it: &Loaded| {
-        let at_once = match (it.of.is_empty(), it.of.contains(&drive.hop.id)) {
-            (true, _) => 1.0,
-            (_, true) => drive.touched,
-            _ => return None,
-        };
-        // What a server sends crosses its card the other way.
-        let turned = if is_read { it.against.read > it.read } else { it.against.write > it.write };
-        let rate = rate(&it.ceilings, is_read != turned)?.get();
-        Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
-    };
-    let timed = hops.iter().filter(|it| it.is_hardware()).filter_map(|it| Some((it, seconds(it)?)));
-    timed.max_by(|a, b| a.1.total_cmp(&b.1)).map_or((None, 0.0), |(hop, seconds)| (Some(hop), seconds))
+/// The hardware hops of a path, those of each drive apart.
+struct Wires<'h> {
+    hops: &'h [Loaded],
+    /// The places of the hops that one drive alone crosses, or a few.
+    own: BTreeMap<&'h HopId, Vec<usize>>,
+    /// The slowest of those that are on the way of all, for writes and for reads: its place and seconds for each byte.
+    shared: [Option<(usize, f64)>; 2],
+}
+
+impl<'h> Wires<'h> {
+    fn of(hops: &'h [Loaded]) -> Self {
+        let mut wires = Self { hops, own: BTreeMap::new(), shared: [None; 2] };
+        for (place, hop) in hops.iter().enumerate().filter(|(_, hop)| hop.is_hardware()) {
+            for drive in &hop.of {
+                wires.own.entry(drive).or_default().push(place);
+            }
+            if hop.of.is_empty() {
+                for (is_read, shared) in [false, true].into_iter().zip(&mut wires.shared) {
+                    let found = seconds(hop, is_read, 1.0).map(|seconds| (place, seconds));
+                    *shared = [*shared, found].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
+                }
+            }
+        }
+        wires
+    }
+
+    /// The slowest hop between a drive and memory, and its seconds for each byte of a block; a part of the block is on each of
+    /// the members that it touches, and all of it on what they share.
+    fn slowest(&self, drive: &Loaded, is_read: bool) -> (Option<&'h Loaded>, f64) {
+        let own = self.own.get(&drive.hop.id).into_iter().flatten();
+        let own =
+            own.filter_map(|&place| Some((place, seconds(self.hops.get(place)?, is_read, drive.touched)?)));
+        let all = own.chain(self.shared[usize::from(is_read)]);
+        // Of equals the last in the list.
+        let slowest = all.max_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+        slowest.map_or((None, 0.0), |(place, seconds)| (self.hops.get(place), seconds))
+    }
+}
+
+/// The seconds that a hop needs for each byte of a block of which it carries one part in so many; `None` of an unknown rate.
+fn seconds(hop: &Loaded, is_read: bool, at_once: f64) -> Option<f64> {
+    // What a server sends crosses its card the other way.
+    let turned = if is_read { hop.against.read > hop.read } else { hop.against.write > hop.write };
+    let rate = rate(&hop.ceilings, is_read != turned)?.get();
+    Some(if rate > 0.0 { 1.0 / (rate * at_once) } else { f64::MAX })
 }
 
 /// Copies of a byte that a write waits for, by the arrays above a drive.
-fn copies_above(hops: &[Loaded], drive: &Loaded) -> u32 {
+fn copies_above(hops: &BTreeMap<&HopId, &Loaded>, drive: &Loaded) -> u32 {
     let mut copies = 1;
     let mut next = drive.hop.above.clone();
     for _ in 0..hops.len() {
-        let Some(above) = next.and_then(|id| hops.iter().find(|it| it.hop.id == id)) else { break };
+        let Some(above) = next.and_then(|id| hops.get(&id)) else { break };
         if let HopSpec::Raid(raid) = &above.hop.spec {
             copies = match raid.level {
                 Some(RaidLevel::Raid1) => u32::try_from(raid.members.len()).unwrap_or(1),

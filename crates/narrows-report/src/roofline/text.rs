@@ -158,12 +158,22 @@ fn put_axis(out: &mut String, style: &Style, roofline: &Roofline, columns: usize
 fn put_legend(out: &mut String, style: &Style, roofline: &Roofline) {
     let (curve, mark) = if style.unicode { ("█", "◆") } else { ("#", "@") };
     let mut line = Ink::new(style);
-    line.put(Tone::Normal, "  ").put(Tone::Good, curve).put(Tone::Normal, " what the workload gets   ");
+    line.put(Tone::Normal, "  ").put(Tone::Good, curve);
+    if roofline.marks.is_empty() {
+        line.put(Tone::Normal, " the lowest of the ceilings; what the workload gets is not known");
+        line.end(out);
+        return put_lines(out, style, roofline);
+    }
+    line.put(Tone::Normal, " what the workload gets   ");
     line.put(Tone::Strong, mark);
     let names: Vec<String> =
         roofline.marks.iter().map(|mark| format!("{} {}", mark.name, human::rate(mark.rate))).collect();
     line.put(Tone::Normal, &fit(style, &format!(" {}", names.join(", ")), style.width.saturating_sub(32)));
     line.end(out);
+    put_lines(out, style, roofline);
+}
+
+fn put_lines(out: &mut String, style: &Style, roofline: &Roofline) {
     for (at, shown) in roofline.lines.iter().enumerate() {
         let mut line = Ink::new(style);
         let tone = if at == 0 { Tone::Bad } else { Tone::Warn };

@@ -5,7 +5,9 @@ mod layer;
 mod network;
 mod workload;
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 pub use hardware::{
     Adapter, Attachment, Chipset, Device, DeviceKind, Host, Interconnect, Iommu, LinkGiven, Slot, Switch,
@@ -58,12 +60,40 @@ pub struct System {
     pub workloads: Vec<Workload>,
     /// What was published of it.
     pub published: Vec<Published>,
+    /// Where each part stands, made when one is first asked for.
+    pub index: Index,
+}
+
+/// The places of the parts of a [`System`] by name. It is no part of what is described: all are equal, and a copy begins empty.
+#[derive(Debug, Default)]
+pub struct Index(OnceLock<BTreeMap<Name, usize>>);
+
+impl Index {
+    fn place(&self, parts: &[Part], name: &Name) -> Option<usize> {
+        let make =
+            || parts.iter().enumerate().rev().map(|(place, part)| (part.name.clone(), place)).collect();
+        self.0.get_or_init(make).get(name).copied()
+    }
+}
+
+impl Clone for Index {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Index {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl System {
     /// The part with this name.
     pub fn part(&self, name: &Name) -> Option<&Part> {
-        self.parts.iter().find(|part| part.name == *name)
+        let known = self.index.place(&self.parts, name).and_then(|place| self.parts.get(place));
+        // What was changed since the index was made is looked for.
+        known.filter(|part| part.name == *name).or_else(|| self.parts.iter().find(|part| part.name == *name))
     }
 
     /// The workload with this name.

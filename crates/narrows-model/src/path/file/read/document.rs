@@ -62,6 +62,14 @@ pub(in crate::path::file) enum Value {
 }
 
 impl Value {
+    /// The text that it is.
+    pub(in crate::path::file) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// What it is, for a message.
     pub(in crate::path::file) const fn is_a(&self) -> &'static str {
         match self {

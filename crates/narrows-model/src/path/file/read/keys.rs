@@ -148,7 +148,13 @@ impl<'t> Keys<'t> {
         })
     }
 
+    /// A size with its unit, or as on the command line: `4k` is 4 KiB there, as in the tools that measure.
     pub(super) fn size(&mut self, key: &'static str) -> Option<Bytes> {
+        if let Some(size) =
+            self.ask(key).and_then(|found| found.value.as_text()).and_then(quantity::short_size)
+        {
+            return Some(size);
+        }
         self.quantity(key, "512 KiB", |it| match it {
             Quantity::Size(size) => Some(size),
             _ => None,
@@ -188,8 +194,14 @@ impl<'t> Keys<'t> {
         count
     }
 
+    /// The widths that a PCIe link trains at (PCI Express Base Specification, Maximum Link Width).
     pub(super) fn lanes(&mut self, key: &'static str) -> Option<Lanes> {
+        const WIDTHS: [u32; 7] = [1, 2, 4, 8, 12, 16, 32];
         let lanes = self.count(key, 1, 32)?;
+        if !WIDTHS.contains(&lanes) {
+            self.wrong(key, format!("no link has {lanes} lanes"), "it is 1, 2, 4, 8, 12, 16 or 32");
+            return None;
+        }
         u8::try_from(lanes).ok().map(Lanes::new)
     }
 

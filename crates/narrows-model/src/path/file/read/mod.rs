@@ -6,6 +6,7 @@
 mod copies;
 mod document;
 mod keys;
+mod members;
 mod parts;
 mod quantity;
 mod work;
@@ -57,12 +58,13 @@ impl Document {
         }
         let (parts, groups) =
             copies::expand(parts).map_err(|(name, message)| self.at_part(&name, message))?;
-        let mut system = System { name, source, parts, workloads, published };
+        let mut system = System { name, source, parts, workloads, published, ..System::default() };
         for workload in &mut system.workloads {
             if let Some([one]) = groups.get(&workload.target).map(Vec::as_slice) {
                 workload.target = one.clone();
             }
         }
+        self.check_members(&system)?;
         self.check_paths(&system, &groups)?;
         Ok(system)
     }
@@ -180,6 +182,18 @@ impl Document {
     /// The table of a part or workload, or of the part that it is a copy of.
     pub(super) fn table(&self, name: &str) -> Option<&Table> {
         self.parts.iter().find(|table| table.name == name).or_else(|| self.copied(name))
+    }
+
+    /// Arrays have as many members as their level needs, and none twice.
+    fn check_members(&self, system: &System) -> Result<(), FileError> {
+        let mut problems = Vec::new();
+        for part in &system.parts {
+            let Some((message, hint)) = members::wrong(&part.kind) else { continue };
+            let table = self.table(part.name.as_str()).or_else(|| self.copied(part.name.as_str()));
+            let at = table.map_or_else(At::default, |table| table.at.clone());
+            problems.push(Problem { at, message: format!("`{}`: {message}", part.name), hint: Some(hint) });
+        }
+        if problems.is_empty() { Ok(()) } else { Err(in_order(problems)) }
     }
 
     fn at_part(&self, name: &Name, message: String) -> FileError {

@@ -180,7 +180,6 @@ fn device(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Device> {
     }
     let device = Device {
         kind,
-        upstream: upstream?,
         model: keys.text("model").map(listed_model),
         class: class(keys),
         read: keys.rate("read"),
@@ -193,6 +192,7 @@ fn device(keys: &mut Keys<'_>, only_host: Option<&str>) -> Option<Device> {
         link: link(keys),
         line_rate: keys.bit_rate("line_rate"),
         size: keys.size("size"),
+        upstream: upstream?,
     };
     if kind == DeviceKind::Nvme && device.read.is_none() && device.class.is_none() {
         let known = device.model.as_deref().is_some_and(|model| catalog().medium(model).is_some());
@@ -250,16 +250,10 @@ fn on(keys: &mut Keys<'_>) -> Option<Name> {
 fn raid(keys: &mut Keys<'_>) -> Option<Raid> {
     let level = keys.word("level", LEVELS);
     let members = members(keys);
-    let raid = |kind| {
-        Some(Raid {
-            kind,
-            members: members?,
-            chunk: keys.size("chunk"),
-            copies: keys.count("copies", 1, 255),
-            resync: keys.rate("resync"),
-            stripe_threads: keys.count("stripe_threads", 1, 1024),
-        })
-    };
+    // All keys are asked for, so that none is called unknown because of another that is wrong.
+    let (chunk, resync) = (keys.size("chunk"), keys.rate("resync"));
+    let (copies, stripe_threads) = (keys.count("copies", 1, 255), keys.count("stripe_threads", 1, 1024));
+    let raid = |kind| Some(Raid { kind, chunk, copies, resync, stripe_threads, members: members? });
     let zfs = |level, parity| RaidKind::Zfs { level, parity };
     match level {
         Some("raid0") => raid(RaidKind::Md(RaidLevel::Raid0)),
@@ -285,7 +279,6 @@ fn raid(keys: &mut Keys<'_>) -> Option<Raid> {
 fn crypt(keys: &mut Keys<'_>) -> Option<Crypt> {
     let on = on(keys);
     let crypt = Crypt {
-        on: on?,
         cipher: keys.text("cipher"),
         key_bits: keys.count("key_bits", 128, 1024),
         decrypt: keys.rate("decrypt"),
@@ -293,6 +286,7 @@ fn crypt(keys: &mut Keys<'_>) -> Option<Crypt> {
         cores: keys.count("cores", 1, 65_536),
         sector_size: keys.bytes("sector_size", (512, 4096)),
         workqueues: keys.flag("workqueues").unwrap_or(true),
+        on: on?,
     };
     if crypt.sector_size.is_some_and(|size| !size.get().is_power_of_two()) {
         keys.wrong("sector_size", "no encryption sector has this size", "it is 512, 1024, 2048 or 4096");
@@ -362,26 +356,52 @@ fn network(keys: &mut Keys<'_>) -> Option<Network> {
     }
     let network = Network {
         technology,
-        rate: rate?,
         ports: keys.count("ports", 1, 64).unwrap_or(1),
         mtu: keys.bytes("mtu", (576, 65_536)),
-        protocol: keys.text("protocol"),
+        protocol: protocol(keys),
         upstream: keys.name("in", PLACES),
         link: link(keys),
         latency: keys.time("latency"),
+        rate: rate?,
     };
     Some(network)
+}
+
+/// What storage and transports between hosts are called.
+const PROTOCOLS: &[&str] = &[
+    "tcp",
+    "rdma",
+    "roce",
+    "roce-rdma",
+    "iwarp",
+    "infiniband",
+    "iscsi",
+    "iser",
+    "srp",
+    "smb",
+    "smb-direct",
+    "nfs",
+    "nfs-rdma",
+    "nvme-tcp",
+    "nvme-rdma",
+    "nvmeof-tcp",
+    "nvmeof-rdma",
+    "fc",
+];
+
+fn protocol(keys: &mut Keys<'_>) -> Option<String> {
+    keys.word("protocol", PROTOCOLS).map(str::to_owned)
 }
 
 fn remote(keys: &mut Keys<'_>) -> Option<Remote> {
     let on = on(keys);
     let through = keys.names("through", &["network"]);
     let remote = Remote {
-        on: on?,
         through,
-        protocol: keys.text("protocol"),
+        protocol: protocol(keys),
         latency: keys.time("latency"),
         rate: keys.rate("rate"),
+        on: on?,
     };
     if remote.through.is_empty() && keys.raw("through").is_none() {
         keys.missing("through", "[\"net0\"]");
@@ -405,24 +425,24 @@ fn cluster(keys: &mut Keys<'_>) -> Option<Cluster> {
         }
     };
     Some(Cluster {
-        members: members?,
         copies: kept,
         networks: keys.names("networks", &["network"]),
         local_reads: keys.share("local_reads"),
         converged: keys.flag("converged").unwrap_or(true),
         latency: keys.time("latency"),
         core_iops: keys.iops("core_iops"),
+        members: members?,
     })
 }
 
 fn vm(keys: &mut Keys<'_>) -> Option<Vm> {
     let on = on(keys);
     Some(Vm {
-        on: on?,
         count: keys.count("count", 1, MOST).unwrap_or(1),
         iops: keys.iops("iops"),
         rate: keys.rate("rate"),
         latency: keys.time("latency"),
         cpus: keys.count("cpus", 1, 1024),
+        on: on?,
     })
 }

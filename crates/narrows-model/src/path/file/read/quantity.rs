@@ -93,6 +93,22 @@ pub(in crate::path::file) fn parse(text: &str) -> Result<Quantity, String> {
     })
 }
 
+/// Reads `4k`, `1M`, `2g`: a whole number and a binary multiple, as options of sizes are typed.
+pub(in crate::path::file) fn short_size(text: &str) -> Option<Bytes> {
+    let text = text.trim();
+    let number = text.get(..text.len().checked_sub(1)?)?;
+    let shift = match text.chars().next_back()?.to_ascii_lowercase() {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        't' => 40,
+        _ => return None,
+    };
+    let number: u64 = number.trim_end().parse().ok()?;
+    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes as f64 <= MOST)?;
+    Some(Bytes::new(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,10 +135,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn sizes_may_be_typed_as_on_the_command_line() {
+        for (text, want) in [("4k", 4096), ("1M", 1 << 20), ("2 g", 2 << 30), ("1t", 1 << 40)] {
+            assert_eq!(short_size(text), Some(Bytes::new(want)), "{text}");
+        }
+        for text in ["", "k", "-1k", "1.5G", "4kB", "4", "99999999999999T", "µ"] {
+            assert_eq!(short_size(text), None, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,30}") {
-            let _ = parse(&text);
+            let _ = (parse(&text), short_size(&text));
         }
     }
 }

@@ -242,7 +242,7 @@ proptest! {
 
     #[test]
     fn drives_of_any_figures_survive_being_written(
-        read in 1.0f64..1e11, latency in 1u64..1_000_000_000, width in 1u8..=16, generation in 1u8..=6, size in 1u64..1 << 50
+        read in 1.0f64..1e11, latency in 1u64..1_000_000_000, width in prop::sample::select(vec![1u8, 2, 4, 8, 12, 16, 32]), generation in 1u8..=6, size in 1u64..1 << 50
     ) {
         let mut system = system("[device.d]\nin = \"s\"\nclass = \"optane\"\n");
         for part in &mut system.parts {
@@ -287,4 +287,60 @@ fn forms_boards_translation_and_zfs_are_read_written_and_refused() {
         let error = parse("t", &text.replacen(from, to, 1)).expect_err(to).to_string();
         assert!(error.contains(said), "{to}: {error}");
     }
+}
+
+/// Parts are found by an index that is made once; what is changed afterwards is found all the same.
+#[test]
+fn a_part_is_found_after_the_parts_were_changed() {
+    let mut system =
+        system("[device.a]\nin = \"pc\"\nclass = \"optane\"\n[device.b]\nin = \"pc\"\nclass = \"optane\"\n");
+    assert!(system.part(&"b".into()).is_some() && system.part(&"c".into()).is_none());
+    let untouched = system.clone();
+    let at = system.parts.iter().position(|part| part.name.as_str() == "a").expect("is there");
+    let moved = system.parts.remove(at);
+    system.parts.push(Part { name: "c".into(), ..moved });
+    for (name, is_there) in [("a", false), ("b", true), ("c", true), ("pc", true)] {
+        let found = system.part(&name.into());
+        assert_eq!(found.map(|part| part.name.as_str()), is_there.then_some(name));
+    }
+    assert_ne!(system, untouched);
+}
+
+#[test]
+fn what_no_machine_can_be_is_wrong_and_said_with_its_line() {
+    let drives = "[device.d]\ncount = 4\nin = \"pc\"\nclass = \"optane\"\n";
+    let of = |more: &str| wrong(&format!("{drives}{more}")).0;
+    let level = "[raid.r]\nlevel = \"raid6\"\nmembers = [\"d0\", \"d1\"]\n";
+    assert_eq!(of(level), "t.path.toml:10:7: `r`: it has 2 members, and its level needs 4");
+    let again = "[raid.r]\nlevel = \"raid0\"\nmembers = [\"d0\", \"d1\", \"d0\"]\n";
+    assert_eq!(of(again), "t.path.toml:10:7: `r`: `d0` is a member twice");
+    let fits = format!("{drives}[raid.r]\nlevel = \"raidz2\"\nmembers = [\"d0\", \"d1\", \"d2\"]\n");
+    assert!(parse("t", &format!("{HEAD}{fits}")).is_ok());
+    let width = wrong("[slot.t]\ngeneration = 3\nwidth = 5\n");
+    assert_eq!(width.0, "t.path.toml:8:9: no link has 5 lanes");
+    let protocol = wrong("[network.n]\nrate = \"10 Gbit/s\"\nprotocol = \"banana\"\n");
+    assert_eq!(protocol.0, "t.path.toml:8:12: `protocol` cannot be `banana`");
+}
+
+/// One wrong value is one problem: its siblings are known keys.
+#[test]
+fn a_wrong_value_does_not_make_its_siblings_unknown() {
+    for text in [
+        "[network.n]\nrate = \"10 bananas\"\nmtu = 9000\nprotocol = \"tcp\"\nlatency = \"10 us\"\n",
+        "[device.d]\nin = \"pc\"\nclass = \"optane\"\n[raid.r]\nlevel = \"raid99\"\nmembers = [\"d\"]\nchunk = \"64 KiB\"\n",
+    ] {
+        let error = parse("t", &format!("{HEAD}{text}")).expect_err("is wrong");
+        assert_eq!(error.problems.len(), 1, "{error}");
+    }
+}
+
+#[test]
+fn sizes_are_read_as_on_the_command_line() {
+    let of = |size: &str| {
+        let text = format!(
+            "[device.d]\nin = \"pc\"\nclass = \"optane\"\n[workload.w]\ntarget = \"d\"\nblock_size = \"{size}\"\n"
+        );
+        system(&text).workloads[0].block_size.get()
+    };
+    assert_eq!((of("4k"), of("4 KiB"), of("1M")), (4096, 4096, 1 << 20));
 }
