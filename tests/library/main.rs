@@ -6,6 +6,7 @@ mod findings_doc;
 mod guard_source;
 mod lab_report;
 mod layers;
+mod pasted_results;
 mod paths;
 mod pci;
 mod report_golden;
