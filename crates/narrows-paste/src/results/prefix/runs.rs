@@ -70,6 +70,14 @@ impl<'l> Start<'l> {
     /// Says how much of each line of a run is what they begin with.
     fn cut(&self, lines: &[&str], cuts: &mut [usize]) {
         let common = match self {
+            // A frame that a tool draws around its name has the mark at both ends.
+            Self::Mark(mark)
+                if lines
+                    .iter()
+                    .any(|line| line.trim().len() > mark.len() && line.trim_end().ends_with(mark)) =>
+            {
+                return;
+            }
             Self::Mark(mark) => (*mark).to_owned(),
             Self::Host(word) => format!("{}:", shape(word)),
             Self::Time(time) => match stamp(time, lines) {
@@ -129,6 +137,7 @@ mod tests {
         for body in [
             "13:45:01.000 1 100.0\n13:45:02.000 2 100.0\n13:45:03.000 3 100.1\n13:45:04.000 4 9\n",
             "  nvme0n1: ios=1\n  nvme1n1: ios=1\n  nvme2n1: ios=1\n  nvme3n1: ios=1\n",
+            "# ## ## #\n#  Bench #\n# v2020 #\n# ## ## #\n",
             "# one\n# two\ntext\n# three\n# four\n",
         ] {
             assert!(cuts(body).iter().all(|cut| *cut == 0), "{body}");
