@@ -1,12 +1,13 @@
 //! A pasted text, cleaned of what mail, forums and terminals put around it.
 //!
-//! Cleaning takes away, in this order: encodings other than UTF-8, what a terminal obeys, HTML, the quoting of mail,
+//! Cleaning takes away, in this order: encodings other than UTF-8 and quoted-printable, what a terminal obeys, HTML, the quoting of mail,
 //! the fences and the indent of Markdown. Lines are neither added nor removed, so that line numbers stay those of the
 //! original.
 
 mod decode;
 mod gvariant;
 mod markup;
+mod printable;
 mod quote;
 mod terminal;
 mod wrap;
@@ -25,7 +26,7 @@ pub struct Text {
 impl Text {
     /// Cleans `content`, which was called `name` (a file name, or `standard input`).
     pub fn new(name: impl Into<String>, content: &[u8]) -> Self {
-        Self { name: name.into(), body: clean(&decode::decode(content)) }
+        Self { name: name.into(), body: clean(&printable::decode(decode::decode(content))) }
     }
 
     /// The text of a file: as it is, or, where it is binary and holds a benchmark of GNOME Disks, what it says. `None` of
@@ -121,7 +122,7 @@ mod tests {
         #[test]
         fn any_bytes_become_a_text_of_as_many_lines(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let text = Text::new("x", &bytes);
-            let decoded = decode::decode(&bytes);
+            let decoded = printable::decode(decode::decode(&bytes));
             prop_assert_eq!(text.lines().count(), split(&decoded).count());
         }
 

@@ -39,6 +39,13 @@ pub(super) fn of_job(line: &str) -> Vec<Rate> {
         .collect()
 }
 
+/// Whether a line of a rate ends before its amount and time, and the next one goes on with them: a mail program broke it.
+pub(super) fn is_broken(line: &str, next: &str) -> bool {
+    let is_rate = line.contains("IOPS=") || line.contains("bw=");
+    let goes_on = || next.trim_start().starts_with('(') || line.trim_end().ends_with(',');
+    is_rate && !line.contains("msec") && next.contains("msec") && goes_on()
+}
+
 /// Where the word of the direction begins and the colon behind it stands, if one does directly before `at`.
 fn begin(line: &str, at: usize) -> Option<(usize, usize)> {
     let colon = line.get(..at)?.trim_end().strip_suffix(':')?.len();

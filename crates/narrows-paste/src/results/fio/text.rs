@@ -16,8 +16,12 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         return Vec::new();
     }
     let mut reader = Reader::new(*page);
-    for (number, line) in page.lines() {
-        reader.line(number, line);
+    let mut lines = page.lines().peekable();
+    while let Some((number, line)) = lines.next() {
+        match lines.next_if(|(_, next)| rates::is_broken(line, next)) {
+            Some((_, rest)) => reader.line(number, &format!("{} {}", line.trim_end(), rest.trim_start())),
+            None => reader.line(number, line),
+        }
     }
     reader.end_run();
     reader.finish()
@@ -427,6 +431,9 @@ JOB: (groupid=0, jobs=10): err= 0: pid=16019: Wed Nov  7 17:27:09 2018
         assert!(part.truncated);
         let read = part.measurements[0].read.as_ref().expect("reads");
         assert_eq!((read.bytes_per_second.get(), read.completion_ns), (97.2e6, Some(2_304_870.0)));
+        let broken = one(&line.replace(" (97.2", "\n(97.2"));
+        let side = |one: &Imported| one.measurements[0].read.clone();
+        assert_eq!(side(&broken), side(&part), "a mail program broke the line");
         let two = one(&format!("before\n{line}after\n{}", line.replace("97.2", "97.3")));
         assert_eq!(two.measurements.len(), 2);
         // What is quoted above its own output is told once.

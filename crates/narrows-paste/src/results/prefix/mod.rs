@@ -1,7 +1,10 @@
 //! What stands before each line of a tool's output: the stamp of a log, the mark of a comment, the name of a host.
 //!
 //! Some lines of tools cannot be mistaken. What stands before them is taken away from every line that begins with the
-//! same, where digits may differ, so that readers see lines as the tool printed them.
+//! same, where digits may differ, so that readers see lines as the tool printed them. What many lines in a row begin with
+//! is taken away whatever they are ([`runs`]).
+
+mod runs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +19,7 @@ const LONGEST: usize = 120;
 const MOST: usize = 8;
 
 /// Beginnings of lines that no prose has. What ends in a blank or a bracket needs nothing behind it.
-const ANCHORS: [&str; 12] = [
+const ANCHORS: [&str; 17] = [
     "read: IOPS=",
     "write: IOPS=",
     "read : io=",
@@ -29,18 +32,29 @@ const ANCHORS: [&str; 12] = [
     "Timing cached reads:",
     "Timing buffered disk reads:",
     "Children see throughput for",
+    "Name:Size etc",
+    "Machine        Size",
+    "1.96,1.96,",
+    "1.97,1.97,",
+    "1.98,2.00",
 ];
 
 /// The text without what stands before the lines of a tool. There are as many lines as before.
 pub(super) fn strip(body: &str) -> Cow<'_, str> {
     let shapes = shapes(body);
-    if shapes.is_empty() {
+    let cuts = runs::cuts(body);
+    if shapes.is_empty() && cuts.iter().all(|cut| *cut == 0) {
         return Cow::Borrowed(body);
     }
     let mut bare = String::with_capacity(body.len());
-    for line in body.lines() {
-        let rest = shapes.iter().find_map(|shape| behind(line, shape));
-        bare.push_str(rest.unwrap_or(line));
+    for (line, cut) in body.lines().zip(cuts) {
+        let rest = line.get(cut..).unwrap_or(line);
+        let rest = shapes
+            .iter()
+            .find_map(|shape| behind(line, shape))
+            .filter(|one| one.len() < rest.len())
+            .unwrap_or(rest);
+        bare.push_str(rest);
         bare.push('\n');
     }
     Cow::Owned(bare)

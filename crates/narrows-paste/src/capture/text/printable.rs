@@ -1,0 +1,97 @@
+//! Quoted-printable, in which mail carries what is not plain (RFC 2045, section 6.7): `=3D` is an equals sign, and one at
+//! the end of a line says that the line goes on.
+
+use std::borrow::Cow;
+
+/// Lines with an equals sign that mean nothing in this encoding: headers of the mail have some.
+const ODD: usize = 4;
+
+/// The text in plain, where it is in this encoding. Of lines that were broken the rest is moved up to the first; empty
+/// ones stay in their place, so that there are as many.
+pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains("=3D") || !is_encoded(&text) {
+        return text;
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut owed = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches(['\n', '\r']);
+        if let Some(broken) = bare.trim_end_matches(' ').strip_suffix('=') {
+            push(&mut plain, broken);
+            owed += 1;
+            continue;
+        }
+        push(&mut plain, bare);
+        plain.extend(std::iter::repeat_n('\n', std::mem::take(&mut owed)));
+        plain.push_str(line.get(bare.len()..).unwrap_or_default());
+    }
+    plain.extend(std::iter::repeat_n('\n', owed));
+    Cow::Owned(plain)
+}
+
+fn is_encoded(text: &str) -> bool {
+    let with_sign = || text.lines().filter(|line| line.contains('='));
+    let sound = with_sign().filter(|line| is_sound(line)).count();
+    sound > ODD * (with_sign().count() - sound)
+}
+
+/// Whether each equals sign of a line is of the encoding.
+fn is_sound(line: &str) -> bool {
+    let ends = line.trim_end();
+    line.match_indices('=').all(|(at, _)| at + 1 == ends.len() || byte(line, at).is_some())
+}
+
+/// The byte that `=XX` at this place stands for.
+fn byte(line: &str, at: usize) -> Option<u8> {
+    let digits = line.get(at + 1..at + 3)?;
+    let is_hex = digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F'));
+    u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+}
+
+/// Adds a line in plain. What would be the end of a line is none.
+fn push(plain: &mut String, line: &str) {
+    let mut bytes = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('=') {
+        bytes.extend_from_slice(rest.get(..at).unwrap_or_default().as_bytes());
+        let known = byte(rest, at).filter(|byte| !matches!(byte, b'\n' | b'\r'));
+        bytes.push(known.unwrap_or(b'='));
+        rest = rest.get(at + if known.is_some() { 3 } else { 1 }..).unwrap_or_default();
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    plain.push_str(&String::from_utf8_lossy(&bytes));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plain(text: &str) -> String {
+        decode(Cow::Borrowed(text)).into_owned()
+    }
+
+    #[test]
+    fn a_mail_is_in_plain_and_as_long() {
+        let mail =
+            " Timing O_DIRECT disk reads: 9180 MB in  3.00 seconds =3D 3059.63 =\r\nMB/sec\r\nna=C3=AFve\r\n";
+        assert_eq!(
+            plain(mail),
+            " Timing O_DIRECT disk reads: 9180 MB in  3.00 seconds = 3059.63 MB/sec\n\r\nnaïve\r\n"
+        );
+    }
+
+    #[test]
+    fn options_and_sums_are_no_encoding() {
+        for text in ["fio --rw=read --size=3D\n", "a=1\nb=3D\n", "=\n=\n"] {
+            assert_eq!(plain(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn there_are_as_many_lines(text in "((=3D|=\n|=\r\n|[a-z ]{0,3}|=C3|\n){0,12}\n){0,4}") {
+            prop_assert_eq!(plain(&text).matches('\n').count(), text.matches('\n').count());
+        }
+    }
+}

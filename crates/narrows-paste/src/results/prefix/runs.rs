@@ -1,0 +1,146 @@
+//! Lines that follow each other and begin alike, whatever stands in them: a block that was commented out, the lines of a
+//! log, or what a tool that runs commands on several hosts puts before each line.
+
+use super::shape;
+
+/// Fewer lines than this may begin alike by chance.
+const FEWEST: usize = 4;
+
+/// Marks of comments and quotations, which a blank or the end of the line follows.
+const MARKS: [&str; 5] = ["#", "//", "%", "*", ">"];
+
+/// How far a line is looked at, in bytes: longer stamps there are none.
+const FAR: usize = 120;
+
+/// What a line begins with that others may, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Start<'l> {
+    Mark(&'static str),
+    Host(&'l str),
+    /// The shape of what stands up to a time of day, and of that.
+    Time(String),
+}
+
+/// For each line how many bytes of it to take away.
+pub(super) fn cuts(body: &str) -> Vec<usize> {
+    let lines: Vec<&str> = body.lines().collect();
+    let mut cuts = vec![0; lines.len()];
+    let mut begin = 0;
+    while begin < lines.len() {
+        let Some(start) = lines.get(begin).and_then(|line| Start::of(line)) else {
+            begin += 1;
+            continue;
+        };
+        let is_alike = |line: &&&str| line.trim().is_empty() || Start::of(line).as_ref() == Some(&start);
+        let run = lines.iter().skip(begin).take_while(is_alike).count();
+        let (Some(run_lines), Some(run_cuts)) =
+            (lines.get(begin..begin + run), cuts.get_mut(begin..begin + run))
+        else {
+            break;
+        };
+        if run_lines.iter().filter(|line| !line.trim().is_empty()).count() >= FEWEST {
+            start.cut(run_lines, run_cuts);
+        }
+        begin += run;
+    }
+    cuts
+}
+
+impl<'l> Start<'l> {
+    fn of(line: &'l str) -> Option<Self> {
+        let bare = line.trim_start();
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
+        if let Some(mark) = MARKS.into_iter().find(|mark| bare.strip_prefix(*mark).is_some_and(ends)) {
+            return Some(Self::Mark(mark));
+        }
+        let head = head(bare, FAR);
+        if let Some(at) = head.find(':').filter(|at| head.get(at + 1..).is_some_and(ends)) {
+            let word = head.get(..at)?;
+            let is_host = word.contains(|c: char| c.is_ascii_digit() || c == '-')
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'));
+            if is_host {
+                return Some(Self::Host(word));
+            }
+        }
+        let shape = shape(head);
+        let end = shape.find("0:0:0")? + 5;
+        shape.get(..end).map(|shape| Self::Time(shape.to_owned()))
+    }
+
+    /// Says how much of each line of a run is what they begin with.
+    fn cut(&self, lines: &[&str], cuts: &mut [usize]) {
+        let common = match self {
+            // A frame that a tool draws around its name has the mark at both ends.
+            Self::Mark(mark)
+                if lines
+                    .iter()
+                    .any(|line| line.trim().len() > mark.len() && line.trim_end().ends_with(mark)) =>
+            {
+                return;
+            }
+            Self::Mark(mark) => (*mark).to_owned(),
+            Self::Host(word) => format!("{}:", shape(word)),
+            Self::Time(time) => match stamp(time, lines) {
+                Some(stamp) => stamp,
+                None => return,
+            },
+        };
+        for (line, cut) in lines.iter().zip(cuts) {
+            *cut = super::behind(line, &common).map_or(0, |rest| line.len() - rest.len());
+        }
+    }
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn head(text: &str, most: usize) -> &str {
+    (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+}
+
+/// The shape of what all lines of a log begin with: up to a colon, bar or bracket behind the time. Where none stands there
+/// the time is a column of a table.
+fn stamp(time: &str, lines: &[&str]) -> Option<String> {
+    let mut shapes = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| {
+        let bare = line.trim_start();
+        shape(head(bare, FAR))
+    });
+    let mut common = shapes.next()?;
+    for shape in shapes {
+        let same = common.char_indices().zip(shape.chars()).find(|((_, a), b)| a != b);
+        let end = same.map_or(common.len().min(shape.len()), |((at, _), _)| at);
+        common.truncate(head(&common, end).len());
+    }
+    let behind = common.get(time.len()..)?;
+    let is_end =
+        |at: usize| behind.get(at + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let end = behind.rmatch_indices([':', '|', ']']).map(|(at, _)| at).find(|at| is_end(*at))?;
+    common.get(..time.len() + end + 1).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(body: &str) -> Vec<&str> {
+        body.lines().zip(cuts(body)).map(|(line, cut)| &line[cut..]).collect()
+    }
+
+    #[test]
+    fn blocks_of_comments_logs_and_hosts_are_bare() {
+        assert_eq!(cut("x\n# a\n#  b\n#\n# c\ny"), ["x", " a", "  b", "", " c", "y"]);
+        let log = "09:00:01 DEBUG| [out] a\n09:00:02 DEBUG| [out] b: 1\n\n10:00:02 DEBUG| [out] {\n10:00:02 DEBUG| [out] 5\n";
+        assert_eq!(cut(log), [" a", " b: 1", "", " {", " 5"]);
+        assert_eq!(cut(&"node-17: 5 MB\n".repeat(4)), [" 5 MB"; 4]);
+    }
+
+    #[test]
+    fn tables_with_times_disks_and_short_comments_stay() {
+        for body in [
+            "13:45:01.000 1 100.0\n13:45:02.000 2 100.0\n13:45:03.000 3 100.1\n13:45:04.000 4 9\n",
+            "  nvme0n1: ios=1\n  nvme1n1: ios=1\n  nvme2n1: ios=1\n  nvme3n1: ios=1\n",
+            "# ## ## #\n#  Bench #\n# v2020 #\n# ## ## #\n",
+            "# one\n# two\ntext\n# three\n# four\n",
+        ] {
+            assert!(cuts(body).iter().all(|cut| *cut == 0), "{body}");
+        }
+    }
+}
