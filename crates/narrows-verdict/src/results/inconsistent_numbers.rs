@@ -69,7 +69,9 @@ fn differ(a: f64, b: f64, far: f64) -> bool {
 fn more_in_flight(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
     /// Rounding, and I/Os that cross the ends of the measured time.
     const MORE: f64 = 1.25;
-    let asked = measured.work.jobs.and(measured.asked_in_flight())?;
+    // The command beside a part that somebody quoted may be that of another run.
+    let jobs = measured.work.jobs.filter(|_| !case.result.truncated);
+    let asked = jobs.and(measured.asked_in_flight())?;
     let real = mean(side)? * 1e-9 * side.iops?.get();
     (real > MORE * asked).then(|| {
         let value = format!("{} and {}", human::count(real), human::count(asked));
