@@ -17,7 +17,7 @@ use super::error::{Result, RigError};
 /// What one check expected and got.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// The hop that was injected as the narrows, or only its kind; `None` where a check expects none.
+    /// The hop that was injected as the bottleneck, or only its kind; `None` where a check expects none.
     pub(crate) injected: Option<String>,
     /// The hop that was named.
     pub(crate) named: Option<String>,

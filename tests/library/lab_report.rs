@@ -128,7 +128,7 @@ const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: fal
 fn with_encryption_a_second_drive_gains_nothing_and_the_cipher_is_why() {
     let report = report("encryption,sequential");
     insta::assert_snapshot!("encryption_at_100_columns", render(&report, &WIDE));
-    assert!(report.rankings[0].sentence.contains("the narrows is the cipher on one core"));
+    assert!(report.rankings[0].sentence.contains("the bottleneck is the cipher on one core"));
     assert_eq!(report.accuracy.within_15_percent, report.accuracy.tests);
     assert!(!report.complete);
 }

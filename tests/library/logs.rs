@@ -1,7 +1,5 @@
 //! What must hold of every kernel log, checked on real ones (`tests/logs/README.md` says where they are from).
 
-#![expect(clippy::expect_used, reason = "a test may panic")]
-
 use std::collections::BTreeMap;
 
 use narrows::capture::{Text, merge, parts};

@@ -175,7 +175,7 @@ impl<'a> Case<'a> {
         self.hops().find_map(|(_, hop)| self.hop_disk(hop))
     }
 
-    /// Whether at least half of the requests waited at the media. Nothing above the media can then be the narrows,
+    /// Whether at least half of the requests waited at the media. Nothing above the media can then be the bottleneck,
     /// for it handed on what it got.
     pub(super) fn media_are_saturated(&self) -> bool {
         self.waiting_at_media().is_some_and(|part| part >= 0.5)

@@ -37,17 +37,17 @@ pub enum Code {
     MissingDeviceBifurcation,
     /// SMBIOS contradicts what the bus says.
     SmbiosContradiction,
-    /// USB is the narrows.
+    /// USB is the bottleneck.
     UsbLimited,
-    /// SATA is the narrows, or runs below what both ends can do.
+    /// SATA is the bottleneck, or runs below what both ends can do.
     SataLimited,
-    /// The storage adapter is the narrows.
+    /// The storage adapter is the bottleneck.
     HbaLimited,
-    /// The network is the narrows.
+    /// The network is the bottleneck.
     NetworkLimited,
     /// The slot of a network card is narrower than its wire.
     NicSlotLimited,
-    /// The cipher is the narrows.
+    /// The cipher is the bottleneck.
     CryptoCpu,
     /// dm-crypt's work queues cost latency.
     CryptoWorkqueue,
@@ -57,11 +57,11 @@ pub enum Code {
     RaidResync,
     /// The array lacks members.
     RaidDegraded,
-    /// The file system is the narrows.
+    /// The file system is the bottleneck.
     FilesystemLimited,
-    /// The device itself is the narrows, as it should be.
+    /// The device itself is the bottleneck, as it should be.
     DeviceLimited,
-    /// The load generator is the narrows.
+    /// The load generator is the bottleneck.
     GeneratorCpu,
     /// The bytes came from a cache.
     CacheMeasured,

@@ -176,7 +176,7 @@ impl Verdict {
         self.findings.sort_by_key(|finding| finding.severity);
     }
 
-    /// Whether there is a finding that calls for action or names a narrows by design: exit status 1.
+    /// Whether there is a finding that calls for action or names a bottleneck by design: exit status 1.
     pub fn has_faults_or_limits(&self) -> bool {
         self.findings.iter().any(|finding| matches!(finding.severity, Severity::Fault | Severity::Limit))
     }

@@ -114,7 +114,7 @@ fn by_ceiling(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str) -> Str
     text
 }
 
-/// What a hop carries, or each of several that only together are the narrows, and for a link what its device could use.
+/// What a hop carries, or each of several that only together are the bottleneck, and for a link what its device could use.
 fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     let who = if peers(case, limit.hop).len() > 1 { "each" } else { "it" };
     let own = case.ceiling(limit.hop).and_then(Ceiling::limit);
@@ -244,7 +244,7 @@ fn behind(case: &Case<'_>, limit: &Attribution) -> String {
     format!(" Behind {it} {comes} {}, {}.", named(case, next.hop), next.rate)
 }
 
-/// The hop at `index` as it stands in a sentence; of several that do the same, all of them: they are the narrows only
+/// The hop at `index` as it stands in a sentence; of several that do the same, all of them: they are the bottleneck only
 /// together.
 fn named(case: &Case<'_>, index: usize) -> String {
     let peers = peers(case, index);

@@ -2,7 +2,7 @@
 //!
 //! A run is trusted when none of these holds: its bytes came from a cache, it is above a physical ceiling, I/Os failed,
 //! it lasted under a second or made too few I/Os (or none: then it names nothing), its own samples put its rate no closer
-//! than ±10 %, or the generator was the narrows (then its rate is a floor of what
+//! than ±10 %, or the generator was the bottleneck (then its rate is a floor of what
 //! the path can do, not its limit). An unsteady run stays trusted: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 

@@ -88,7 +88,7 @@ fn word(value: &impl serde::Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// lstopo's colours: red for what can be put right, yellow for a narrows by design.
+/// lstopo's colours: red for what can be put right, yellow for a bottleneck by design.
 const fn style(severity: Severity) -> Option<&'static str> {
     match severity {
         Severity::Fault => Some("Background=#ff8080"),

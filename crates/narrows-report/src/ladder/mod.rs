@@ -88,9 +88,9 @@ pub struct LadderView {
     pub load: LoadSpec,
     /// The measurements, from the media up.
     pub rungs: Vec<RungView>,
-    /// The narrows, for the direction of the load.
+    /// The bottleneck, for the direction of the load.
     pub limiting_hop: HopPair,
-    /// Why it is the narrows.
+    /// Why it is the bottleneck.
     pub cause: Option<Cause>,
     /// The hop that comes next, once that is gone.
     pub next_hop: HopPair,

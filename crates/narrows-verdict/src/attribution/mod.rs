@@ -19,7 +19,7 @@
 //!    queue was.
 //!
 //! Where the requests wait is read by Little's law from the block layer's own counters (see [`Case::waiting_at_media`]):
-//! a device that holds less than half of what was asked for is not the narrows, however busy it looks.
+//! a device that holds less than half of what was asked for is not the bottleneck, however busy it looks.
 
 mod hardware;
 mod own;
@@ -90,7 +90,7 @@ pub(super) struct Attribution {
 }
 
 impl Attribution {
-    /// How bad it is that this hop is the narrows: a limit by design, when that is known. Where a hop that is not known
+    /// How bad it is that this hop is the bottleneck: a limit by design, when that is known. Where a hop that is not known
     /// may be narrower still, arithmetic has only shown what the path can do at most, and that is no reason for alarm.
     pub(super) const fn severity(&self) -> Severity {
         if self.unknown.is_empty() { Severity::Limit } else { Severity::Info }
@@ -99,7 +99,7 @@ impl Attribution {
     /// The same in words, to stand after the name of the hop.
     pub(super) const fn is_the_narrows(&self) -> &'static str {
         if self.unknown.is_empty() {
-            "is the narrows of this path"
+            "is the bottleneck of this path"
         } else {
             "is the narrowest hop of this path that is known"
         }

@@ -61,7 +61,7 @@ pub(super) fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution
     let mut unknown = unknown_hops(case);
     let hop = |index: usize| case.path().hops.get(index);
     let first = ranked.first().filter(|first| {
-        // Memory is the narrows of a path only when everything before it is known to be wider.
+        // Memory is the bottleneck of a path only when everything before it is known to be wider.
         unknown.is_empty() || hop(first.hop).map(Hop::kind) != Some(HopKind::Memory)
     });
     let Some(first) = first else { return Err(why_nothing_is_known(case, &unknown)) };
@@ -134,7 +134,7 @@ fn is_same(a: BytesPerSec, b: BytesPerSec) -> bool {
 }
 
 /// The hop at `index` and those that do the same at the same rate on branches beside it, in path order: the four drives
-/// of an array. Only together are they the narrows.
+/// of an array. Only together are they the bottleneck.
 pub(crate) fn peers<'a>(case: &Case<'a>, index: usize) -> Vec<&'a Hop> {
     let Some(first) = case.path().hops.get(index) else { return Vec::new() };
     let rate = case.path_rate(index);

@@ -12,7 +12,7 @@ use super::{Cause, Decision};
 
 /// A resync that takes this part of what the members move is a reason for a low rate.
 const SUBSTANTIAL: f64 = 0.15;
-/// Kernel workers that use this much of a core, while the media have room, are the narrows: the scheduler and the
+/// Kernel workers that use this much of a core, while the media have room, are the bottleneck: the scheduler and the
 /// sampling edges take the rest.
 const BUSY_WORKERS: f64 = 0.8;
 /// A cipher that reaches this part of its measured rate on the path leaves little time for anything else.

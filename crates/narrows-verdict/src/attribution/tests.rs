@@ -1,4 +1,4 @@
-//! Machines under load, and the hop that each shows to be the narrows.
+//! Machines under load, and the hop that each shows to be the bottleneck.
 
 use crate::testing::{Sketch, at, link, on_bus, run};
 use crate::{Code, Confidence, Direction};

@@ -56,7 +56,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Whether something should be done about it, or it is a narrows by design.
+    /// Whether something should be done about it, or it is a bottleneck by design.
     pub const fn counts(&self) -> bool {
         matches!(self.severity, Severity::Fault | Severity::Limit)
     }
@@ -124,7 +124,7 @@ impl Host {
         Self { host: host.into(), failure: Some(why.into()), ..Self::default() }
     }
 
-    /// Whether there is a finding that calls for action or names a narrows by design.
+    /// Whether there is a finding that calls for action or names a bottleneck by design.
     pub fn has_faults_or_limits(&self) -> bool {
         self.findings.iter().any(Found::counts)
     }

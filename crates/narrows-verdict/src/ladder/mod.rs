@@ -6,7 +6,7 @@
 //! generator, a resync; then what the layer itself is known to do (striping, read balance, a cipher); then what the
 //! attribution of a single run finds (`verdict::attribution`), a full processor, and last that no counter tells.
 //!
-//! The narrows is the highest rung with a loss: what lies below it has room. Without any loss it is what limits the
+//! The bottleneck is the highest rung with a loss: what lies below it has room. Without any loss it is what limits the
 //! layers below, as a single run shows it.
 
 mod crypt;
@@ -161,7 +161,7 @@ pub struct Step {
 pub struct LadderVerdict {
     /// One for each rung, in order.
     pub steps: Vec<Step>,
-    /// The narrows, with its cause.
+    /// The bottleneck, with its cause.
     pub limiting: Option<Loss>,
     /// The rung that shows it.
     pub at: Option<usize>,

@@ -60,7 +60,7 @@ fn judged(rungs: &[Rung]) -> LadderVerdict {
     judge(&Machine::default(), rungs, &[])
 }
 
-/// The cause and hop of the narrows.
+/// The cause and hop of the bottleneck.
 fn named(verdict: &LadderVerdict) -> (Cause, &str) {
     let loss = verdict.limiting.as_ref().expect("something limits");
     (loss.cause, loss.hop.as_str())

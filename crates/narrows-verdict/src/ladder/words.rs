@@ -4,7 +4,7 @@ use super::{Cause, Loss, Rung, Step};
 use narrows_base::units::human;
 use narrows_model::ceiling::Direction;
 
-/// What the top gives, what is the narrows, and what comes next.
+/// What the top gives, what is the bottleneck, and what comes next.
 pub(super) fn sentence(
     rungs: &[Rung],
     steps: &[Step],

@@ -1,4 +1,4 @@
-//! The tool itself was the narrows: its threads filled their processor.
+//! The tool itself was the bottleneck: its threads filled their processor.
 
 use super::case::{Case, is_random, mean};
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};

@@ -1,4 +1,4 @@
-//! The network is the narrows: the rate is that of a wire, or what the server does locally is much more.
+//! The network is the bottleneck: the rate is that of a wire, or what the server does locally is much more.
 
 use super::case::Case;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};

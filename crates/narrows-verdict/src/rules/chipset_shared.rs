@@ -1,6 +1,6 @@
 //! `chipset_shared`: the path goes through the chipset's uplink, which everything behind the chipset shares.
 //!
-//! A `limit` when the uplink is known to be the narrows of this path; `info` when a hop that is not known may be
+//! A `limit` when the uplink is known to be the bottleneck of this path; `info` when a hop that is not known may be
 //! narrower, or when the links behind it carry together more than it. A single disk behind a chipset with room is not
 //! worth a word.
 

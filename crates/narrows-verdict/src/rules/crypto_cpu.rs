@@ -1,4 +1,4 @@
-//! `crypto_cpu`: the cipher is the narrows.
+//! `crypto_cpu`: the cipher is the bottleneck.
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, human};

@@ -1,4 +1,4 @@
-//! `device_limited`: the device itself is the narrows, as it should be. Of a virtual disk it can only be said what it
+//! `device_limited`: the device itself is the bottleneck, as it should be. Of a virtual disk it can only be said what it
 //! delivers: what carries it is the host's.
 
 use narrows_model::ceiling::medium;
@@ -67,7 +67,7 @@ fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
                 0 | 1 => String::new(),
                 count => format!(" and {} more like it", count - 1),
             };
-            format!("The device itself is the narrows, as it should be: {}{more}{rate}.", hop.name)
+            format!("The device itself is the bottleneck, as it should be: {}{more}{rate}.", hop.name)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `filesystem_limited`: the file system is the narrows: one of its kernel threads used up a core while the devices
+//! `filesystem_limited`: the file system is the bottleneck: one of its kernel threads used up a core while the devices
 //! below had room.
 
 use super::super::attribution::Cause;
@@ -11,7 +11,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .filter_map(|(_, limit)| {
             let hop = judged.hop(limit.hop)?;
             let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-            let summary = format!("The file system is the narrows of this path{rate}: {}.", hop.name);
+            let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
             Some(
                 Finding::about(Code::FilesystemLimited, Severity::Limit, hop, summary)
                     .with_confidence(limit.confidence)

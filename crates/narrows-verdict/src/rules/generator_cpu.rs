@@ -1,4 +1,4 @@
-//! `generator_cpu`: the load generator is the narrows, so the result is a floor and not the path's limit.
+//! `generator_cpu`: the load generator is the bottleneck, so the result is a floor and not the path's limit.
 
 use super::super::attribution::{Cause, are_io_workers_full, was_denied};
 use super::super::finding::{Advice, Code, Finding, Severity};

@@ -1,4 +1,4 @@
-//! `hba_limited`: the storage adapter (or its SAS port) is the narrows.
+//! `hba_limited`: the storage adapter (or its SAS port) is the bottleneck.
 
 use narrows_model::path::HopKind;
 

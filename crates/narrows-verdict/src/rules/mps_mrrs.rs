@@ -1,7 +1,7 @@
 //! `mps_mrrs`: payload or read-request sizes are wrong or cost rate.
 //!
 //! Two cases. A switch port that may send longer payloads than its device accepts is a fault (PCIe Base Specification: a
-//! longer one is malformed), and so is one of which the kernel warns with "can't set Max Payload Size". And where a link is the narrows,
+//! longer one is malformed), and so is one of which the kernel warns with "can't set Max Payload Size". And where a link is the bottleneck,
 //! payloads of half the size that both ends support cost 4 to 9 % of it: `info`, for whoever wants the last bit.
 
 use narrows_base::units::{Bytes, human};

@@ -1,4 +1,4 @@
-//! `network_limited`: the network is the narrows of a path to a server.
+//! `network_limited`: the network is the bottleneck of a path to a server.
 //!
 //! A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
 
@@ -33,7 +33,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
 fn summary(hop: &Hop, limit: &Attribution) -> String {
     let rate = limit.rate.map(|rate| format!(", {rate}")).unwrap_or_default();
     match limit.cause {
-        Cause::Network => format!("The network behind {} is the narrows of this path{rate}.", hop.name),
+        Cause::Network => format!("The network behind {} is the bottleneck of this path{rate}.", hop.name),
         _ => format!("The network {}: {}{rate}.", limit.is_the_narrows(), hop.name),
     }
 }

@@ -1,7 +1,7 @@
 //! `numa_remote`: the device is on another NUMA node than the processors that use it.
 //!
 //! Large transfers from one drive hardly notice; many drives meet the ceiling of the connection between the sockets.
-//! So it is a `limit` only where that connection is the narrows, and `info` otherwise.
+//! So it is a `limit` only where that connection is the bottleneck, and `info` otherwise.
 
 use narrows_model::path::HopSpec;
 

@@ -1,4 +1,4 @@
-//! `sata_limited`: SATA is the narrows, or runs below what port and drive can do.
+//! `sata_limited`: SATA is the bottleneck, or runs below what port and drive can do.
 //!
 //! A hard disk never fills SATA, whatever the generation, and a solid-state drive at 6 Gbit/s is as fast as SATA gets.
 //! Neither deserves a finding unless a run shows that SATA is full.

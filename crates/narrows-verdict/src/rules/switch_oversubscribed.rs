@@ -1,6 +1,6 @@
 //! `switch_oversubscribed`: the devices behind a switch can together do more than its uplink.
 //!
-//! A `limit` where the uplink is the narrows of the path, or where the drives and wires behind it are known to deliver
+//! A `limit` where the uplink is the bottleneck of the path, or where the drives and wires behind it are known to deliver
 //! more than it carries. Where only their links do, `info`: the drives may be slower than their links.
 
 use std::collections::{BTreeMap, BTreeSet};

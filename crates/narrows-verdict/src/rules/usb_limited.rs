@@ -1,8 +1,8 @@
-//! `usb_limited`: USB is the narrows, or runs slower than the device can.
+//! `usb_limited`: USB is the bottleneck, or runs slower than the device can.
 //!
 //! A device that knows USB 3 and is connected at 480 Mbit/s announces version 2.10 or later (USB 3.2 specification,
 //! section 9.2.6.6): a cable without the fast pairs, or a USB 2 port. That can be changed. At a fast speed below the
-//! port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the narrows, and
+//! port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the bottleneck, and
 //! `info` where the drive behind it may be slower. Where a capture has the descriptors of the device, or its chip is known,
 //! that can be told: a connection below what device and port can both do is a `fault`.
 

@@ -115,13 +115,13 @@ fn compared(outcomes: &[Outcome], best: &Place, other: &Place, aim: Aim) -> Stri
     format!(": {} {relation}{why}", theirs.cell)
 }
 
-/// The narrows that the prediction names, where it explains what was measured in the first test of the aim.
+/// The bottleneck that the prediction names, where it explains what was measured in the first test of the aim.
 fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
     let measured: &Measured = outcome.measured.iter().find(|one| counts(aim, &one.load))?;
     let said = prediction(outcome, &measured.test)?;
     let rate = said.bytes_per_second?;
     let off = measured.measurement.bytes_per_second.fraction_of(rate) - 1.0;
-    (off.abs() <= EXPLAINS).then(|| format!(", because the narrows is {}, {rate}", said.bound))
+    (off.abs() <= EXPLAINS).then(|| format!(", because the bottleneck is {}, {rate}", said.bound))
 }
 
 /// Others that share the rank, beside those of which something was said.

@@ -60,7 +60,7 @@ fn overlapping_intervals_share_a_rank_and_the_simplest_is_best() {
     assert_eq!(
         ranking.sentence,
         "With encryption required, single LUKS2 is best here for sequential reads, 2.51 GB/s: RAID-0 LUKS2 cannot be \
-         distinguished from it, because the narrows is the cipher on one core, 2.42 GB/s."
+         distinguished from it, because the bottleneck is the cipher on one core, 2.42 GB/s."
     );
 }
 
@@ -76,7 +76,7 @@ fn three_percent_more_are_said_and_are_no_reason_for_an_array() {
     assert!(
         ranking
             .sentence
-            .contains("RAID-0 LUKS2 gains only 2.35 %, because the narrows is the cipher on one core")
+            .contains("RAID-0 LUKS2 gains only 2.35 %, because the bottleneck is the cipher on one core")
     );
 }
 
@@ -95,7 +95,7 @@ fn several_drives_are_best_where_they_gain() {
     assert_eq!(ranking.best, Some(1));
     assert!(
         ranking.sentence.starts_with(
-            "RAID-0 plain is best here for sequential reads, 7.2 GB/s: single plain gives 50 % less, because the narrows \
+            "RAID-0 plain is best here for sequential reads, 7.2 GB/s: single plain gives 50 % less, because the bottleneck \
              is the drive, 3.6 GB/s"
         ),
         "{}",
