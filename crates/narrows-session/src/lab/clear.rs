@@ -1,15 +1,25 @@
 //! Clears the slices of a lab, as far as what stands in them is the lab's.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::journal::NamedDevice;
 use super::names::node;
+use super::place::Place;
 use super::sight;
-use super::slice::{Doubt, Extent, SliceRecord, doubt};
+use super::slice::{Doubt, Extent, Since, SliceRecord, doubt};
 use super::undo::{UndoError, Undoer};
 use super::usage;
 use super::watch::sentence;
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::guard::{self, Device, Mark, Medium, Ours, Restored};
+
+/// How long slice and device may take until they count the same: what was in flight when a tool ended is counted by one
+/// before the other.
+const SETTLED: Duration = Duration::from_secs(5);
+/// How often they are compared.
+const BETWEEN: Duration = Duration::from_millis(10);
 
 impl Undoer<'_> {
     /// While the lab runs nothing is cleared on any device when somebody else wrote to one.
@@ -18,23 +28,36 @@ impl Undoer<'_> {
             let Some(held) = self.slices.of(record.index) else { continue };
             let disk = held.place.disk.clone();
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
-            let now = sight::moment(self.root, &held.place);
-            if let Err(why) = doubt(record, now.as_ref(), self.is_same_boot, false) {
+            let place = held.place.clone();
+            if let Err(why) = self.settled(record, &place, false) {
                 return Err(UndoError::Others(disk, why));
             }
         }
         Ok(())
     }
 
+    /// Whether all in a slice is the lab's, once slice and device have counted the same.
+    fn settled(&self, record: &SliceRecord, place: &Place, is_damaged: bool) -> Result<Since, Doubt> {
+        let begin = Instant::now();
+        loop {
+            let now = sight::moment(self.root, place);
+            match doubt(record, now.as_ref(), self.is_same_boot, is_damaged) {
+                Err(Doubt::Hidden(_)) if begin.elapsed() < SETTLED => thread::sleep(BETWEEN),
+                judged => return judged,
+            }
+        }
+    }
+
     /// Clears a slice that is held.
     pub(super) fn clear_held(&mut self, record: &SliceRecord, mark: &Mark) -> Result<Restored, UndoError> {
-        let (root, scope, is_same_boot) = (self.root, self.scope, self.is_same_boot);
+        let (root, scope) = (self.root, self.scope);
         let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
+        let place = held.place.clone();
         let claim = held.claim()?;
         let synced = held.slice.sync();
         synced.map_err(|error| LoadError::io("write what is still kept of", claim.path(), error))?;
-        let now = sight::moment(root, &held.place);
-        let judged = doubt(record, now.as_ref(), is_same_boot, scope.is_damaged);
+        let judged = self.settled(record, &place, scope.is_damaged);
+        let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
         let (ours, why) = match judged {
             Ok(since) if since.ours.written > 0 => {
                 (Ours::All { discard: scope.head.scratch.is_none() }, None)
