@@ -67,7 +67,8 @@ fn a_device_is_found_by_its_node_and_by_its_kernel_name() {
     let mut shown = 0;
     for name in MACHINE.block.keys() {
         let node = format!("/dev/{}", name.replace('!', "/"));
-        if Path::new(&node).exists() {
+        // Other tests attach and detach loop devices.
+        if Path::new(&node).exists() && !name.starts_with("loop") {
             assert_eq!(path_of(&node)["hops"], path_of(name)["hops"], "{name}");
             shown += 1;
         }

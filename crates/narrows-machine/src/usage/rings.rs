@@ -16,11 +16,10 @@ pub(super) const RING: &str = "anon_inode:[io_uring]";
 /// What the kernel says behind the path of a file that has no name any more.
 const DELETED: &str = " (deleted)";
 
-/// How often a ring is looked at that names a file which is not found: a process that ends closes its files before its ring.
-const LOOKS: u32 = 5;
-/// How often one that does not list its files: the kernel leaves them out whenever the ring's lock is held
-/// (`io_uring/fdinfo.c`), which a program that keeps its ring busy does nearly all the time.
-const LOOKS_WHILE_BUSY: u32 = 100;
+/// How often a ring is looked at that does not tell all. The kernel leaves the files out whenever the ring's lock is held
+/// (`io_uring/fdinfo.c`), which a program that keeps its ring busy does nearly all the time; and a process that ends closes
+/// its files before its ring.
+const LOOKS: u32 = 100;
 const BETWEEN: Duration = Duration::from_millis(20);
 
 impl Processes<'_> {
@@ -31,26 +30,22 @@ impl Processes<'_> {
     /// What a process has registered with a ring.
     pub(super) fn ring(&mut self, process: u32, directory: &str, entry: &str) {
         let mut unknown = Vec::new();
-        let (mut looks, mut looks_left) = (0, LOOKS_WHILE_BUSY);
-        while looks < LOOKS && looks_left > 0 {
-            if looks_left < LOOKS_WHILE_BUSY && self.root.is_live() {
+        for look in 0..LOOKS {
+            if look > 0 && self.root.is_live() {
                 thread::sleep(BETWEEN);
             }
-            let is_whole;
-            (unknown, is_whole) = self.ring_once(process, directory, entry);
+            unknown = self.ring_once(process, directory, entry);
             // One that is gone meanwhile has nothing registered any more.
             let is_gone = || self.root.link_name(&format!("{directory}/fd/{entry}")).value().is_none();
             if unknown.is_empty() || is_gone() {
                 return;
             }
-            looks += u32::from(is_whole);
-            looks_left -= 1;
         }
         self.unknown_files(process, &unknown);
     }
 
-    /// Notes the members that a ring holds; what of it is unknown, and whether it listed all.
-    fn ring_once(&mut self, process: u32, directory: &str, entry: &str) -> (Vec<String>, bool) {
+    /// Notes the members that a ring holds; what of it is unknown.
+    fn ring_once(&mut self, process: u32, directory: &str, entry: &str) -> Vec<String> {
         let text = self.root.text(&format!("{directory}/fdinfo/{entry}")).get().unwrap_or_default();
         let found = texts::registered(&text);
         let mut unknown = Vec::new();
@@ -66,7 +61,7 @@ impl Processes<'_> {
         if !found.is_whole {
             unknown.push("a list that does not come".to_owned());
         }
-        (unknown, found.is_whole)
+        unknown
     }
 
     pub(super) fn unknown_files(&mut self, process: u32, unknown: &[String]) {

@@ -74,7 +74,9 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
     const DRIVE: Bytes = Bytes::from_mib(512);
     let by_samples = || {
         let spread = side.spread?;
-        interval::of_samples(spread.relative()?, spread.samples?)
+        // Samples of jobs that ran at the same time are of the same moments.
+        let moments = spread.samples? / u64::from(measured.work.jobs.unwrap_or(1).max(1));
+        interval::of_samples(spread.relative()?, moments)
     };
     let Some(interval) = interval::of_series(&side.series).or_else(by_samples) else {
         return Some("how sure its mean is: it tells too few samples of the rate".to_owned());
