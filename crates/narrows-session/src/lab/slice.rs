@@ -193,7 +193,9 @@ pub fn doubt(
     if since.others > 0 {
         return Err(Doubt::Written(Bytes::new(since.others.saturating_mul(512))));
     }
-    if since.uncounted > 0 {
+    // A partition and its disk are counted by the same code, and differ by single writes of md; a disk below a mapping counts
+    // for itself, and may leave out whole kinds of requests.
+    if since.uncounted > 0 && record.made.rest.is_none() {
         return Err(Doubt::Hidden(Bytes::new(since.uncounted.saturating_mul(512))));
     }
     Ok(since)
@@ -263,7 +265,6 @@ pub(super) mod tests {
     fn whatever_else_happened_leaves_a_doubt() {
         assert_eq!(asked(None), Err(Doubt::Gone));
         assert_eq!(asked(Some(moment(588, 80))), Err(Doubt::Written(Bytes::new(8 * 512))));
-        assert_eq!(asked(Some(moment(580, 88))), Err(Doubt::Hidden(Bytes::new(8 * 512))));
         let mut through_rest = moment(588, 80);
         through_rest.rest = Some(known(2, 8));
         assert_eq!(asked(Some(through_rest)), Err(Doubt::Written(Bytes::new(8 * 512))));
@@ -288,6 +289,7 @@ pub(super) mod tests {
         let asked = |now: Moment| doubt(&record, Some(&now), true, false).map(|since| since.others);
         assert_eq!(asked(mapped(580, 80)), Ok(0));
         assert_eq!(asked(mapped(588, 80)), Err(Doubt::Written(Bytes::new(8 * 512))));
+        assert_eq!(asked(mapped(580, 88)), Err(Doubt::Hidden(Bytes::new(8 * 512))));
         assert_eq!(asked(moment(580, 80)), Err(Doubt::Other));
         let line = serde_json::to_string(&record).unwrap();
         assert!(!line.contains("rest") && serde_json::from_str::<SliceRecord>(&line).unwrap() == record);
@@ -295,7 +297,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_taken_for_ours_unless_both_have_written_the_same(
+        fn nothing_is_taken_for_ours_when_the_disk_has_more(
             disk in 2_u64..1000, beside in -2_i64..=2, rest in 0_u64..2, thrown in 0_u64..1000, ours in 0_u64..1000,
         ) {
             let slice = disk.saturating_add_signed(beside);
@@ -304,7 +306,10 @@ pub(super) mod tests {
             now.disk.counters.discarded = thrown;
             now.slice.counters.discarded = ours;
             let allowed = asked(Some(now)).is_ok();
-            prop_assert_eq!(allowed, disk == slice && thrown <= ours && rest == 0);
+            prop_assert_eq!(allowed, disk <= slice && thrown <= ours && rest == 0);
+            let (made, now) = (Moment { rest: None, ..record().made }, Moment { rest: None, ..now });
+            let allowed = doubt(&SliceRecord { made, ..record() }, Some(&now), true, false).is_ok();
+            prop_assert_eq!(allowed, disk == slice && thrown <= ours);
         }
 
         #[test]
