@@ -76,7 +76,10 @@ fn trouble(root: &Root, watched: &Watched) -> Option<String> {
     watched.flusher.flush();
     let ask = || {
         let now = sight::moment(root, &watched.place);
-        doubt(&watched.record, now.as_ref(), true, false).err()
+        // The disk is asked first: what ends in between has been counted for the slice alone. It is judged once nothing is in
+        // flight, when the slice is cleared.
+        let judged = doubt(&watched.record, now.as_ref(), true, false);
+        judged.err().filter(|why| !matches!(why, Doubt::Hidden(_)))
     };
     let times = if watched.place.rest.is_some() { 1 } else { ASKED };
     let mut why = None;
