@@ -23,11 +23,20 @@ run_part() {
     "$cargo" test --locked --workspace --no-fail-fast "$@" --show-output >"$into" 2>&1
 }
 
+# The binary for the rig and the attacks, in what the tests leave of the processors: they wait more than they work. A failure shows
+# in the step that needs it.
+build_beside() {
+    case " $parts " in
+    *" rig "* | *" attacks "*) chrt --idle 0 "$cargo" build --locked --profile rig --bin narrows >"$target/build-beside.log" 2>&1 & ;;
+    esac
+}
+
 tests() {
     local part words number=0 status=0 running=() logs=() skip=()
     rm -f "$target"/test-*.log
     run_part "$log" --no-run -- || status=$?
     if [ "$status" = 0 ]; then
+        build_beside
         for part in "${cli_parts[@]}"; do
             number=$((number + 1))
             read -ra words <<<"$part"
