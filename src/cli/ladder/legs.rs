@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::args::LadderArgs;
 use super::network;
 use super::runner::Runner;
-use crate::cli::bench::scene::Scene;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::memcopy::memory_copy;
 use narrows_load::nop_ceiling;
 use narrows_load::preset::LoadSpec;
 use narrows_machine::cipher;
 use narrows_model::path::{CryptHop, HopKind, HopSpec};
+use narrows_session::scene::Scene;
 use narrows_verdict::ladder::{Leg, LegKind};
 
 /// How long NOPs are measured.
