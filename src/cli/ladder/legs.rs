@@ -24,8 +24,9 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
     runner.progress.phase("the legs alone", Duration::from_secs(2));
     let mut legs = Vec::new();
     legs.push(nop(loads.first().map_or(Bytes::from_mib(1), |load| load.block_size)));
-    for cores in
-        doubling(runner.online()).into_iter().filter(|cores| *cores == 1 || *cores == runner.online())
+    for cores in doubling(runner.session.online())
+        .into_iter()
+        .filter(|cores| *cores == 1 || *cores == runner.session.online())
     {
         legs.push(match memory_copy(cores, COPY_TIME) {
             Some(rate) => Leg::measured(LegKind::MemoryCopy, "memory copy", cores, rate, "bytes copied"),
@@ -73,7 +74,7 @@ fn ciphers(crypt: &CryptHop, runner: &Runner<'_>) -> Vec<Leg> {
         .as_deref()
         .map_or_else(|| "user space".to_owned(), |driver| format!("the kernel's {driver} through AF_ALG"));
     let mut legs = vec![Leg::measured(LegKind::Cipher, &name, 1, rate.decrypt, &means)];
-    for cores in doubling(runner.online()).into_iter().skip(1) {
+    for cores in doubling(runner.session.online()).into_iter().skip(1) {
         if runner.is_stopped() {
             break;
         }

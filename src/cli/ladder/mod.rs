@@ -8,7 +8,7 @@ mod climb;
 mod legs;
 mod network;
 mod opened;
-pub(in crate::cli) mod runner;
+mod runner;
 mod scratch;
 
 use args::LadderArgs;
