@@ -23,8 +23,8 @@ use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Path, Target};
 use narrows_report::progress::Progress;
-use narrows_session::measure::{Asked, Command, Kernel, Session, Timing, seed};
-use narrows_session::scene::{self, Processors};
+use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Timing, seed};
+use narrows_session::scene;
 use narrows_verdict::{Run, Subject};
 
 /// A generator that uses more of a core than this may be what limits; it gets more threads.

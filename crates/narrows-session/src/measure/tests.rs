@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::scene::Processors;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::error::LoadError;
