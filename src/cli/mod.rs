@@ -5,6 +5,7 @@
 
 mod apart;
 pub mod args;
+mod bar;
 pub mod bench;
 mod check;
 pub mod compare;
@@ -23,6 +24,7 @@ mod output;
 pub mod output_args;
 pub mod plan;
 pub mod predict;
+mod scene;
 mod signals;
 mod snapshot;
 mod suggest;

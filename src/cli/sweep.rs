@@ -10,11 +10,10 @@ use super::bench::kept;
 use super::bench::place::{Filling, Place};
 use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
-use super::bench::scene::Scene;
-use super::bench::timing::Timing;
 use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
 use super::bench::{beside, ground, json, style, with};
+use super::scene;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{Bytes, Nanos, human};
@@ -26,6 +25,8 @@ use narrows_report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, render,
 };
 use narrows_report::bench::{Context, TargetKind, TargetView};
+use narrows_session::measure::{Command, Timing};
+use narrows_session::scene::Scene;
 use narrows_verdict as verdict;
 
 /// The size of the scratch file, unless another is asked for.
@@ -123,7 +124,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
         }
     };
     let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.cpu_node);
-    let scene = Scene::read(&typed, node)?;
+    let scene = scene::read(&typed, node)?;
     let was_file = kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, args.common.read_only || was_file)?;
     place.check_way(&scene, &typed)?;
@@ -168,7 +169,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let size = writes.as_ref().map_or(size, Writes::size);
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
-    let runner = Runner::new(&scene, node, writes)?.polling(poll);
+    let runner = Runner::new(Command::Sweep, &scene, node, writes)?.polling(poll);
     let target = place.open(size, Filling::Whole, compressible, &runner)?;
     let begun = match kept {
         Some(kept) => Ok(SweepReport { failed: None, ..kept }),

@@ -17,6 +17,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("model/path", &["ceiling", "predict", "plan"]),
     ("model/ceiling", &["predict", "plan"]),
     ("model/predict", &["plan"]),
+    ("session/lab", &["measure", "scene"]),
+    ("session/measure", &["lab", "scene"]),
     ("verdict/", &["compare", "cohort"]),
     ("verdict/compare", &["cohort"]),
     ("verdict/cohort", &["compare"]),
@@ -27,6 +29,17 @@ const TYPES_ONLY: &[(&str, &str)] = &[
     ("model/", "narrows_machine::root"),
     ("verdict/", "narrows_machine::root"),
     ("report/", "narrows_machine::root"),
+];
+
+/// What calls the engine, and what follows a run of it: everywhere but in the engine and the session.
+const ENGINE: [&str; 7] = [
+    "run::run(",
+    "load::run::run",
+    "load::run::{self",
+    "run_logged",
+    "scan::scan(",
+    "load::scan::{self",
+    "load::control",
 ];
 
 /// What a file does outside of its tests, comments left out.
@@ -65,4 +78,25 @@ fn every_import_follows_the_table() {
         }
     }
     assert!(broken.is_empty(), "imports against the table in ARCHITECTURE.md:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn only_the_session_runs_the_engine() {
+    let mut callers = Vec::new();
+    let mut session = 0;
+    for (name, path) in sources::all() {
+        let text = fs::read_to_string(&path).expect("a source file is readable");
+        let calls = code(&text).filter(|line| ENGINE.iter().any(|call| line.contains(call)));
+        match name.split('/').next() {
+            Some("load") => {}
+            Some("session") => session += calls.count(),
+            _ => callers.extend(calls.map(|line| format!("{name}: {}", line.trim()))),
+        }
+    }
+    assert!(session > 0, "the session calls the engine: the words to look for are still the right ones");
+    assert!(
+        callers.is_empty(),
+        "these measure by themselves; use narrows_session::measure:\n{}",
+        callers.join("\n")
+    );
 }

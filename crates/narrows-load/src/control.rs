@@ -127,13 +127,20 @@ impl Control {
         *reached.unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As [`wait_for`](Self::wait_for), but for no longer than `most`.
+    pub fn wait_for_at_most(&self, phase: Phase, most: Duration) -> Phase {
+        let reached = self.changed.wait_timeout_while(self.lock(), most, |now| *now < phase);
+        *reached.unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// The bytes read so far in the measured time. For a progress display: brought up to date every 10 ms or so.
     pub fn bytes_done(&self) -> Bytes {
         Bytes::new(self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Tells of bytes that were read in the sample with this index.
-    pub(super) fn add_bytes(&self, bytes: u64, sample: u64) {
+    /// Tells of bytes that were moved in the [sample](Self::sample) of the measured time with this index. For whoever carries
+    /// out a run; [`run`](super::run::run()) does it itself.
+    pub fn add_bytes(&self, bytes: u64, sample: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let Ok(index) = usize::try_from(sample) else { return };
         let samples = &mut self.told().samples;
@@ -145,7 +152,9 @@ impl Control {
         }
     }
 
-    pub(super) fn enter(&self, phase: Phase) {
+    /// Says where the run is. For whoever carries out a run, who ends it with [`Phase::Done`] whatever happens;
+    /// [`run`](super::run::run()) does it itself.
+    pub fn enter(&self, phase: Phase) {
         if phase == Phase::Measuring {
             self.told().began = Some(Instant::now());
         }
@@ -189,6 +198,17 @@ mod tests {
             assert_eq!(waiting.join().unwrap(), Phase::Done);
         });
         assert_eq!(control.wait_for(Phase::WarmUp), Phase::Done);
+    }
+
+    #[test]
+    fn a_watcher_waits_no_longer_than_it_wants() {
+        let control = Control::default();
+        assert_eq!(control.wait_for_at_most(Phase::Done, Duration::from_millis(1)), Phase::SettingUp);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| control.wait_for_at_most(Phase::Done, Duration::from_secs(600)));
+            control.enter(Phase::Done);
+            assert_eq!(waiting.join().unwrap(), Phase::Done);
+        });
     }
 
     #[test]

@@ -1,5 +1,8 @@
-//! What builds on devices, puts load on them and takes it away again: the layout [`lab`].
+//! What puts load on devices and sees what the machine does meanwhile: a [`Session`](measure::Session) measures on a
+//! [`Scene`](scene::Scene), and the layout [`lab`] builds on devices and takes away again.
 //!
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod lab;
+pub mod measure;
+pub mod scene;

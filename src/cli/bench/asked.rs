@@ -4,12 +4,12 @@ use super::args::{BenchArgs, Common};
 use super::kept;
 use super::place::Place;
 use super::save::SaveFile;
-use super::timing::Timing;
 use crate::cli::Failure;
 use narrows_base::units::Nanos;
 use narrows_load::preset::{self, Preset, StopRule, Work};
 use narrows_load::scan::ScanPlan;
 use narrows_report::bench::{self, BenchReport, Engine, TargetKind};
+use narrows_session::measure::Timing;
 
 /// Whether the place suits what else was asked, and what is kept.
 ///

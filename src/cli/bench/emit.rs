@@ -5,13 +5,13 @@ use std::path::Path;
 use super::fitting::Fitting;
 use super::place::Place;
 use super::save;
-use super::timing::Timing;
 use super::writes::Writes;
 use crate::cli::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, Test, Work};
 use narrows_report::sanitize::inert;
+use narrows_session::measure::Timing;
 
 /// What a run would do.
 pub(super) struct Planned<'a> {

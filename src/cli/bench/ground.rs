@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::runner::{Runner, failure, seed};
+use super::runner::{Runner, failure};
 use super::writes::ESTIMATED_AFTER;
 use crate::cli::guard::watching::Watching;
 use crate::cli::{Failure, guard};
@@ -14,6 +14,7 @@ use narrows_load::target::Target as Opened;
 use narrows_load::{LoadError, owned};
 use narrows_report::progress::Progress;
 use narrows_report::sanitize::inert;
+use narrows_session::measure::seed;
 
 /// How many places of foreign data are named.
 const NAMED: usize = 3;
@@ -26,7 +27,7 @@ pub(super) fn open(
     compressible: u8,
     runner: &Runner<'_>,
 ) -> Result<Opened, Failure> {
-    let writable = guard::open_for_writing(runner.root(), name, own, size, &runner.stop)?;
+    let writable = guard::open_for_writing(runner.root(), name, own, size, runner.session.stop())?;
     runner.keep_watch(&writable)?;
     let length = writable.region().length;
     if let Some(writes) = runner.writes() {

@@ -16,8 +16,6 @@ mod passthrough;
 pub(super) mod place;
 pub(super) mod runner;
 pub(super) mod save;
-pub(super) mod scene;
-pub(super) mod timing;
 pub(super) mod trims;
 pub(super) mod writes;
 
@@ -26,16 +24,16 @@ use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common};
 use fitting::{Fitting, too_large};
+use narrows_session::measure::{Command, Timing};
+use narrows_session::scene::Scene;
 use outcome::Outcome;
 use place::{Filling, Place};
 use runner::Runner;
 use save::SaveFile;
-use scene::Scene;
-use timing::Timing;
 use trims::Discards;
 use writes::{Wanted, Writes};
 
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::LoadError;
 use narrows_load::measurement::RunFailure;
@@ -68,7 +66,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let preset = asked::chosen(args, kept.as_ref())?;
     let typed = asked::typed(args, kept.as_ref())?;
     let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.settings.cpu_node);
-    let scene = Scene::read(&typed, node)?;
+    let scene = scene::read(&typed, node)?;
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = Place::of(&scene.subject.path, &args.common, read_only)?;
@@ -114,7 +112,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
             &emit::Planned { place: &place, size, fitting, timing, writes },
         );
     }
-    let runner = Runner::new(&scene, node, writes)?.polling(poll);
+    let runner = Runner::new(Command::Bench, &scene, node, writes)?.polling(poll);
     let runner = match engine {
         Engine::Passthrough => runner.through(&scene, &place)?,
         Engine::Narrows | Engine::Fio => runner,

@@ -1,6 +1,5 @@
 //! What one test came to.
 
-use super::timing::Timing;
 use super::writes::whole_gib;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 use narrows_load::measurement::{Measurement, OpTotals};
@@ -8,6 +7,7 @@ use narrows_load::stats::{self, Outlook};
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::Direction;
 use narrows_report::bench::AllowanceView;
+use narrows_session::measure::{Session, Timing};
 use narrows_verdict::Run;
 
 /// What one test came to.
@@ -30,15 +30,13 @@ impl Outcome {
         self.activity.working
     }
 
-    /// The runs as the verdict takes them: reads and writes apart. `idle` is what the machine does of its own accord.
-    pub(super) fn runs(&self, idle: &Activity) -> Vec<Run> {
+    /// The runs of a session as the verdict takes them: reads and writes apart.
+    pub(super) fn runs(&self, session: &Session<'_>) -> Vec<Run> {
         let measurement = &self.measurement;
         let mixed = measurement.workload.is_mixed();
-        let run = |direction, totals: &OpTotals| Run {
-            direction,
-            measurement: if mixed { of_side(measurement, totals) } else { measurement.clone() },
-            activity: self.activity.clone(),
-            idle: idle.clone(),
+        let run = |direction, totals: &OpTotals| {
+            let side = if mixed { of_side(measurement, totals) } else { measurement.clone() };
+            session.judged(direction, side, self.activity.clone())
         };
         let mut runs = Vec::new();
         if measurement.workload.reads() {

@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use super::args::{Common, Writing};
 use super::ground;
-use super::runner::{Runner, failure, seed};
-use super::scene::Scene;
+use super::runner::{Runner, failure};
 use super::writes::ESTIMATED_AFTER;
-use crate::cli::measure::device;
 use crate::cli::{Failure, target};
 use narrows_base::units::Bytes;
 use narrows_load::preset::job::JobTarget;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::{Region, Target as Opened};
 use narrows_load::{LoadError, owned};
-use narrows_model::path::{HopSpec, Path, Target};
+use narrows_model::path::{Path, Target};
 use narrows_report::bench::TargetKind;
+use narrows_session::measure::seed;
+use narrows_session::scene::Scene;
+use narrows_session::scene::{self, device};
 
 /// The name of the file that fio would make.
 const FIO_SCRATCH: &str = "narrows-fio-scratch";
@@ -66,19 +67,11 @@ impl Place {
             };
         }
         match &path.asked {
-            Target::Block(name) => Ok(Self::Device(device(name))),
             Target::Mount { path, .. } => Self::of_file(FilePath::new(path), read_only),
-            Target::Pci(_) | Target::Usb(_) | Target::Pool(_) | Target::Nic(_) => path
-                .hops
-                .iter()
-                .find_map(|hop| match &hop.spec {
-                    HopSpec::Device(medium) => Some(Self::Device(device(&medium.block))),
-                    _ => None,
-                })
-                .ok_or_else(|| {
-                    Failure::new(format!("nothing can be read through `{}` alone", path.target))
-                        .hint("name a device, mount or directory behind it")
-                }),
+            _ => scene::medium(path).map(Self::Device).ok_or_else(|| {
+                Failure::new(format!("nothing can be read through `{}` alone", path.target))
+                    .hint("name a device, mount or directory behind it")
+            }),
         }
     }
 

@@ -1,48 +1,37 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
+mod shown;
 mod trial;
-mod watch;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use super::outcome::{Outcome, known, late, leave_out_warm_up, used_up};
 use super::passthrough;
 use super::place::Place;
-use super::scene::Scene;
-use super::timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
 use super::writes::{Allowance, Writes};
 use crate::cli::Failure;
-use crate::cli::measure::{condition, drives, reader_cpus};
 use crate::cli::signals::stop_on_signals;
-use narrows_base::units::{Bytes, Nanos, human};
-use narrows_load::control::{Control, Phase};
+use narrows_base::units::{Bytes, human};
 use narrows_load::error::LoadError;
 use narrows_load::fill::refill;
 use narrows_load::guard::{Sentry, WritableDevice};
 use narrows_load::measurement::Measurement;
-use narrows_load::measurement::Workload;
-use narrows_load::preset::{LoadSpec, Parallel, StopRule};
-use narrows_load::run::{self, EngineChoice, RunOptions};
-use narrows_load::scan::{self, Scan, ScanPlan};
+use narrows_load::preset::{LoadSpec, StopRule};
+use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Outlook;
 use narrows_load::target::Target as Opened;
-use narrows_load::{Namespace, Reap};
-use narrows_machine::activity::{Activity, Sample};
 use narrows_machine::root::Root;
 use narrows_report::bench::AllowanceView;
 use narrows_report::progress::Progress;
+use narrows_session::measure::{Asked, Command, MOST_ROUNDS, Seen, Session, Timing, WINDOW, is_steady, seed};
+use narrows_session::scene::Scene;
 use narrows_verdict::Run;
-use watch::Watched;
+use shown::{Samples, Shown};
 
-/// How often the progress of a scan is shown.
-const TICK: Duration = Duration::from_millis(100);
-/// The samples of a test that may write so little that it is over before there are enough of 100 ms.
-const FINE: Nanos = Nanos::from_millis(10);
 /// The part of a rate within which an interval is wanted that a test without one is taken to need, as a factor of bytes.
 const WITHOUT_INTERVAL: f64 = 4.0;
 /// How long the idle machine is watched before the first test.
@@ -53,44 +42,33 @@ pub(in crate::cli) struct Runner<'a> {
     root: &'a Root,
     /// The bar.
     pub(in crate::cli) progress: Progress,
-    /// Raised by the first signal.
-    pub(in crate::cli) stop: Arc<AtomicBool>,
-    cpus: Vec<u32>,
-    online: u32,
-    idle: Activity,
+    /// What measures.
+    pub(in crate::cli) session: Session<'a>,
     /// What may be written; `None` when nothing is.
     writes: Option<Writes>,
     /// Whether parts of the target were trimmed since it was last filled.
     is_trimmed: Cell<bool>,
-    /// The drives of the path.
-    drives: Vec<String>,
-    /// What a NOP costs the engine, in nanoseconds, once it was measured.
-    nop: Cell<Option<f64>>,
-    /// Whether to poll for completions.
-    poll: bool,
-    /// Why there is no polling although it was asked for.
-    unpolled: Option<String>,
     /// Watches the device that is written.
     sentry: RefCell<Option<Sentry>>,
-    /// The namespace, when it is read by NVMe commands.
-    passthrough: Option<Namespace>,
 }
 
 impl<'a> Runner<'a> {
-    /// A runner on the path of `scene`, which watches the idle machine first.
+    /// A runner of a command on the path of `scene`, which watches the idle machine first.
     ///
     /// # Errors
     /// Signals cannot be watched for.
     pub(in crate::cli) fn new(
+        command: Command,
         scene: &'a Scene,
         cpu_node: Option<u32>,
         writes: Option<Writes>,
     ) -> Result<Self, Failure> {
-        Ok(Self::stopped_by(scene, cpu_node, writes, stop_on_signals()?))
+        Ok(Self::stopped_by(command, scene, cpu_node, writes, stop_on_signals()?))
     }
 
     /// As [`new`](Self::new), with a flag that somebody else raises.
     pub(in crate::cli) fn stopped_by(
+        command: Command,
         scene: &'a Scene,
         cpu_node: Option<u32>,
         writes: Option<Writes>,
@@ -98,31 +76,14 @@ impl<'a> Runner<'a> {
     ) -> Self {
         let progress = Progress::on_stderr(false);
         progress.phase("watching the idle machine", IDLE);
-        let before = Sample::read(&scene.root);
-        thread::sleep(IDLE);
-        let online = scene.machine.cpus.online.value();
-        Self {
-            root: &scene.root,
-            progress,
-            stop,
-            cpus: reader_cpus(&scene.machine, &scene.subject.path, cpu_node),
-            online: online.map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
-            idle: Activity::between(&before, &Sample::read(&scene.root)),
-            writes,
-            is_trimmed: Cell::new(false),
-            drives: drives(&scene.subject.path),
-            nop: Cell::new(None),
-            poll: false,
-            unpolled: None,
-            sentry: RefCell::new(None),
-            passthrough: None,
-        }
+        let session = scene.session(command, cpu_node, stop, IDLE);
+        let (is_trimmed, sentry) = (Cell::new(false), RefCell::new(None));
+        Self { root: &scene.root, progress, session, writes, is_trimmed, sentry }
     }
 
     /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
     pub(in crate::cli) fn polling(self, asked: bool) -> Self {
-        let unpolled = if asked { without_poll_queues(self.root, &self.drives) } else { None };
-        Self { poll: asked && unpolled.is_none(), unpolled, ..self }
+        Self { session: self.session.polling(asked), ..self }
     }
 
     /// The same runner, which reads the drive at `place` by NVMe commands.
@@ -130,8 +91,8 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// It is no whole NVMe drive, or cannot be read in this way.
     pub(in crate::cli) fn through(self, scene: &Scene, place: &Place) -> Result<Self, Failure> {
-        let passthrough = Some(passthrough::namespace(scene, place)?);
-        Ok(Self { passthrough, ..self })
+        let namespace = passthrough::namespace(scene, place)?;
+        Ok(Self { session: self.session.through(namespace), ..self })
     }
 
     /// Where facts are read.
@@ -141,7 +102,7 @@ impl<'a> Runner<'a> {
 
     /// Whether a signal came.
     pub(in crate::cli) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.session.is_stopped()
     }
 
     /// What may be written; `None` when nothing is.
@@ -154,7 +115,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// There is no room for another thread.
     pub(super) fn keep_watch(&self, device: &WritableDevice) -> Result<(), Failure> {
-        let sentry = device.sentry(self.stop.clone()).map_err(|error| failure(&error))?;
+        let sentry = device.sentry(self.session.stop().clone()).map_err(|error| failure(&error))?;
         self.sentry.replace(sentry);
         Ok(())
     }
@@ -262,22 +223,10 @@ impl<'a> Runner<'a> {
             // A scan writes nothing; what it was thought to take is not there for others any more.
             writes.allow(None);
         }
-        let control = Control::with_stop(self.stop.clone());
         let plan = plan.fitting(target.size());
         let all = Bytes::new(plan.sample_size.get().saturating_mul(plan.samples.into()));
         self.progress.phase("samples over the target", limit);
-        thread::scope(|scope| {
-            let scanner = scope.spawn(|| scan::scan(target, plan, limit, seed(), &control));
-            let begin = Instant::now();
-            while control.phase() < Phase::Done {
-                thread::sleep(TICK);
-                let done = control.bytes_done();
-                let text = format!("{} of {}", human::bytes(done), human::bytes(all));
-                self.progress.say(begin.elapsed(), &text);
-            }
-            scanner.join()
-        })
-        .map_err(|_| panicked())?
+        self.session.scan(plan, target, limit, &Samples { progress: &self.progress, all })
     }
 
     fn once(
@@ -296,33 +245,19 @@ impl<'a> Runner<'a> {
             }
             return Err(LoadError::OverBudget(over));
         }
-        let (workload, options) = self.plan(load, timing);
-        let control = Control::with_stop(self.stop.clone());
-        let control = match writing {
-            Some(allowance) => control.with_budget(allowance.budget.clone()),
-            None => control,
-        };
-        // Where its allowance ends a test soon, there are too few samples of 100 ms.
-        let control = if writing.is_some() { control.sampling(FINE) } else { control };
-        let before = condition(self.root, &self.drives);
-        let (measured, mut watched) = thread::scope(|scope| {
-            let runner = scope.spawn(|| run::run(target, &workload, &options, &control));
-            let watched = self.watch(&control, timing, writing);
-            (runner.join(), watched)
-        });
-        (watched.activity.before, watched.activity.after) = (before, condition(self.root, &self.drives));
-        let mut measurement = measured.map_err(|_| panicked())??;
-        // Once is enough: the processor does not change from test to test.
-        self.nop.set(measurement.checks.nop_ns_per_io.or(self.nop.get()));
-        measurement.checks.nop_ns_per_io = self.nop.get();
-        if let Some(why) = &self.unpolled {
-            measurement.generator.engine.not_polled = Some(why.clone());
-        }
+        let (workload, options) = self.session.terms(load, timing);
+        let budget = writing.map(|allowance| allowance.budget.clone());
+        let is_short = writing.is_some_and(Allowance::is_short);
+        let asked = Asked { workload, options, timing: *timing, budget, is_short };
+        let metered = self.writes.as_ref().zip(writing);
+        let shown = Shown { root: self.root, progress: &self.progress, timing, metered };
+        let mut seen = self.session.run(&asked, &[target], &shown)?;
+        let mut measurement = seen.single();
         let is_announced = allowance.is_some_and(|allowance| allowance.time.is_some());
-        let view = writing.map(|allowance| self.allowance(allowance, timing, &measurement, &watched));
-        let (ended, known) = match (&measurement.cut_short, watched.outlook) {
+        let view = writing.map(|allowance| self.allowance(allowance, timing, &measurement, &seen));
+        let (ended, known) = match (&measurement.cut_short, seen.outlook) {
             (Some(reason), _) => (format!("ended early: {reason}"), None),
-            (None, Some(outlook)) if watched.is_known => {
+            (None, Some(outlook)) if seen.is_known => {
                 leave_out_warm_up(&mut measurement, &outlook);
                 (known(timing, &measurement, &outlook), outlook.ci95())
             }
@@ -341,7 +276,7 @@ impl<'a> Runner<'a> {
         };
         // The interval that ended the run, which allows for its having been looked at often.
         measurement.ci95 = known.or(measurement.ci95);
-        Ok(Outcome { measurement, ended, allowance: view, rounds: Vec::new(), activity: watched.activity })
+        Ok(Outcome { measurement, ended, allowance: view, rounds: Vec::new(), activity: seen.activity })
     }
 
     /// What became of what a test might write.
@@ -350,17 +285,17 @@ impl<'a> Runner<'a> {
         allowance: &Allowance,
         timing: &Timing,
         measurement: &Measurement,
-        watched: &Watched,
+        seen: &Seen,
     ) -> AllowanceView {
         let budget = &allowance.budget;
-        let ended_test = budget.is_exhausted() && !watched.is_known && measurement.cut_short.is_none();
+        let ended_test = budget.is_exhausted() && !seen.is_known && measurement.cut_short.is_none();
         let by_width = |outlook: Outlook| Some((outlook.relative()? / timing.precision).powi(2));
         let by_time = || {
             let rest = timing.longest().as_secs_f64() / measurement.elapsed_ns.as_secs_f64().max(1e-3);
             if timing.fixed.is_some() { rest } else { rest.min(WITHOUT_INTERVAL) }
         };
         let times =
-            watched.outlook.filter(|_| timing.fixed.is_none()).and_then(by_width).unwrap_or_else(by_time);
+            seen.outlook.filter(|_| timing.fixed.is_none()).and_then(by_width).unwrap_or_else(by_time);
         let needed = self.writes.as_ref().map(|writes| writes.needed(times));
         AllowanceView {
             bytes: budget.limit(),
@@ -370,49 +305,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The engine's terms for a load. Streams are carried by as many workers as there are processors.
-    pub(in crate::cli) fn plan(&self, load: &LoadSpec, timing: &Timing) -> (Workload, RunOptions) {
-        let (workers, streams, depth) = match load.parallel {
-            Parallel::Threads(count) => (count, 1, load.queue_depth),
-            Parallel::Streams(count) => {
-                let workers = self.online.min(count).max(1);
-                (workers, count, load.queue_depth.saturating_mul(count.div_ceil(workers)))
-            }
-        };
-        let workload = Workload {
-            write_percent: load.write_percent,
-            trim_percent: load.trim_percent,
-            compressible_percent: load.compressible_percent,
-            ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
-        };
-        let options = RunOptions {
-            warm_up: Nanos::from(timing.warm_up),
-            cpus: self.cpus.clone(),
-            engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
-            seed: seed(),
-            workers,
-            streams,
-            measure_nop: self.nop.get().is_none(),
-            poll: self.poll && !load.buffered,
-            passthrough: self.passthrough.clone().filter(|_| !load.buffered),
-            reap: load.batch.map_or(Reap::AsTheyArrive, |batch| Reap::Batch(batch.min(depth))),
-        };
-        (workload, options)
-    }
-
     /// The runs of an outcome as the verdict takes them.
     pub(in crate::cli) fn runs(&self, outcome: &Outcome) -> Vec<Run> {
-        outcome.runs(&self.idle)
+        outcome.runs(&self.session)
     }
-}
-
-/// Why completions cannot be polled for, as far as the drivers say: a device without queues for that takes a polled read
-/// and ends it by interrupt all the same.
-fn without_poll_queues(root: &Root, drives: &[String]) -> Option<String> {
-    let polls = |name: &str| root.text(&format!("/sys/class/block/{name}/queue/io_poll")).get();
-    let without = drives.iter().find(|name| polls(name).as_deref() != Some("1"))?;
-    let how = if without.starts_with("nvme") { " (the kernel's nvme.poll_queues makes some)" } else { "" };
-    Some(format!("the driver of {without} has no queues for polling{how}"))
 }
 
 /// The time of a test that ends with what was announced for the whole run.
@@ -425,15 +321,6 @@ fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
     // What is little is kept for what counts.
     let warm_up = allowance.map_or(timing.warm_up, |allowance| allowance.warm_up(timing.warm_up));
     Timing { warm_up, ..timing }
-}
-
-/// A seed that differs from run to run.
-pub(in crate::cli) fn seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |span| span.as_nanos() as u64)
-}
-
-fn panicked() -> LoadError {
-    LoadError::Worker("it panicked; this is a bug in narrows".to_owned())
 }
 
 /// A load error with its hint.

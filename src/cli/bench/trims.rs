@@ -3,11 +3,11 @@
 use std::path::Path as FilePath;
 
 use super::place::Place;
-use super::scene::Scene;
 use crate::cli::Failure;
 use narrows_base::units::{Bytes, human};
 use narrows_load::LoadError;
 use narrows_load::preset::LoadSpec;
+use narrows_session::scene::Scene;
 
 /// What a device says of its discards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

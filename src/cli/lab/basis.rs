@@ -3,7 +3,6 @@
 use super::args::LabArgs;
 use super::ground;
 use super::measure::{Bench, Came};
-use crate::cli::bench::scene::Scene;
 use crate::cli::{Failure, output};
 use narrows_base::units::Bytes;
 use narrows_load::guard::EDGE;
@@ -12,6 +11,7 @@ use narrows_machine::block::CryptTable;
 use narrows_machine::cipher;
 use narrows_machine::root::Root;
 use narrows_session::lab::{Basis, BuildError, CipherRate, Encryption, Mapping, On, Step, Workshop};
+use narrows_session::scene::Scene;
 
 /// Measures it. The slices are written between their first and their last MiB.
 ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::args::LabArgs;
-use crate::cli::bench::scene::Scene;
 use crate::cli::bench::writes::Life;
+use crate::cli::scene;
 use crate::cli::{Failure, guard, target};
 use narrows_base::units::Bytes;
 use narrows_load::held::{Aim, Held, HeldError};
@@ -119,7 +119,7 @@ pub(super) fn life<'d>(args: &LabArgs, disks: impl Iterator<Item = &'d str>) -> 
         Some(dir) => vec![dir.display().to_string()],
         None => disks.map(|disk| format!("/dev/{}", disk.replace('!', "/"))).collect(),
     };
-    let scenes = typed.iter().filter_map(|typed| Scene::read(typed, None).ok());
+    let scenes = typed.iter().filter_map(|typed| scene::read(typed, None).ok());
     scenes.filter_map(|scene| Life::of_path(&scene.subject.path)).min_by_key(|life| life.rated)
 }
 

@@ -4,37 +4,32 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
 use super::timed::{LEAST, Timed, filled, probes, reach, slice, tests};
-use crate::cli::bench::runner::{Runner, failure, seed};
-use crate::cli::bench::scene::Scene;
-use crate::cli::bench::timing::Timing;
+use crate::cli::bench::runner::{Runner, failure};
 use crate::cli::bench::writes::{ESTIMATED_AFTER, Life, Writes};
-use crate::cli::ladder::runner::at_once;
+use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_base::units::Bytes;
-use narrows_load::control::{Control, Phase};
 use narrows_load::guard::{Budget, WritableDevice};
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::owned;
 use narrows_load::preset::LoadSpec;
-use narrows_load::run;
+use narrows_load::run::RunOptions;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::Target;
-use narrows_machine::activity::{Activity, Sample};
 use narrows_report::bench::trusted;
 use narrows_session::lab::Measured;
+use narrows_session::measure::{Asked, Command, Timing, at_once, seed};
+use narrows_session::scene::Scene;
 use narrows_verdict as verdict;
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
 const RESERVE: Bytes = Bytes::from_mib(64);
 /// How long a run takes whose length is fixed, at most, where no time was asked for.
 const FIXED: Duration = Duration::from_secs(5);
-/// The part of that in which processors are watched: some devices begin a little later than others.
-const MOST: f64 = 0.8;
 
 /// Everything that stays the same from target to target.
 pub(super) struct Bench {
@@ -115,16 +110,11 @@ impl Bench {
 
     /// The path to a target, named as a user would.
     pub(super) fn scene(&self, typed: &str) -> Result<Scene, Failure> {
-        Scene::read(typed, None)
-    }
-
-    /// A control that a signal stops, and that keeps to what may be written.
-    fn control(&self) -> Control {
-        Control::with_stop(self.stop.clone()).with_budget(self.writes.budget().clone())
+        scene::read(typed, None)
     }
 
     fn runner<'a>(&self, scene: &'a Scene) -> Runner<'a> {
-        Runner::stopped_by(scene, None, Some(self.writes.clone()), self.stop.clone())
+        Runner::stopped_by(Command::Lab, scene, None, Some(self.writes.clone()), self.stop.clone())
     }
 
     /// Fills a device that may be written, and makes a target of it.
@@ -242,11 +232,12 @@ impl Bench {
             let half = (test.measurement.iops.get() / 2.0) as u64;
             let Some(timing) = timing.filter(|_| half > 0) else { continue };
             let (time, timing) = fixed(timing);
-            let (workload, options) = runner.plan(&test.load, &timing);
+            let (workload, options) = runner.session.terms(&test.load, &timing);
             let workload = Workload { paced_iops: Some(half), ..workload };
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
-            let measurement = run::run(target, &workload, &options, &self.control());
-            let measurement = measurement.map_err(|error| failure(&error))?;
+            let asked = self.asked(workload, options, timing);
+            let seen = runner.session.run(&asked, &[target], &());
+            let measurement = seen.map_err(|error| failure(&error))?.single();
             if let Some(why) = &measurement.cut_short {
                 return Err(Failure::new(format!("{}: {why}", test.test)));
             }
@@ -258,7 +249,7 @@ impl Bench {
     /// Runs all tests on something that keeps nothing, beside the path of `scene`: nothing of them wears a device, and no hop
     /// of a path says whether to believe them.
     pub(super) fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Came {
-        let runner = Runner::stopped_by(scene, None, None, self.stop.clone());
+        let runner = Runner::stopped_by(Command::Lab, scene, None, None, self.stop.clone());
         let begin = Instant::now();
         let progress = &mut |written, _| runner.follow(begin, written);
         let target = match owned::prepare(device, self.reach(), seed(), 0, progress) {
@@ -320,30 +311,17 @@ impl Bench {
         targets: &[Target],
     ) -> Result<(Measurement, f64), Failure> {
         let (time, timing) = fixed(test.timing);
-        let (workload, options) = runner.plan(&test.load, &timing);
+        let (workload, options) = runner.session.terms(&test.load, &timing);
         runner.progress.phase(&format!("all at once: {}", test.name), time);
-        let controls: Vec<Control> = targets.iter().map(|_| self.control()).collect();
-        let (all, working) = thread::scope(|scope| {
-            let (workload, options) = (&workload, &options);
-            let runs: Vec<_> = targets
-                .iter()
-                .zip(&controls)
-                .map(|(target, control)| scope.spawn(move || run::run(target, workload, options, control)))
-                .collect();
-            for control in &controls {
-                control.wait_for(Phase::Measuring);
-            }
-            let before = Sample::of_processors(runner.root());
-            thread::sleep(time.mul_f64(MOST));
-            let working = Activity::between(&before, &Sample::of_processors(runner.root())).working;
-            (runs.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>(), working)
-        });
-        let mut measurements = Vec::new();
-        for one in all {
-            let one = one.map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?;
-            measurements.push(one.map_err(|error| failure(&error))?);
-        }
-        Ok((at_once(measurements), working))
+        let targets: Vec<&Target> = targets.iter().collect();
+        let seen = runner.session.run(&self.asked(workload, options, timing), &targets, &());
+        let seen = seen.map_err(|error| failure(&error))?;
+        Ok((at_once(seen.measurements), seen.activity.working))
+    }
+
+    /// A run that keeps to what may be written.
+    fn asked(&self, workload: Workload, options: RunOptions, timing: Timing) -> Asked {
+        Asked { workload, options, timing, budget: Some(self.writes.budget().clone()), is_short: false }
     }
 
     /// Shows what is waited for, and breaks it off when a signal came.

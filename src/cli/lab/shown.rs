@@ -1,7 +1,8 @@
 //! What a lab came to, as text, JSON or a page.
 
 use super::args::LabArgs;
-use crate::cli::bench::{json, save, scene::Scene, writes};
+use crate::cli::bench::{json, save, writes};
+use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_model::path::HopSpec;
 use narrows_report::lab::{DeviceFacts, LabReport, build, html, render};
@@ -68,7 +69,7 @@ fn style(args: &LabArgs) -> Style {
 /// What the path to a device says of it.
 fn facts(name: &str, scratch: bool) -> DeviceFacts {
     let unknown = DeviceFacts { name: name.to_owned(), scratch, ..DeviceFacts::default() };
-    let Ok(scene) = Scene::read(&format!("/dev/{name}"), None) else { return unknown };
+    let Ok(scene) = scene::read(&format!("/dev/{name}"), None) else { return unknown };
     let drive = scene.subject.path.hops.iter().find_map(|hop| match &hop.spec {
         HopSpec::Device(drive) if drive.block == name => Some(drive),
         _ => None,

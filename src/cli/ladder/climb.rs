@@ -4,11 +4,11 @@ use super::args::LadderArgs;
 use super::opened::Opening;
 use super::runner::Runner;
 use crate::cli::Failure;
-use crate::cli::bench::scene::Scene;
 use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target as Opened;
 use narrows_model::path::layers::{Entry, Layer};
 use narrows_model::path::{HopSpec, Target, build};
+use narrows_session::scene::Scene;
 use narrows_verdict::ladder::{NodeRun, Rung};
 use narrows_verdict::{Run, Subject};
 

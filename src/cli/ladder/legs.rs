@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::args::LadderArgs;
 use super::network;
 use super::runner::Runner;
-use crate::cli::bench::scene::Scene;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::memcopy::memory_copy;
 use narrows_load::nop_ceiling;
 use narrows_load::preset::LoadSpec;
 use narrows_machine::cipher;
 use narrows_model::path::{CryptHop, HopKind, HopSpec};
+use narrows_session::scene::Scene;
 use narrows_verdict::ladder::{Leg, LegKind};
 
 /// How long NOPs are measured.
@@ -24,8 +24,9 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
     runner.progress.phase("the legs alone", Duration::from_secs(2));
     let mut legs = Vec::new();
     legs.push(nop(loads.first().map_or(Bytes::from_mib(1), |load| load.block_size)));
-    for cores in
-        doubling(runner.online()).into_iter().filter(|cores| *cores == 1 || *cores == runner.online())
+    for cores in doubling(runner.session.online())
+        .into_iter()
+        .filter(|cores| *cores == 1 || *cores == runner.session.online())
     {
         legs.push(match memory_copy(cores, COPY_TIME) {
             Some(rate) => Leg::measured(LegKind::MemoryCopy, "memory copy", cores, rate, "bytes copied"),
@@ -73,7 +74,7 @@ fn ciphers(crypt: &CryptHop, runner: &Runner<'_>) -> Vec<Leg> {
         .as_deref()
         .map_or_else(|| "user space".to_owned(), |driver| format!("the kernel's {driver} through AF_ALG"));
     let mut legs = vec![Leg::measured(LegKind::Cipher, &name, 1, rate.decrypt, &means)];
-    for cores in doubling(runner.online()).into_iter().skip(1) {
+    for cores in doubling(runner.session.online()).into_iter().skip(1) {
         if runner.is_stopped() {
             break;
         }

@@ -8,7 +8,7 @@ mod climb;
 mod legs;
 mod network;
 mod opened;
-pub(in crate::cli) mod runner;
+mod runner;
 mod scratch;
 
 use args::LadderArgs;
@@ -17,8 +17,7 @@ use opened::Opening;
 use runner::Runner;
 
 use super::bench::json;
-use super::bench::scene::Scene;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene, target};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
@@ -31,7 +30,7 @@ use narrows_verdict::ladder::judge;
 /// # Errors
 /// [`Failure`] when the target does not exist, has no layers, or none of them can be measured.
 pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
-    let scene = Scene::read(&args.target, args.cpu_node)?;
+    let scene = scene::read(&args.target, args.cpu_node)?;
     let layers = layers(&scene.machine, &scene.subject.path);
     if layers.is_empty() {
         return Err(Failure::new(format!("no layer of the path to `{}` can be read", args.target))

@@ -6,10 +6,10 @@ use super::args::LadderArgs;
 use super::runner::Runner;
 use super::scratch;
 use crate::cli::Failure;
-use crate::cli::measure::device;
 use narrows_load::LoadError;
 use narrows_load::target::Target;
 use narrows_model::path::layers::{Entry, Layer};
+use narrows_session::scene::device;
 
 /// What was opened at a layer, or why nothing was.
 enum Open {

@@ -1,37 +1,24 @@
-//! Runs one load on one target, or on several at once, and samples the machine meanwhile.
+//! Runs one load on one target, or on several at once, within what the ladder may write.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
-use crate::cli::bench::runner::{failure, seed};
-use crate::cli::bench::scene::Scene;
+use crate::cli::bar::Bar;
+use crate::cli::bench::runner::failure;
 use crate::cli::bench::writes::{ESTIMATED_AFTER, Writes};
-use crate::cli::measure::reader_cpus;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_load::control::{Control, Phase};
-use narrows_load::measurement::{Measurement, Workload};
-use narrows_load::preset::{LoadSpec, Parallel};
-use narrows_load::run::{self, RunOptions};
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target;
-use narrows_machine::activity::{Activity, Sample};
 use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
 use narrows_report::progress::Progress;
+use narrows_session::measure::{Asked, Command, Session, Timing, at_once};
+use narrows_session::scene::Scene;
 use narrows_verdict::Run;
 
-/// How often progress is shown.
-const TICK: Duration = Duration::from_millis(50);
-/// How often disks are sampled, for what their drivers hold.
-const SAMPLE: Duration = Duration::from_millis(250);
-/// How often all is sampled: a kernel worker may change its work queue in between. On a slow processor reading all kernel
-/// threads takes tens of milliseconds, which the load then lacks.
-const FULL_SAMPLE: Duration = Duration::from_secs(2);
 /// How long the idle machine is watched first.
 const IDLE: Duration = Duration::from_millis(300);
 
@@ -40,10 +27,8 @@ pub(super) struct Runner<'a> {
     /// Where facts are read.
     pub(super) root: &'a Root,
     pub(super) progress: Progress,
-    stop: Arc<AtomicBool>,
-    cpus: Vec<u32>,
-    online: u32,
-    idle: Activity,
+    /// What measures.
+    pub(super) session: Session<'a>,
     time: Duration,
     warm_up: Duration,
     /// What may be written; `None` when nothing is.
@@ -56,23 +41,10 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// Signals cannot be watched for.
     pub(super) fn new(scene: &'a Scene, args: &LadderArgs, writes: Option<Writes>) -> Result<Self, Failure> {
-        let progress = Progress::on_stderr(false);
-        let stop = stop_on_signals()?;
+        let (progress, stop) = (Progress::on_stderr(false), stop_on_signals()?);
         progress.phase("watching the idle machine", IDLE);
-        let before = Sample::read(&scene.root);
-        thread::sleep(IDLE);
-        let online = scene.machine.cpus.online.value();
-        Ok(Self {
-            root: &scene.root,
-            progress,
-            stop,
-            cpus: reader_cpus(&scene.machine, &scene.subject.path, args.cpu_node),
-            online: online.map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1)).max(1),
-            idle: Activity::between(&before, &Sample::read(&scene.root)),
-            time: args.time,
-            warm_up: args.warm_up,
-            writes,
-        })
+        let session = scene.session(Command::Ladder, args.cpu_node, stop, IDLE);
+        Ok(Self { root: &scene.root, progress, session, time: args.time, warm_up: args.warm_up, writes })
     }
 
     /// Where facts are read.
@@ -87,12 +59,7 @@ impl<'a> Runner<'a> {
 
     /// Whether a signal came.
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Processors online.
-    pub(super) const fn online(&self) -> u32 {
-        self.online
+        self.session.is_stopped()
     }
 
     /// Shows how far the scratch file of `size` is, and breaks it off when a signal came.
@@ -128,183 +95,23 @@ impl<'a> Runner<'a> {
         cpus: Option<&[u32]>,
     ) -> Result<Run, Failure> {
         self.progress.phase(label, self.warm_up + self.time);
-        let (workload, options) = self.plan(load, cpus);
+        let timing = Timing::exactly(self.time, self.warm_up);
+        let (workload, mut options) = self.session.terms(load, &timing);
+        if let Some(cpus) = cpus {
+            options.cpus = cpus.to_vec();
+        }
+        let workers = options.workers;
         let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
-        let allowance = allowance.filter(|_| load.write_percent > 0);
-        let control = || {
-            let control = Control::with_stop(self.stop.clone());
-            match &allowance {
-                Some(allowance) => control.with_budget(allowance.budget.clone()),
-                None => control,
-            }
-        };
-        let controls: Vec<Control> = targets.iter().map(|_| control()).collect();
-        let (measured, activity) = thread::scope(|scope| {
-            let (workload, options) = (&workload, &options);
-            let runs: Vec<_> = targets
-                .iter()
-                .zip(&controls)
-                .map(|(target, control)| scope.spawn(move || run::run(target, workload, options, control)))
-                .collect();
-            let activity = self.watch(&controls);
-            (runs.into_iter().map(|run| run.join()).collect::<Vec<_>>(), activity)
-        });
-        let mut measurements = Vec::new();
-        for one in measured {
-            let one = one.map_err(|_| Failure::new("the load engine failed; this is a bug in narrows"))?;
-            let mut one = one.map_err(|error| failure(&error))?;
+        let budget = allowance.filter(|_| load.write_percent > 0).map(|allowance| allowance.budget);
+        let asked = Asked { workload, options, timing, budget, is_short: false };
+        let bar = Bar { progress: &self.progress, before: self.warm_up };
+        let seen = self.session.run(&asked, targets, &bar).map_err(|error| failure(&error))?;
+        let mut measurements = seen.measurements;
+        for one in &mut measurements {
             // The verdict compares what all workers asked for with what waits in each layer.
-            one.workload.queue_depth = one.workload.queue_depth.saturating_mul(options.workers);
-            measurements.push(one);
+            one.workload.queue_depth = one.workload.queue_depth.saturating_mul(workers);
         }
         let direction = if load.changes() { Direction::Write } else { Direction::Read };
-        Ok(Run { direction, measurement: at_once(measurements), activity, idle: self.idle.clone() })
-    }
-
-    fn plan(&self, load: &LoadSpec, cpus: Option<&[u32]>) -> (Workload, RunOptions) {
-        let (workers, streams, depth) = match load.parallel {
-            Parallel::Threads(count) => (count, 1, load.queue_depth),
-            Parallel::Streams(count) => {
-                let workers = self.online.min(count).max(1);
-                (workers, count, load.queue_depth.saturating_mul(count.div_ceil(workers)))
-            }
-        };
-        let workload = Workload {
-            write_percent: load.write_percent,
-            ..Workload::read(load.pattern, load.block_size, depth, self.time.into())
-        };
-        let options = RunOptions {
-            warm_up: self.warm_up.into(),
-            cpus: cpus.map_or_else(|| self.cpus.clone(), <[u32]>::to_vec),
-            seed: seed(),
-            workers,
-            streams,
-            ..RunOptions::default()
-        };
-        (workload, options)
-    }
-
-    /// Samples the machine during the measured time. States that change as soon as the load is gone (links, connections,
-    /// resyncs) are read near its end.
-    fn watch(&self, controls: &[Control]) -> Activity {
-        let Some(first) = controls.first() else { return Activity::default() };
-        first.wait_for(Phase::WarmUp);
-        let threads = Sample::of_threads(self.root);
-        first.wait_for(Phase::Measuring);
-        let begin = Instant::now();
-        let mut samples = vec![Sample::of_counters(self.root).with_threads_of(threads)];
-        let done = || controls.iter().map(|control| control.bytes_done().get()).sum::<u64>();
-        let missed = Bytes::new(done());
-        let (mut under_load, mut last, mut last_full) = (None, begin, begin);
-        while controls.iter().any(|control| control.phase() < Phase::Done) {
-            thread::sleep(TICK);
-            let elapsed = begin.elapsed();
-            self.progress.update(self.warm_up + elapsed, Some(Bytes::new(done()).per(elapsed)));
-            let is_late = elapsed > self.time.mul_f64(0.7);
-            let left = self.time.saturating_sub(elapsed);
-            if (is_late && under_load.is_none())
-                || (!is_late && last_full.elapsed() >= FULL_SAMPLE && left > FULL_SAMPLE)
-            {
-                let sample = Sample::read(self.root);
-                under_load = is_late.then(|| sample.clone());
-                samples.push(sample);
-                (last, last_full) = (Instant::now(), Instant::now());
-            } else if last.elapsed() >= SAMPLE {
-                samples.push(Sample::of_disks(self.root));
-                last = Instant::now();
-            }
-        }
-        samples.push(Sample::read(self.root));
-        let mut activity = Activity::over(&samples).unwrap_or_default();
-        activity.missed = missed;
-        if let Some(sample) = under_load {
-            activity.links = sample.links;
-            activity.tcp = sample.tcp;
-            activity.resyncs = sample.resyncs;
-        }
-        activity
-    }
-}
-
-/// The measurements of several targets that ran at once as one: rates add up, and the interval is that of a sum of
-/// independent means.
-pub(in crate::cli) fn at_once(mut all: Vec<Measurement>) -> Measurement {
-    if all.len() < 2 {
-        return all.pop().unwrap_or_default();
-    }
-    let sum = |of: fn(&Measurement) -> f64| all.iter().map(of).sum::<f64>();
-    let rate = BytesPerSec::new(sum(|one| one.bytes_per_second.get()));
-    let halves: Option<f64> = all
-        .iter()
-        .map(|one| one.ci95.map(|[low, high]| ((high.get() - low.get()) / 2.0).powi(2)))
-        .sum::<Option<f64>>();
-    let iops = Iops::new(sum(|one| one.iops.get()));
-    let bytes = Bytes::new(all.iter().map(|one| one.bytes.get()).fold(0, u64::saturating_add));
-    let longest = all.iter().map(|one| one.elapsed_ns).max().unwrap_or(Nanos::new(0));
-    let depth = all.iter().map(|one| one.workload.queue_depth).fold(0, u32::saturating_add);
-    let buckets = all.iter().map(|one| one.series.len()).min().unwrap_or(0);
-    let series = (0..buckets)
-        .map(|bucket| all.iter().filter_map(|one| one.series.get(bucket).copied()).sum())
-        .collect();
-    let busiest = all.iter().map(|one| one.generator.cpu).fold(0.0, f64::max);
-    let cut_short = all.iter().find_map(|one| one.cut_short.clone());
-    let failed = all.iter().find_map(|one| one.failure.clone());
-    let errors = all.iter().map(|one| one.errors).fold(0, u64::saturating_add);
-    let region = Bytes::new(all.iter().map(|one| one.region.get()).fold(0, u64::saturating_add));
-    let by_latency = |one: &&Measurement| one.latency.mean;
-    let slowest = all.iter().max_by_key(by_latency).cloned().unwrap_or_default();
-    let mut together = Measurement {
-        bytes,
-        bytes_per_second: rate,
-        iops,
-        ci95: halves.map(|squares| {
-            let half = squares.sqrt();
-            [BytesPerSec::new(rate.get() - half), BytesPerSec::new(rate.get() + half)]
-        }),
-        elapsed_ns: longest,
-        series,
-        cut_short,
-        failure: failed,
-        errors,
-        region,
-        ..slowest
-    };
-    together.workload.queue_depth = depth;
-    together.generator.cpu = busiest;
-    together.generator.queue_depth = depth;
-    together.generator.threads = u32::try_from(all.len()).unwrap_or(u32::MAX);
-    together
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use narrows_load::measurement::{GeneratorUse, Latency};
-
-    fn measurement(megabytes: f64, half: f64, cpu: f64) -> Measurement {
-        let rate = BytesPerSec::from_mb(megabytes);
-        let mut measurement = Measurement {
-            bytes: Bytes::new(rate.get() as u64),
-            bytes_per_second: rate,
-            ci95: Some([rate - BytesPerSec::from_mb(half), rate + BytesPerSec::from_mb(half)]),
-            series: vec![rate; 3],
-            latency: Latency { mean: Nanos::new((1e9 / megabytes) as u64), ..Latency::default() },
-            generator: GeneratorUse { cpu, ..GeneratorUse::default() },
-            ..Measurement::default()
-        };
-        measurement.workload.queue_depth = 8;
-        measurement
-    }
-
-    #[test]
-    fn what_runs_at_once_adds_up_and_its_interval_is_that_of_the_sum() {
-        let together = at_once(vec![measurement(80.0, 3.0, 0.2), measurement(20.0, 4.0, 0.1)]);
-        assert_eq!(together.bytes_per_second, BytesPerSec::from_mb(100.0));
-        assert_eq!(together.workload.queue_depth, 16);
-        assert_eq!(together.series, vec![BytesPerSec::from_mb(100.0); 3]);
-        let [low, high] = together.ci95.expect("both have one");
-        assert!((low.get() - 95e6).abs() < 1.0 && (high.get() - 105e6).abs() < 1.0);
-        assert_eq!(together.generator.cpu, 0.2);
-        assert_eq!(together.latency.mean.get(), 50_000_000, "that of the slower one");
+        Ok(self.session.judged(direction, at_once(measurements), seen.activity))
     }
 }

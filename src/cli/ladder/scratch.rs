@@ -5,9 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
 use super::runner::Runner;
-use crate::cli::bench::runner::seed;
-use crate::cli::bench::scene::Scene;
-use crate::cli::bench::timing::Timing;
 use crate::cli::bench::writes::{Wanted, Writes};
 use crate::cli::{Failure, output};
 use narrows_base::units::Bytes;
@@ -18,6 +15,9 @@ use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::Target;
 use narrows_model::path::layers::{Entry, Layer};
 use narrows_report::bench::Context;
+use narrows_session::measure::Timing;
+use narrows_session::measure::seed;
+use narrows_session::scene::Scene;
 
 /// The size of a scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use super::super::timing::Timing;
 use super::super::writes::Writes;
-use super::{FINE, Runner};
+use super::Runner;
 use crate::cli::output;
 use narrows_base::units::{Bytes, BytesPerSec};
-use narrows_load::control::Control;
-use narrows_load::preset::{LoadSpec, StopRule};
-use narrows_load::run::{self, RunOptions};
+use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target as Opened;
+use narrows_session::measure::{Asked, Timing};
 
 /// How long each test that writes is tried, and all of them together, before the run is estimated.
 const TRIAL: Duration = Duration::from_millis(50);
@@ -35,13 +33,7 @@ impl Runner<'_> {
     fn try_out(&self, target: &Opened, writes: &Writes) -> Vec<(LoadSpec, f64)> {
         let trials = writes.trials();
         let time = TRIAL.min(TRIALS / u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1));
-        let timing = Timing {
-            stop: StopRule::Seconds(1),
-            precision: 0.5,
-            max_time: time,
-            fixed: Some(time),
-            warm_up: Duration::ZERO,
-        };
+        let timing = Timing { precision: 0.5, ..Timing::exactly(time, Duration::ZERO) };
         self.progress.phase("trying what writes", TRIALS);
         let mut tried = Vec::new();
         for (load, budget) in trials {
@@ -51,10 +43,9 @@ impl Runner<'_> {
             if self.is_stopped() || !is_fitting {
                 continue;
             }
-            let (workload, options) = self.plan(&load, &timing);
-            let options = RunOptions { measure_nop: false, passthrough: None, ..options };
-            let control = Control::with_stop(self.stop.clone()).with_budget(budget).sampling(FINE);
-            if let Ok(run) = run::run(target, &workload, &options, &control) {
+            let (workload, options) = self.session.terms(&load, &timing);
+            let asked = Asked { workload, options, timing, budget: Some(budget), is_short: true };
+            if let Ok(run) = self.session.try_out(&asked, target) {
                 let rate = run.writes.bytes_per_second.get();
                 tried.extend((rate > 0.0).then_some((load, rate)));
             }

@@ -13,7 +13,6 @@ pub(in crate::cli) use endurance::{Life, rated};
 use limit::{Limit, Times};
 use meter::Meter;
 
-use super::timing::{MOST_ROUNDS, Timing};
 use crate::cli::Failure;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::guard::{Budget, OverBudget};
@@ -21,6 +20,7 @@ use narrows_load::preset::{LoadSpec, StopRule, Work};
 use narrows_machine::root::Root;
 use narrows_model::path::Path;
 use narrows_report::bench::{EstimateView, WritesView};
+use narrows_session::measure::{MOST_ROUNDS, Timing};
 
 /// After so much the rest of a run is estimated.
 pub(in crate::cli) const ESTIMATED_AFTER: Bytes = Bytes::from_mib(256);

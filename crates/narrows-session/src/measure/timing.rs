@@ -7,28 +7,39 @@ use narrows_load::preset::StopRule;
 use narrows_load::stats::{self, Outlook, Precision};
 
 /// SNIA PTS 2.0.2: a test that is not steady after 25 rounds is given up.
-pub(super) const MOST_ROUNDS: u32 = 25;
+pub const MOST_ROUNDS: u32 = 25;
 /// Rounds that must agree.
-pub(super) const WINDOW: usize = 5;
+pub const WINDOW: usize = 5;
 
 /// How long tests run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::cli) struct Timing {
+pub struct Timing {
     /// When a test has run long enough.
-    pub(in crate::cli) stop: StopRule,
+    pub stop: StopRule,
     /// How narrow the interval must be.
-    pub(in crate::cli) precision: f64,
+    pub precision: f64,
     /// The longest that a test runs.
-    pub(in crate::cli) max_time: Duration,
+    pub max_time: Duration,
     /// Exactly this time, if it was asked for.
-    pub(in crate::cli) fixed: Option<Duration>,
+    pub fixed: Option<Duration>,
     /// What is not counted.
-    pub(in crate::cli) warm_up: Duration,
+    pub warm_up: Duration,
 }
 
 impl Timing {
+    /// Exactly this time, after a warm-up.
+    pub const fn exactly(time: Duration, warm_up: Duration) -> Self {
+        let (stop, fixed) = (StopRule::Seconds(1), Some(time));
+        Self { stop, precision: 0.02, max_time: time, fixed, warm_up }
+    }
+
+    /// Whether it ends when its rate is known, and not after a time that was known beforehand.
+    pub fn is_by_precision(&self) -> bool {
+        self.fixed.is_none() && self.stop == StopRule::Precision
+    }
+
     /// The time of one run, or the most of it.
-    pub(in crate::cli) fn longest(&self) -> Duration {
+    pub fn longest(&self) -> Duration {
         self.fixed.unwrap_or(match self.stop {
             StopRule::Precision => self.max_time,
             StopRule::Seconds(seconds) | StopRule::SteadyRounds(seconds) => {
@@ -38,15 +49,14 @@ impl Timing {
     }
 
     /// What the series says of when to stop; `None` when the time alone decides.
-    pub(super) fn judge(&self, series: &[BytesPerSec]) -> Option<Outlook> {
-        let by_precision = self.fixed.is_none() && self.stop == StopRule::Precision;
-        let precision = Precision::new(self.precision).filter(|_| by_precision)?;
+    pub fn judge(&self, series: &[BytesPerSec]) -> Option<Outlook> {
+        let precision = Precision::new(self.precision).filter(|_| self.is_by_precision())?;
         Some(precision.judge(series))
     }
 }
 
 /// Whether the last rounds agree.
-pub(super) fn is_steady(rounds: &[BytesPerSec]) -> bool {
+pub fn is_steady(rounds: &[BytesPerSec]) -> bool {
     rounds
         .len()
         .checked_sub(WINDOW)

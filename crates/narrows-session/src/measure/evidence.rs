@@ -1,0 +1,166 @@
+//! What is asked of the machine about a run, what that costs, and who asks for it.
+
+use std::collections::BTreeMap;
+
+use narrows_machine::activity::{Activity, Condition, Sample, TcpState, connections};
+use narrows_machine::pci::PciAddress;
+use narrows_machine::root::Root;
+
+/// What taking a piece of evidence costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Price {
+    /// So little that it is taken in the measured time.
+    Free,
+    /// Time of processors that the load would lack: right before and right after the measured time.
+    Ends,
+    /// The same, and taken in the measured time nevertheless, at most every two seconds.
+    Spaced,
+    /// It disturbs the device, or needs the machine for itself: a time of its own, without load.
+    OwnRun,
+}
+
+/// A piece of evidence about a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// What disks, processors and interfaces counted from the beginning to the end of the measured time.
+    Counters,
+    /// What the load had moved when the first counters were taken.
+    Missed,
+    /// How many processors were at work while nothing but the load and this was.
+    Processors,
+    /// The requests that drivers hold, every 200 ms.
+    Queues,
+    /// The speed and width of links and the resyncs of arrays, under load.
+    States,
+    /// The connections to storage servers, several times.
+    Connections,
+    /// The time of each thread, from the warm-up to the end.
+    Threads,
+    /// The same in between: a kernel worker is called after the work queue that it served last.
+    ThreadsBetween,
+    /// What links and drives say of themselves before and after.
+    Condition,
+    /// What the machine does of its own accord.
+    Idle,
+    /// What an I/O that does nothing costs on this processor.
+    Nop,
+}
+
+/// Who measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// `narrows check --measure`
+    Check,
+    /// `narrows bench`
+    Bench,
+    /// `narrows sweep`
+    Sweep,
+    /// `narrows ladder`
+    Ladder,
+    /// `narrows lab`
+    Lab,
+}
+
+impl Evidence {
+    /// All there is.
+    pub const ALL: [Self; 11] = [
+        Self::Counters,
+        Self::Missed,
+        Self::Processors,
+        Self::Queues,
+        Self::States,
+        Self::Connections,
+        Self::Threads,
+        Self::ThreadsBetween,
+        Self::Condition,
+        Self::Idle,
+        Self::Nop,
+    ];
+
+    /// What it costs.
+    pub const fn price(self) -> Price {
+        match self {
+            Self::Counters
+            | Self::Missed
+            | Self::Processors
+            | Self::Queues
+            | Self::States
+            | Self::Connections => Price::Free,
+            Self::Threads => Price::Ends,
+            Self::ThreadsBetween => Price::Spaced,
+            Self::Condition | Self::Idle | Self::Nop => Price::OwnRun,
+        }
+    }
+
+    /// Whether a command takes it. All take what is free, at the ends or without load; two cost more than most have use for.
+    pub const fn is_taken_by(self, command: Command) -> bool {
+        match self {
+            // Only the ladder compares layers by their workers, and says how long it runs.
+            Self::ThreadsBetween => matches!(command, Command::Ladder),
+            // The ladder measures it once as a leg of its own; the check shows no cost of an I/O.
+            Self::Nop => matches!(command, Command::Bench | Command::Sweep | Command::Lab),
+            _ => true,
+        }
+    }
+}
+
+/// Who is asked for evidence: a live or recorded machine, or one of a test.
+pub trait Witness {
+    /// All counters, threads, links, resyncs and connections.
+    fn everything(&self) -> Sample;
+    /// Disks, processors and interfaces.
+    fn counters(&self) -> Sample;
+    /// Processors only.
+    fn processors(&self) -> Sample;
+    /// Threads only.
+    fn threads(&self) -> Sample;
+    /// Disks, with what their drivers hold.
+    fn queues(&self) -> Sample;
+    /// The links that were seen idle, resyncs of arrays, and connections.
+    fn states(&self, idle: &Activity) -> Sample;
+    /// Connections to storage servers, by `address:port`.
+    fn connections(&self) -> BTreeMap<String, TcpState>;
+    /// What links and these drives say of themselves.
+    fn condition(&self, drives: &[String]) -> Condition;
+    /// Whether the driver of a disk has queues to be polled.
+    fn polls(&self, disk: &str) -> bool;
+}
+
+impl Witness for Root {
+    fn everything(&self) -> Sample {
+        Sample::read(self)
+    }
+
+    fn counters(&self) -> Sample {
+        Sample::of_counters(self)
+    }
+
+    fn processors(&self) -> Sample {
+        Sample::of_processors(self)
+    }
+
+    fn threads(&self) -> Sample {
+        Sample::of_threads(self)
+    }
+
+    fn queues(&self) -> Sample {
+        Sample::of_disks(self)
+    }
+
+    fn states(&self, idle: &Activity) -> Sample {
+        let known: Vec<&PciAddress> = idle.links.keys().collect();
+        Sample::of_states(self, known.into_iter())
+    }
+
+    fn connections(&self) -> BTreeMap<String, TcpState> {
+        connections(self)
+    }
+
+    fn condition(&self, drives: &[String]) -> Condition {
+        Condition::read(self, drives.iter().map(String::as_str))
+    }
+
+    fn polls(&self, disk: &str) -> bool {
+        self.text(&format!("/sys/class/block/{disk}/queue/io_poll")).get().as_deref() == Some("1")
+    }
+}

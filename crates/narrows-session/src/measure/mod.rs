@@ -1,0 +1,24 @@
+//! The one measuring loop: load on one target or several at the same time, with the same evidence for every command.
+//!
+//! A [`Session`] is begun on a machine, which it watches idle first. Each [`run`](Session::run) asks links and drives, starts
+//! the engine on every target, follows all of them to their end, and asks links and drives again. What evidence
+//! there is and what it costs is in [`Evidence`]; nobody else calls the engine.
+
+mod engine;
+mod evidence;
+mod follow;
+mod processors;
+mod session;
+#[cfg(test)]
+mod tests;
+mod timing;
+mod together;
+mod watch;
+
+pub use engine::{Engine, Kernel};
+pub use evidence::{Command, Evidence, Price, Witness};
+pub use follow::{Follower, Look};
+pub use processors::Processors;
+pub use session::{Asked, Seen, Session, seed};
+pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
+pub use together::at_once;

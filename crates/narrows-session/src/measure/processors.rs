@@ -1,0 +1,38 @@
+//! Which processors a session may use.
+
+use narrows_machine::Machine;
+use narrows_model::path::{HopSpec, Path};
+
+/// The processors that a session may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Processors {
+    /// Those that workers are tied to, in turn; empty leaves them free.
+    pub tied_to: Vec<u32>,
+    /// How many are online, at least 1.
+    pub online: u32,
+}
+
+impl Processors {
+    /// Those of the node that was asked for; on a machine with several nodes those next to the path's controller; anywhere
+    /// otherwise.
+    pub fn of(machine: &Machine, path: &Path, node: Option<u32>) -> Self {
+        let online = machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1));
+        Self { tied_to: tied_to(machine, path, node), online: online.max(1) }
+    }
+}
+
+fn tied_to(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
+    let of_node =
+        |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id).map(|node| node.cpus.clone());
+    if let Some(node) = node {
+        return of_node(node).unwrap_or_default();
+    }
+    if machine.cpus.nodes.len() < 2 {
+        return Vec::new();
+    }
+    let next_to_controller = path.hops.iter().find_map(|hop| match &hop.spec {
+        HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.numa_node.get(),
+        _ => None,
+    });
+    next_to_controller.and_then(of_node).unwrap_or_default()
+}

@@ -1,0 +1,405 @@
+//! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
+use narrows_load::control::{Control, Phase};
+use narrows_load::error::LoadError;
+use narrows_load::measurement::{Measurement, Pattern, Workload};
+use narrows_load::preset::{LoadSpec, StopRule};
+use narrows_load::run::RunOptions;
+use narrows_machine::activity::{Activity, Condition, LinkState, Sample, TcpState};
+use narrows_machine::pci::PciAddress;
+use narrows_machine::root::Root;
+use narrows_machine::tree::Tree;
+
+const MB: u64 = 1_000_000;
+const TIME: Duration = Duration::from_millis(700);
+const COMMANDS: [Command; 5] =
+    [Command::Check, Command::Bench, Command::Sweep, Command::Ladder, Command::Lab];
+
+/// What a run has come to, and what was asked of the machine in which phase of it; `None` while nothing runs.
+#[derive(Default)]
+struct Story {
+    phase: Option<Phase>,
+    asked: Vec<(Evidence, Option<Phase>)>,
+    nops: u32,
+}
+
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Story>>);
+
+impl Told {
+    fn story(&self) -> MutexGuard<'_, Story> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, control: &Control, phase: Phase) {
+        self.story().phase = (phase != Phase::Done).then_some(phase);
+        control.enter(phase);
+    }
+
+    fn note(&self, evidence: Evidence) {
+        let mut story = self.story();
+        let phase = story.phase;
+        story.asked.push((evidence, phase));
+    }
+
+    fn was_asked(&self, evidence: Evidence) -> bool {
+        self.story().asked.iter().any(|(asked, _)| *asked == evidence)
+    }
+}
+
+/// A machine with one link that runs faster under load, and one connection.
+struct Machine(Told);
+
+impl Machine {
+    fn links(&self) -> BTreeMap<PciAddress, LinkState> {
+        let is_loaded = self.0.story().phase.is_some();
+        let speed = if is_loaded { GtPerSec::GEN3 } else { GtPerSec::GEN1 };
+        let state = LinkState { speed: Some(speed), width: Some(Lanes::new(4)) };
+        BTreeMap::from([("0000:01:00.0".parse().expect("an address"), state)])
+    }
+}
+
+impl Witness for Machine {
+    fn everything(&self) -> Sample {
+        let is_idle = !self.0.was_asked(Evidence::Threads);
+        if is_idle {
+            self.0.note(Evidence::Idle);
+        } else {
+            self.0.note(Evidence::Counters);
+            self.0.note(Evidence::Threads);
+        }
+        Sample { links: self.links(), ..Sample::default() }
+    }
+
+    fn counters(&self) -> Sample {
+        self.0.note(Evidence::Counters);
+        Sample::default()
+    }
+
+    fn processors(&self) -> Sample {
+        self.0.note(Evidence::Processors);
+        Sample::default()
+    }
+
+    fn threads(&self) -> Sample {
+        let is_between = self.0.story().phase == Some(Phase::Measuring);
+        self.0.note(if is_between { Evidence::ThreadsBetween } else { Evidence::Threads });
+        Sample::default()
+    }
+
+    fn queues(&self) -> Sample {
+        self.0.note(Evidence::Queues);
+        Sample::default()
+    }
+
+    fn states(&self, idle: &Activity) -> Sample {
+        self.0.note(Evidence::States);
+        assert_eq!(idle.links.len(), 1, "the links that are known from before");
+        Sample { links: self.links(), ..Sample::default() }
+    }
+
+    fn connections(&self) -> BTreeMap<String, TcpState> {
+        self.0.note(Evidence::Connections);
+        let looks = self.0.story().asked.iter().filter(|(asked, _)| *asked == Evidence::Connections).count();
+        let data = Some(Nanos::from_millis(looks as u64));
+        BTreeMap::from([(
+            "10.0.0.1:2049".to_owned(),
+            TcpState { data_round_trip: data, ..Default::default() },
+        )])
+    }
+
+    fn condition(&self, _: &[String]) -> Condition {
+        self.0.note(Evidence::Condition);
+        Condition { links: self.links(), ..Condition::default() }
+    }
+
+    fn polls(&self, disk: &str) -> bool {
+        disk == "nvme1n1"
+    }
+}
+
+/// What a target of the made-up engine does.
+#[derive(Clone)]
+enum Target {
+    /// Moves so many bytes in each 10 ms.
+    Moves(u64),
+    /// The same, once as many run as the barrier waits for.
+    Together(u64, Arc<Barrier>),
+    Refuses,
+    Panics,
+}
+
+struct Made(Told);
+
+impl Engine for Made {
+    type Target = Target;
+
+    fn run(
+        &self,
+        target: &Target,
+        workload: &Workload,
+        options: &RunOptions,
+        control: &Control,
+    ) -> Result<Measurement, LoadError> {
+        let each = match target {
+            Target::Moves(each) => *each,
+            Target::Together(each, barrier) => {
+                barrier.wait();
+                *each
+            }
+            Target::Refuses => return Err(LoadError::Worker("it will not".to_owned())),
+            Target::Panics => std::panic::resume_unwind(Box::new("as it was made to")),
+        };
+        self.0.story().nops += u32::from(options.measure_nop);
+        self.0.enter(control, Phase::WarmUp);
+        let patience = Instant::now();
+        while !self.0.was_asked(Evidence::Threads) && patience.elapsed() < Duration::from_secs(10) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        control.add_bytes(each, 0);
+        let mut bytes = each;
+        self.0.enter(control, Phase::Measuring);
+        let begin = Instant::now();
+        while begin.elapsed() < workload.duration_ns.duration()
+            && !control.is_finished()
+            && !control.is_stopped()
+        {
+            thread::sleep(Duration::from_millis(10));
+            let sample = begin.elapsed().as_nanos() as u64 / control.sample().get();
+            control.add_bytes(each, sample);
+            bytes += each;
+        }
+        self.0.story().phase = None;
+        let mut measurement = Measurement { bytes: Bytes::new(bytes), ..Measurement::default() };
+        measurement.elapsed_ns = begin.elapsed().into();
+        measurement.bytes_per_second = measurement.bytes.per(begin.elapsed());
+        measurement.cut_short = control.is_stopped().then(|| "stopped".to_owned());
+        measurement.checks.nop_ns_per_io = options.measure_nop.then_some(80.0);
+        Ok(measurement)
+    }
+}
+
+fn session<'a>(command: Command, machine: &'a Machine, stop: &Arc<AtomicBool>) -> Session<'a, Machine, Made> {
+    let processors = Processors { tied_to: vec![2, 3], online: 4 };
+    let drives = vec!["nvme0n1".to_owned()];
+    let made = Made(machine.0.clone());
+    Session::begin(command, (machine, made), (processors, drives), stop.clone(), Duration::ZERO)
+}
+
+fn asked(session: &Session<'_, Machine, Made>, timing: Timing) -> Asked {
+    let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 8);
+    let (workload, options) = session.terms(&load, &timing);
+    Asked { workload, options, timing, budget: None, is_short: false }
+}
+
+fn exactly(time: Duration) -> Timing {
+    Timing::exactly(time, Duration::ZERO)
+}
+
+/// The table: evidence, its price, and whether check, bench, sweep, ladder and lab take it.
+const TABLE: [(Evidence, Price, [bool; 5]); 11] = [
+    (Evidence::Counters, Price::Free, [true, true, true, true, true]),
+    (Evidence::Missed, Price::Free, [true, true, true, true, true]),
+    (Evidence::Processors, Price::Free, [true, true, true, true, true]),
+    (Evidence::Queues, Price::Free, [true, true, true, true, true]),
+    (Evidence::States, Price::Free, [true, true, true, true, true]),
+    (Evidence::Connections, Price::Free, [true, true, true, true, true]),
+    (Evidence::Threads, Price::Ends, [true, true, true, true, true]),
+    (Evidence::ThreadsBetween, Price::Spaced, [false, false, false, true, false]),
+    (Evidence::Condition, Price::OwnRun, [true, true, true, true, true]),
+    (Evidence::Idle, Price::OwnRun, [true, true, true, true, true]),
+    (Evidence::Nop, Price::OwnRun, [false, true, true, false, true]),
+];
+
+/// What was in fact taken in a run of a command.
+fn taken(command: Command) -> (BTreeSet<Evidence>, Vec<(Evidence, Option<Phase>)>) {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(command, &machine, &stop);
+    let asked = asked(&session, exactly(TIME));
+    let seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
+    let story = machine.0.story();
+    let mut taken: BTreeSet<Evidence> = story.asked.iter().map(|(evidence, _)| *evidence).collect();
+    taken.extend((seen.activity.missed >= Bytes::new(MB)).then_some(Evidence::Missed));
+    taken.extend((story.nops > 0).then_some(Evidence::Nop));
+    (taken, story.asked.clone())
+}
+
+#[test]
+fn every_command_takes_the_evidence_of_the_table_at_its_price() {
+    for (column, command) in COMMANDS.into_iter().enumerate() {
+        let (taken, asked) = taken(command);
+        for (evidence, price, commands) in TABLE {
+            let is_wanted = commands[column];
+            assert_eq!(evidence.price(), price, "{evidence:?}");
+            assert_eq!(evidence.is_taken_by(command), is_wanted, "{evidence:?} of {command:?}, as it says");
+            assert_eq!(taken.contains(&evidence), is_wanted, "{evidence:?} of {command:?}, in a run");
+        }
+        for (evidence, phase) in asked {
+            let is_fair = match evidence.price() {
+                Price::Free | Price::Spaced => true,
+                Price::Ends => phase != Some(Phase::Measuring),
+                Price::OwnRun => phase.is_none(),
+            };
+            assert!(is_fair, "{command:?} takes {evidence:?} in {phase:?}");
+        }
+    }
+    let listed: Vec<Evidence> = TABLE.iter().map(|(evidence, ..)| *evidence).collect();
+    assert_eq!(listed, Evidence::ALL);
+}
+
+#[test]
+fn links_are_those_under_load_and_conditions_those_before_and_after_it() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Check, &machine, &stop);
+    let seen = session.run(&asked(&session, exactly(TIME)), &[&Target::Moves(MB)], &()).expect("it runs");
+    let speed = |links: &BTreeMap<PciAddress, LinkState>| links.values().next().and_then(|link| link.speed);
+    assert_eq!(speed(&seen.activity.links), Some(GtPerSec::GEN3));
+    assert_eq!(speed(&seen.activity.before.links), Some(GtPerSec::GEN1));
+    assert_eq!(speed(&seen.activity.after.links), Some(GtPerSec::GEN1));
+    let data = seen.activity.tcp["10.0.0.1:2049"].data_round_trip.expect("it was looked at");
+    assert!(data > Nanos::from_millis(1), "the median of several looks, and not the first of them: {data}");
+}
+
+#[test]
+fn a_run_ends_when_its_rate_is_known_and_its_states_were_read_under_load() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Bench, &machine, &stop);
+    let longest = Duration::from_secs(60);
+    // So wide that a late wake-up of this test does not keep the rate from being known.
+    let timing = Timing { stop: StopRule::Precision, precision: 0.5, fixed: None, ..exactly(longest) };
+    let seen = session.run(&asked(&session, timing), &[&Target::Moves(MB)], &()).expect("it runs");
+    assert!(seen.is_known && seen.outlook.is_some());
+    assert!(seen.measurements[0].elapsed_ns < Nanos::from_millis(30_000));
+    let speed = seen.activity.links.values().next().and_then(|link| link.speed);
+    assert_eq!(speed, Some(GtPerSec::GEN3));
+}
+
+#[test]
+fn several_targets_run_at_the_same_time_and_each_has_its_measurement() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Ladder, &machine, &stop);
+    // No run goes on before all three have begun.
+    let barrier = Arc::new(Barrier::new(3));
+    let targets: Vec<Target> =
+        [1, 2, 3].map(|factor| Target::Together(factor * MB, barrier.clone())).into_iter().collect();
+    let targets: Vec<&Target> = targets.iter().collect();
+    let looked = Looked::default();
+    let seen = session.run(&asked(&session, exactly(TIME)), &targets, &looked).expect("they run");
+    let rates: Vec<BytesPerSec> = seen.measurements.iter().map(|one| one.bytes_per_second).collect();
+    assert_eq!(rates.len(), 3);
+    assert!(rates[0] < rates[1] && rates[1] < rates[2], "in the order of the targets: {rates:?}");
+    let sum: u64 = seen.measurements.iter().map(|one| one.bytes.get()).sum();
+    let most = *looked.0.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(most > sum / 2 && most <= sum, "followers are told of all together: {most} of {sum}");
+}
+
+/// The most that a follower was told of.
+#[derive(Default)]
+struct Looked(Mutex<u64>);
+
+impl Follower for Looked {
+    fn look(&self, look: &Look) {
+        let mut most = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *most = look.done.get().max(*most);
+    }
+}
+
+#[test]
+fn one_target_that_fails_fails_the_run_and_nobody_waits_for_it() {
+    for bad in [Target::Refuses, Target::Panics] {
+        let (machine, stop) = (Machine(Told::default()), Arc::default());
+        let session = session(Command::Check, &machine, &stop);
+        let targets = [&Target::Moves(MB), &bad];
+        let error = session.run(&asked(&session, exactly(TIME)), &targets, &()).expect_err("one failed");
+        assert!(matches!(error, LoadError::Worker(_)), "{error}");
+    }
+}
+
+#[test]
+fn a_flag_stops_what_runs() {
+    let (machine, stop) = (Machine(Told::default()), Arc::new(AtomicBool::new(false)));
+    let session = session(Command::Check, &machine, &stop);
+    let asked = asked(&session, exactly(Duration::from_secs(60)));
+    let seen = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(150));
+            stop.store(true, Ordering::Relaxed);
+        });
+        session.run(&asked, &[&Target::Moves(MB)], &())
+    });
+    let mut seen = seen.expect("it measured until then");
+    assert!(session.is_stopped());
+    assert_eq!(seen.single().cut_short.as_deref(), Some("stopped"));
+}
+
+#[test]
+fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Bench, &machine, &stop);
+    for _ in 0..2 {
+        let asked = asked(&session, exactly(Duration::from_millis(20)));
+        let mut seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
+        assert_eq!(seen.single().checks.nop_ns_per_io, Some(80.0));
+    }
+    assert_eq!(machine.0.story().nops, 1);
+}
+
+#[test]
+fn what_the_driver_cannot_poll_is_said() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Bench, &machine, &stop).polling(true);
+    let asked = asked(&session, exactly(Duration::from_millis(20)));
+    assert!(!asked.options.poll);
+    let mut seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
+    assert_eq!(
+        seen.single().generator.engine.not_polled.as_deref(),
+        Some("the driver of nvme0n1 has no queues for polling (the kernel's nvme.poll_queues makes some)")
+    );
+}
+
+#[test]
+fn streams_are_carried_by_as_many_workers_as_there_are_processors() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Sweep, &machine, &stop);
+    let load = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 2)
+        .on(narrows_load::preset::Parallel::Streams(10));
+    let (workload, options) = session.terms(&load, &exactly(TIME));
+    assert_eq!((options.workers, options.streams), (4, 10));
+    assert_eq!(workload.queue_depth, 6, "three streams of depth 2 on the busiest of four workers");
+    assert_eq!(options.cpus, [2, 3]);
+}
+
+#[test]
+fn a_recorded_machine_bears_witness_of_its_links_and_arrays() {
+    let mut tree = Tree::new();
+    tree.file("/proc/diskstats", "   9       0 md0 1 0 8 0 0 0 0 0 0 0 0\n")
+        .file("/sys/class/block/md0/md/sync_action", "resync\n")
+        .file("/sys/class/block/nvme0n1/queue/io_poll", "1\n")
+        .file("/sys/bus/pci/devices/0000:01:00.0/class", "0x010802\n")
+        .file("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", "5.0 GT/s PCIe\n")
+        .file("/sys/bus/pci/devices/0000:01:00.0/current_link_width", "1\n");
+    let root = Root::from_tree(tree);
+    let made = Made(Told::default());
+    made.0.note(Evidence::Threads);
+    let drives = vec!["nvme0n1".to_owned()];
+    let (processors, stop) = (Processors::default(), Arc::default());
+    let session = Session::begin(Command::Check, (&root, made), (processors, drives), stop, Duration::ZERO);
+    let timing = exactly(TIME);
+    let (workload, options) =
+        session.terms(&LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1), &timing);
+    let asked = Asked { workload, options, timing, budget: None, is_short: false };
+    let seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
+    let link = LinkState { speed: Some(GtPerSec::GEN2), width: Some(Lanes::new(1)) };
+    assert_eq!(seen.activity.links.values().collect::<Vec<_>>(), [&link]);
+    assert_eq!(seen.activity.before.links, seen.activity.after.links);
+    assert_eq!(seen.activity.resyncs["md0"].action, "resync");
+    assert!(root.polls("nvme0n1") && !root.polls("md0"));
+}
