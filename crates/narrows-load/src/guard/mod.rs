@@ -56,7 +56,7 @@ pub use scan::{EDGE, Examined, Medium, Signature, examine};
 pub use search::{Found, Searched};
 pub use sentry::Sentry;
 pub use signatures::Class;
-pub use slice::{Flusher, PlannedRest, Slice, SlicePlan, Unmade, remove_slice};
+pub use slice::{Flusher, PlannedRest, Slice, SlicePlan, Unmade, is_shut, remove_slice, reopen_slice};
 pub use usage::{Identity, Usage, Use, UseKind};
 pub use watch::{Step, Watch};
 #[cfg(fuzzing)]

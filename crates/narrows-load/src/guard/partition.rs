@@ -1,4 +1,4 @@
-//! Partitions that only the kernel knows: `BLKPG` makes and removes them without writing anything (kernel
+//! Partitions that only the kernel knows: `BLKPG` makes, resizes and removes them without writing anything (kernel
 //! `include/uapi/linux/blkpg.h`).
 
 #![expect(unsafe_code, reason = "an ioctl is the only interface that makes a partition without a table")]
@@ -13,6 +13,8 @@ use nix::libc::{c_char, c_int, c_longlong, c_void};
 const ADD: c_int = 1;
 /// `BLKPG_DEL_PARTITION`.
 const DELETE: c_int = 2;
+/// `BLKPG_RESIZE_PARTITION`.
+const RESIZE: c_int = 3;
 /// The longest of both names.
 const NAME: usize = 64;
 
@@ -56,6 +58,14 @@ pub(super) fn add(disk: &File, number: u32, start: u64, length: u64) -> io::Resu
 /// What the kernel answers: above all that somebody has it open.
 pub(super) fn delete(disk: &File, number: u32) -> io::Result<()> {
     ask(disk, DELETE, number, 0, 0)
+}
+
+/// Gives the partition `number` at `start` another length, whoever has it open. What goes past its end fails from then on.
+///
+/// # Errors
+/// What the kernel answers: above all that it begins elsewhere, or that the length is no multiple of the disk's blocks.
+pub(super) fn resize(disk: &File, number: u32, start: u64, length: u64) -> io::Result<()> {
+    ask(disk, RESIZE, number, start, length)
 }
 
 fn ask(disk: &File, operation: c_int, number: u32, start: u64, length: u64) -> io::Result<()> {

@@ -20,6 +20,9 @@ use super::super::marks::DeviceKey;
 use super::open::{WritableDevice, claim};
 use super::partition;
 
+/// The blocks that disks have, in bytes.
+const BLOCKS: [u64; 2] = [512, 4096];
+
 /// Where a slice is, or is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlicePlan {
@@ -130,6 +133,27 @@ impl Slice {
         Ok(Flusher(files.map(File::try_clone).collect::<io::Result<_>>()?))
     }
 
+    /// Waits until what others wrote to the disk past its slice is written, and so counted.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn sync_disk(&self) -> io::Result<()> {
+        self.disk.sync_all()
+    }
+
+    /// Makes the kernel refuse what is still to be written through the slice, also by a file system that is mounted on it: its
+    /// partition ends with its first block until [`reopen_slice`]. Whether it does; a mapping stays as it is.
+    pub fn shut(&self) -> bool {
+        let (number, start) = (self.plan.number, self.plan.extent.0);
+        self.plan.rest.is_some()
+            && BLOCKS.iter().any(|block| partition::resize(&self.disk, number, start, *block).is_ok())
+    }
+
+    /// Where it is.
+    pub const fn plan(&self) -> &SlicePlan {
+        &self.plan
+    }
+
     /// Waits until what anybody wrote to the disk or to its slice is written, and so counted.
     ///
     /// # Errors
@@ -163,6 +187,23 @@ impl Flusher {
 /// take them.
 fn takes_none(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTTY | libc::EOPNOTSUPP))
+}
+
+/// Gives a slice that was [shut](Slice::shut) its length again. A mapping stays as it is.
+///
+/// # Errors
+/// There is none, or something else is in its place.
+pub fn reopen_slice(plan: &SlicePlan) -> Result<(), LoadError> {
+    if plan.rest.is_none() {
+        return Ok(());
+    }
+    let resized = partition::resize(&open(&plan.disk, 0)?, plan.number, plan.extent.0, plan.extent.1);
+    resized.map_err(|error| LoadError::io("reopen the lab's partition of", &plan.disk, error))
+}
+
+/// Whether a partition of this length may be a slice that was shut.
+pub fn is_shut(bytes: u64) -> bool {
+    BLOCKS.contains(&bytes)
 }
 
 /// Removes the partitions that are there of a slice that nobody holds.

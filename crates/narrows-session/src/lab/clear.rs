@@ -37,7 +37,12 @@ impl Undoer<'_> {
     }
 
     /// Whether all in a slice is the lab's, once slice and device have counted the same.
-    fn settled(&self, record: &SliceRecord, place: &Place, is_damaged: bool) -> Result<Since, Doubt> {
+    pub(super) fn settled(
+        &self,
+        record: &SliceRecord,
+        place: &Place,
+        is_damaged: bool,
+    ) -> Result<Since, Doubt> {
         let begin = Instant::now();
         loop {
             let now = sight::moment(self.root, place);

@@ -9,7 +9,7 @@ use super::sight;
 use super::slice::{Doubt, Moment, SliceRecord, since};
 use super::watch::{Watch, Watched};
 use narrows_load::LoadError;
-use narrows_load::guard::{Slice, WritableDevice};
+use narrows_load::guard::{Slice, WritableDevice, is_shut, reopen_slice};
 use narrows_machine::root::Root;
 
 /// One slice that is held.
@@ -125,6 +125,22 @@ impl Slices {
         Ok(held.begin(root).map(|()| claim).map_err(|why| (held.place.disk.clone(), why)))
     }
 
+    /// Lets nothing be written through them any more, until [`reopen`](Self::reopen).
+    pub(super) fn shut(&self) {
+        for held in &self.held {
+            // One that cannot be shut is as it was before: what its file system still writes is the lab's all the same.
+            let _ = held.slice.shut();
+        }
+    }
+
+    /// Lets them be written again.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(super) fn reopen(&self) -> Result<(), LoadError> {
+        self.held.iter().try_for_each(|held| reopen_slice(held.slice.plan()))
+    }
+
     /// Begins to watch all of them.
     ///
     /// # Errors
@@ -150,9 +166,18 @@ impl Slices {
             let disk = names.get(record.index)?.clone()?;
             let place = Place::find(root, &disk, &ours, record.index);
             let is_it = sight::moment(root, &place).is_some_and(|now| record.made.is_of(&now));
-            let extent = Some((record.extent.start, record.extent.bytes));
-            let is_there = is_same_boot && is_it && place.extent(root) == extent;
             let plan = place.plan(record.extent, head.devices.get(record.index)?.bytes, ours.key());
+            let is_ours = is_same_boot && is_it;
+            // An undo that was killed while it had it shut.
+            if is_ours
+                && place
+                    .extent(root)
+                    .is_some_and(|(start, bytes)| start == record.extent.start && is_shut(bytes))
+            {
+                reopen_slice(&plan).ok()?;
+            }
+            let extent = Some((record.extent.start, record.extent.bytes));
+            let is_there = is_ours && place.extent(root) == extent;
             let slice = is_there.then(|| Slice::hold(plan).ok()).flatten()?;
             Some(Held::again(place, *record, slice))
         };

@@ -278,6 +278,13 @@ impl<'a> Undoer<'a> {
 
     fn unmount(&mut self, names: &Names) -> Result<(), UndoError> {
         let (directory, point) = (Step::MountPoint.undo(names), names.mount_point());
+        // A pool whose devices fail waits for them for ever.
+        let is_shut = sight::is_mounted(self.root, names)
+            && !sight::has_pool(self.root, names)
+            && self.may_hold_others();
+        if is_shut {
+            self.slices.shut();
+        }
         let begin = Instant::now();
         while sight::is_mounted(self.root, names) {
             match self.call(&Call::new("umount", ["--", &point])) {
@@ -285,10 +292,24 @@ impl<'a> Undoer<'a> {
                 other => other?,
             }
         }
+        if is_shut {
+            self.slices.reopen()?;
+        }
         if self.root.exists(&point) {
             self.calls(&directory)?;
         }
         Ok(())
+    }
+
+    /// Whether data of others may stand in a slice, over which a file system would write what it still keeps when it is
+    /// unmounted.
+    fn may_hold_others(&mut self) -> bool {
+        let (records, is_damaged) = (self.scope.records, self.scope.is_damaged);
+        records.iter().any(|record| {
+            let Some(held) = self.slices.of(record.index) else { return false };
+            let place = held.place.clone();
+            held.slice.sync_disk().is_err() || self.settled(record, &place, is_damaged).is_err()
+        })
     }
 
     /// Takes away slices, loop devices, scratch files and their directory. Where something is left, only the slices.
