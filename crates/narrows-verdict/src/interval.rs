@@ -25,6 +25,12 @@ pub(crate) fn of_samples(deviation: f64, samples: u64) -> Option<f64> {
         .then(|| student_t(0.95, (independent - 1.0).max(1.0)) * deviation / independent.sqrt())
 }
 
+/// The same of samples that do not hang on each other: Student's t for one less than there are, over √n.
+pub(crate) fn of_independent(deviation: f64, samples: u64) -> Option<f64> {
+    (samples >= 2 && deviation.is_finite())
+        .then(|| student_t(0.95, samples as f64 - 1.0) * deviation / (samples as f64).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +42,14 @@ mod tests {
             (0..20).map(|i| BytesPerSec::new(if i / 2 % 2 == 0 { 95.0 } else { 105.0 })).collect();
         assert!((of_series(&series).expect("enough") - 0.0377).abs() < 1e-4);
         assert_eq!(of_series(&series[..10]), None);
+    }
+
+    #[test]
+    fn few_independent_samples_have_a_wide_interval() {
+        // t = 12.706 with one degree of freedom, ÷ √2; 3.182 with three, ÷ 2.
+        assert!((of_independent(0.01, 2).expect("two") - 0.089_85).abs() < 1e-4);
+        assert!((of_independent(0.35, 4).expect("four") - 0.556_9).abs() < 1e-3);
+        assert_eq!(of_independent(0.01, 1), None);
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct Sample {
     pub read: Option<BytesPerSec>,
     /// Bytes that it wrote each second.
     pub write: Option<BytesPerSec>,
+    /// Reads that it completed each second.
+    pub read_ios: Option<f64>,
+    /// Writes that it completed each second.
+    pub write_ios: Option<f64>,
     /// I/Os in flight, the mean over the interval.
     pub depth: Option<f64>,
     /// The part of the interval in which something was in flight.
@@ -76,8 +80,8 @@ pub(super) fn busy_median(mut values: Vec<f64>) -> Option<f64> {
 /// The devices in a text, in the order in which they appear.
 pub(super) fn read(page: &Page<'_>) -> Vec<Device> {
     let mut found = if page.has(&["\"disk_device\""]) { of_json(page) } else { Vec::new() };
-    if page.has(&["%util"]) {
-        of_text(page, &mut found);
+    for report in reports(page) {
+        add(&mut found, &report.name, report.sample, format!("{}:{}", page.name, report.line));
     }
     // One report alone is the mean since the start, which is of another time than any result.
     found.retain(|device| !device.samples.is_empty());
@@ -117,6 +121,8 @@ fn of_json(page: &Page<'_>) -> Vec<Device> {
             let sample = Sample {
                 read: rate("r"),
                 write: rate("w"),
+                read_ios: number(disk, "r/s"),
+                write_ios: number(disk, "w/s"),
                 depth: number(disk, "aqu-sz").or_else(|| number(disk, "avgqu-sz")),
                 busy: number(disk, "util").map(|percent| percent / 100.0),
             };
@@ -132,7 +138,23 @@ fn of_unit(number: f64, unit: &str) -> Option<BytesPerSec> {
     (number.is_finite() && number >= 0.0).then(|| BytesPerSec::new(number * bytes))
 }
 
-fn of_text(page: &Page<'_>, found: &mut Vec<Device>) {
+/// What one device did in one interval, the first report among them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Report {
+    /// The line, from 1.
+    pub(super) line: usize,
+    /// The device.
+    pub(super) name: String,
+    /// What it did.
+    pub(super) sample: Sample,
+}
+
+/// Every report of a text of `iostat -x`, in its order.
+pub(super) fn reports(page: &Page<'_>) -> Vec<Report> {
+    let mut found = Vec::new();
+    if !page.has(&["%util"]) {
+        return found;
+    }
     let mut columns: Option<Vec<&str>> = None;
     for (line_number, line) in page.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -149,9 +171,10 @@ fn of_text(page: &Page<'_>, found: &mut Vec<Device>) {
             continue;
         };
         if let Some(sample) = sample(columns, &words) {
-            add(found, name, sample, format!("{}:{line_number}", page.name));
+            found.push(Report { line: line_number, name: (*name).to_owned(), sample });
         }
     }
+    found
 }
 
 fn sample(columns: &[&str], words: &[&str]) -> Option<Sample> {
@@ -174,6 +197,8 @@ fn sample(columns: &[&str], words: &[&str]) -> Option<Sample> {
     Some(Sample {
         read: rate("r"),
         write: rate("w"),
+        read_ios: count("r/s"),
+        write_ios: count("w/s"),
         depth: count("aqu-sz").or_else(|| count("avgqu-sz")),
         busy: Some(busy),
     })
