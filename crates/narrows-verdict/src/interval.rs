@@ -27,8 +27,12 @@ pub(crate) fn of_samples(deviation: f64, samples: u64) -> Option<f64> {
 
 /// The same of samples that do not hang on each other: Student's t for one less than there are, over √n.
 pub(crate) fn of_independent(deviation: f64, samples: u64) -> Option<f64> {
-    (samples >= 2 && deviation.is_finite())
-        .then(|| student_t(0.95, samples as f64 - 1.0) * deviation / (samples as f64).sqrt())
+    /// Below six degrees of freedom, where the expansion is not exact: any table of the distribution.
+    const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+    let freedom = samples.checked_sub(1).filter(|freedom| *freedom > 0 && deviation.is_finite())?;
+    let few = usize::try_from(freedom - 1).ok().and_then(|at| FEW.get(at)).copied();
+    let quantile = few.unwrap_or_else(|| student_t(0.95, freedom as f64));
+    Some(quantile * deviation / (samples as f64).sqrt())
 }
 
 #[cfg(test)]

@@ -20,18 +20,24 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut found = Vec::new();
     let mut commands = Commands::default();
     let mut run = Run::default();
+    let mut held: Option<(usize, Row<'_>)> = None;
     for (number, line) in page.lines() {
         commands.see(number, line, "iperf3");
         let line = line.trim();
-        if line.starts_with("Connecting to host")
-            || line.starts_with("iperf Done")
-            || Commands::is_call(line, "iperf3")
-        {
+        if let Some((at, row)) = held.take() {
+            // Mail may have broken the line before its last word.
+            run.see(at, Row { end: row.end.or_else(|| End::of(line)), ..row });
+        }
+        let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
+        if is_head || Commands::is_call(line, "iperf3") {
             found.extend(std::mem::take(&mut run).finish(page));
             run.command = commands.last().map(str::to_owned);
-        } else if let Some(row) = Row::of(line) {
-            run.see(number, row);
+        } else {
+            held = Row::of(line).map(|row| (number, row));
         }
+    }
+    if let Some((at, row)) = held {
+        run.see(at, row);
     }
     found.extend(run.finish(page));
     found
@@ -56,6 +62,16 @@ enum End {
     Receiver,
 }
 
+impl End {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "sender" => Some(Self::Sender),
+            "receiver" => Some(Self::Receiver),
+            _ => None,
+        }
+    }
+}
+
 impl<'t> Row<'t> {
     fn of(line: &'t str) -> Option<Self> {
         let (id, rest) = line.strip_prefix('[')?.split_once(']')?;
@@ -74,11 +90,7 @@ impl<'t> Row<'t> {
             amount_factor: factor(unit, Base::Binary),
             bits,
             bits_factor: factor(bits_unit, Base::Decimal) / 8.0,
-            end: match last {
-                Some("sender") => Some(End::Sender),
-                Some("receiver") => Some(End::Receiver),
-                _ => None,
-            },
+            end: last.and_then(End::of),
         })
     }
 
@@ -86,7 +98,7 @@ impl<'t> Row<'t> {
         self.bits.value() * self.bits_factor
     }
 
-    /// Whether it is of the whole run and not of an interval: rows of intervals say no end.
+    /// Its rate, where amount and time make another.
     fn contradiction(&self) -> Option<Derived> {
         let amount = self.amount.times(self.amount_factor);
         contradiction(

@@ -22,7 +22,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut commands = Commands::default();
     let mut run = Run::default();
     for (number, line) in page.lines() {
-        commands.see(number, line, "rados");
+        commands.see_any(number, line, &["rados bench", "rados"]);
         let line = line.trim();
         if let Some(time) = line.strip_prefix("Total time run:") {
             let begun = std::mem::take(&mut run);

@@ -21,7 +21,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut commands = Commands::default();
     let mut run = Run::default();
     for (number, line) in page.lines() {
-        commands.see(number, line, "sysbench");
+        commands.see_any(number, line, &["sysbench fileio", "sysbench"]);
         let line = line.trim();
         let version =
             line.strip_prefix("sysbench ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
