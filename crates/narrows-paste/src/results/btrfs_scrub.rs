@@ -41,6 +41,8 @@ struct Run {
     amount: Option<Rounded>,
     rate: Option<Rounded>,
     errors: Option<String>,
+    /// Whether mail broke the line above before its last word, a time.
+    is_broken: bool,
 }
 
 impl Run {
@@ -49,8 +51,12 @@ impl Run {
             let (number, unit) = Rounded::leading(text)?;
             Some(number.times(super::number::factor(unit, Base::Binary)))
         };
-        if let Some(text) = line.strip_prefix("Duration:") {
+        if std::mem::take(&mut self.is_broken) && clock(line).is_some() {
+            self.time = clock(line);
+        } else if let Some(text) = line.strip_prefix("Duration:") {
             self.time = clock(text);
+        } else if line.ends_with(" finished after") || line.ends_with(", running for") {
+            self.is_broken = true;
         } else if let Some((_, text)) =
             line.split_once("finished after ").or_else(|| line.split_once(", running for "))
         {

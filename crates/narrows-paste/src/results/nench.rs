@@ -14,6 +14,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         return found;
     }
     let mut part = "";
+    let mut broken: Option<String> = None;
     for (number, line) in page.lines() {
         let line = line.trim();
         if let Some(version) = line.strip_prefix("nench.sh v") {
@@ -27,6 +28,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         if let Some(head) = heads.into_iter().find(|head| line.starts_with(head)) {
             part = head;
         } else if let Some(result) = found.last_mut() {
+            // Mail may have broken the longest line of all.
+            let whole = broken.take().map(|begun| format!("{begun} {line}"));
+            let line = whole.as_deref().unwrap_or(line);
+            if whole.is_none() && line.starts_with("generated ") && !line.ends_with("B/s") {
+                broken = Some(line.to_owned());
+            }
             result.measurements.extend(measured(part, number, line));
         }
     }

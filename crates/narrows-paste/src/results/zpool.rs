@@ -77,6 +77,7 @@ pub(super) struct Report<'t> {
 pub(super) fn reports<'t>(page: &Page<'t>) -> Vec<Report<'t>> {
     let mut found = Vec::new();
     let (mut in_table, mut without_first) = (false, false);
+    let mut margin = 0;
     for (line, text) in page.lines() {
         if let Some((_, options)) = text.split_once("zpool iostat") {
             let mut flags = options.split_whitespace().filter(|word| word.starts_with('-'));
@@ -84,11 +85,18 @@ pub(super) fn reports<'t>(page: &Page<'t>) -> Vec<Report<'t>> {
         }
         if text.contains("operations") && text.contains("bandwidth") {
             in_table = true;
-        } else if in_table {
-            found.extend(row(text).map(|row| Report { line, without_first, ..row }));
+        } else if in_table && text.trim_start().starts_with("pool ") {
+            margin = indent(text);
+        } else if in_table && indent(text) == margin {
+            found.extend(row(text.trim_start()).map(|row| Report { line, without_first, ..row }));
         }
     }
     found
+}
+
+/// How far a line stands from the margin, in bytes.
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start().len()
 }
 
 /// The name of a pool, and what it reads and writes each second. Groups of devices (`logs`, `cache`) have no numbers of

@@ -33,7 +33,7 @@ pub(super) fn of(case: &Case<'_>) -> Option<String> {
 
 /// Whether a tool says itself what it measures, so that a result of it is not taken for another.
 pub(super) const fn is_claimed(tool: Tool) -> bool {
-    matches!(tool, Tool::Iperf3)
+    matches!(tool, Tool::Iperf3 | Tool::Nvbandwidth)
 }
 
 fn by_tool(result: &Imported) -> Option<String> {
