@@ -38,6 +38,20 @@ struct Expected {
     /// `None` where a result is neither.
     trusted: Option<bool>,
     flaws: Vec<String>,
+    /// `yes`, `other` or `no`, where a case says it.
+    #[serde(default)]
+    trust: Option<String>,
+    /// The rates that must come out, in bytes per second: `["r", 1.5e6]`; see [`is_kind`].
+    #[serde(default)]
+    numbers: Value,
+}
+
+impl Expected {
+    /// The rates that must come out, where they are listed as such; older cases have figures by name, which are not scored.
+    fn rates(&self) -> Option<Vec<(String, f64)>> {
+        let all: Vec<(String, f64)> = serde_json::from_value(self.numbers.clone()).ok()?;
+        Some(all).filter(|all| !all.is_empty())
+    }
 }
 
 /// One case with its outcome.
@@ -54,6 +68,12 @@ pub(crate) struct Score {
     expected_flaws: Vec<String>,
     missing: Vec<String>,
     found: Vec<String>,
+    /// Whether every rate that is known came out; `None` where none is.
+    numbers_right: Option<bool>,
+    /// Whether `yes`, `other` or `no` is right; `None` where that is not known.
+    trust_right: Option<bool>,
+    /// Whether the first flaw was found; `None` where there is none, or none that a finding is for.
+    main_flaw_found: Option<bool>,
 }
 
 /// The finding that is a flaw; several where a flaw has several causes. Flaws in words (`other:`) that no finding is
@@ -107,6 +127,12 @@ fn judge(case: &Case, report: &Value) -> Score {
         tool: case.tool.clone(),
         scored: case.confidence != "low" && case.supported_by_claim && case.expected.trusted.is_some(),
         right: trusted == case.expected.trusted && missing.is_empty(),
+        numbers_right: case.expected.rates().map(|all| have_come_out(&all, &own)),
+        trust_right: case.expected.trust.as_ref().map(|trust| worst_trust(&own) == Some(trust.as_str())),
+        main_flaw_found: flaws
+            .first()
+            .filter(|flaw| !codes(flaw).is_empty())
+            .map(|flaw| !missing.contains(flaw)),
         false_alarm: case.expected.trusted == Some(true) && trusted == Some(false),
         expected_trusted: case.expected.trusted == Some(true),
         trusted,
@@ -114,6 +140,51 @@ fn judge(case: &Case, report: &Value) -> Score {
         missing,
         found: found.into_iter().collect(),
     }
+}
+
+/// What is thought of results that are scored as one.
+fn worst_trust<'v>(results: &[&'v Value]) -> Option<&'v str> {
+    let all: Vec<&str> = results.iter().filter_map(|result| result["trust"].as_str()).collect();
+    ["no", "other", "yes"].into_iter().find_map(|trust| all.iter().find(|one| **one == trust).copied())
+}
+
+/// Whether each rate came out, once for each time that it is expected. The known ones are computed from amount and time
+/// where a text has both, and the printed ones are rounded to two digits at worst.
+fn have_come_out(expected: &[(String, f64)], results: &[&Value]) -> bool {
+    const ROUNDED: f64 = 0.01;
+    let mut found: Vec<(&str, f64)> = results.iter().flat_map(|result| rates(result)).collect();
+    expected.iter().all(|(kind, rate)| {
+        let is_it = |(known, value): &(&str, f64)| {
+            is_kind(kind, known) && (value - rate).abs() <= ROUNDED * rate.abs()
+        };
+        // A rate of nothing may also be left out.
+        found.iter().position(is_it).map(|at| found.swap_remove(at)).is_some() || *rate == 0.0
+    })
+}
+
+/// `r` reads, `w` writes, `rw` both together, `net` a network, `meta` files, `?` any of them.
+fn is_kind(expected: &str, found: &str) -> bool {
+    match expected {
+        "r" => found == "read",
+        "w" => found == "write",
+        "rw" => matches!(found, "both" | "sum"),
+        "net" => found == "network",
+        "meta" => found == "write",
+        _ => true,
+    }
+}
+
+/// The rates of a result, and of reads and writes of one measurement also the sum.
+fn rates(result: &Value) -> Vec<(&'static str, f64)> {
+    let mut all = Vec::new();
+    for measured in result["measurements"].as_array().into_iter().flatten() {
+        let rate = |side: &str| measured[side]["bytes_per_second"].as_f64();
+        all.extend(rate("read").zip(rate("write")).map(|(read, write)| ("sum", read + write)));
+        all.extend(
+            ["read", "write", "both", "network"].into_iter().filter_map(|side| Some((side, rate(side)?))),
+        );
+    }
+    all
 }
 
 /// Whether a result stands in the text that is named after the tool.
@@ -142,6 +213,20 @@ pub(crate) fn is_good_enough(scores: &[Score]) -> bool {
     share(count(scores.iter())) >= GOOD && false_alarms(scores) == 0
 }
 
+/// A part of a verdict that is counted by itself.
+type Column = fn(&Score) -> Option<bool>;
+
+const COLUMNS: &[(&str, Column)] = &[
+    ("-- numbers", |score| score.numbers_right),
+    ("-- trust", |score| score.trust_right),
+    ("-- main flaw", |score| score.main_flaw_found),
+];
+
+fn column_of(scores: &[Score], column: Column) -> (usize, usize) {
+    let known = scores.iter().filter(|score| score.scored).filter_map(column);
+    known.fold((0, 0), |(right, all), one| (right + usize::from(one), all + 1))
+}
+
 /// Every miss, and the count for each tool.
 pub(crate) fn table(scores: &[Score]) -> String {
     let mut out = String::new();
@@ -158,6 +243,13 @@ pub(crate) fn table(scores: &[Score]) -> String {
         );
         let _ = writeln!(out, "      got      {got:<12} {}", score.found.join(", "));
     }
+    for score in scores.iter().filter(|score| score.scored) {
+        let wrong = COLUMNS.iter().filter(|(_, column)| column(score) == Some(false));
+        let names: Vec<&str> = wrong.map(|(name, _)| name.trim_start_matches("-- ")).collect();
+        if !names.is_empty() {
+            let _ = writeln!(out, "part  {}: {}", score.id, names.join(", "));
+        }
+    }
     let mut tools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for score in scores.iter().filter(|score| score.scored) {
         let (right, all) = tools.entry(&score.tool).or_default();
@@ -165,6 +257,12 @@ pub(crate) fn table(scores: &[Score]) -> String {
     }
     for (tool, (right, all)) in tools {
         let _ = writeln!(out, "{tool:<16} {right} of {all}");
+    }
+    for (name, column) in COLUMNS {
+        let (right, all) = column_of(scores, *column);
+        if all > 0 {
+            let _ = writeln!(out, "{name:<16} {right} of {all}");
+        }
     }
     let (right, all) = count(scores.iter());
     let percent = 100.0 * share((right, all));

@@ -14,11 +14,13 @@ use super::view::{FindingView, Tool, finding_view, tool};
 use narrows_base::units::{BytesPerSec, Iops};
 use narrows_load::stats::sweep::{Point, Shape};
 use narrows_model::path::HopKind;
-use narrows_paste::results::{self, Cpu, Derived, DeviceUse, Imported, Latency, Measured, Op, Side, Work};
+use narrows_paste::results::{
+    self, Cpu, Derived, DeviceUse, Imported, Latency, Measured, Op, Side, Spread, Work,
+};
 use narrows_verdict::Severity;
-use narrows_verdict::results::ResultVerdict;
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
+use narrows_verdict::results::{ResultVerdict, Trust};
 
 /// The name and version of the schema, in [`ImportReport::schema`].
 pub const SCHEMA: &str = "narrows/import/1";
@@ -88,6 +90,9 @@ pub struct ResultView {
     pub failures: Vec<String>,
     /// Numbers that were corrected on reading, and why.
     pub corrections: Vec<String>,
+    /// What the text leaves open and was assumed, or what else is to be known of its numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Sums, means and scores that the tool printed, and what the numbers beside them make.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<Derived>,
@@ -95,6 +100,14 @@ pub struct ResultView {
     pub truncated: bool,
     /// Whether the numbers say what they seem to say; findings say why not.
     pub trusted: bool,
+    /// `yes`: for what the output claims; `other`: the numbers are right, but of something else; `no`.
+    pub trust: Trust,
+    /// What they measure, where that is not what they are usually taken for, or no storage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measures: Option<String>,
+    /// Why they are not to be trusted: the main finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_reason: Option<String>,
     /// Why not, and what else is to be known, worst first.
     pub findings: Vec<FindingView>,
     /// What limited it, where the result itself shows that.
@@ -176,6 +189,18 @@ pub struct MeasurementView {
     pub read: Option<Side>,
     /// The writes.
     pub write: Option<Side>,
+    /// Reads and writes together, where the tool does not tell them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both: Option<Side>,
+    /// What crossed a network, where no storage was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Side>,
+    /// Latencies of I/Os whose rate in a direction is not told, or of I/Os of every kind together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<Latency>,
+    /// Calls each second that make data durable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syncs_per_second: Option<Iops>,
     /// What calls that make data durable took.
     pub sync_ns: Option<Latency>,
     /// What the tool's own threads used.
@@ -191,6 +216,9 @@ pub struct MeasurementView {
     /// Files or directories that were created, looked up, read or removed each second, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_per_second: Option<Iops>,
+    /// How far that differed between repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries_spread: Option<Spread>,
     /// Why fields of this object are `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -288,9 +316,13 @@ fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
         measurements: result.measurements.iter().map(measurement_view).collect(),
         failures: all_inert(&result.failures),
         corrections: all_inert(&result.corrections),
+        notes: all_inert(&result.notes),
         derived: result.derived.iter().map(|one| Derived { name: inert(&one.name), ..one.clone() }).collect(),
         truncated: result.truncated,
         trusted: verdict.trusted,
+        trust: verdict.trust,
+        measures: verdict.measures.as_deref().map(inert),
+        trust_reason: verdict.reason.as_deref().map(inert),
         findings: verdict.findings.iter().map(finding_view).collect(),
         limiting_hop: verdict
             .limiting
@@ -313,6 +345,10 @@ fn measurement_view(measured: &Measured) -> MeasurementView {
         workload,
         read: measured.read.clone(),
         write: measured.write.clone(),
+        both: measured.both.clone(),
+        network: measured.network.clone(),
+        latency_ns: measured.latency_ns.clone(),
+        syncs_per_second: measured.syncs,
         sync_ns: measured.sync_ns.clone(),
         cpu: measured.cpu,
         devices: measured.devices.iter().map(device).collect(),
@@ -320,6 +356,7 @@ fn measurement_view(measured: &Measured) -> MeasurementView {
         memory_only: measured.memory_only,
         nodes: measured.nodes,
         entries_per_second: measured.entries,
+        entries_spread: measured.entries_spread,
         reason: Some(
             "`null` is what the text does not tell, or a direction that was not measured".to_owned(),
         ),

@@ -25,6 +25,16 @@ pub(crate) fn of_samples(deviation: f64, samples: u64) -> Option<f64> {
         .then(|| student_t(0.95, (independent - 1.0).max(1.0)) * deviation / independent.sqrt())
 }
 
+/// The same of samples that do not hang on each other: Student's t for one less than there are, over √n.
+pub(crate) fn of_independent(deviation: f64, samples: u64) -> Option<f64> {
+    /// Below six degrees of freedom, where the expansion is not exact: any table of the distribution.
+    const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+    let freedom = samples.checked_sub(1).filter(|freedom| *freedom > 0 && deviation.is_finite())?;
+    let few = usize::try_from(freedom - 1).ok().and_then(|at| FEW.get(at)).copied();
+    let quantile = few.unwrap_or_else(|| student_t(0.95, freedom as f64));
+    Some(quantile * deviation / (samples as f64).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +46,14 @@ mod tests {
             (0..20).map(|i| BytesPerSec::new(if i / 2 % 2 == 0 { 95.0 } else { 105.0 })).collect();
         assert!((of_series(&series).expect("enough") - 0.0377).abs() < 1e-4);
         assert_eq!(of_series(&series[..10]), None);
+    }
+
+    #[test]
+    fn few_independent_samples_have_a_wide_interval() {
+        // t = 12.706 with one degree of freedom, ÷ √2; 3.182 with three, ÷ 2.
+        assert!((of_independent(0.01, 2).expect("two") - 0.089_85).abs() < 1e-4);
+        assert!((of_independent(0.35, 4).expect("four") - 0.556_9).abs() < 1e-3);
+        assert_eq!(of_independent(0.01, 1), None);
     }
 
     #[test]

@@ -13,11 +13,16 @@ pub(super) struct Commands {
 impl Commands {
     /// Looks at a line for a call of `tool`.
     pub(super) fn see(&mut self, number: usize, line: &str, tool: &str) {
+        self.see_any(number, line, &[tool]);
+    }
+
+    /// The same of a tool that is called in several ways: with options at once, or with a word before them.
+    pub(super) fn see_any(&mut self, number: usize, line: &str, tools: &[&str]) {
         let trimmed = line.trim();
         let is_next = number == self.end.0 + 1;
         if self.goes_on {
             self.append(number, line);
-        } else if let Some(command) = call_of(trimmed, tool) {
+        } else if let Some(command) = tools.iter().find_map(|tool| call_of(trimmed, tool)) {
             self.goes_on = trimmed.ends_with('\\');
             self.end = (number, line.len());
             self.calls.push(command.trim_end_matches('\\').trim().to_owned());

@@ -22,6 +22,10 @@ pub struct Sample {
     pub read: Option<BytesPerSec>,
     /// Bytes that it wrote each second.
     pub write: Option<BytesPerSec>,
+    /// Reads that it completed each second.
+    pub read_ios: Option<f64>,
+    /// Writes that it completed each second.
+    pub write_ios: Option<f64>,
     /// I/Os in flight, the mean over the interval.
     pub depth: Option<f64>,
     /// The part of the interval in which something was in flight.
@@ -76,8 +80,8 @@ pub(super) fn busy_median(mut values: Vec<f64>) -> Option<f64> {
 /// The devices in a text, in the order in which they appear.
 pub(super) fn read(page: &Page<'_>) -> Vec<Device> {
     let mut found = if page.has(&["\"disk_device\""]) { of_json(page) } else { Vec::new() };
-    if page.has(&["%util"]) {
-        of_text(page, &mut found);
+    for report in reports(page) {
+        add(&mut found, &report.name, report.sample, format!("{}:{}", page.name, report.line));
     }
     // One report alone is the mean since the start, which is of another time than any result.
     found.retain(|device| !device.samples.is_empty());
@@ -117,6 +121,8 @@ fn of_json(page: &Page<'_>) -> Vec<Device> {
             let sample = Sample {
                 read: rate("r"),
                 write: rate("w"),
+                read_ios: number(disk, "r/s"),
+                write_ios: number(disk, "w/s"),
                 depth: number(disk, "aqu-sz").or_else(|| number(disk, "avgqu-sz")),
                 busy: number(disk, "util").map(|percent| percent / 100.0),
             };
@@ -132,25 +138,91 @@ fn of_unit(number: f64, unit: &str) -> Option<BytesPerSec> {
     (number.is_finite() && number >= 0.0).then(|| BytesPerSec::new(number * bytes))
 }
 
-fn of_text(page: &Page<'_>, found: &mut Vec<Device>) {
-    let mut columns: Option<Vec<&str>> = None;
+/// What one device did in one interval, the first report among them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Report {
+    /// The line, from 1.
+    pub(super) line: usize,
+    /// The device.
+    pub(super) name: String,
+    /// What it did.
+    pub(super) sample: Sample,
+}
+
+/// Every report of a text of `iostat -x`, in its order.
+pub(super) fn reports(page: &Page<'_>) -> Vec<Report> {
+    let mut found = Vec::new();
+    if !page.has(&["%util"]) {
+        return found;
+    }
+    let mut table = Table::default();
     for (line_number, line) in page.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if words.contains(&"%util") {
-            columns = Some(words);
+        if table.is_heading(&words) {
             continue;
         }
-        let Some(columns) = columns.as_ref().filter(|columns| columns.len() == words.len()) else { continue };
+        let Some(words) = table.row(words) else { continue };
+        let columns = &table.columns;
         // With --pretty the name is the last column; otherwise the first one, and its heading may have a colon.
-        let Some(at) = columns.iter().position(|column| column.trim_end_matches(':') == "Device") else {
-            continue;
-        };
+        let Some(at) = columns.iter().position(|column| is_device(column)) else { continue };
         let Some(name) = words.get(at).filter(|name| leading(name).is_none() && !name.ends_with(':')) else {
             continue;
         };
         if let Some(sample) = sample(columns, &words) {
-            add(found, name, sample, format!("{}:{line_number}", page.name));
+            found.push(Report { line: line_number, name: (*name).to_owned(), sample });
         }
+    }
+    found
+}
+
+fn is_device(column: &str) -> bool {
+    column.trim_end_matches(':') == "Device"
+}
+
+/// The columns, and the row that is being read: mail breaks lines of this width.
+#[derive(Debug, Default)]
+struct Table<'t> {
+    columns: Vec<&'t str>,
+    /// Whether the line above was a heading that has no end yet.
+    is_open: bool,
+    begun: Vec<&'t str>,
+}
+
+impl<'t> Table<'t> {
+    /// No sysstat has more columns.
+    const MOST: usize = 64;
+
+    fn is_heading(&mut self, words: &[&'t str]) -> bool {
+        let begins =
+            words.first().is_some_and(|word| is_device(word)) || words.contains(&"%util") && !self.is_open;
+        if !begins && !self.is_open {
+            return false;
+        }
+        if begins {
+            self.columns.clear();
+            self.begun.clear();
+        }
+        self.columns.extend(words);
+        self.is_open = !words.contains(&"%util") && self.columns.len() < Self::MOST;
+        true
+    }
+
+    /// The cells of a row when it is whole: that of one line, or of a name with numbers and the lines of numbers behind it.
+    fn row(&mut self, words: Vec<&'t str>) -> Option<Vec<&'t str>> {
+        if words.len() == self.columns.len() {
+            self.begun.clear();
+            return Some(words);
+        }
+        let goes_on = !self.begun.is_empty() && words.iter().all(|word| leading(word).is_some());
+        if !goes_on {
+            self.begun.clear();
+        }
+        self.begun.extend(words);
+        if self.begun.len() > self.columns.len() {
+            self.begun.clear();
+        }
+        let is_whole = !self.begun.is_empty() && self.begun.len() == self.columns.len();
+        is_whole.then(|| std::mem::take(&mut self.begun))
     }
 }
 
@@ -174,6 +246,8 @@ fn sample(columns: &[&str], words: &[&str]) -> Option<Sample> {
     Some(Sample {
         read: rate("r"),
         write: rate("w"),
+        read_ios: count("r/s"),
+        write_ios: count("w/s"),
         depth: count("aqu-sz").or_else(|| count("avgqu-sz")),
         busy: Some(busy),
     })
@@ -205,6 +279,15 @@ mod tests {
         assert_eq!(devices[0].samples.len(), 1);
         assert_eq!(devices[0].rate(|sample| sample.write).map(BytesPerSec::get), Some(1123.42 * 1_048_576.0));
         assert_eq!(devices[0].depth(), Some(38.4));
+    }
+
+    #[test]
+    fn lines_that_mail_broke_are_one_row() {
+        let head = "Device: rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz\navgqu-sz await svctm %util\n";
+        let row = "sda 2.00 0.00 312.00 0.00 40064.00 0.00 256.82\n2.95 9.34 3.21 100.00\n";
+        let devices = seen(&format!("{head}{row}\n{head}{row}sdb 1 2 3\nsdc 1 2\n"));
+        assert_eq!(devices.len(), 1);
+        assert_eq!(devices[0].rate(|sample| sample.read).map(BytesPerSec::get), Some(40_064.0 * 1024.0));
     }
 
     #[test]

@@ -6,34 +6,50 @@
 //! and [`Imported::corrections`] says so. What a text does not tell is `None`. Whether a result is to be believed is
 //! no question of this folder.
 
+mod activity;
+mod bench_sh;
 mod bonnie;
+mod btrfs_scrub;
 mod chunks;
 mod command;
 mod copies;
 mod cryptsetup;
 mod csv;
+mod dbench;
 mod dd;
 pub mod devices;
 mod diskspd;
 mod elbencho;
+mod f3;
 mod fio;
+mod fs_mark;
 mod gnome_disks;
+mod hd_tune;
 mod hdparm;
 mod io500;
+mod io_uring;
+mod ioping;
 mod ior;
 mod iozone;
+mod iperf3;
 mod json;
 mod long;
 mod marks;
+mod mdtest;
+mod nench;
 mod number;
 mod nvbandwidth;
 mod page;
 mod prefix;
+mod pveperf;
+mod rados;
 mod remarks;
 mod rounded;
 pub mod surroundings;
+mod sysbench;
 mod types;
 mod vdbench;
+mod winsat;
 mod yabs;
 mod zpool;
 
@@ -59,6 +75,7 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (marks::read, Some("KDiskMark, CrystalDiskMark")),
     (diskspd::read_text, Some("diskspd (text and XML)")),
     (diskspd::read_xml, None),
+    (diskspd::read_linux, Some("diskspd for Linux")),
     (iozone::read, Some("IOzone")),
     (ior::read, Some("IOR")),
     (ior::read_csv, None),
@@ -78,6 +95,23 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (nvbandwidth::read_json, None),
     (cryptsetup::read, Some("cryptsetup benchmark")),
     (copies::read, Some("rsync and `time cp` beside `du`")),
+    (rados::read, Some("rados bench")),
+    (dbench::read, Some("dbench")),
+    (bench_sh::read, Some("bench.sh")),
+    (nench::read, Some("nench")),
+    (iperf3::read, Some("iperf3 (text and JSON)")),
+    (iperf3::read_json, None),
+    (sysbench::read, Some("sysbench fileio")),
+    (mdtest::read, Some("mdtest")),
+    (pveperf::read, Some("pveperf")),
+    (ioping::read, Some("ioping")),
+    (f3::read, Some("f3write, f3read and f3probe")),
+    (io_uring::read, Some("t/io_uring of fio")),
+    (fs_mark::read, Some("fs_mark")),
+    (btrfs_scrub::read, Some("btrfs scrub")),
+    (winsat::read, Some("winsat disk")),
+    (hd_tune::read, Some("HD Tune")),
+    (activity::read, Some("iostat -x and zpool iostat, where no result stands beside them")),
 ];
 
 /// What each parser says that it understands.
@@ -104,9 +138,18 @@ fn join(mut found: Vec<Imported>) -> Vec<Imported> {
         result.failures.push("the text ends before anything was measured".to_owned());
     }
     found.retain(|one| !is_void(one));
+    only_without_results(&mut found);
     found.sort_by_key(|result| result.line);
     fio::drop_doubles(&mut found);
     found
+}
+
+/// What devices carried is evidence where a benchmark stands beside it, and a result where none does.
+fn only_without_results(found: &mut Vec<Imported>) {
+    let is_activity = |one: &Imported| matches!(one.tool, Tool::Iostat | Tool::Zpooliostat);
+    if found.iter().any(|one| !is_activity(one)) {
+        found.retain(|one| !is_activity(one));
+    }
 }
 
 fn is_void(result: &Imported) -> bool {
@@ -119,6 +162,7 @@ pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings
     fio::complete(results, &around.jobs);
     fio::complete_logs(results, &around.logs);
     diskspd::unite(results);
+    only_without_results(results);
 }
 
 #[cfg(test)]

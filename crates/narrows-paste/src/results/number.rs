@@ -1,6 +1,6 @@
 //! Numbers as tools print them: decimal commas, suffixes, units.
 
-use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 
 /// The number at the beginning of a text, and what follows it. A comma between digits is a decimal point, as many
 /// languages write it. An exponent is part of the number when it has a sign, as C prints it.
@@ -97,6 +97,29 @@ pub(super) fn value(text: &str, key: &str) -> Option<f64> {
     leading(after(text, key)?).map(|(number, _)| number)
 }
 
+/// A time such as `281 us`, `6.72ms` or `1.65 min` in nanoseconds, and what follows it; of a bare number, seconds.
+pub(super) fn span(text: &str) -> Option<(f64, &str)> {
+    let (number, rest) = leading(text)?;
+    let unit = rest.trim_start();
+    let end = unit.find(|c: char| !c.is_alphabetic()).unwrap_or(unit.len());
+    let (word, behind) = unit.split_at_checked(end)?;
+    let factor = match word {
+        "ns" | "nsec" => 1.0,
+        "us" | "µs" | "μs" | "usec" => 1e3,
+        "ms" | "msec" => 1e6,
+        "s" | "sec" | "secs" | "seconds" => 1e9,
+        "m" | "min" => 60e9,
+        "h" | "hour" => 3600e9,
+        _ => return Some((number * 1e9, rest)),
+    };
+    Some((number * factor, behind))
+}
+
+/// Nanoseconds from a float of seconds; `None` of what is no time of a run.
+pub(super) fn seconds(number: f64) -> Option<Nanos> {
+    (number > 0.0 && number < 1e9).then(|| Nanos::new((number * 1e9) as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +153,15 @@ mod tests {
         assert_eq!(value(line, "avg="), Some(4.34));
         assert_eq!(value(line, "stdev="), Some(2609.65));
         assert_eq!(value(line, "per="), None);
+    }
+
+    #[test]
+    fn times_have_many_units() {
+        assert_eq!(span("281 us, x"), Some((281e3, ", x")));
+        assert_eq!(span("1.65 min"), Some((99e9, "")));
+        assert_eq!(span("300.0106s"), Some((300.0106e9, "")));
+        assert_eq!(span("2 / 3"), Some((2e9, " / 3")));
+        assert_eq!(seconds(0.0), None);
     }
 
     proptest! {

@@ -74,6 +74,8 @@ pub enum Word {
     Sparse,
     /// A data set of ZFS that keeps no data in memory.
     NoArc,
+    /// A file system that is told not to make its writes durable: `barrier=0`.
+    NoBarrier,
 }
 
 /// What a ZFS pool moved.
@@ -191,6 +193,7 @@ const WORDS: &[(Word, &[&str])] = &[
             "spinning",
         ],
     ),
+    (Word::NoBarrier, &["barrier=0", "nobarrier"]),
     (Word::Memory, &["ramdisk", "ram disk", "ramdrive", "ram drive", "in arc"]),
     (Word::Zfs, &["zpool", "zfs", "raidz", "raidz1", "raidz2", "raidz3", "zvol", "truenas", "slog"]),
     (

@@ -44,6 +44,40 @@ pub enum Tool {
     Nvbandwidth,
     /// rsync, cp and mv.
     Copy,
+    /// `rados bench` of Ceph.
+    Radosbench,
+    /// dbench.
+    Dbench,
+    /// bench.sh of teddysun, and scripts that print the same table.
+    Benchsh,
+    /// nench.
+    Nench,
+    /// iperf3: a network, no storage.
+    Iperf3,
+    /// `sysbench fileio`.
+    Sysbench,
+    /// mdtest.
+    Mdtest,
+    /// pveperf of Proxmox VE.
+    Pveperf,
+    /// ioping.
+    Ioping,
+    /// f3write, f3read and f3probe.
+    F3,
+    /// `t/io_uring` of fio.
+    Iouring,
+    /// `iostat -x` by itself: what devices did under a load that is not told.
+    Iostat,
+    /// `zpool iostat` by itself.
+    Zpooliostat,
+    /// `btrfs scrub`.
+    Btrfsscrub,
+    /// fs_mark.
+    Fsmark,
+    /// `winsat disk` of Windows.
+    Winsat,
+    /// HD Tune.
+    Hdtune,
 }
 
 impl Tool {
@@ -67,6 +101,23 @@ impl Tool {
             Self::Yabs => "YABS",
             Self::Nvbandwidth => "nvbandwidth",
             Self::Copy => "copy",
+            Self::Radosbench => "rados bench",
+            Self::Dbench => "dbench",
+            Self::Benchsh => "bench.sh",
+            Self::Nench => "nench",
+            Self::Iperf3 => "iperf3",
+            Self::Sysbench => "sysbench fileio",
+            Self::Mdtest => "mdtest",
+            Self::Pveperf => "pveperf",
+            Self::Ioping => "ioping",
+            Self::F3 => "f3",
+            Self::Iouring => "t/io_uring",
+            Self::Iostat => "iostat",
+            Self::Zpooliostat => "zpool iostat",
+            Self::Btrfsscrub => "btrfs scrub",
+            Self::Fsmark => "fs_mark",
+            Self::Winsat => "winsat disk",
+            Self::Hdtune => "HD Tune",
         }
     }
 }
@@ -90,6 +141,8 @@ pub struct Imported {
     pub failures: Vec<String>,
     /// Numbers that were corrected on reading, and why.
     pub corrections: Vec<String>,
+    /// What the text leaves open and was assumed, or what is to be known of a number that was not corrected.
+    pub notes: Vec<String>,
     /// Numbers that the tool made from others that it printed too, and what those others make.
     pub derived: Vec<Derived>,
     /// Whether the text ends before the result does.
@@ -134,6 +187,7 @@ impl Imported {
             measurements: Vec::new(),
             failures: Vec::new(),
             corrections: Vec::new(),
+            notes: Vec::new(),
             derived: Vec::new(),
             truncated: false,
             host: None,
@@ -224,6 +278,9 @@ pub struct Latency {
     pub p99: Option<f64>,
     /// The most.
     pub max: Option<f64>,
+    /// The standard deviation of single latencies, if the tool tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
     /// Every percentile, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles: Vec<Percentile>,
@@ -379,6 +436,14 @@ pub struct Measured {
     pub read: Option<Side>,
     /// The writes.
     pub write: Option<Side>,
+    /// Reads and writes together, where the tool does not tell them apart.
+    pub both: Option<Side>,
+    /// What crossed a network, where no storage was measured.
+    pub network: Option<Side>,
+    /// Latencies of I/Os whose rate in this direction is not told, or of I/Os of every kind together.
+    pub latency_ns: Option<Latency>,
+    /// Calls each second that make data durable.
+    pub syncs: Option<Iops>,
     /// What calls that make data durable took.
     pub sync_ns: Option<Latency>,
     /// What the tool's own threads used.
@@ -391,8 +456,12 @@ pub struct Measured {
     pub memory_only: bool,
     /// How many machines took part.
     pub nodes: Option<u32>,
+    /// I/Os that waited in an interval in which none ended, by `iostat`.
+    pub stuck: Option<f64>,
     /// Files or directories that were created, looked up, read or removed each second, where that was measured.
     pub entries: Option<Iops>,
+    /// How far that differed from one repetition to the next.
+    pub entries_spread: Option<Spread>,
     /// What the names of its logs begin with, if it was told to write any.
     pub logs: Option<String>,
 }

@@ -6,7 +6,7 @@
 
 use super::Page;
 use super::devices::busy_median;
-use super::number::{Base, size};
+use super::number::{Base, scaled};
 use super::surroundings::Pool;
 use narrows_base::units::BytesPerSec;
 
@@ -15,31 +15,18 @@ pub(super) fn read(page: &Page<'_>) -> Option<Pool> {
     if !page.has(&["bandwidth", "zpool iostat -H", "zpool iostat -pH"]) {
         return None;
     }
-    let without_first =
-        page.body.contains("zpool iostat -y") || page.body.contains("-yv") || page.body.contains("-vy");
     let mut pools: Vec<Rates> = Vec::new();
-    let mut in_table = false;
-    for (number, line) in page.lines() {
-        if line.contains("operations") && line.contains("bandwidth") {
-            in_table = true;
-            continue;
-        }
-        if !in_table {
-            continue;
-        }
-        let Some((name, read, write)) = row(line) else { continue };
-        let pool = match pools.iter_mut().find(|pool| pool.name == name) {
-            Some(pool) => pool,
-            None => {
-                pools.push(Rates { name: name.to_owned(), begun: without_first, ..Rates::default() });
-                let Some(pool) = pools.last_mut() else { continue };
-                pool
-            }
-        };
-        pool.line = number;
+    for report in reports(page) {
+        let at = pools.iter().position(|pool| pool.name == report.name).unwrap_or_else(|| {
+            let begun = report.without_first;
+            pools.push(Rates { name: report.name.to_owned(), begun, ..Rates::default() });
+            pools.len() - 1
+        });
+        let Some(pool) = pools.get_mut(at) else { continue };
+        pool.line = report.line;
         if std::mem::replace(&mut pool.begun, true) {
-            pool.read.push(read);
-            pool.write.push(write);
+            pool.read.push(report.read);
+            pool.write.push(report.write);
         }
     }
     let pools = pools.into_iter().filter(|pool| !pool.read.is_empty());
@@ -67,21 +54,74 @@ impl Rates {
     }
 }
 
-/// The name of a pool, and the bytes per second that it reads and writes. Groups of devices (`logs`, `cache`) have no
-/// numbers of their own, and devices are indented.
-fn row(line: &str) -> Option<(&str, f64, f64)> {
-    if !line.starts_with(|c: char| c.is_alphabetic()) {
+/// What one pool did in one interval, the first report among them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Report<'t> {
+    /// The line, from 1.
+    pub(super) line: usize,
+    /// The pool.
+    pub(super) name: &'t str,
+    /// Bytes each second.
+    pub(super) read: f64,
+    /// Bytes each second.
+    pub(super) write: f64,
+    /// Operations each second.
+    pub(super) read_ios: Option<f64>,
+    /// Operations each second.
+    pub(super) write_ios: Option<f64>,
+    /// Whether `-y` left out the mean since the import.
+    pub(super) without_first: bool,
+}
+
+/// The reports of pools in a text, in its order.
+pub(super) fn reports<'t>(page: &Page<'t>) -> Vec<Report<'t>> {
+    let mut found = Vec::new();
+    let (mut in_table, mut without_first) = (false, false);
+    let mut margin = 0;
+    for (line, text) in page.lines() {
+        if let Some((_, options)) = text.split_once("zpool iostat") {
+            let mut flags = options.split_whitespace().filter(|word| word.starts_with('-'));
+            without_first = flags.any(|word| word.contains('y'));
+        }
+        if text.contains("operations") && text.contains("bandwidth") {
+            in_table = true;
+        } else if in_table && text.trim_start().starts_with("pool ") {
+            margin = indent(text);
+        } else if in_table && indent(text) == margin {
+            found.extend(row(text.trim_start()).map(|row| Report { line, without_first, ..row }));
+        }
+    }
+    found
+}
+
+/// How far a line stands from the margin, in bytes.
+fn indent(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// The name of a pool, and what it reads and writes each second. Groups of devices (`logs`, `cache`) have no numbers of
+/// their own, and devices are indented.
+fn row(text: &str) -> Option<Report<'_>> {
+    if !text.starts_with(|c: char| c.is_alphabetic()) {
         return None;
     }
-    let mut words = line.split_whitespace();
+    let mut words = text.split_whitespace();
     let name = words.next()?;
     let cells: Vec<&str> = words.take(6).collect();
     let [allocated, free, reads, writes, read, write] = cells.as_slice() else { return None };
     if ![allocated, free, reads, writes].iter().all(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
         return None;
     }
-    let bytes = |word: &str| size(word, Base::Binary).map(|size| size.as_f64());
-    Some((name, bytes(read)?, bytes(write)?))
+    let number = |word: &str| scaled(word, Base::Binary);
+    Some(Report {
+        line: 0,
+        name,
+        read: number(read)?,
+        write: number(write)?,
+        read_ios: number(reads),
+        write_ios: number(writes),
+        without_first: false,
+    })
 }
 
 #[cfg(test)]

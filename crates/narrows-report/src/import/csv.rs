@@ -34,13 +34,23 @@ const COLUMNS: &[&str] = &[
     "findings",
 ];
 
+/// What has a rate of bytes, and what it is called.
+fn sides(measurement: &MeasurementView) -> [(&'static str, &Option<Side>); 4] {
+    [
+        ("read", &measurement.read),
+        ("write", &measurement.write),
+        ("both", &measurement.both),
+        ("network", &measurement.network),
+    ]
+}
+
 /// The report as text. Lines end with a line feed; what is not known is an empty cell.
 pub fn render(report: &ImportReport) -> String {
     let mut out = COLUMNS.join(",") + "\n";
     for result in &report.results {
         let codes = codes(result);
         for measurement in &result.measurements {
-            for (direction, side) in [("read", &measurement.read), ("write", &measurement.write)] {
+            for (direction, side) in sides(measurement) {
                 if let Some(side) = side {
                     let cells = cells(result, &codes, measurement, direction, side);
                     out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));

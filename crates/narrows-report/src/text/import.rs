@@ -7,6 +7,7 @@ use crate::import::{AgainstView, ImportReport, MeasurementView, ResultView, Stan
 use narrows_base::units::{Nanos, human};
 use narrows_load::measurement::Pattern;
 use narrows_paste::results::Side;
+use narrows_verdict::results::Trust;
 
 /// A result of more measurements than this is shown by its first ones; `--json` has all.
 const MOST: usize = 24;
@@ -64,10 +65,18 @@ fn put_result(out: &mut String, style: &Style, result: &ResultView) {
         let text = format!("and {more} more measurements; --json has all");
         paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &text);
     }
-    let (tone, word) = if result.trusted { (Tone::Good, "trusted") } else { (Tone::Bad, "NOT trusted") };
+    let (tone, word) = match (result.trust, &result.measures) {
+        (Trust::No, _) => (Tone::Bad, "NOT trusted".to_owned()),
+        (Trust::Other, Some(measures)) => (Tone::Warn, format!("trusted for something else: {measures}")),
+        (_, Some(measures)) => (Tone::Good, format!("trusted; it measures {measures}")),
+        _ => (Tone::Good, "trusted".to_owned()),
+    };
     let limit =
         result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
     paragraph(out, style, (Tone::Normal, "  "), tone, &format!("{word}{limit}"));
+    for note in &result.notes {
+        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &format!("note: {note}"));
+    }
     for against in result.against.iter().take(MOST) {
         put_against(out, style, against);
     }
@@ -96,13 +105,27 @@ fn put_measurement(out: &mut String, style: &Style, measurement: &MeasurementVie
     let head =
         if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
     paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, head.trim_end_matches(": "));
-    for (word, side) in [("read", &measurement.read), ("write", &measurement.write)] {
+    let sides = [
+        ("read", &measurement.read),
+        ("write", &measurement.write),
+        ("both", &measurement.both),
+        ("net", &measurement.network),
+    ];
+    for (word, side) in sides {
         if let Some(side) = side {
             put_side(out, style, word, side);
         }
     }
     if let Some(entries) = measurement.entries_per_second {
         let text = format!("files  {} each second", human::count(entries.get()));
+        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+    }
+    if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
+        let text = format!("takes  mean {}", time(mean));
+        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+    }
+    if let Some(syncs) = measurement.syncs_per_second {
+        let text = format!("fsync  {} each second", human::count(syncs.get()));
         paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
     }
     if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {

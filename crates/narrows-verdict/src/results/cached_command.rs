@@ -12,6 +12,8 @@ pub(super) fn find(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) ->
         Tool::Dd | Tool::Copy => dd(case, measured, op, side),
         Tool::Fio => fio(case, measured, op, side),
         Tool::Iozone | Tool::Diskspd => buffered(case, measured, op),
+        Tool::Sysbench | Tool::Fsmark => prepared(case, measured, op),
+        Tool::F3 | Tool::Radosbench => read_back(case, measured, op, side),
         Tool::Ior => ior(case, measured, op, side),
         Tool::Io500 => io500(case, measured, op, side),
         Tool::Elbencho => elbencho(case, measured, op),
@@ -95,6 +97,37 @@ fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
     let durable =
         op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
     (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, op, set))
+}
+
+/// `sysbench fileio` visits files that its `prepare` has written, again and again, and fs_mark writes new ones: both through
+/// the page cache. fsync after some requests, of files that fit memory, still leaves the reads there.
+fn prepared(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Seen> {
+    let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
+    let durable = match case.result.tool {
+        // What its fsyncs wait for is of few requests.
+        Tool::Sysbench => op == Op::Write && measured.work.durability == Some(Durability::Each),
+        _ => measured.work.durability != Some(Durability::None),
+    };
+    (measured.work.direct == Some(false) && !durable).then(|| through_cache(case, measured, op, set))
+}
+
+/// What was just written is read back many times as fast, and fits memory: f3read and `rados bench seq` after their writes.
+/// Media read a few times as fast as they write, and three copies with a journal make that six.
+fn read_back(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+    const RATIO: f64 = 8.0;
+    let bytes = side.bytes.filter(|bytes| op == Op::Read && case.fits_memory(*bytes))?;
+    let before = case.beside.results().take_while(|one| one.place() != case.result.place());
+    let written = before.filter(|one| one.tool == case.result.tool && one.file == case.result.file).last()?;
+    let write = written.measurements.iter().find_map(|one| one.write.as_ref())?;
+    let ratio = side.bytes_per_second.get() / write.bytes_per_second.get();
+    let is_same = write.bytes.is_some_and(|amount| (0.5..2.0).contains(&(amount.as_f64() / bytes.as_f64())));
+    (is_same && ratio > RATIO).then(|| {
+        let evidence = vec![
+            case.evidence(measured, "read back", human::bytes(bytes)),
+            Evidence::new("times as fast as it was written", format!("{ratio:.0}"), written.place()),
+        ];
+        (Confidence::Low, evidence)
+    })
 }
 
 /// bonnie++ reads what it has just written, so that its makers ask for twice the memory. It waits for its writes.

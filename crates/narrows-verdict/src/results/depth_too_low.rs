@@ -99,6 +99,19 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     Vec::new()
 }
 
+/// How many I/Os were in flight where more were asked for, and how many those were: of the first measurement that tells.
+pub(super) fn in_flight(case: &Case<'_>) -> Option<(f64, f64)> {
+    case.sides().find_map(|(measured, _, side)| {
+        if waits_for_each(case, measured).is_some() {
+            return Some((1.0, f64::from(measured.work.queue_depth?)));
+        }
+        let asked = measured.asked_in_flight()?;
+        let real = mean(side)? * 1e-9 * side.iops?.get();
+        let is_mixed = measured.read.is_some() && measured.write.is_some();
+        (asked > 1.0 && !is_mixed && real < FILLED * asked).then_some((real, asked))
+    })
+}
+
 /// I/Os in flight at the busiest device, by `iostat`: the upper layers count the same I/Os again.
 fn on_devices(case: &Case<'_>) -> Option<(f64, String)> {
     let depths =

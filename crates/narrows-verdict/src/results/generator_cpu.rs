@@ -10,6 +10,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     if let Some(finding) = before_memory(case) {
         return vec![finding];
     }
+    if let Some(finding) = one_thread_each(case) {
+        return vec![finding];
+    }
     // fio's shares are of its jobs' own time; diskspd's of a processor that others use too; bonnie's of a core.
     let full = match case.result.tool {
         Tool::Fio => 0.85,
@@ -33,6 +36,25 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                 "spread the load over more jobs, or use io_uring: `narrows sweep TARGET`",
             )]),
     ]
+}
+
+/// `t/io_uring` has one thread for each core that it is given, which submits and reaps as fast as it can: it measures these.
+fn one_thread_each(case: &Case<'_>) -> Option<Finding> {
+    let measured = case.result.measurements.first().filter(|_| case.result.tool == Tool::Iouring)?;
+    let threads =
+        measured.work.jobs.map_or_else(|| "its threads".to_owned(), |jobs| format!("{jobs} threads"));
+    Some(
+        case.finding(
+            Code::GeneratorCpu,
+            Severity::Info,
+            format!(
+                "The rate is what {threads} of the tool submit and reap: a floor of what the drives can do"
+            ),
+        )
+        .with_evidence([case.evidence(measured, "threads", &threads)])
+        .not_so_when("more threads on more cores do not raise the rate")
+        .with_advice([Advice::new("add threads (-n) until the rate stops rising: `narrows sweep TARGET`")]),
+    )
 }
 
 /// Storage in memory answers within a microsecond: what a random I/O takes beyond that is processor time of the path to

@@ -17,12 +17,15 @@ mod crypto_cpu;
 mod depth_too_low;
 mod generator_cpu;
 mod inconsistent_numbers;
+mod measures;
 mod network_limited;
+mod network_run;
 mod not_synchronous;
 mod partial_input;
 mod raid_resync;
 mod run_failed;
 mod slc_exhausted;
+mod stuck;
 pub mod sweep;
 mod throttled;
 mod too_short;
@@ -33,6 +36,8 @@ mod window;
 mod zero_or_sparse_data;
 
 use std::collections::BTreeMap;
+
+pub use measures::Trust;
 
 use against::{Against, Stated};
 use beside::Beside;
@@ -50,6 +55,12 @@ use narrows_paste::results::{Imported, Tool};
 pub struct ResultVerdict {
     /// Whether its numbers say what they seem to say.
     pub trusted: bool,
+    /// Whether to trust them, and for what they claim or for something else.
+    pub trust: Trust,
+    /// What they measure, where that is not what they are usually taken for, or no storage.
+    pub measures: Option<String>,
+    /// Why not: the main finding; `None` of those that are trusted.
+    pub reason: Option<String>,
     /// Why not, and what else is to be known, worst first.
     pub findings: Vec<Finding>,
     /// What limited it, where the result itself or its path shows that.
@@ -90,12 +101,17 @@ const RULES: &[Rule] = &[
     inconsistent_numbers::find,
     not_synchronous::find,
     network_limited::find,
+    network_run::find,
+    stuck::find,
     crypto_cpu::find,
     depth_too_low::find,
     uneven_nodes::find,
     units_suspect::find,
     partial_input::find,
 ];
+
+/// What counters of devices may show by themselves: no command was given, so none was missed.
+const OF_ACTIVITY: &[Rule] = &[raid_resync::find, unsteady::find, stuck::find, partial_input::find];
 
 /// Judges results that were given together: they may be evidence for and against each other.
 pub fn judge_results(
@@ -116,12 +132,24 @@ pub fn judge_on(results: &[Imported], around: &Surroundings, ground: Ground<'_>)
 
 fn judge_one(case: &Case<'_>) -> ResultVerdict {
     let against = against::of(case);
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(case)).collect();
+    let is_activity = matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat);
+    let rules = if is_activity { OF_ACTIVITY } else { RULES };
+    let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(case)).collect();
     findings.extend(against::find(case, &against));
     findings.sort_by_key(|finding| finding.severity);
+    let trusted = !findings.iter().any(breaks_trust);
+    let measures = measures::of(case);
+    let is_other = measures.is_some() && !measures::is_claimed(case.result.tool);
     let at = || against::limiting(&against).map(|one| (one.kind, one.name.clone()));
     ResultVerdict {
-        trusted: !findings.iter().any(breaks_trust),
+        trusted,
+        trust: match (trusted, is_other) {
+            (false, _) => Trust::No,
+            (true, true) => Trust::Other,
+            (true, false) => Trust::Yes,
+        },
+        reason: findings.iter().find(|finding| breaks_trust(finding)).map(|finding| finding.summary.clone()),
+        measures,
         limiting: limiting(case, &findings).or_else(at),
         of_path: of_path(case, &against),
         findings,

@@ -1,10 +1,15 @@
 //! A measurement that calls itself synchronous and made nothing durable.
 
 use super::case::Case;
-use crate::finding::{Advice, Code, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use narrows_base::units::human;
+use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Op, Tool};
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = without_barrier(case) {
+        return vec![finding];
+    }
     if case.result.tool != Tool::Fio {
         return Vec::new();
     }
@@ -39,6 +44,28 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
             .not_so_when("the file system or data set forces every write to be synchronous")
             .with_advice([Advice::new("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`")]),
     ]
+}
+
+/// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
+fn without_barrier(case: &Case<'_>) -> Option<Finding> {
+    let source = case.around.has(Word::NoBarrier)?;
+    let measured = case
+        .result
+        .measurements
+        .iter()
+        .find(|one| case.result.tool == Tool::Pveperf && one.syncs.is_some())?;
+    let rate = measured.syncs.map(|syncs| human::count(syncs.get())).unwrap_or_default();
+    let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
+    Some(
+        case.finding(Code::NotSynchronous, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "fsyncs each second", rate),
+                Evidence::new("mount option", "barrier=0", source),
+            ])
+            .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
+            .with_advice([Advice::new("mount with barriers and measure again")])
+            .with_confidence(Confidence::Low),
+    )
 }
 
 #[cfg(test)]

@@ -35,11 +35,21 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     };
     // These tools' own protocol is short, and everybody's numbers are of that length.
     let severity = match case.result.tool {
-        Tool::Kdiskmark | Tool::Crystaldiskmark => return Vec::new(),
+        // These do a given amount once, a whole device or card, or tell what was going on.
+        Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Btrfsscrub | Tool::Iostat | Tool::Zpooliostat => {
+            return Vec::new();
+        }
         Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
             Severity::Info
         }
         Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth | Tool::Copy => Severity::Info,
+        Tool::Pveperf | Tool::Winsat | Tool::Hdtune | Tool::Dbench | Tool::Iperf3 | Tool::Mdtest => {
+            Severity::Info
+        }
+        // One request at a time, or memory and processors: a few seconds are enough where their samples agree.
+        Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
+        Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
+        Tool::Sysbench | Tool::F3 | Tool::Fsmark => Severity::Limit,
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
     };
     let why = if falling { ", and the rate still fell at its end" } else { "" };
@@ -63,6 +73,20 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).not_so_when("a run of a minute and more has the same rate").with_advice([Advice::new(
         "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
     )])]
+}
+
+/// Whether the mean of every direction is known to within the widest interval, by the deviation of single requests or by
+/// the rates of seconds, each of which is of many I/Os and stands for itself.
+fn is_known(case: &Case<'_>) -> bool {
+    let known = |side: &Side| {
+        let latency = side.latency_ns.as_ref();
+        let by_requests = latency.and_then(|one| Some((one.deviation? / one.mean?, side.ios?)));
+        let by_seconds = || Some((side.spread?.relative()?, side.spread?.samples?));
+        by_requests
+            .or_else(by_seconds)
+            .and_then(|(deviation, count)| interval::of_independent(deviation, count))
+    };
+    case.sides().all(|(_, _, side)| known(side).is_some_and(|interval| interval <= interval::WIDEST))
 }
 
 /// What a run does not show of a rate that lasts: how sure its mean is, or what is behind the caches. `None` when its own

@@ -14,6 +14,14 @@ const SLOPE: f64 = 0.1;
 const DEVIATION: f64 = 0.2;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) =
+        by_repeats(case).or_else(|| by_iterations(case)).or_else(|| network(case)).or_else(|| reports(case))
+    {
+        return vec![finding];
+    }
+    if matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat) {
+        return Vec::new();
+    }
     for (measured, op, side) in case.sides() {
         let seen = by_log(case, measured, op, side)
             .or_else(|| by_samples(case, measured, side))
@@ -34,6 +42,82 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         }
     }
     Vec::new()
+}
+
+/// Runs that a tool repeats, as it prints them one below the other.
+fn by_repeats(case: &Case<'_>) -> Option<Finding> {
+    if !matches!(case.result.tool, Tool::Benchsh | Tool::Nench | Tool::Fsmark) {
+        return None;
+    }
+    let writes = || case.result.measurements.iter().filter_map(|one| Some((one, one.write.as_ref()?)));
+    let rates: Vec<f64> = writes().map(|(_, side)| side.bytes_per_second.get()).collect();
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let range = (most - least) / (rates.iter().sum::<f64>() / rates.len() as f64);
+    let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > RANGE)?;
+    let shown = |rate: f64| human::rate(narrows_base::units::BytesPerSec::new(rate));
+    let value = format!("{} to {}: {} of their mean", shown(least), shown(most), human::percent(range));
+    let evidence = case.evidence(measured, "rates of the repeated runs", value);
+    Some(finding(case, "The rate differs from run to run: their mean describes none", [evidence]))
+}
+
+/// Files each second, of iterations whose deviation is told.
+fn by_iterations(case: &Case<'_>) -> Option<Finding> {
+    let mut all = case.result.measurements.iter();
+    let (measured, relative) = all.find_map(|one| {
+        let spread = one.entries_spread.filter(|spread| spread.samples.is_none_or(|count| count > 1))?;
+        Some((one, spread.relative().filter(|relative| *relative > DEVIATION)?))
+    })?;
+    let summary = format!(
+        "The rate of `{}` differs between iterations: their mean describes none",
+        measured.work.label
+    );
+    let value = format!("{} of their mean", human::percent(relative));
+    Some(finding(case, summary, [case.evidence(measured, "standard deviation of the iterations", value)]))
+}
+
+/// What crossed a network, by its intervals.
+fn network(case: &Case<'_>) -> Option<Finding> {
+    let mut all = case.result.measurements.iter();
+    let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    let evidence = by_log(case, measured, narrows_paste::results::Op::Read, side)?;
+    Some(finding(case, "The rate of the network did not hold: its mean describes no time of it", evidence))
+}
+
+/// What a device or pool carried, report by report: the load's own course, or the device's.
+fn reports(case: &Case<'_>) -> Option<Finding> {
+    if !matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat) {
+        return None;
+    }
+    let all = &case.result.measurements;
+    let ops = [narrows_paste::results::Op::Read, narrows_paste::results::Op::Write];
+    all.iter().take(window::DEVICES).zip(0..).find_map(|(first, at)| {
+        let is_new = !all.iter().take(at).any(|before| before.work.label == first.work.label);
+        let of = |op| {
+            let own = all.iter().filter(|one| one.work.label == first.work.label);
+            own.filter_map(|one| Some(one.side(op)?.bytes_per_second)).collect::<Vec<_>>()
+        };
+        let moved = ops.into_iter().map(of).max_by(|a, b| sum(a).total_cmp(&sum(b))).filter(|_| is_new)?;
+        let side = Side { series: moved, ..Side::default() };
+        let evidence = by_log(case, first, narrows_paste::results::Op::Read, &side)?;
+        let summary = format!("What {} carried changed from report to report", first.work.label);
+        Some(Finding { severity: Severity::Info, ..finding(case, summary, evidence) })
+    })
+}
+
+fn sum(rates: &[narrows_base::units::BytesPerSec]) -> f64 {
+    rates.iter().map(|rate| rate.get()).sum()
+}
+
+fn finding(
+    case: &Case<'_>,
+    summary: impl Into<String>,
+    evidence: impl IntoIterator<Item = Evidence>,
+) -> Finding {
+    case.finding(Code::Unsteady, Severity::Limit, summary)
+        .with_evidence(evidence)
+        .not_so_when("repetitions have the same rate")
+        .with_advice([Advice::new("repeat it until the rate holds, and look at what else runs")])
 }
 
 fn by_log(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Vec<Evidence>> {
@@ -67,9 +151,8 @@ fn by_samples(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<E
     if !units.into_iter().any(is_of) {
         return None;
     }
-    // Samples of a few I/Os each scatter by chance: their count is Poisson's at worst.
-    let per_sample = side.ios.zip(spread.samples).map(|(ios, samples)| ios as f64 / samples.max(1) as f64);
-    let chance = per_sample.map_or(0.0, |count| 3.0 / count.max(1e-9).sqrt());
+    let chance =
+        side.ios.zip(spread.samples).map_or(0.0, |(ios, samples)| by_chance(case.result.tool, ios, samples));
     (relative > DEVIATION.max(chance)).then(|| {
         vec![case.evidence(
             measured,
@@ -77,6 +160,15 @@ fn by_samples(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<E
             format!("{} of their mean", human::percent(relative)),
         )]
     })
+}
+
+/// How much samples of a few I/Os each scatter by chance: their count is Poisson's at worst.
+fn by_chance(tool: Tool, ios: u64, samples: u64) -> f64 {
+    let samples = samples.max(1) as f64;
+    let poisson = 1.0 / (ios as f64 / samples).max(1e-9).sqrt();
+    // rados bench counts every second anew, so that its deviation is known as that of so many counts is; the samples of
+    // others overlap, or are of jobs that wait for each other.
+    poisson * if tool == Tool::Radosbench { 1.0 + 3.0 / (2.0 * samples).sqrt() } else { 3.0 }
 }
 
 /// fio takes a sample when an I/O ends: spans in which none does are in the mean of the run and not in that of the samples.

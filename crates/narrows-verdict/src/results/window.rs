@@ -6,6 +6,9 @@ use narrows_paste::results::{Measured, Op, Side};
 /// As many as the performance test specification of SNIA looks at (SSS PTS 2.0.1, "steady state").
 const WINDOWS: usize = 5;
 
+/// So many devices of one `iostat` are looked at.
+pub(super) const DEVICES: usize = 64;
+
 /// The means of five windows of a run, and what tells them: the result itself or its log.
 pub(super) fn means(case: &Case<'_>, _: &Measured, _: Op, side: &Side) -> Option<([f64; WINDOWS], String)> {
     let each = side.series.len() / WINDOWS;

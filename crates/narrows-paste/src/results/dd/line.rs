@@ -23,6 +23,15 @@ pub(super) fn is_records(line: &str) -> bool {
     })
 }
 
+/// Whether a line has two words of a report, in English, and the unit of a rate or an amount in brackets: what a person cut
+/// short or what was broken elsewhere.
+pub(super) fn looks_like(line: &str) -> bool {
+    let has_verb =
+        line.contains(" bytes (") && line.contains("copied") || line.contains("bytes transferred in");
+    let is_rate_alone = line.contains(" copied, ") && line.contains("B/s");
+    line.len() <= 200 && (has_verb || is_rate_alone)
+}
+
 /// What a report line says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seen {

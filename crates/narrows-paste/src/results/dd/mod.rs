@@ -9,11 +9,15 @@ mod line;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
-use self::line::{Seen, broken, failure, is_records, report};
+use self::line::{Seen, broken, failure, is_records, looks_like, report};
 use super::command::{Commands, each, option};
 use super::number::{Base, size};
 use super::rounded::Rounded;
 use super::{Derived, Durability, Imported, Measured, Op, Page, Side, Tool, Work};
+
+/// dd itself does not say what it read and wrote.
+const WITHOUT_COMMAND: &str = "its command does not stand here: taken for a write to a file; whether past the page cache, whether \
+    flushed, and what it read are not known";
 
 /// The copies in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -26,6 +30,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         reader.line(number, line, lines.peek().map(|(_, next)| *next));
     }
     reader.end_block();
+    reader.say_what_is_left();
     reader.found
 }
 
@@ -55,6 +60,8 @@ struct Reader<'a> {
     block: Vec<Report>,
     records: Option<usize>,
     failures: Vec<String>,
+    /// Lines that look like reports and could not be read: how many, and the first.
+    unread: Option<(usize, usize)>,
     /// Whether something else stood below the last report.
     apart: bool,
     loops: bool,
@@ -74,6 +81,7 @@ impl<'a> Reader<'a> {
             block: Vec::new(),
             records: None,
             failures: Vec::new(),
+            unread: None,
             apart: true,
             loops: false,
             calls: Vec::new(),
@@ -100,6 +108,10 @@ impl<'a> Reader<'a> {
         } else if let Some(report) = report(line).or_else(|| broken(line, next)) {
             self.report(number, report);
         } else if !line.trim().is_empty() {
+            if looks_like(line) {
+                let (count, first) = self.unread.unwrap_or((0, number));
+                self.unread = Some((count + 1, first));
+            }
             self.apart = true;
         }
     }
@@ -126,6 +138,16 @@ impl<'a> Reader<'a> {
             self.block.pop();
         }
         self.block.push(report);
+    }
+
+    /// What looks like a report and is none that can be read is said, not passed over.
+    fn say_what_is_left(&mut self) {
+        let Some(((count, first), last)) = self.unread.zip(self.found.last_mut()) else { return };
+        let lines =
+            if count == 1 { "1 more line looks".to_owned() } else { format!("{count} more lines look") };
+        last.notes.push(format!(
+            "{lines} like dd, from line {first}: not read, because bytes, seconds and rate do not stand there together"
+        ));
     }
 
     /// Ends the reports of the commands above them.
@@ -203,6 +225,9 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
     imported.is_cold = report.is_cold;
     imported.failures.clone_from(&report.failures);
     imported.derived.extend(report.wrong.clone());
+    if command.is_none() {
+        imported.notes.push(WITHOUT_COMMAND.to_owned());
+    }
     imported.measurements.push(measured);
     imported
 }
@@ -264,6 +289,17 @@ mod tests {
             (side.bytes.map_or(0, Bytes::get), side.bytes_per_second.get() as u64)
         };
         all.iter().map(side).collect()
+    }
+
+    #[test]
+    fn what_is_not_known_and_what_was_not_read_is_said() {
+        let whole = "104857600 bytes (105 MB) copied, 0.5 s, 210 MB/s\n";
+        let notes = |body: &str| read(&Page { name: "x", body }).remove(0).notes;
+        assert_eq!(notes(&format!("$ dd if=/dev/zero of=x bs=1M count=100 oflag=direct\n{whole}")), [""; 0]);
+        assert_eq!(notes(whole), [WITHOUT_COMMAND]);
+        let cut = "104857600 bytes (105 MB) copied\n\nand\n1.1 GB copied, 3 s, 210 MB/s\n";
+        let found = notes(&format!("$ dd if=/dev/zero of=x bs=1M count=100\n{whole}\n{cut}"));
+        assert!(found[0].starts_with("2 more lines look like dd, from line 4: "), "{found:?}");
     }
 
     #[test]

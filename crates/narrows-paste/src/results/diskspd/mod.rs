@@ -4,9 +4,11 @@
 //! outstanding I/Os are for each thread and target.
 
 mod fleet;
+mod linux;
 mod text;
 mod xml;
 
 pub(super) use fleet::unite;
+pub(super) use linux::read as read_linux;
 pub(super) use text::read as read_text;
 pub(super) use xml::read as read_xml;

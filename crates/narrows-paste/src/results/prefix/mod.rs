@@ -39,8 +39,28 @@ const ANCHORS: [&str; 17] = [
     "1.98,2.00",
 ];
 
-/// The text without what stands before the lines of a tool. There are as many lines as before.
+/// The text without what stands before the lines of a tool, and what stands behind that: a quotation may have been
+/// commented out. There are as many lines as before.
 pub(super) fn strip(body: &str) -> Cow<'_, str> {
+    /// A comment, a quotation in it, and one in that.
+    const DEEPEST: usize = 4;
+    let mut bare = once(body);
+    for _ in 1..DEEPEST {
+        let Cow::Owned(next) = (match &bare {
+            Cow::Borrowed(_) => break,
+            Cow::Owned(text) => once(text),
+        }) else {
+            break;
+        };
+        if next.len() == bare.len() {
+            break;
+        }
+        bare = Cow::Owned(next);
+    }
+    bare
+}
+
+fn once(body: &str) -> Cow<'_, str> {
     let shapes = shapes(body);
     let cuts = runs::cuts(body);
     if shapes.is_empty() && cuts.iter().all(|cut| *cut == 0) {

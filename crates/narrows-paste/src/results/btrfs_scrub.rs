@@ -1,0 +1,156 @@
+//! `btrfs scrub`: all copies on all devices read past the page cache.
+//!
+//! Since btrfs-progs 5.2 it prints a rate; before, amount and time. Units are binary.
+
+use super::number::{Base, leading, seconds, to_bytes};
+use super::rounded::{Rounded, contradiction};
+use super::{Imported, Op, Page, Side, Tool, Work};
+use narrows_base::units::BytesPerSec;
+use narrows_base::workload::Pattern;
+
+/// The reports in a text, each a result.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["scrub"]) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut run = Run::default();
+    for (number, line) in page.lines() {
+        let line = line.trim();
+        if is_head(line) {
+            found.extend(std::mem::take(&mut run).finish(page));
+            run.line = number;
+        } else if run.line > 0 {
+            run.see(line);
+        }
+    }
+    found.extend(run.finish(page));
+    found
+}
+
+fn is_head(line: &str) -> bool {
+    let is_device = (line.starts_with("scrub device ") || line.starts_with("scrub done for "))
+        && line.contains(['/', '-']);
+    is_device || line.starts_with("UUID:") || line.starts_with("scrub status for ")
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    line: usize,
+    time: Option<Rounded>,
+    amount: Option<Rounded>,
+    rate: Option<Rounded>,
+    errors: Option<String>,
+    /// Whether mail broke the line above before its last word, a time.
+    is_broken: bool,
+}
+
+impl Run {
+    fn see(&mut self, line: &str) {
+        let number = |text: &str| {
+            let (number, unit) = Rounded::leading(text)?;
+            Some(number.times(super::number::factor(unit, Base::Binary)))
+        };
+        if std::mem::take(&mut self.is_broken) && clock(line).is_some() {
+            self.time = clock(line);
+        } else if let Some(text) = line.strip_prefix("Duration:") {
+            self.time = clock(text);
+        } else if line.ends_with(" finished after") || line.ends_with(", running for") {
+            self.is_broken = true;
+        } else if let Some((_, text)) =
+            line.split_once("finished after ").or_else(|| line.split_once(", running for "))
+        {
+            self.time = clock(text);
+        } else if let Some(text) = line.strip_prefix("Bytes scrubbed:") {
+            self.amount = number(text);
+        } else if let Some(text) = line.strip_prefix("Total to scrub:") {
+            self.amount = self.amount.or_else(|| number(text));
+        } else if let Some(text) = line.strip_prefix("Rate:") {
+            self.rate = number(text);
+        } else if let Some(text) = line.strip_prefix("total bytes scrubbed:") {
+            self.amount = number(text);
+            self.errors(text.split_once(" with ").map_or("", |(_, rest)| rest));
+        } else if let Some(text) = line.strip_prefix("Error summary:") {
+            self.errors(text.trim());
+        }
+    }
+
+    fn errors(&mut self, text: &str) {
+        let is_none = text.is_empty() || text.starts_with("no errors") || text.starts_with("0 errors");
+        self.errors = (!is_none).then(|| text.to_owned());
+    }
+
+    fn finish(self, page: &Page<'_>) -> Option<Imported> {
+        let made = self.amount.zip(self.time).filter(|(_, time)| time.value() > 0.0);
+        let computed = made.map(|(amount, time)| amount.value() / time.value());
+        let rate = self.rate.map(Rounded::value).or(computed)?;
+        let mut result = Imported::new(Tool::Btrfsscrub, page.name, self.line);
+        if let (Some(rate), Some((amount, time))) = (self.rate, made) {
+            result.derived.extend(contradiction(
+                "scrub rate, in bytes per second",
+                rate,
+                &[1.0],
+                amount,
+                time,
+            ));
+        }
+        result.failures.extend(self.errors.map(|errors| format!("scrub errors: {errors}")));
+        let work = Work {
+            label: "scrub".to_owned(),
+            pattern: Some(Pattern::Sequential),
+            direct: Some(true),
+            working_set: self.amount.and_then(|amount| to_bytes(amount.value())),
+            ..Work::default()
+        };
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(rate),
+            bytes: self.amount.and_then(|amount| to_bytes(amount.value())),
+            elapsed_ns: self.time.and_then(|time| seconds(time.value())),
+            ..Side::default()
+        };
+        result.push(self.line, work, Op::Read, side);
+        Some(result)
+    }
+}
+
+/// `1:29:49` or `00:03:26`, or a bare number of seconds (`5389 seconds`).
+fn clock(text: &str) -> Option<Rounded> {
+    let word = text.split_whitespace().next()?;
+    if !word.contains(':') {
+        leading(word)?;
+        return Rounded::leading(word).map(|(time, _)| time);
+    }
+    let mut total = 0.0;
+    for part in word.split(':') {
+        total = total * 60.0 + part.parse::<u32>().ok().map(f64::from)?;
+    }
+    // Cut to whole seconds.
+    Rounded::leading(&format!("{total:.0}")).map(|(time, _)| time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::number::scaled;
+    use super::*;
+
+    fn rate(body: &str) -> f64 {
+        let found = read(&Page { name: "x", body });
+        assert!(found[0].derived.is_empty(), "{found:?}");
+        found[0].measurements[0].read.as_ref().expect("reads").bytes_per_second.get()
+    }
+
+    #[test]
+    fn with_and_without_a_rate() {
+        let new = "scrub done for 0000-00\nStatus:           finished\nDuration:         0:03:26\nTotal to scrub:   1.31TiB\nRate:             6.46GiB/s\nError summary:    no errors found\n";
+        assert_eq!(rate(new), scaled("6.46GiB", Base::Binary).expect("a rate"));
+        let old = "scrub device /dev/mapper/pool2 (id 1) done\n\tscrub started at Thu Jan  9 01:46:45 2020 and finished after 01:29:49\n\ttotal bytes scrubbed: 1.27TiB with 0 errors\n";
+        assert!((rate(old) - 259_116_676.1).abs() < 1.0);
+    }
+
+    #[test]
+    fn errors_are_failures_and_a_false_rate_contradicts_the_amount() {
+        let body = "UUID: 00\nDuration:  0:00:10\nTotal to scrub:   1.00GiB\nRate:  300.00MiB/s\nError summary: csum=4\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!((found[0].derived.len(), found[0].failures.len()), (1, 1));
+    }
+}

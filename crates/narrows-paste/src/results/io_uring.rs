@@ -1,0 +1,167 @@
+//! `t/io_uring` of fio: random reads as fast as threads submit and reap them, a line each second.
+//!
+//! `BW` in GiB/s is MiB/s ÷ 1000 (`t/io_uring.c`), so that the I/Os per second make the rate. Versions before 2021 print no
+//! rate; a block is 4 KiB unless `-b` says otherwise.
+
+use super::command::Commands;
+use super::number::{Base, leading, scaled, value};
+use super::{Imported, Measured, Op, Page, Side, Spread, Tool, Work};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::workload::Pattern;
+
+const BLOCK: f64 = 4096.0;
+
+/// The runs in a text, each a result.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["IOS/call="]) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut commands = Commands::default();
+    let mut run = Run::default();
+    for (number, line) in page.lines() {
+        commands.see(number, line, "io_uring");
+        let line = line.trim();
+        if line.starts_with("IOPS=") && line.contains("IOS/call=") {
+            run.interval(number, line);
+        } else if is_head(line) {
+            if !run.iops.is_empty() {
+                found.extend(std::mem::take(&mut run).finish(page));
+            }
+            run.command = run.command.or_else(|| commands.last().map(str::to_owned));
+            commands.forget();
+            run.head(number, line);
+        }
+    }
+    found.extend(run.finish(page));
+    found
+}
+
+fn is_head(line: &str) -> bool {
+    let keys = ["Added file ", "submitter=", "polled=", "Engine=", "sq_ring "];
+    keys.iter().any(|key| line.starts_with(key))
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    line: usize,
+    command: Option<String>,
+    work: Work,
+    submitters: u32,
+    iops: Vec<f64>,
+    /// The printed rates, with GiB taken for 1000 MiB.
+    rates: Vec<f64>,
+    corrected: bool,
+}
+
+impl Run {
+    fn head(&mut self, number: usize, line: &str) {
+        self.line = if self.line > 0 { self.line } else { number };
+        let file = line.strip_prefix("Added file ").or_else(|| Some(line.split_once("file=")?.1));
+        if let Some(file) = file.and_then(|rest| rest.split([' ', ',']).next()) {
+            self.work.target.get_or_insert_with(|| file.to_owned());
+        }
+        self.submitters += u32::from(line.starts_with("submitter="));
+        if let Some(depth) = value(line, "QD=").filter(|depth| (1.0..1e6).contains(depth)) {
+            self.work.queue_depth = Some(depth as u32);
+            self.work.direct = value(line, "buffered=").map(|buffered| buffered == 0.0);
+        }
+        if let Some(rest) = line.strip_prefix("Engine=") {
+            self.work.engine = rest.split([',', ' ']).next().map(str::to_owned);
+        }
+    }
+
+    /// `IOPS=3.37M, BW=13.15GiB/s, IOS/call=32/31`.
+    fn interval(&mut self, number: usize, line: &str) {
+        /// A run of hours has this many seconds.
+        const MOST: usize = 100_000;
+        self.line = if self.line > 0 { self.line } else { number };
+        let at = |key: &str| line.split_once(key).map(|(_, rest)| rest);
+        let Some(iops) = at("IOPS=").and_then(|text| scaled(text, Base::Decimal)) else { return };
+        if self.iops.len() >= MOST {
+            return;
+        }
+        self.iops.push(iops);
+        if let Some((number, unit)) = at("BW=").and_then(leading) {
+            let is_gib = unit.starts_with("GiB");
+            self.corrected |= is_gib;
+            let factor =
+                if is_gib { 1000.0 * 1_048_576.0 } else { super::number::factor(unit, Base::Binary) };
+            self.rates.push(number * factor);
+        }
+    }
+
+    /// Bytes of one I/O: the multiple of 512 that rate ÷ I/Os per second is nearest to.
+    fn block(&self) -> Option<f64> {
+        let iops: f64 = self.iops.iter().sum();
+        let rate: f64 = self.rates.iter().sum();
+        let sectors = (rate / iops / 512.0).round();
+        (self.rates.len() == self.iops.len() && sectors.is_finite() && sectors >= 1.0)
+            .then_some(sectors * 512.0)
+    }
+
+    fn finish(self, page: &Page<'_>) -> Option<Imported> {
+        let count = self.iops.len() as f64;
+        let iops = self.iops.iter().sum::<f64>() / count;
+        if self.iops.is_empty() {
+            return None;
+        }
+        let mut result = Imported::new(Tool::Iouring, page.name, self.line);
+        let told = self.block();
+        let block = told.unwrap_or(BLOCK);
+        if told.is_none() {
+            result.notes.push("no block size is told: the tool's default of 4 KiB was taken".to_owned());
+        }
+        if self.corrected {
+            result.corrections.push("GiB/s of t/io_uring is MiB/s ÷ 1000; read as such".to_owned());
+        }
+        let rates: Vec<f64> = self.iops.iter().map(|iops| iops * block).collect();
+        let mut work = self.work;
+        work.label = "reads at random".to_owned();
+        work.pattern = Some(Pattern::Random);
+        work.block_size = super::number::to_bytes(block);
+        work.jobs = Some(self.submitters).filter(|jobs| *jobs > 0);
+        let mut measured = Measured::new(self.line, work);
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(iops * block),
+            iops: Some(Iops::new(iops)),
+            bytes: super::number::to_bytes(rates.iter().sum::<f64>()).filter(|bytes| *bytes > Bytes::new(0)),
+            ios: Some(self.iops.iter().sum::<f64>() as u64),
+            elapsed_ns: Some(Nanos::from_millis(1000 * self.iops.len() as u64)),
+            spread: Spread::of(&rates),
+            series: rates.iter().copied().map(BytesPerSec::new).collect(),
+            series_span_ns: Some(Nanos::from_millis(1000)),
+            ..Side::default()
+        };
+        measured.put(Op::Read, side);
+        result.measurements.push(measured);
+        result.command = self.command;
+        Some(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gibibytes_are_a_thousand_mebibytes() {
+        let body = "submitter=0, tid=354, file=/dev/ram0, node=-1\npolled=0, fixedbufs=1/0, register_files=1, buffered=0, QD=128\n\
+            IOPS=3.37M, BW=13.15GiB/s, IOS/call=32/31\nIOPS=3.45M, BW=13.46GiB/s, IOS/call=32/31\n";
+        let found = read(&Page { name: "x", body });
+        let one = &found[0].measurements[0];
+        assert_eq!(one.work.block_size, Some(Bytes::new(4096)));
+        assert_eq!(one.read.as_ref().map(|side| side.bytes_per_second.get()), Some(3.41e6 * 4096.0));
+        assert_eq!((one.work.target.as_deref(), one.work.direct), (Some("/dev/ram0"), Some(true)));
+        assert_eq!(found[0].corrections.len(), 1);
+    }
+
+    #[test]
+    fn each_start_is_a_run_and_the_block_is_what_rate_and_ios_make() {
+        let run = "Added file /dev/nvme1n1 (submitter 0)\nsubmitter=0, tid=1206\nsubmitter=1, tid=1207\nIOPS=5806400, BW=2835MiB/s, IOS/call=32/32, inflight=(77 32)\n";
+        let found = read(&Page { name: "x", body: &format!("{run}\nto:\n\n{run}") });
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].measurements[0].work.block_size, Some(Bytes::new(512)));
+        assert_eq!(found[1].measurements[0].work.jobs, Some(2));
+    }
+}

@@ -1,0 +1,304 @@
+//! iperf3, text and JSON: what a network carries. No storage is measured.
+//!
+//! `Transfer` is binary, `Bitrate` decimal bits. The receiver's rate is the result; of UDP, whose JSON has one sum, it is
+//! what was sent.
+
+use serde_json::Value;
+
+use super::command::Commands;
+use super::json::{documents, number};
+use super::number::{Base, factor, leading, seconds, to_bytes};
+use super::rounded::{Rounded, contradiction};
+use super::{Derived, Imported, Measured, Page, Side, Spread, Tool, Work};
+use narrows_base::units::{BytesPerSec, Nanos};
+
+/// The runs whose summary stands in a text.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["bits/sec"]) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut commands = Commands::default();
+    let mut run = Run::default();
+    let mut held: Option<(usize, Row<'_>)> = None;
+    for (number, line) in page.lines() {
+        commands.see(number, line, "iperf3");
+        let line = line.trim();
+        if let Some((at, row)) = held.take() {
+            // Mail may have broken the line before its last word.
+            run.see(at, Row { end: row.end.or_else(|| End::of(line)), ..row });
+        }
+        let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
+        if is_head || Commands::is_call(line, "iperf3") {
+            found.extend(std::mem::take(&mut run).finish(page));
+            run.command = commands.last().map(str::to_owned);
+        } else {
+            held = Row::of(line).map(|row| (number, row));
+        }
+    }
+    if let Some((at, row)) = held {
+        run.see(at, row);
+    }
+    found.extend(run.finish(page));
+    found
+}
+
+/// `[  5]   0.00-30.00  sec  45.8 GBytes  13.1 Gbits/sec  4369             sender`.
+#[derive(Debug, Clone, Copy)]
+struct Row<'t> {
+    id: &'t str,
+    from: f64,
+    time: Rounded,
+    amount: Rounded,
+    amount_factor: f64,
+    bits: Rounded,
+    bits_factor: f64,
+    end: Option<End>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Sender,
+    Receiver,
+}
+
+impl End {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "sender" => Some(Self::Sender),
+            "receiver" => Some(Self::Receiver),
+            _ => None,
+        }
+    }
+}
+
+impl<'t> Row<'t> {
+    fn of(line: &'t str) -> Option<Self> {
+        let (id, rest) = line.strip_prefix('[')?.split_once(']')?;
+        let (from, rest) = leading(rest)?;
+        let (to, rest) = Rounded::leading(rest.strip_prefix('-')?)?;
+        let (amount, rest) = Rounded::leading(rest.trim_start().strip_prefix("sec")?)?;
+        let (unit, rest) = rest.trim_start().split_once("Bytes")?;
+        let (bits, rest) = Rounded::leading(rest)?;
+        let (bits_unit, rest) = rest.trim_start().split_once("bits/sec")?;
+        let last = rest.split_whitespace().next_back();
+        Some(Self {
+            id: id.trim(),
+            from,
+            time: to,
+            amount,
+            amount_factor: factor(unit, Base::Binary),
+            bits,
+            bits_factor: factor(bits_unit, Base::Decimal) / 8.0,
+            end: last.and_then(End::of),
+        })
+    }
+
+    fn rate(&self) -> f64 {
+        self.bits.value() * self.bits_factor
+    }
+
+    /// Its rate, where amount and time make another.
+    fn contradiction(&self) -> Option<Derived> {
+        let amount = self.amount.times(self.amount_factor);
+        contradiction(
+            "rate, in bytes per second",
+            self.bits.times(self.bits_factor),
+            &[1.0],
+            amount,
+            self.time,
+        )
+    }
+}
+
+#[derive(Debug, Default)]
+struct Run<'t> {
+    command: Option<String>,
+    /// Rates of the intervals: of all streams together, or of the only one.
+    sums: Vec<f64>,
+    singles: Vec<f64>,
+    ids: Vec<&'t str>,
+    /// The receiver's line of the whole run, and the sender's: of the sum where there is one.
+    receiver: Option<(usize, Row<'t>)>,
+    sender: Option<(usize, Row<'t>)>,
+}
+
+impl<'t> Run<'t> {
+    fn see(&mut self, number: usize, row: Row<'t>) {
+        /// A day of seconds.
+        const MOST: usize = 100_000;
+        let is_sum = row.id == "SUM";
+        if !is_sum && !self.ids.contains(&row.id) && self.ids.len() < 1000 {
+            self.ids.push(row.id);
+        }
+        let place = match row.end {
+            Some(End::Receiver) => &mut self.receiver,
+            Some(End::Sender) => &mut self.sender,
+            None => {
+                let rates = if is_sum { &mut self.sums } else { &mut self.singles };
+                if row.from >= 0.0 && rates.len() < MOST {
+                    rates.push(row.rate());
+                }
+                return;
+            }
+        };
+        if place.is_none_or(|(_, before)| before.id != "SUM") {
+            *place = Some((number, row));
+        }
+    }
+
+    fn finish(self, page: &Page<'_>) -> Option<Imported> {
+        let (line, row) = self.receiver.or(self.sender)?;
+        // Of several streams without their sum no row is the whole.
+        if self.ids.len() > 1 && row.id != "SUM" {
+            return None;
+        }
+        let mut result = Imported::new(Tool::Iperf3, page.name, line);
+        result.command = self.command;
+        result.derived.extend(row.contradiction());
+        if row.end == Some(End::Sender) {
+            result.notes.push("the receiver's rate is missing: the sender's was taken".to_owned());
+        }
+        let series = if self.ids.len() == 1 { self.singles } else { self.sums };
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(row.rate()),
+            bytes: to_bytes(row.amount.value() * row.amount_factor),
+            elapsed_ns: seconds(row.time.value() - row.from),
+            ..with_series(&series)
+        };
+        let streams = u32::try_from(self.ids.len()).ok().filter(|count| *count > 0);
+        result.measurements.push(network(line, "iperf3".to_owned(), streams, side));
+        Some(result)
+    }
+}
+
+fn network(line: usize, label: String, streams: Option<u32>, side: Side) -> Measured {
+    let work = Work { label, jobs: streams, ..Work::default() };
+    let mut measured = Measured::new(line, work);
+    measured.network = Some(side);
+    measured
+}
+
+fn with_series(rates: &[f64]) -> Side {
+    Side {
+        spread: Spread::of(rates).filter(|_| rates.len() > 1),
+        series: rates.iter().copied().map(BytesPerSec::new).collect(),
+        series_span_ns: (!rates.is_empty()).then(|| Nanos::from_millis(1000)),
+        ..Side::default()
+    }
+}
+
+/// The runs that stand in a text as JSON.
+pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["\"bits_per_second\""]) {
+        return Vec::new();
+    }
+    let found = documents(page, "\"bits_per_second\"");
+    found
+        .iter()
+        .filter_map(|document| of_document(page, document.line, &document.value, document.truncated))
+        .collect()
+}
+
+fn of_document(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> Option<Imported> {
+    let start = value.get("start")?;
+    let mut result = Imported::new(Tool::Iperf3, page.name, line);
+    let version = start.get("version").and_then(Value::as_str);
+    result.version = version.map(|version| version.trim_start_matches("iperf ").to_owned());
+    let test = start.get("test_start");
+    let streams = test.and_then(|test| number(test, "num_streams")).map(|count| count as u32);
+    let protocol = test.and_then(|test| test.get("protocol")).and_then(Value::as_str);
+    let clock = start.get("timestamp").and_then(|time| number(time, "timesecs"));
+    result.started_s = clock.map(|seconds| seconds as u64);
+    result.failures.extend(value.get("error").and_then(Value::as_str).map(str::to_owned));
+    result.truncated = truncated;
+    let sums = value.get("intervals").and_then(Value::as_array).into_iter().flatten();
+    let series: Vec<f64> = sums
+        .filter_map(|interval| number(interval.get("sum")?, "bits_per_second"))
+        .map(|bits| bits / 8.0)
+        .collect();
+    let end = value.get("end");
+    let sum = ["sum_received", "sum", "sum_sent"].into_iter().find_map(|name| end?.get(name));
+    if let Some(sum) = sum {
+        result.derived.extend(of_sum(sum));
+        let lost = number(sum, "lost_packets").filter(|lost| *lost > 0.0);
+        result.notes.extend(lost.map(|lost| {
+            let of = number(sum, "packets").map(|all| format!(" of {all}")).unwrap_or_default();
+            format!("{lost}{of} packets were lost: the rate is of what was sent")
+        }));
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(number(sum, "bits_per_second")? / 8.0),
+            bytes: number(sum, "bytes").and_then(to_bytes),
+            elapsed_ns: number(sum, "seconds").and_then(seconds),
+            ..with_series(&series)
+        };
+        result.measurements.push(network(line, protocol.unwrap_or("iperf3").to_owned(), streams, side));
+    }
+    Some(result)
+}
+
+/// The rate against bytes and seconds; JSON is not rounded.
+fn of_sum(sum: &Value) -> Option<Derived> {
+    let (bytes, time) = (number(sum, "bytes")?, number(sum, "seconds")?);
+    let printed = number(sum, "bits_per_second")?;
+    let computed = bytes * 8.0 / time;
+    // iperf 3.6 divides the bytes that were received by the receiver's time, and tells the sender's for one stream.
+    let one = Derived { name: "bits_per_second".to_owned(), printed, computed, rounding: 0.02 };
+    (time > 0.0 && !one.agrees()).then_some(one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str) -> Vec<Imported> {
+        read(&Page { name: "x", body })
+    }
+
+    fn rate(result: &Imported) -> f64 {
+        result.measurements[0].network.as_ref().expect("a network").bytes_per_second.get()
+    }
+
+    #[test]
+    fn the_receivers_rate_of_the_sum_is_the_result() {
+        let row = |id: &str, amount: &str, bits: &str, end: &str| {
+            format!("[{id:>3}]   0.00-10.00  sec  {amount} GBytes  {bits} Gbits/sec    0    {end}\n")
+        };
+        let body = row("5", "1.74", "1.49", "sender")
+            + &row("5", "1.73", "1.49", "receiver")
+            + &row("7", "1.74", "1.49", "sender")
+            + &row("7", "1.73", "1.49", "receiver");
+        assert!(of(&body).is_empty(), "of two streams neither is the whole");
+        let whole = body + &row("SUM", "3.48", "2.99", "sender") + &row("SUM", "3.46", "2.97", "receiver");
+        let found = of(&whole);
+        assert_eq!((found.len(), rate(&found[0])), (1, 2.97e9 / 8.0));
+        assert_eq!(found[0].measurements[0].work.jobs, Some(2));
+        assert!(found[0].derived.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn runs_with_intervals_are_told_apart_by_their_heads() {
+        let run = "Connecting to host x, port 5201\n[ ID] Interval           Transfer     Bandwidth\n\
+            [  4]   0.00-1.00   sec  88.4 MBytes   742 Mbits/sec   12    361 KBytes\n[  4]   1.00-2.00   sec  82.5 MBytes   692 Mbits/sec\n\
+            [  4]   0.00-2.00   sec   171 MBytes   717 Mbits/sec                  receiver\n\niperf Done.\n";
+        let found = of(&format!("$ iperf3 -c x -R\n{run}$ iperf3 -c x\n{run}"));
+        assert_eq!(found.len(), 2);
+        let side = found[0].measurements[0].network.as_ref().expect("a network");
+        assert_eq!((side.series.len(), side.elapsed_ns), (2, Some(Nanos::from_millis(2000))));
+    }
+
+    #[test]
+    fn a_rate_that_is_not_that_of_amount_and_time_contradicts_them() {
+        let body = "[  4]   0.00-10.00  sec   952 MBytes   898 Mbits/sec                  receiver\n";
+        assert_eq!(of(body)[0].derived.len(), 1);
+    }
+
+    #[test]
+    fn json_of_udp_has_one_sum() {
+        let body = "{\"start\":{\"version\":\"iperf 3.1.3\",\"test_start\":{\"protocol\":\"UDP\",\"num_streams\":1}},\n\
+            \"intervals\":[],\"end\":{\"sum\":{\"seconds\":0.785134,\"bytes\":81920000,\"bits_per_second\":834711189.0,\"lost_packets\":69,\"packets\":9996}}}\n";
+        let found = read_json(&Page { name: "x", body });
+        assert!((rate(&found[0]) - 104_338_898.6).abs() < 1.0);
+        assert_eq!((found[0].version.as_deref(), found[0].notes.len()), (Some("3.1.3"), 1));
+    }
+}

@@ -1,0 +1,177 @@
+//! `rados bench` of Ceph: writes, sequential and random reads of objects.
+//!
+//! Its MB are MiB (`obj_bencher.cc` divides by `1024 * 1024`), IOPS are cut to whole numbers.
+
+use super::command::Commands;
+use super::number::{after, leading, seconds, to_bytes, value, whole};
+use super::rounded::{Rounded, contradiction};
+use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
+use narrows_base::workload::Pattern;
+
+const MIB: f64 = 1_048_576.0;
+
+const CORRECTION: &str = "rados bench prints MB/sec and counts MiB; its rates are read as MiB/s";
+
+/// The summaries in a text, each a result.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["Total writes made:", "Total reads made:"]) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut commands = Commands::default();
+    let mut run = Run::default();
+    for (number, line) in page.lines() {
+        commands.see_any(number, line, &["rados bench", "rados"]);
+        let line = line.trim();
+        if let Some(time) = line.strip_prefix("Total time run:") {
+            let begun = std::mem::take(&mut run);
+            found.extend(begun.finish(page));
+            run.line = number;
+            run.time = Rounded::leading(time).map(|(time, _)| time);
+            run.command = commands.last().map(str::to_owned);
+            commands.forget();
+        } else if run.time.is_none() {
+            run.see_progress(line);
+        } else if line.starts_with("Maintaining ") || line.starts_with("sec Cur ops") {
+            found.extend(std::mem::take(&mut run).finish(page));
+            run.see_progress(line);
+        } else {
+            run.see(line);
+        }
+    }
+    found.extend(run.finish(page));
+    found
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    line: usize,
+    command: Option<String>,
+    depth: Option<u32>,
+    time: Option<Rounded>,
+    op: Option<Op>,
+    count: Option<u64>,
+    size: Option<u64>,
+    rate: Option<Rounded>,
+    deviation: Option<f64>,
+    iops: Option<f64>,
+    latency: Latency,
+}
+
+impl Run {
+    /// `Maintaining 16 concurrent writes of 4194304 bytes …`, before the summary.
+    fn see_progress(&mut self, line: &str) {
+        let depth = line.strip_prefix("Maintaining ").and_then(whole);
+        self.depth = depth.and_then(|(depth, _)| u32::try_from(depth).ok()).or(self.depth);
+    }
+
+    fn see(&mut self, line: &str) {
+        let Some((name, text)) = line.split_once(':') else { return };
+        let name = name.strip_suffix("(s)").unwrap_or(name).trim();
+        let number = leading(text).map(|(number, _)| number);
+        let nanos = number.map(|number| number * 1e9);
+        match name {
+            "Total writes made" | "Total reads made" => {
+                self.op = Some(if name.contains("reads") { Op::Read } else { Op::Write });
+                self.count = whole(text).map(|(count, _)| count);
+            }
+            "Write size" | "Read size" => self.size = whole(text).map(|(size, _)| size),
+            "Bandwidth (MB/sec)" => self.rate = Rounded::leading(text).map(|(rate, _)| rate),
+            "Stddev Bandwidth" => self.deviation = number,
+            "Average IOPS" => self.iops = number,
+            "Average Latency" => self.latency.mean = nanos,
+            "Stddev Latency" => self.latency.deviation = nanos,
+            "Max latency" => self.latency.max = nanos,
+            _ => {}
+        }
+    }
+
+    fn finish(self, page: &Page<'_>) -> Option<Imported> {
+        let (op, rate) = (self.op?, self.rate?);
+        let time = self.time?;
+        let amount = self.count.zip(self.size).map(|(count, size)| count.saturating_mul(size));
+        let spread = self.deviation.map(|deviation| Spread {
+            mean: rate.value(),
+            deviation,
+            // One for each second of the run.
+            samples: Some(time.value() as u64).filter(|samples| *samples > 0),
+        });
+        let mut result = Imported::new(Tool::Radosbench, page.name, self.line);
+        result.corrections.push(CORRECTION.to_owned());
+        result.derived.extend(amount.and_then(|amount| {
+            let amount = Rounded::exact(amount as f64 / MIB);
+            contradiction("bandwidth, in MB/sec", rate, &[1.0], amount, time)
+        }));
+        let depth = self.command.as_deref().and_then(threads).or(self.depth);
+        let word = self.command.as_deref().and_then(kind);
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(rate.value() * MIB),
+            iops: self.iops.map(Iops::new),
+            bytes: amount.map(Bytes::new),
+            ios: self.count,
+            elapsed_ns: seconds(time.value()),
+            latency_ns: Some(self.latency).filter(|latency| latency.mean.is_some()),
+            spread,
+            ..Side::default()
+        };
+        let work = Work {
+            label: word.unwrap_or(op.word()).to_owned(),
+            pattern: word.and_then(|word| match word {
+                "seq" => Some(Pattern::Sequential),
+                "rand" => Some(Pattern::Random),
+                _ => None,
+            }),
+            block_size: self.size.and_then(|size| to_bytes(size as f64)),
+            queue_depth: depth,
+            jobs: Some(1),
+            ..Work::default()
+        };
+        result.push(self.line, work, op, side);
+        result.command = self.command;
+        Some(result)
+    }
+}
+
+/// What the command asks for: `rados bench -p pool 60 seq`.
+fn kind(command: &str) -> Option<&'static str> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    ["write", "seq", "rand"].into_iter().find(|word| words.contains(word))
+}
+
+fn threads(command: &str) -> Option<u32> {
+    let told = value(command, " -t").or_else(|| value(after(command, "--concurrent-ios")?, ""));
+    told.filter(|count| (1.0..1e6).contains(count)).map(|count| count as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITE: &str = "Total time run:         10.4422\nTotal writes made:      1467\nWrite size:             4194304\n\
+        Bandwidth (MB/sec):     561.949\nStddev Bandwidth:       219.919\nAverage IOPS:           140\n\
+        Average Latency(s):     0.113563\nMax latency(s):         0.84022\n";
+
+    fn of(body: &str) -> Vec<Imported> {
+        read(&Page { name: "x", body })
+    }
+
+    #[test]
+    fn a_summary_is_a_result_of_binary_megabytes() {
+        let found =
+            of(&format!("$ rados bench -p b 10 write -t 32\n{WRITE}\n$ rados bench -p b 10 seq\n{WRITE}"));
+        assert_eq!(found.len(), 2);
+        let one = &found[0].measurements[0];
+        let write = one.write.as_ref().expect("writes");
+        assert_eq!(write.bytes_per_second.get(), 561.949 * MIB);
+        assert_eq!((write.ios, one.work.queue_depth), (Some(1467), Some(32)));
+        assert_eq!(found[1].measurements[0].work.pattern, Some(Pattern::Sequential));
+        assert!(found.iter().all(|one| one.derived.is_empty()), "{found:?}");
+    }
+
+    #[test]
+    fn a_bandwidth_that_is_not_that_of_amount_and_time_contradicts_them() {
+        assert_eq!(of(&WRITE.replace("561.949", "761.949"))[0].derived.len(), 1);
+        assert!(of("Total time run: 10\nTotal writes made: 3\nWrite size: 1\n").is_empty(), "no rate");
+    }
+}

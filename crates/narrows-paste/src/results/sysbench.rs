@@ -1,0 +1,239 @@
+//! `sysbench fileio`: 0.4, 0.5 and 1.x.
+//!
+//! `Mb` and `MiB/s` are both binary. A read or write is one block, so that operations × block ÷ time is more exact than the
+//! printed rate. Latencies are of all requests together; from 1.0.20 on an fsync is one of them.
+
+use super::command::Commands;
+use super::number::{Base, leading, seconds, size, span, whole};
+use super::rounded::{Rounded, contradiction};
+use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
+use narrows_base::workload::Pattern;
+
+const MIB: f64 = 1_048_576.0;
+
+/// The runs in a text, each a result.
+pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["File operations:", "Operations performed:"]) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut commands = Commands::default();
+    let mut run = Run::default();
+    for (number, line) in page.lines() {
+        commands.see_any(number, line, &["sysbench fileio", "sysbench"]);
+        let line = line.trim();
+        let version =
+            line.strip_prefix("sysbench ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        if let Some(version) = version {
+            found.extend(std::mem::take(&mut run).finish(page));
+            run.line = number;
+            run.version = version.split([' ', ':']).next().map(str::to_owned);
+            run.command = commands.last().map(str::to_owned);
+            commands.forget();
+        } else {
+            run.see(number, line);
+        }
+    }
+    found.extend(run.finish(page));
+    found
+}
+
+#[derive(Debug, Default)]
+struct Run {
+    line: usize,
+    /// The line of the operations.
+    at: usize,
+    version: Option<String>,
+    command: Option<String>,
+    work: Work,
+    periodic: Option<u64>,
+    reads: Rate,
+    writes: Rate,
+    syncs: Option<f64>,
+    time: Option<Rounded>,
+    events: Option<u64>,
+    in_latency: bool,
+    latency: Latency,
+}
+
+/// Operations of one direction: how many, or how many each second, and the rate that is printed.
+#[derive(Debug, Default)]
+struct Rate {
+    count: Option<u64>,
+    per_second: Option<Rounded>,
+    mib_per_second: Option<Rounded>,
+}
+
+impl Run {
+    fn see(&mut self, number: usize, line: &str) {
+        if let Some(rest) = line.strip_prefix("Operations performed:") {
+            self.at = number;
+            self.reads.count = counted(rest, " Read");
+            self.writes.count = counted(rest, " Write");
+        } else if line == "File operations:" {
+            self.at = number;
+        } else if let Some(rest) = line.strip_prefix("Doing ") {
+            self.pattern(rest);
+        } else if let Some(rest) = line.strip_prefix("Block size ") {
+            self.work.block_size = size(rest, Base::Binary);
+        } else if let Some(text) = line.strip_suffix(" total file size") {
+            self.work.working_set = size(text, Base::Binary);
+        } else if let Some(rest) = line.strip_prefix("Periodic FSYNC enabled, calling fsync() each ") {
+            self.periodic = whole(rest).map(|(each, _)| each);
+        } else if line.starts_with("Calling fsync() at the end of test, Enabled") {
+            self.work.durability = Some(Durability::AtEnd);
+        } else if let Some((name, text)) = line.split_once(':') {
+            self.value(name.trim(), text.trim());
+        }
+    }
+
+    fn pattern(&mut self, rest: &str) {
+        self.work.pattern = match rest.split_whitespace().next() {
+            Some("random") => Some(Pattern::Random),
+            Some("sequential") => Some(Pattern::Sequential),
+            _ => None,
+        };
+        rest.trim_end_matches(" test").clone_into(&mut self.work.label);
+    }
+
+    fn value(&mut self, name: &str, text: &str) {
+        let rounded = || Rounded::leading(text).map(|(number, _)| number);
+        match name {
+            "Number of threads" => {
+                self.work.jobs = whole(text).and_then(|(count, _)| u32::try_from(count).ok())
+            }
+            "Extra file open flags" => {
+                self.work.direct = Some(text.contains("direct"));
+                if text.split(['|', ',', ' ']).any(|flag| matches!(flag, "sync" | "dsync")) {
+                    self.periodic = Some(1);
+                }
+            }
+            "reads/s" => self.reads.per_second = rounded(),
+            "writes/s" => self.writes.per_second = rounded(),
+            "fsyncs/s" => self.syncs = leading(text).map(|(number, _)| number),
+            "read, MiB/s" => self.reads.mib_per_second = rounded(),
+            "written, MiB/s" => self.writes.mib_per_second = rounded(),
+            "total time" => self.time = rounded(),
+            "total number of events" => self.events = whole(text).map(|(count, _)| count),
+            "per-request statistics" | "response time" | "Latency (ms)" => self.in_latency = true,
+            "avg" if self.in_latency => self.latency.mean = millis(text),
+            "max" if self.in_latency => self.latency.max = millis(text),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, page: &Page<'_>) -> Option<Imported> {
+        if self.at == 0 {
+            return None;
+        }
+        let mut result =
+            Imported::new(Tool::Sysbench, page.name, if self.line > 0 { self.line } else { self.at });
+        if self.periodic == Some(1) {
+            self.work.durability = Some(Durability::Each);
+        }
+        let block = self.work.block_size.map(Bytes::as_f64);
+        let mut measured = Measured::new(self.at, self.work.clone());
+        for (op, rate) in [(Op::Read, &self.reads), (Op::Write, &self.writes)] {
+            if let Some(side) = rate.side(block, self.time) {
+                measured.put(op, side);
+            }
+            result.derived.extend(rate.contradiction(op, block));
+        }
+        measured.latency_ns = Some(self.latency).filter(|latency| latency.mean.is_some());
+        measured.syncs = self.syncs.filter(|syncs| *syncs > 0.0).map(Iops::new);
+        result.truncated = self.time.is_none() && self.events.is_none();
+        let has_any = measured.sides().next().is_some() || measured.syncs.is_some();
+        result.measurements.extend(Some(measured).filter(|_| has_any));
+        result.version = self.version;
+        result.command = self.command;
+        Some(result)
+    }
+}
+
+impl Rate {
+    fn per_second(&self, time: Option<Rounded>) -> Option<f64> {
+        let counted = || Some(self.count? as f64 / time?.value());
+        self.per_second.map(Rounded::value).or_else(counted).filter(|rate| rate.is_finite() && *rate > 0.0)
+    }
+
+    fn side(&self, block: Option<f64>, time: Option<Rounded>) -> Option<Side> {
+        let iops = self.per_second(time)?;
+        let printed = self.mib_per_second.map(|rate| rate.value() * MIB);
+        let seconds_run = time.map(Rounded::value);
+        let count = self.count.or_else(|| seconds_run.map(|seconds| (iops * seconds).round() as u64));
+        Some(Side {
+            bytes_per_second: BytesPerSec::new(block.map(|block| iops * block).or(printed)?),
+            iops: Some(Iops::new(iops)),
+            ios: count,
+            bytes: block.zip(count).and_then(|(block, count)| super::number::to_bytes(block * count as f64)),
+            elapsed_ns: seconds_run.and_then(seconds),
+            ..Side::default()
+        })
+    }
+
+    /// Operations each second × the block size are the rate that is printed.
+    fn contradiction(&self, op: Op, block: Option<f64>) -> Option<super::Derived> {
+        let amount = self.per_second?.times(block? / MIB);
+        let name = format!("rate of {}s, in MiB/s", op.word());
+        contradiction(&name, self.mib_per_second?, &[1.0], amount, Rounded::exact(1.0))
+    }
+}
+
+/// `28800 Read, 19200 Write`: the number before a word.
+fn counted(text: &str, word: &str) -> Option<u64> {
+    text.split_once(word)?.0.split([' ', ',']).next_back()?.parse().ok()
+}
+
+/// `2.86ms`, or a bare number of milliseconds.
+fn millis(text: &str) -> Option<f64> {
+    let (number, unit) = leading(text)?;
+    if unit.trim().is_empty() { Some(number * 1e6) } else { span(text).map(|(nanos, _)| nanos) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(body: &str) -> Imported {
+        read(&Page { name: "x", body }).remove(0)
+    }
+
+    #[test]
+    fn of_0_4() {
+        let result = one(
+            "sysbench 0.4.12:  multi-threaded system evaluation benchmark\nNumber of threads: 1\n192Gb total file size\n\
+            Block size 16Kb\nDoing random r/w test\nOperations performed:  28800 Read, 19200 Write, 61361 Other = 109361 Total\n\
+            Read 450Mb  Written 300Mb  Total transferred 750Mb  (2.4999Mb/sec)\n    total time:                          300.0106s\n\
+            \x20   per-request statistics:\n         avg:                                  2.86ms\n",
+        );
+        let one = &result.measurements[0];
+        let read = one.read.as_ref().expect("reads");
+        assert!((read.bytes_per_second.get() - 28_800.0 * 16_384.0 / 300.0106).abs() < 1.0);
+        assert_eq!(one.work.working_set, Some(Bytes::new(192 << 30)));
+        assert_eq!(one.latency_ns.as_ref().and_then(|latency| latency.mean), Some(2_860_000.0));
+        assert_eq!(result.version.as_deref(), Some("0.4.12"));
+    }
+
+    const NEW: &str = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\nNumber of threads: 8\nExtra file open flags: (none)\n\
+        2GiB total file size\nBlock size 16KiB\nDoing sequential rewrite test\nFile operations:\n    reads/s:   0.00\n    \
+        writes/s:   68869.01\n    fsyncs/s:   88252.89\nThroughput:\n    read, MiB/s:   0.00\n    written, MiB/s:   1076.08\n\
+        General statistics:\n    total time:    10.0035s\n    total number of events:   1570934\nLatency (ms):\n    avg:   0.05\n    max:   294.46\n";
+
+    #[test]
+    fn of_1_0_what_was_not_asked_for_is_not_measured() {
+        let result = one(NEW);
+        let one = &result.measurements[0];
+        assert!(one.read.is_none() && result.derived.is_empty(), "{result:?}");
+        assert_eq!(one.syncs.map(Iops::get), Some(88_252.89));
+        assert_eq!((one.work.direct, one.work.jobs), (Some(false), Some(8)));
+        assert!(
+            (one.write.as_ref().expect("writes").bytes_per_second.get() - 68_869.01 * 16_384.0).abs() < 1.0
+        );
+    }
+
+    #[test]
+    fn a_rate_that_is_not_operations_times_the_block_contradicts_them() {
+        assert_eq!(one(&NEW.replace("1076.08", "1176.08")).derived.len(), 1);
+    }
+}
