@@ -189,7 +189,11 @@ fn by_default(ground: &Ground, judge: &mut Judge, words: &[&str]) -> Result<()> 
     let target = [words[0], text(&point)?];
     let answer = Run::new(ground, &[&target[..], &words[1..]].concat()).within(900).answer()?;
     answer.must_be_orderly(judge, "by default");
-    judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
+    // A container may be refused the drive below: a ladder without that rung is incomplete.
+    let lacks_a_rung =
+        words.first() == Some(&"ladder") && answer.said_as_is().contains("is not measured: cannot open");
+    let most = if lacks_a_rung { 2 } else { 1 };
+    judge.that(answer.status.is_some_and(|status| status <= most), || answer.short());
     device.settle()?;
     let written = device.written() - before;
     // The file system writes its own, too: its journal, and where a file lies.

@@ -51,7 +51,7 @@ pub(crate) struct Killed {
     pub(crate) text: String,
 }
 
-/// Runs a lab with this file system, and kills it with all of its tools when it has made and mounted it.
+/// Runs a lab with this file system, and kills it with all of its tools when it is about to mount it.
 pub(crate) fn killed(ground: &Ground, device: &Device, file_system: &str) -> Result<Killed> {
     let journal = closed_directory(ground)?.join("lab.jsonl");
     let words = words(&[device], file_system, &journal)?;
@@ -66,6 +66,32 @@ pub(crate) fn killed(ground: &Ground, device: &Device, file_system: &str) -> Res
         return Ok(Killed { journal, text });
     }
     Err(Stop::Skip(format!("set-up: the lab never mounted its {file_system}: {}", answer.short())))
+}
+
+/// A file system on a partition of a device.
+#[derive(Debug)]
+pub(crate) struct Mounted {
+    /// The partition's node.
+    pub(crate) partition: String,
+    /// The directory, as it is reached from outside of the lab's mount namespace.
+    pub(crate) point: PathBuf,
+}
+
+impl Mounted {
+    /// What a running lab has mounted of a device.
+    pub(crate) fn of(lab: &Running, device: &Device) -> Option<Self> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", lab.id())).into_iter().flatten().flatten();
+        tasks.map(|task| task.path()).find_map(|task| {
+            let table = fs::read_to_string(task.join("mounts")).unwrap_or_default();
+            table.lines().find_map(|line| {
+                let mut words = line.split(' ');
+                let (partition, point) = (words.next()?, words.next()?.strip_prefix('/')?);
+                let is_part = partition.strip_prefix(device.node())?.starts_with('p');
+                is_part
+                    .then(|| Self { partition: partition.to_owned(), point: task.join("root").join(point) })
+            })
+        })
+    }
 }
 
 /// Waits until a journal announces something, or the lab ends.

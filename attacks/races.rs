@@ -9,11 +9,11 @@ use nix::sys::signal::Signal;
 use super::attack::{Attack, Class, Judge, Result, skip};
 use super::device::{Device, MIB};
 use super::ground::{Ground, text};
-use super::lab;
+use super::lab::{self, Mounted};
 use super::lanes::{Lane, Rounds, side_by_side};
 use super::narrows::{Run, Running, bench};
 use super::random::Random;
-use super::tool::{Holder, needs, succeeds};
+use super::tool::{Holder, needs, shell, succeeds};
 
 /// How large the devices are, and how much of them is written, in MiB.
 const SIZE: u64 = 256;
@@ -27,6 +27,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new(Class::Race, "data that appears before the look ends", before_the_end).quick(),
         Attack::new(Class::Race, "data that appears later, outside of the region", later).quick(),
+        Attack::new(Class::Race, "data where the file system of a lab will write", over_mounted).quick(),
         Attack::new(Class::Race, "a file system that is made meanwhile", made_meanwhile).quick(),
         Attack::new(Class::Race, "a node that is replaced meanwhile", node_replaced).quick(),
         Attack::new(Class::Race, "a link to the node that is swapped meanwhile", link_swapped),
@@ -159,6 +160,65 @@ fn later_once(lane: &mut Lane<'_>, device: &Device, round: u64, random: &mut Ran
         format!("round {round}: it went on for {} ms", stopped_after.as_millis())
     });
     device.erase()
+}
+
+/// The file system of a running lab keeps a change of its root directory in memory. Somebody writes just where that will go,
+/// through the disk's node: the lab sees it and stops, and to unmount its file system as usual would write over it.
+fn over_mounted(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    needs(&["debugfs"])?;
+    let rounds = Rounds::all(ground.rounds(20, 2));
+    side_by_side(ground, judge, "over a mounted file system", rounds, |lane| {
+        while let Some((round, mut random)) = lane.next() {
+            over_mounted_once(lane, round, &mut random)?;
+        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn over_mounted_once(lane: &mut Lane<'_>, round: u64, random: &mut Random) -> Result<()> {
+    let (ground, judge) = (&lane.ground, &mut lane.judge);
+    let device = Device::blank(ground, lab::SIZE)?;
+    let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+    let words = lab::words(&[&device], "ext4", &journal)?;
+    let words: Vec<&str> = words.into_iter().map(|word| if word == "100ms" { "3s" } else { word }).collect();
+    let mut running = lab::run(ground, &[&device], &words).start()?;
+    let mounted = loop {
+        match Mounted::of(&running, &device) {
+            Some(mounted) => break mounted,
+            None if running.wait(Duration::from_millis(1)) => {
+                return skip(format!("set-up: nothing was mounted: {}", running.answer()?.short()));
+            }
+            None => {}
+        }
+    };
+    thread::sleep(moment(random, Duration::from_millis(1500)));
+    let at = place_of_root_directory(&mounted.partition)?;
+    shell("touch \"$1\"", &[text(&mounted.point)?])?;
+    let block = random.bytes(4096);
+    device.plant(at, &block)?;
+    let answer = running.answer()?;
+    let kept = device.block(at)? == block;
+    judge.that(kept, || format!("round {round}: the block at byte {at} is gone: {}", answer.short()));
+    judge.that(answer.status == Some(2), || format!("round {round}: not seen: {}", answer.short()));
+    judge.that(answer.says(ELSE), || format!("round {round}: the reason is not named: {}", answer.short()));
+    Ok(())
+}
+
+/// Where the disk has the block with the inode of an ext4's root directory. debugfs says `located at block 38, offset 0x0100` and
+/// `Block size: 4096`.
+fn place_of_root_directory(partition: &str) -> Result<u64> {
+    let told = shell("debugfs -R 'imap <2>' \"$1\" 2>&1; debugfs -R stats \"$1\" 2>&1", &[partition])?;
+    let name = partition.trim_start_matches("/dev/");
+    let start = shell("cat \"/sys/class/block/$1/start\"", &[name])?;
+    let number = |before: &str| -> Option<u64> {
+        let rest = told.split_once(before)?.1.trim_start();
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let place =
+        || Some(start.parse::<u64>().ok()? * 512 + number("located at block")? * number("Block size:")?);
+    place()
+        .map_or_else(|| skip(format!("set-up: debugfs does not say where the root directory is: {told}")), Ok)
 }
 
 /// mkfs runs at a random moment of a look. Where it succeeds, its file system must be whole in the end.

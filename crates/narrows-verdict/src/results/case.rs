@@ -26,6 +26,11 @@ impl<'a> Case<'a> {
         storage.flat_map(|one| one.sides().map(move |(op, side)| (one, op, side)))
     }
 
+    /// The first measurements of this result, as evidence for each other: a bound as in [`Beside`], for the same reason.
+    pub(super) fn siblings(&self) -> impl Iterator<Item = &'a Measured> + use<'a> {
+        self.result.measurements.iter().take(super::beside::MOST)
+    }
+
     /// Main memory, and who says so.
     pub(super) fn memory(&self) -> Option<(Bytes, String)> {
         let own = self.machine.and_then(|machine| {

@@ -73,7 +73,7 @@ fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
         return None;
     }
     let block = measured.work.block_size?.as_f64();
-    let larger = case.result.measurements.iter().find(|one| {
+    let larger = case.siblings().find(|one| {
         let is_larger = one.work.block_size.is_some_and(|size| size.as_f64() >= TIMES * block);
         let same_queue = one.asked_in_flight() == measured.asked_in_flight() && is_random(one);
         let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
