@@ -167,6 +167,11 @@ impl Attack {
         Self { alone: false, ..self }
     }
 
+    /// The same, with the machine for itself.
+    pub(crate) fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
+
     /// The same, also in the quick run.
     pub(crate) fn quick(self) -> Self {
         Self { quick: true, ..self }

@@ -22,7 +22,8 @@ pub(super) fn attacks() -> Vec<Attack> {
         on_device("a process claims it", &["process", "pid ", "claimed"], "claim"),
         on_device("mapped, and the descriptor closed", PROCESS, "map"),
         on_device("only an io_uring has it", UNNAMED, "ring"),
-        on_device("a descriptor under way in a socket", UNNAMED, "in-flight"),
+        // What is under way in a socket may be any device: beside others, it would refuse theirs too.
+        on_device("a descriptor under way in a socket", UNNAMED, "in-flight").alone(),
         on_device("in the descriptor table of one thread", PROCESS, "thread"),
         on_device("held by a thread whose leader has ended", PROCESS, "leaderless"),
         held("a stopped process", PROCESS, |ground, device| {
