@@ -4,6 +4,7 @@
 //! give clearly less than alone. narrows itself is suspected first. Differences within the intervals of both runs, or of
 //! less than [`SIGNIFICANT`], are none.
 
+mod foretold;
 mod rates;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::attribution::REACHED;
 use super::case::Case;
 use super::ladder::SIGNIFICANT;
-use super::{Code, Evidence, Run, Subject, interval, judge};
+use super::{Code, Evidence, Finding, Run, Severity, Subject, interval, judge};
+pub use foretold::{Fate, Foretold, conclude};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
@@ -189,7 +191,8 @@ fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict)
         verdict.sentence = words::not_known(&why);
         return;
     }
-    if !verdict.together.falls_short_of(verdict.alone) {
+    let one_starves = verdict.shares.iter().any(Share::falls_short);
+    if !one_starves && !verdict.together.falls_short_of(verdict.alone) {
         verdict.outcome = Outcome::NoSharedLimit;
         verdict.sentence = words::no_limit(verdict);
         return;
@@ -213,16 +216,16 @@ fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict)
 
 /// Why a run says nothing of its path.
 fn doubt(machine: &Machine, members: &[Member<'_>]) -> Option<String> {
-    let tells_nothing = |code: Code| {
-        matches!(
-            code,
-            Code::CacheMeasured
-                | Code::AboveCeiling
-                | Code::TooShort
-                | Code::NoReadEnded
-                | Code::RunFailed
-                | Code::RaidResync
-        )
+    let tells_nothing = |finding: &Finding| match finding.code {
+        Code::CacheMeasured
+        | Code::AboveCeiling
+        | Code::TooShort
+        | Code::NoReadEnded
+        | Code::RunFailed
+        | Code::RaidResync => true,
+        // A drive that is hot and keeps its rate is only good to know.
+        Code::Thermal => finding.severity != Severity::Info,
+        _ => false,
     };
     members
         .iter()
@@ -230,7 +233,7 @@ fn doubt(machine: &Machine, members: &[Member<'_>]) -> Option<String> {
         .find_map(|(member, run, when)| {
             let subject = member.alone.with_runs(vec![run.clone()]);
             let findings = judge(machine, std::slice::from_ref(&subject)).findings;
-            let found = findings.into_iter().find(|finding| tells_nothing(finding.code))?;
+            let found = findings.into_iter().find(tells_nothing)?;
             Some(format!("the run of {} {when} says nothing: {}", subject.path.target, found.summary))
         })
 }

@@ -1,5 +1,9 @@
 use super::*;
-use crate::testing::{Sketch, at, link, on_bus, run};
+use crate::Confidence;
+use crate::testing::{BRIDGE, NVME, Sketch, at, function, link, on_bus, run};
+use narrows_base::fact::Fact;
+use narrows_base::units::Nanos;
+use narrows_machine::health::{DriveHealth, SmartLog, Throttling};
 use narrows_model::path::{HopSpec, UplinkHop};
 
 /// A drive behind a hop of its own and a switch that carries so many MB/s; `None` where that is not known.
@@ -112,4 +116,95 @@ fn groups_are_those_that_share_a_hop_the_smallest_first_and_then_all() {
     assert_eq!(groups(&paths), vec![vec![0, 2], vec![1, 3], vec![0, 1, 2, 3, 4]]);
     assert_eq!(groups(&paths[..2]), vec![vec![0, 1]], "they share nothing, and run together all the same");
     assert_eq!(groups(&[one("a", "x"), one("c", "x")]), vec![vec![0, 1]], "no run twice");
+}
+
+#[test]
+fn one_that_starves_is_told_where_the_sum_hides_it() {
+    // 3000 + 100 alone, 3000 + 40 together: the sum falls by 2 %, less than is significant.
+    let verdict = group(&[(3000.0, 3000.0), (100.0, 40.0)], None, |_| {});
+    assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
+    assert!(verdict.sentence.contains("/dev/nvme1n1 gets the least, 40 %"), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_drive_that_throttles_beside_the_others_makes_no_limit() {
+    let hot = |run: &mut Run| {
+        let log = |time: u64| {
+            let state = Throttling { transitions: time, time: Nanos::new(time * 1_000_000_000) };
+            let smart = SmartLog { throttling: [state, Throttling::default()], ..SmartLog::default() };
+            DriveHealth { smart: Fact::known(smart, "log page 02h"), ..DriveHealth::default() }
+        };
+        run.activity.before.drives.insert("nvme0n1".to_owned(), log(0));
+        run.activity.after.drives.insert("nvme0n1".to_owned(), log(2));
+    };
+    let verdict = group(&[(3500.0, 2000.0); 4], Some(9000.0), hot);
+    assert_eq!(verdict.outcome, Outcome::NotKnown, "{verdict:#?}");
+    assert!(verdict.sentence.contains("slowed itself down"), "{}", verdict.sentence);
+}
+
+/// Two drives behind an x4 switch, of the three that the machine has or of two, with a foretold limit.
+fn foretold(drives: u8, rates: (f64, f64), uplink: f64) -> (Vec<Finding>, Vec<Foretold>) {
+    let behind: Vec<_> = (0..drives).map(|number| at(10 + number)).collect();
+    let mut machine = Machine::default();
+    machine.pci.insert(at(1), function(at(1), BRIDGE, (3, 4)));
+    for address in &behind {
+        machine.pci.insert(*address, function(*address, NVME, (3, 4)));
+    }
+    let alone: Vec<Subject> = (0..2)
+        .map(|number| {
+            let name = format!("nvme{number}n1");
+            let switch =
+                HopSpec::Switch(UplinkHop { address: at(1), behind: behind.clone(), ..UplinkHop::default() });
+            Sketch::of(&format!("/dev/{name}"))
+                .device(&name, None)
+                .link(on_bus(10 + number, link((3, 4), (3, 4), (3, 4))))
+                .hop("the uplink", switch, Some(uplink))
+                .memory()
+                .run(known(rates.0))
+                .subject
+        })
+        .collect();
+    let group = Group { members: vec![0, 1], runs: vec![known(rates.1), known(rates.1)] };
+    let verdicts = judge_groups(&machine, &alone, &[group]);
+    conclude(&machine, &alone, &verdicts)
+}
+
+fn of_switch(findings: &[Finding]) -> Vec<&Finding> {
+    findings.iter().filter(|finding| finding.code == Code::SwitchOversubscribed).collect()
+}
+
+#[test]
+fn a_foretold_limit_that_is_reached_becomes_measured() {
+    let (findings, fates) = foretold(2, (3000.0, 1900.0), 3900.0);
+    let [finding] = of_switch(&findings)[..] else { panic!("{findings:#?}") };
+    assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::High));
+    assert_eq!(
+        finding.summary,
+        "Measured: the uplink carries 3.8 GB/s of 3.9 GB/s: two targets that give 3 GB/s alone get 1.9 GB/s each."
+    );
+    assert_eq!(finding.evidence.len(), 2);
+    assert_eq!(fates.iter().map(|one| one.fate).collect::<Vec<_>>(), [Fate::Measured]);
+}
+
+#[test]
+fn a_foretold_limit_that_the_run_disproves_is_withdrawn_and_says_so() {
+    let (findings, fates) = foretold(2, (1500.0, 1500.0), 3900.0);
+    assert!(of_switch(&findings).is_empty(), "{findings:#?}");
+    let [withdrawn] = &fates[..] else { panic!("{fates:#?}") };
+    assert_eq!(withdrawn.fate, Fate::Withdrawn);
+    assert!(withdrawn.summary.contains("carry 7.88 GB/s together"), "{}", withdrawn.summary);
+    assert!(withdrawn.sentence.contains("up to 3 GB/s"), "{}", withdrawn.sentence);
+    // More crossed it than was foretold to be the most.
+    let (findings, fates) = foretold(3, (1500.0, 1500.0), 2000.0);
+    assert!(of_switch(&findings).is_empty(), "{findings:#?}");
+    assert!(fates[0].sentence.contains("more than the 2 GB/s that were foretold"), "{}", fates[0].sentence);
+}
+
+#[test]
+fn a_foretold_limit_stays_where_not_all_that_share_the_hop_ran() {
+    let (findings, fates) = foretold(3, (1500.0, 1500.0), 3900.0);
+    let [finding] = of_switch(&findings)[..] else { panic!("{findings:#?}") };
+    assert!(!finding.summary.starts_with("Measured"), "{}", finding.summary);
+    assert_eq!(fates[0].fate, Fate::Open);
+    assert!(fates[0].sentence.contains("0000:0c:00.0 did not"), "{}", fates[0].sentence);
 }

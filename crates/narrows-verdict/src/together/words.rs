@@ -54,12 +54,19 @@ pub(super) fn limited<'a>(
     sentences.join(" ")
 }
 
-fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
+pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
     let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
     let shares: Vec<Share> =
         verdict.shares.iter().filter(|share| hop.members.contains(&share.member)).copied().collect();
     let carries = human::rate(hop.together);
     format!("{} carries {carries} of {ceiling}: {}.", hop.name, compared(&shares))
+}
+
+/// What disproves a ceiling: more crossed the hop.
+pub(super) fn more_than_foretold(hop: &SharedHop) -> String {
+    let carries = human::rate(hop.together);
+    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    format!("{} carried {carries}, more than the {ceiling} that were foretold.", hop.name)
 }
 
 /// `four targets that give 3.5 GB/s alone get 3.2 GB/s each`, or in sum where they differ.
