@@ -18,10 +18,10 @@ pub struct Rounds {
 }
 
 /// Runs a load on each target alone and then on each group of them at the same time, in that order. `ahead` is told which
-/// targets come next. A run that is cut short ends the rest and is not kept.
+/// targets come next. A run that is cut short or fails ends the rest and is not kept.
 ///
 /// # Errors
-/// On one target nothing could be measured.
+/// Nothing could be measured at all.
 pub fn alone_and_together<W: Witness, E: Engine>(
     session: &Session<'_, W, E>,
     asked: &Asked,
@@ -34,7 +34,14 @@ pub fn alone_and_together<W: Witness, E: Engine>(
     for members in singles.iter().chain(groups) {
         let those: Vec<&E::Target> = members.iter().filter_map(|index| targets.get(*index)).collect();
         ahead(members);
-        let seen = session.run(asked, &those, follower)?;
+        let seen = match session.run(asked, &those, follower) {
+            Ok(seen) => seen,
+            Err(error) if rounds.alone.is_empty() => return Err(error),
+            Err(error) => {
+                rounds.cut_short = Some(error.to_string());
+                break;
+            }
+        };
         let cut_short = seen.measurements.iter().find_map(|one| one.cut_short.clone());
         if cut_short.is_some() || session.is_stopped() {
             rounds.cut_short = cut_short.or_else(|| Some("interrupted".to_owned()));

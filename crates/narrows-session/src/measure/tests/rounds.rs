@@ -41,3 +41,30 @@ fn a_run_that_is_stopped_ends_the_rest_and_is_not_kept() {
     assert_eq!((rounds.alone.len(), rounds.together.len()), (2, 0));
     assert_eq!(rounds.cut_short.as_deref(), Some("stopped"));
 }
+
+#[test]
+fn a_target_that_fails_ends_the_rest_and_takes_nothing_away_from_what_was_measured() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Check, &machine, &stop);
+    let asked = asked(&session, exactly(Duration::from_millis(100)));
+    let groups = [vec![0, 1]];
+    let rounds = |targets: &[Target]| alone_and_together(&session, &asked, (targets, &groups), &(), &|_| ());
+    let kept = rounds(&[Target::Moves(MB), Target::Refuses]).expect("the first one runs");
+    assert_eq!((kept.alone.len(), kept.together.len()), (1, 0));
+    assert!(kept.cut_short.is_some());
+    assert!(rounds(&[Target::Refuses, Target::Moves(MB)]).is_err());
+}
+
+#[test]
+fn targets_that_run_at_once_are_tied_to_processors_of_their_own() {
+    use crate::measure::session::beside;
+    let tied = |cpus: &[u32], workers, place| {
+        let options = RunOptions { cpus: cpus.to_vec(), workers, ..RunOptions::default() };
+        beside(&options, place).cpus
+    };
+    assert_eq!(tied(&[4, 5, 6], 1, 0), [4, 5, 6]);
+    assert_eq!(tied(&[4, 5, 6], 1, 2), [6, 4, 5]);
+    assert_eq!(tied(&[4, 5, 6, 7], 2, 1), [6, 7, 4, 5], "each target has two workers");
+    assert_eq!(tied(&[4, 5], 1, 5), [5, 4], "more targets than processors: in turn");
+    assert_eq!(tied(&[], 1, 3), [0; 0]);
+}
