@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{GroupVerdict, LAW_ERROR, Outcome, SharedHop, evidence_of, words};
-use crate::{Advice, Code, Confidence, Finding, Severity, Subject, judge};
+use crate::{Advice, Code, Confidence, Finding, PathVerdict, Severity, Subject, Verdict, judge};
 use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
@@ -42,15 +42,30 @@ pub struct Foretold {
     pub sentence: String,
 }
 
-/// The findings on all targets by what is known after the runs, worst first, and what became of foretold shared limits.
-/// `alone` holds the targets, each with its run alone.
-pub fn conclude(
-    machine: &Machine,
-    alone: &[Subject],
-    verdicts: &[GroupVerdict],
-) -> (Vec<Finding>, Vec<Foretold>) {
+/// What is known once all ran alone and together.
+#[derive(Debug, Clone, Default)]
+pub struct Conclusion {
+    /// The verdict on each target by its run alone, in their order.
+    pub paths: Vec<PathVerdict>,
+    /// The findings by what is known after the runs, worst first.
+    pub findings: Vec<Finding>,
+    /// What became of foretold shared limits.
+    pub foretold: Vec<Foretold>,
+}
+
+impl Conclusion {
+    /// Whether there is a fault or limit, or targets do less together than alone, or nobody knows whether they do.
+    pub fn has_findings(&self, verdicts: &[GroupVerdict]) -> bool {
+        self.findings.iter().any(|finding| finding.severity != Severity::Info)
+            || verdicts.iter().any(|verdict| verdict.outcome != Outcome::NoSharedLimit)
+    }
+}
+
+/// Joins what the runs alone tell with the verdicts on groups. `alone` holds the targets, each with its run alone.
+pub fn conclude(machine: &Machine, alone: &[Subject], verdicts: &[GroupVerdict]) -> Conclusion {
     let (mut findings, mut fates) = (Vec::new(), Vec::new());
-    for finding in judge(machine, alone).findings {
+    let Verdict { paths, findings: all } = judge(machine, alone);
+    for finding in all {
         let Some(foretold) = fate(machine, alone, verdicts, &finding) else {
             findings.push(finding);
             continue;
@@ -63,7 +78,7 @@ pub fn conclude(
     }
     findings.extend(measured(alone, verdicts));
     findings.sort_by_key(|finding| finding.severity);
-    (findings, fates)
+    Conclusion { paths, findings, foretold: fates }
 }
 
 /// What became of a finding that foretells a limit which several targets share; `None` for every other finding.

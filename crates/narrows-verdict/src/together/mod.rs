@@ -19,7 +19,7 @@ use super::attribution::REACHED;
 use super::case::Case;
 use super::ladder::SIGNIFICANT;
 use super::{Code, Evidence, Finding, Run, Severity, Subject, interval, judge};
-pub use foretold::{Fate, Foretold, conclude};
+pub use foretold::{Conclusion, Fate, Foretold, conclude};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};

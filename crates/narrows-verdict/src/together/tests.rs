@@ -166,7 +166,9 @@ fn foretold(drives: u8, rates: (f64, f64), uplink: f64) -> (Vec<Finding>, Vec<Fo
         .collect();
     let group = Group { members: vec![0, 1], runs: vec![known(rates.1), known(rates.1)] };
     let verdicts = judge_groups(&machine, &alone, &[group]);
-    conclude(&machine, &alone, &verdicts)
+    let conclusion = conclude(&machine, &alone, &verdicts);
+    assert_eq!(conclusion.paths.len(), 2);
+    (conclusion.findings, conclusion.foretold)
 }
 
 fn of_switch(findings: &[Finding]) -> Vec<&Finding> {
