@@ -31,7 +31,7 @@ Examples:
   narrows /dev/nvme0n1                one path, hop by hop (the same as: narrows check /dev/nvme0n1)
   narrows /srv --measure              prove it with a short run (10 s at most)
   narrows /srv --measure=full --json  a thorough run, for another program
-  narrows sda sdb sdc --measure       drives alone and together: which hop that they share limits them
+  narrows /dev/sda /dev/sdb --measure drives alone and together: which shared hop limits them
   narrows /dev/sda --why link         where the numbers of the PCIe links come from
   narrows --plain                     text to paste into a forum
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
@@ -206,7 +206,7 @@ pub struct CheckArgs {
     pub target: Option<String>,
 
     /// More targets, with --measure: each is read alone, and then together those that share a hop
-    #[arg(value_name = "TARGET", requires = "measure", hide_short_help = true,
+    #[arg(value_name = "TARGET", requires = "measure",
         conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
     pub others: Vec<String>,
 

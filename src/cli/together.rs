@@ -1,5 +1,6 @@
 //! `narrows A B --measure`: what several targets give alone and at the same time.
 
+use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -12,8 +13,9 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::measurement::{Pattern, Workload};
 use narrows_load::target::Target as LoadTarget;
+use narrows_machine::Machine;
 use narrows_machine::root::Root;
-use narrows_machine::{Machine, unfit};
+use narrows_machine::unfit::{self, Unfit};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Path, Target, build};
 use narrows_report::progress::Progress;
@@ -57,9 +59,10 @@ struct Chosen {
 /// [`Failure`] when a target does not exist or cannot be read, or fewer than two are left.
 pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let root = Root::live();
+    let sleepers = unfit::sleepers(&root);
     let machine = facts::read(&root);
     check_node(&machine, args.cpu_node)?;
-    let chosen = choose(&root, &machine, args)?;
+    let chosen = choose(&root, (&machine, &sleepers), args)?;
     let paths: Vec<Path> = chosen.subjects.iter().map(|subject| subject.path.clone()).collect();
     let opened = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (plan, times) = (groups(&paths), Times::new(extent, args.duration));
@@ -94,7 +97,11 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
 }
 
 /// Finds what was typed, and leaves out what had better not be read.
-fn choose(root: &Root, machine: &Machine, args: &CheckArgs) -> Result<Chosen, Failure> {
+fn choose(
+    root: &Root,
+    (machine, sleepers): (&Machine, &BTreeMap<String, Unfit>),
+    args: &CheckArgs,
+) -> Result<Chosen, Failure> {
     let options = build::Options { reader_node: args.cpu_node };
     let mut chosen = Chosen::default();
     for typed in args.target.iter().chain(&args.others) {
@@ -106,9 +113,9 @@ fn choose(root: &Root, machine: &Machine, args: &CheckArgs) -> Result<Chosen, Fa
             return Err(Failure::new(format!("`{typed}` is named twice"))
                 .hint("name each target once: two runs on one of them would share all of it"));
         }
-        let unfit = scene::drives(&path)
-            .iter()
-            .find_map(|drive| unfit::of_drive(root, machine, drive).map(|why| (drive.clone(), why)));
+        let unfit = scene::drives(&path).iter().find_map(|drive| {
+            unfit::of_drive(root, (machine, sleepers), drive).map(|why| (drive.clone(), why))
+        });
         match unfit {
             None => chosen.subjects.push(Subject::of(path)),
             Some((drive, why)) => {

@@ -1,6 +1,7 @@
 //! What speaks against reading a drive at full rate, as far as can be known without waking it: it sleeps, it comes and goes,
 //! or it is failing.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::Machine;
@@ -42,13 +43,23 @@ impl fmt::Display for Unfit {
     }
 }
 
+/// The disks that sleep, by kernel name. To be asked first: reading config space or a SMART log wakes a device.
+pub fn sleepers(root: &Root) -> BTreeMap<String, Unfit> {
+    let names = root.list("/sys/class/block").into_iter();
+    names.filter_map(|name| asleep(root, &name).map(|why| (name, why))).collect()
+}
+
 /// What speaks against reading a drive, by kernel name; `None` where nothing is known to. Nothing is sent to the drive.
-pub fn of_drive(root: &Root, machine: &Machine, name: &str) -> Option<Unfit> {
+pub fn of_drive(
+    root: &Root,
+    (machine, sleepers): (&Machine, &BTreeMap<String, Unfit>),
+    name: &str,
+) -> Option<Unfit> {
     let disk = machine.block.get(name).and_then(|device| device.partition_of.as_deref()).unwrap_or(name);
     if machine.block.get(disk).is_some_and(|disk| disk.removable) {
         return Some(Unfit::Removable);
     }
-    asleep(root, disk).or_else(|| not_running(root, disk)).or_else(|| {
+    sleepers.get(disk).cloned().or_else(|| not_running(root, disk)).or_else(|| {
         let log = machine.health.get(disk)?.smart.value()?;
         let warnings = warnings(log);
         (!warnings.is_empty()).then_some(Unfit::Failing { warnings })
@@ -104,10 +115,11 @@ mod tests {
             .file("/sys/devices/pci0000:00/0000:00:1c.0/power/runtime_status", "active\n");
         change(&mut tree);
         let root = Root::from_tree(tree);
+        let sleepers = sleepers(&root);
         let mut machine = Machine::read(&root);
         let health = DriveHealth { smart: Fact::known(smart, "log page 02h"), ..DriveHealth::default() };
         machine.health.insert("nvme0n1".to_owned(), health);
-        of_drive(&root, &machine, "nvme0n1")
+        of_drive(&root, (&machine, &sleepers), "nvme0n1")
     }
 
     #[test]
