@@ -31,6 +31,7 @@ Examples:
   narrows /dev/nvme0n1                one path, hop by hop (the same as: narrows check /dev/nvme0n1)
   narrows /srv --measure              prove it with a short run (10 s at most)
   narrows /srv --measure=full --json  a thorough run, for another program
+  narrows /dev/sda /dev/sdb --measure drives alone and together: which shared hop limits them
   narrows /dev/sda --why link         where the numbers of the PCIe links come from
   narrows --plain                     text to paste into a forum
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
@@ -203,6 +204,11 @@ pub struct CheckArgs {
     ///
     /// Examples: /dev/nvme0n1, /home, ./file, 0000:02:00.0, eth0. Write ./check or ./snapshot for files of that name.
     pub target: Option<String>,
+
+    /// More targets, with --measure: each is read alone, and then together those that share a hop
+    #[arg(value_name = "TARGET", requires = "measure",
+        conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
+    pub others: Vec<String>,
 
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
     ///
@@ -416,11 +422,20 @@ mod tests {
     }
 
     #[test]
+    fn several_targets_are_measured() {
+        let several = check(&["/dev/sda", "/dev/sdb", "/dev/sdc", "--measure"]);
+        assert_eq!(several.target.as_deref(), Some("/dev/sda"));
+        assert_eq!(several.others, ["/dev/sdb", "/dev/sdc"]);
+        assert_eq!(check(&["check", "--measure=full", "sda", "sdb"]).others, ["sdb"]);
+    }
+
+    #[test]
     fn what_makes_no_sense_together_is_refused() {
         assert!(refused(&["/srv", "--measure", "--from", "x.tar.zst"]).contains("--from"));
         assert!(refused(&["/srv", "--json", "--plain"]).contains("--plain"));
         assert!(refused(&["/srv", "--scratch", "/tmp"]).contains("--measure"));
-        assert!(refused(&["/srv", "/home"]).contains("/home"));
+        assert!(refused(&["/srv", "/home"]).contains("--measure"));
+        assert!(refused(&["/srv", "/home", "--measure", "--why", "link"]).contains("--why"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::args::{CheckArgs, Measure};
 use super::export::Export;
 use super::facts::Facts;
 use super::measure::Completion;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target, together};
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_model::path::{Path, Target, build};
@@ -28,6 +28,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     }
     if args.fleet.fleet {
         return fleet::run(args, style(args));
+    }
+    if let Some(extent) = args.measure.filter(|_| !args.others.is_empty()) {
+        return together::run(args, extent);
     }
     let facts = facts::open(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(&inert(note)));
@@ -70,7 +73,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
 }
 
 /// Refuses a NUMA node that the machine does not have.
-fn check_node(machine: &Machine, asked: Option<u32>) -> Result<(), Failure> {
+pub(super) fn check_node(machine: &Machine, asked: Option<u32>) -> Result<(), Failure> {
     let Some(asked) = asked else { return Ok(()) };
     let ids: Vec<u32> = machine.cpus.nodes.iter().map(|node| node.id).collect();
     if ids.contains(&asked) {
@@ -138,6 +141,6 @@ fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failur
     }
 }
 
-fn style(args: &CheckArgs) -> Style {
+pub(super) fn style(args: &CheckArgs) -> Style {
     args.output.style()
 }

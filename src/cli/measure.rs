@@ -277,6 +277,6 @@ impl Bench<'_> {
     }
 }
 
-fn failure(error: &LoadError) -> Failure {
+pub(super) fn failure(error: &LoadError) -> Failure {
     Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
 }

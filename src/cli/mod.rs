@@ -30,6 +30,7 @@ mod snapshot;
 mod suggest;
 pub mod sweep;
 mod target;
+mod together;
 
 pub use failure::Failure;
 

@@ -43,6 +43,7 @@ mod predict;
 mod snapshot_check;
 mod systems;
 mod targets;
+mod together;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -29,6 +29,7 @@ pub mod route;
 pub mod snapshot;
 pub mod target;
 pub mod tree;
+pub mod unfit;
 pub mod usage;
 pub mod usb;
 pub mod zfs;

@@ -21,5 +21,6 @@ pub mod roofline;
 pub mod sanitize;
 pub mod schema;
 pub mod text;
+pub mod together;
 pub mod view;
 pub mod why;

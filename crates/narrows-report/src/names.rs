@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::view::{CheckReport, HopView};
+use super::view::CheckReport;
 use narrows_machine::snapshot::redact::{is_private_place, scrub};
 use narrows_model::path::HopKind;
 
@@ -29,10 +29,21 @@ impl Names {
         for path in &report.paths {
             found.target(&path.target);
             for hop in &path.hops {
-                found.hop(hop);
+                found.hop(hop.kind, &hop.id, &hop.name);
                 hop.shared_with.iter().for_each(|target| found.target(target));
             }
         }
+        Self::ordered(found.0)
+    }
+
+    /// The names in these targets, and in hops by kind, id and name.
+    pub(super) fn of_targets<'a>(
+        targets: impl IntoIterator<Item = &'a str>,
+        hops: impl IntoIterator<Item = (HopKind, &'a str, &'a str)>,
+    ) -> Self {
+        let mut found = Finder::default();
+        targets.into_iter().for_each(|target| found.target(target));
+        hops.into_iter().for_each(|(kind, id, name)| found.hop(kind, id, name));
         Self::ordered(found.0)
     }
 
@@ -109,13 +120,13 @@ impl Finder {
         }
     }
 
-    fn hop(&mut self, hop: &HopView) {
-        let id = hop.id.split_once(':').map_or("", |(_, id)| id);
-        match hop.kind {
+    fn hop(&mut self, kind: HopKind, id: &str, name: &str) {
+        let id = id.split_once(':').map_or("", |(_, id)| id);
+        match kind {
             HopKind::Filesystem => self.place(id),
-            HopKind::Crypt => self.mapping(hop.name.strip_prefix("dm-crypt ").unwrap_or_default()),
+            HopKind::Crypt => self.mapping(name.strip_prefix("dm-crypt ").unwrap_or_default()),
             HopKind::LogicalVolume => {
-                self.mapping(hop.name.split_once(" (").map_or("", |(mapping, _)| mapping));
+                self.mapping(name.split_once(" (").map_or("", |(mapping, _)| mapping));
             }
             HopKind::Raid if !is_kernels(id) => self.put("array", id.split('/').next().unwrap_or(id)),
             HopKind::Remote => {

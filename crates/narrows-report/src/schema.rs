@@ -14,6 +14,7 @@ use super::lab::{self, LabReport};
 use super::ladder::{self, LadderReport};
 use super::plan;
 use super::predict::{self, PredictReport};
+use super::together::{self, TogetherReport};
 use super::view::{CheckReport, SCHEMA};
 use narrows_verdict::compare::{self, Comparison};
 
@@ -45,6 +46,11 @@ pub fn ladder() -> Value {
 /// The schema of [`CheckReport`] (JSON Schema, draft 2020-12).
 pub fn check() -> Value {
     of::<CheckReport>(SCHEMA, "narrows check --json")
+}
+
+/// The schema of [`TogetherReport`] (JSON Schema, draft 2020-12).
+pub fn together() -> Value {
+    of::<TogetherReport>(together::SCHEMA, "narrows check A B --measure --json")
 }
 
 /// The schema of one line, a [`fleet::Record`] (JSON Schema, draft 2020-12).

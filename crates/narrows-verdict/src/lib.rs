@@ -24,6 +24,7 @@ mod rules;
 mod sentence;
 #[cfg(test)]
 mod testing;
+pub mod together;
 mod trust;
 
 pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};

@@ -17,7 +17,7 @@ const fn word(severity: Severity) -> (Tone, &'static str) {
 }
 
 /// Puts findings with evidence and all advice.
-pub(super) fn put_full(out: &mut String, style: &Style, findings: &[FindingView]) {
+pub(crate) fn put_full(out: &mut String, style: &Style, findings: &[FindingView]) {
     for (number, finding) in findings.iter().enumerate() {
         if number > 0 {
             out.push('\n');

@@ -4,7 +4,7 @@
 //! Several targets are shown as one line each, alike ones together.
 
 pub mod compare;
-mod findings;
+pub(super) mod findings;
 pub mod import;
 mod ink;
 mod ladder;
@@ -70,7 +70,7 @@ fn inputs_line(inputs: &[InputView]) -> Option<String> {
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
-fn machine_line(machine: &MachineView) -> String {
+pub(super) fn machine_line(machine: &MachineView) -> String {
     let mut parts = Vec::new();
     let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)]
         .into_iter()

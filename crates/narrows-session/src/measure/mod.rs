@@ -4,6 +4,7 @@
 //! the engine on every target, follows all of them to their end, and asks links and drives again. What evidence
 //! there is and what it costs is in [`Evidence`]; nobody else calls the engine.
 
+mod alone_and_together;
 mod engine;
 mod evidence;
 mod follow;
@@ -15,6 +16,7 @@ mod timing;
 mod together;
 mod watch;
 
+pub use alone_and_together::{Rounds, alone_and_together};
 pub use engine::{Engine, Kernel};
 pub use evidence::{Command, Evidence, Price, Witness};
 pub use follow::{Follower, Look};

@@ -19,6 +19,18 @@ impl Processors {
         let online = machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1));
         Self { tied_to: tied_to(machine, path, node), online: online.max(1) }
     }
+
+    /// The same for several paths at once: those that suit all of them, anywhere where they differ.
+    pub fn of_all<'a>(
+        machine: &Machine,
+        paths: impl IntoIterator<Item = &'a Path>,
+        node: Option<u32>,
+    ) -> Self {
+        let mut each = paths.into_iter().map(|path| Self::of(machine, path, node));
+        let first = each.next().unwrap_or_default();
+        let (online, is_one) = (first.online, each.all(|other| other.tied_to == first.tied_to));
+        Self { tied_to: if is_one { first.tied_to } else { Vec::new() }, online }
+    }
 }
 
 fn tied_to(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {

@@ -228,13 +228,15 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             threads_between: Evidence::ThreadsBetween.is_taken_by(self.command),
         };
         let engine = &self.engine;
+        let options: Vec<RunOptions> =
+            (0..targets.len()).map(|place| beside(&asked.options, place)).collect();
         thread::scope(|scope| {
-            let each = targets.iter().zip(controls);
+            let each = targets.iter().zip(controls).zip(&options);
             let runs: Vec<_> = each
-                .map(|(target, control)| {
+                .map(|((target, control), options)| {
                     scope.spawn(move || {
                         let _over = Over(control);
-                        engine.run(target, &asked.workload, &asked.options, control)
+                        engine.run(target, &asked.workload, options, control)
                     })
                 })
                 .collect();
@@ -292,6 +294,16 @@ impl<W: Witness> Session<'_, W, Kernel> {
         })
         .map_err(|_| panicked())?
     }
+}
+
+/// The options of the target at this place of those that run at once: its workers are tied to processors of their own, as
+/// far as there are enough.
+pub(super) fn beside(options: &RunOptions, place: usize) -> RunOptions {
+    let mut own = options.clone();
+    if let Some(first) = (place * options.workers as usize).checked_rem(own.cpus.len()) {
+        own.cpus.rotate_left(first);
+    }
+    own
 }
 
 /// Says that a run is over, whatever became of it: nobody waits for one that failed.

@@ -1,7 +1,9 @@
 //! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
 
+mod rounds;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -133,6 +135,8 @@ enum Target {
     Moves(u64),
     /// The same, once as many run as the barrier waits for.
     Together(u64, Arc<Barrier>),
+    /// Moves so many in each 10 ms, less what others take that run at the same time.
+    Shares(u64, Arc<AtomicUsize>),
     Refuses,
     Panics,
 }
@@ -151,6 +155,10 @@ impl Engine for Made {
     ) -> Result<Measurement, LoadError> {
         let each = match target {
             Target::Moves(each) => *each,
+            Target::Shares(each, running) => {
+                running.fetch_add(1, Ordering::Relaxed);
+                *each
+            }
             Target::Together(each, barrier) => {
                 barrier.wait();
                 *each
@@ -174,8 +182,14 @@ impl Engine for Made {
         {
             thread::sleep(Duration::from_millis(10));
             let sample = begin.elapsed().as_nanos() as u64 / control.sample().get();
+            let sharing =
+                if let Target::Shares(_, running) = target { running.load(Ordering::Relaxed) } else { 1 };
+            let each = each / sharing.max(1) as u64;
             control.add_bytes(each, sample);
             bytes += each;
+        }
+        if let Target::Shares(_, running) = target {
+            running.fetch_sub(1, Ordering::Relaxed);
         }
         self.0.story().phase = None;
         let mut measurement = Measurement { bytes: Bytes::new(bytes), ..Measurement::default() };

@@ -28,6 +28,8 @@ mod software;
 #[cfg(test)]
 mod tests;
 
+pub(super) use hardware::REACHED;
+
 use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::narrow::Narrow;
 

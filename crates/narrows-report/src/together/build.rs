@@ -1,0 +1,119 @@
+//! From verdicts to the view model: joins and cleans, and decides nothing.
+
+use super::{ForetoldView, GroupView, LeftOut, SCHEMA, ShareView, SharedHopView, TargetView, TogetherReport};
+use crate::sanitize::inert;
+use crate::view::{finding_view, machine_view, tool};
+use narrows_load::measurement::Workload;
+use narrows_machine::Machine;
+use narrows_verdict::together::{Conclusion, Foretold, GroupVerdict, Rate, SharedHop};
+use narrows_verdict::{Evidence, PathVerdict, Subject};
+
+/// What a report is about, beside what was found.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The load of each target.
+    pub workload: Workload,
+    /// Targets that were not measured, and why.
+    pub left_out: Vec<(String, String)>,
+    /// Why it is not complete, if it is not.
+    pub reason: Option<String>,
+}
+
+/// The whole report. `alone` holds the targets, each with its run alone.
+pub fn report(
+    machine: &Machine,
+    about: About,
+    alone: &[Subject],
+    groups: &[GroupVerdict],
+    conclusion: &Conclusion,
+) -> TogetherReport {
+    let names: Vec<String> = alone.iter().map(|subject| inert(&subject.path.target)).collect();
+    let left_out = about.left_out.iter();
+    TogetherReport {
+        schema: SCHEMA.to_owned(),
+        tool: tool(),
+        machine: machine_view(machine),
+        workload: about.workload,
+        targets: alone
+            .iter()
+            .zip(&conclusion.paths)
+            .map(|(one, verdict)| target_view(one, verdict))
+            .collect(),
+        groups: groups.iter().map(|group| group_view(&names, group)).collect(),
+        foretold: conclusion.foretold.iter().map(foretold_view).collect(),
+        findings: conclusion.findings.iter().map(finding_view).collect(),
+        left_out: left_out
+            .map(|(target, reason)| LeftOut { target: inert(target), reason: inert(reason) })
+            .collect(),
+        complete: about.reason.is_none(),
+        reason: about.reason.as_deref().map(inert),
+    }
+}
+
+fn target_view(subject: &Subject, verdict: &PathVerdict) -> TargetView {
+    let alone = subject.runs.first().map(Rate::of);
+    TargetView {
+        target: inert(&subject.path.target),
+        sentence: inert(&verdict.sentence),
+        reason: alone.is_none().then(|| "it was not measured".to_owned()),
+        alone,
+    }
+}
+
+fn named(names: &[String], members: &[usize]) -> Vec<String> {
+    members.iter().filter_map(|member| names.get(*member).cloned()).collect()
+}
+
+fn group_view(names: &[String], group: &GroupVerdict) -> GroupView {
+    let clean = |one: &Evidence| Evidence::new(inert(&one.fact), inert(&one.value), inert(&one.source));
+    let shares = group.shares.iter().map(|share| {
+        let part = share.part();
+        ShareView {
+            target: names.get(share.member).cloned().unwrap_or_default(),
+            alone: share.alone,
+            together: share.together,
+            part,
+            reason: part.is_none().then(|| "it gives nothing alone".to_owned()),
+        }
+    });
+    GroupView {
+        targets: named(names, &group.members),
+        outcome: group.outcome,
+        alone: group.alone,
+        together: group.together,
+        shares: shares.collect(),
+        hops: group.hops.iter().map(|hop| hop_view(names, hop)).collect(),
+        limiting_hops: group.limiting.iter().map(|id| inert(id.as_str())).collect(),
+        evidence: group.evidence.iter().map(clean).collect(),
+        sentence: inert(&group.sentence),
+    }
+}
+
+fn hop_view(names: &[String], hop: &SharedHop) -> SharedHopView {
+    let known = hop.ceiling.as_ref().ok();
+    SharedHopView {
+        id: inert(hop.id.as_str()),
+        kind: hop.kind,
+        name: inert(&hop.name),
+        targets: named(names, &hop.members),
+        alone_bytes_per_second: hop.alone,
+        together_bytes_per_second: hop.together,
+        ceiling_bytes_per_second: known.map(|(rate, ..)| *rate),
+        basis: known.map(|(_, basis, _)| *basis),
+        formula: known.map(|(.., formula)| inert(formula)),
+        part_of_ceiling: hop.fraction(),
+        at_ceiling: hop.is_at_ceiling(),
+        reason: hop.ceiling.as_ref().err().map(|why| inert(why)),
+    }
+}
+
+fn foretold_view(foretold: &Foretold) -> ForetoldView {
+    ForetoldView {
+        code: foretold.code,
+        hop: inert(foretold.hop.as_str()),
+        subject: inert(&foretold.subject),
+        summary: inert(&foretold.summary),
+        fate: foretold.fate,
+        sentence: inert(&foretold.sentence),
+    }
+}

@@ -1,0 +1,347 @@
+//! Several targets, each alone and then at the same time: do they limit each other, and where?
+//!
+//! A hop is named only where the run shows it: what crosses it together reaches its known ceiling, and those who cross it
+//! give clearly less than alone. narrows itself is suspected first. Differences within the intervals of both runs, or of
+//! less than [`SIGNIFICANT`], are none.
+
+mod foretold;
+mod rates;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::attribution::REACHED;
+use super::case::Case;
+use super::ladder::SIGNIFICANT;
+use super::{Code, Evidence, Finding, Run, Severity, Subject, interval, judge};
+pub use foretold::{Conclusion, Fate, Foretold, conclude};
+use narrows_base::units::{BytesPerSec, human};
+use narrows_machine::Machine;
+use narrows_model::ceiling::{Basis, Ceiling, Direction};
+use narrows_model::path::{HopId, HopKind, Path};
+pub use rates::{Rate, Share};
+
+/// All processors together are full from here on, as in the ladder.
+const FULL: f64 = 0.95;
+/// A rate this far above a ceiling is no evidence for it: link ceilings calibrate to within 3 % of real drives.
+const LAW_ERROR: f64 = 1.05;
+
+/// A run of several targets at the same time.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Which targets, in ascending order.
+    pub members: Vec<usize>,
+    /// What each of them gave, in the same order.
+    pub runs: Vec<Run>,
+}
+
+/// What several targets at the same time show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A hop that they share is at its ceiling, and they give less than alone.
+    SharedLimit,
+    /// They give as much as alone.
+    NoSharedLimit,
+    /// They give less than alone, and it is not known where.
+    LimitEachOther,
+    /// They give less than alone, and narrows or the processors could do no more.
+    Generator,
+    /// A run is not to be trusted, or a rate is not known well enough.
+    NotKnown,
+}
+
+/// A hop that several of the targets cross.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedHop {
+    /// Which one.
+    pub id: HopId,
+    /// What it is.
+    pub kind: HopKind,
+    /// Its name for a person.
+    pub name: String,
+    /// The targets that cross it.
+    pub members: Vec<usize>,
+    /// What they move through it, each alone, in sum.
+    pub alone: BytesPerSec,
+    /// What they move through it together.
+    pub together: BytesPerSec,
+    /// The most that it carries, what that rests on, and how it was computed; or why that is not known.
+    pub ceiling: Result<(BytesPerSec, Basis, String), String>,
+}
+
+impl SharedHop {
+    /// What crosses it together as a part of its ceiling.
+    pub fn fraction(&self) -> Option<f64> {
+        self.ceiling.as_ref().ok().map(|(ceiling, ..)| self.together.fraction_of(*ceiling))
+    }
+
+    /// Whether it is at its ceiling. An estimate is no evidence.
+    pub fn is_at_ceiling(&self) -> bool {
+        let is_known = self.ceiling.as_ref().is_ok_and(|(_, basis, _)| *basis != Basis::Guess);
+        is_known && self.fraction().is_some_and(|part| (REACHED..=LAW_ERROR).contains(&part))
+    }
+}
+
+/// The verdict on targets that ran at the same time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupVerdict {
+    /// Which targets.
+    pub members: Vec<usize>,
+    /// What they show.
+    pub outcome: Outcome,
+    /// The sum of what each gives alone.
+    pub alone: Rate,
+    /// The sum of what they give at the same time.
+    pub together: Rate,
+    /// What each of them gives.
+    pub shares: Vec<Share>,
+    /// The hops that two or more of them cross, from the devices to the host.
+    pub hops: Vec<SharedHop>,
+    /// The hops that limit them.
+    pub limiting: Vec<HopId>,
+    /// The observations behind it.
+    pub evidence: Vec<Evidence>,
+    /// The verdict in words.
+    pub sentence: String,
+}
+
+/// Which targets are to run at the same time: all that cross a common hop, for each such hop, the smallest groups first, and
+/// at the end all. A group that several hops have in common is there once.
+pub fn groups(paths: &[Path]) -> Vec<Vec<usize>> {
+    let mut sets: BTreeSet<Vec<usize>> =
+        crossing(paths.iter().enumerate()).into_iter().map(|(_, members)| members).collect();
+    sets.insert((0..paths.len()).collect());
+    let mut sets: Vec<_> = sets.into_iter().filter(|set| set.len() > 1).collect();
+    sets.sort_by_key(Vec::len);
+    sets
+}
+
+/// The hops that two or more of these paths cross, from the media to the host, and which do. Everything crosses the
+/// application and main memory.
+fn crossing<'a>(paths: impl Iterator<Item = (usize, &'a Path)>) -> Vec<(HopId, Vec<usize>)> {
+    let mut found: BTreeMap<&HopId, (usize, Vec<usize>)> = BTreeMap::new();
+    for (index, path) in paths {
+        let hops = path.hops.iter().enumerate();
+        for (place, hop) in
+            hops.filter(|(_, hop)| !matches!(hop.kind(), HopKind::Application | HopKind::Memory))
+        {
+            let (_, members) = found.entry(&hop.id).or_insert((place, Vec::new()));
+            if members.last() != Some(&index) {
+                members.push(index);
+            }
+        }
+    }
+    let mut shared: Vec<_> = found.into_iter().filter(|(_, (_, members))| members.len() > 1).collect();
+    shared.sort_by_key(|(_, (place, _))| *place);
+    shared.into_iter().map(|(id, (_, members))| (id.clone(), members)).collect()
+}
+
+/// Judges each group. `alone` holds the targets, each with its run alone.
+pub fn judge_groups(machine: &Machine, alone: &[Subject], groups: &[Group]) -> Vec<GroupVerdict> {
+    groups.iter().map(|group| one(machine, alone, group)).collect()
+}
+
+/// A target with its run alone and its run beside the others.
+struct Member<'a> {
+    index: usize,
+    alone: &'a Subject,
+    before: &'a Run,
+    after: &'a Run,
+}
+
+fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
+    let members: Vec<Member<'_>> = group
+        .members
+        .iter()
+        .zip(&group.runs)
+        .filter_map(|(index, after)| {
+            let alone = alone.get(*index)?;
+            Some(Member { index: *index, alone, before: alone.runs.first()?, after })
+        })
+        .collect();
+    let shares: Vec<Share> = members.iter().map(Share::of).collect();
+    let mut verdict = GroupVerdict {
+        members: group.members.clone(),
+        outcome: Outcome::NotKnown,
+        alone: Rate::of_runs_one_by_one(shares.iter().map(|share| share.alone)),
+        together: Rate::of_runs_at_once(shares.iter().map(|share| share.together)),
+        hops: hops(machine, &members),
+        shares,
+        limiting: Vec::new(),
+        evidence: Vec::new(),
+        sentence: String::new(),
+    };
+    decide(machine, &members, &mut verdict);
+    verdict
+}
+
+fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict) {
+    let all_measured = members.len() == verdict.members.len();
+    let doubt = match all_measured {
+        true => doubt(machine, members).or_else(|| vague(verdict)),
+        false => Some("not all of them were measured".to_owned()),
+    };
+    if let Some(why) = doubt {
+        verdict.sentence = words::not_known(&why);
+        return;
+    }
+    let one_starves = verdict.shares.iter().any(Share::falls_short);
+    if !one_starves && !verdict.together.falls_short_of(verdict.alone) {
+        verdict.outcome = Outcome::NoSharedLimit;
+        verdict.sentence = words::no_limit(verdict);
+        return;
+    }
+    if let Some(evidence) = ourselves(machine, members) {
+        verdict.outcome = Outcome::Generator;
+        verdict.sentence = words::generator(verdict, &evidence);
+        verdict.evidence = evidence;
+        return;
+    }
+    let limiting = limiting(verdict);
+    verdict.outcome = if limiting.is_empty() { Outcome::LimitEachOther } else { Outcome::SharedLimit };
+    verdict.limiting = limiting.iter().map(|hop| hop.id.clone()).collect();
+    verdict.evidence = limiting.iter().flat_map(evidence_of).collect();
+    let names: Vec<&str> = members.iter().map(|member| member.alone.path.target.as_str()).collect();
+    let places: Vec<usize> = members.iter().map(|member| member.index).collect();
+    verdict.sentence = words::limited(verdict, &limiting, &|index| {
+        places.iter().position(|place| *place == index).and_then(|at| names.get(at)).copied().unwrap_or("")
+    });
+}
+
+/// Why a run says nothing of its path.
+fn doubt(machine: &Machine, members: &[Member<'_>]) -> Option<String> {
+    let tells_nothing = |finding: &Finding| match finding.code {
+        Code::CacheMeasured
+        | Code::AboveCeiling
+        | Code::TooShort
+        | Code::NoReadEnded
+        | Code::RunFailed
+        | Code::RaidResync => true,
+        // A drive that is hot and keeps its rate is only good to know.
+        Code::Thermal => finding.severity != Severity::Info,
+        _ => false,
+    };
+    members
+        .iter()
+        .flat_map(|member| [(member, member.before, "alone"), (member, member.after, "together")])
+        .find_map(|(member, run, when)| {
+            let subject = member.alone.with_runs(vec![run.clone()]);
+            let findings = judge(machine, std::slice::from_ref(&subject)).findings;
+            let found = findings.into_iter().find(tells_nothing)?;
+            Some(format!("the run of {} {when} says nothing: {}", subject.path.target, found.summary))
+        })
+}
+
+/// Why the sums cannot be compared.
+fn vague(verdict: &GroupVerdict) -> Option<String> {
+    let within = |rate: Rate| rate.half().map(|half| half.fraction_of(rate.bytes_per_second));
+    let Some((alone, together)) = within(verdict.alone).zip(within(verdict.together)) else {
+        return Some("the runs were too short to say how well their rates are known".to_owned());
+    };
+    let widest = alone.max(together);
+    (widest > interval::WIDEST).then(|| format!("the rates are known to ±{} only", human::percent(widest)))
+}
+
+/// What shows that narrows or the processors could do no more.
+fn ourselves(machine: &Machine, members: &[Member<'_>]) -> Option<Vec<Evidence>> {
+    let run = &members.first()?.after;
+    let cpus = &run.activity.cpus;
+    let busy = cpus.values().sum::<f64>() / cpus.len().max(1) as f64;
+    if busy >= FULL {
+        return Some(vec![Evidence::new("processors busy", human::percent(busy), "/proc/stat")]);
+    }
+    members.iter().find_map(|member| {
+        let subject = member.alone.with_runs(vec![member.after.clone()]);
+        let findings = judge(machine, std::slice::from_ref(&subject)).findings;
+        let found = findings.into_iter().find(|finding| finding.code == Code::GeneratorCpu)?;
+        Some(
+            std::iter::once(Evidence::new("narrows", found.summary, "the run"))
+                .chain(found.evidence)
+                .collect(),
+        )
+    })
+}
+
+/// The hops at their ceiling that those who give less than alone cross: that which explains most of them first.
+fn limiting(verdict: &GroupVerdict) -> Vec<SharedHop> {
+    let mut fallen: BTreeSet<usize> =
+        verdict.shares.iter().filter(|share| share.falls_short()).map(|share| share.member).collect();
+    if fallen.is_empty() {
+        // Each of them falls by less than its own interval, and all together by more than theirs.
+        fallen.extend(&verdict.members);
+    }
+    let mut left: Vec<&SharedHop> = verdict.hops.iter().filter(|hop| hop.is_at_ceiling()).collect();
+    let mut chosen = Vec::new();
+    loop {
+        let explains = |hop: &SharedHop| hop.members.iter().filter(|member| fallen.contains(*member)).count();
+        let by_rank = |a: &&SharedHop, b: &&SharedHop| {
+            explains(a)
+                .cmp(&explains(b))
+                .then(a.fraction().partial_cmp(&b.fraction()).unwrap_or(std::cmp::Ordering::Equal))
+        };
+        let Some(best) = left.iter().copied().filter(|hop| explains(hop) > 0).max_by(by_rank) else { break };
+        fallen.retain(|member| !best.members.contains(member));
+        left.retain(|hop| hop.id != best.id);
+        chosen.push(best.clone());
+    }
+    chosen
+}
+
+fn evidence_of(hop: &SharedHop) -> Vec<Evidence> {
+    let Ok((ceiling, _, formula)) = &hop.ceiling else { return Vec::new() };
+    vec![
+        Evidence::new(format!("through {} together", hop.name), hop.together, "the run"),
+        Evidence::new(format!("ceiling of {}", hop.name), ceiling, formula.as_str()),
+    ]
+}
+
+/// The hops that several members cross, with what crosses them. What a hop carries for each byte of a target is what the
+/// target's run alone shows: together, the counters of a device hold what others move, too.
+fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
+    let paths = members.iter().map(|member| (member.index, &member.alone.path));
+    let factors: BTreeMap<(usize, HopId), f64> =
+        members.iter().flat_map(|member| factors(machine, member)).collect();
+    crossing(paths)
+        .into_iter()
+        .filter_map(|(id, crossing)| {
+            let those: Vec<&Member<'_>> =
+                members.iter().filter(|member| crossing.contains(&member.index)).collect();
+            let first = those.first()?;
+            let place = first.alone.path.hops.iter().position(|hop| hop.id == id)?;
+            let hop = first.alone.path.hops.get(place)?;
+            let through = |of: fn(&Share) -> Rate| -> BytesPerSec {
+                let rate = |member: &&Member<'_>| {
+                    let factor = factors.get(&(member.index, id.clone())).copied().unwrap_or(0.0);
+                    of(&Share::of(member)).bytes_per_second * factor
+                };
+                those.iter().map(rate).sum()
+            };
+            let (alone, together) = (through(|share| share.alone), through(|share| share.together));
+            let case = Case::new(machine, first.alone, Direction::Read);
+            let ceiling = match case.ceiling(place)? {
+                Ceiling::Known(limit) => Ok((limit.rate, limit.basis, limit.formula.clone())),
+                Ceiling::Unknown(why) => Err(why.clone()),
+                Ceiling::Transparent(_) => return None,
+            };
+            let (kind, name) = (hop.kind(), hop.name.clone());
+            Some(SharedHop { id, kind, name, members: crossing, alone, together, ceiling })
+        })
+        .collect()
+}
+
+/// Bytes across each hop for each byte that a target moved alone.
+fn factors(machine: &Machine, member: &Member<'_>) -> Vec<((usize, HopId), f64)> {
+    let verdict = judge(machine, std::slice::from_ref(member.alone));
+    let rate = member.before.measurement.bytes_per_second;
+    let measured = verdict.paths.into_iter().flat_map(|path| path.measured);
+    measured
+        .filter(|((_, direction), _)| *direction == Direction::Read)
+        .map(|((hop, _), through)| ((member.index, hop), through.rate.fraction_of(rate)))
+        .collect()
+}

@@ -1,0 +1,212 @@
+use super::*;
+use crate::Confidence;
+use crate::testing::{BRIDGE, NVME, Sketch, at, function, link, on_bus, run};
+use narrows_base::fact::Fact;
+use narrows_base::units::Nanos;
+use narrows_machine::health::{DriveHealth, SmartLog, Throttling};
+use narrows_model::path::{HopSpec, UplinkHop};
+
+/// A drive behind a hop of its own and a switch that carries so many MB/s; `None` where that is not known.
+fn drive(name: &str, uplink: Option<f64>) -> Sketch {
+    let bus = 10 + name.as_bytes()[4];
+    let sketch = Sketch::of(&format!("/dev/{name}"))
+        .device(name, None)
+        .link(on_bus(bus, link((4, 4), (4, 4), (4, 4))));
+    let spec = HopSpec::Switch(UplinkHop { address: at(1), ..UplinkHop::default() });
+    match uplink {
+        Some(_) => sketch.hop("the uplink", spec, uplink),
+        None => sketch.unknown("the uplink", spec),
+    }
+    .memory()
+}
+
+/// A run at so many MB/s, known to within 1 %.
+fn known(megabytes: f64) -> Run {
+    let mut run = run(megabytes);
+    run.measurement.ci95 = Some([0.99, 1.01].map(|part| BytesPerSec::from_mb(megabytes * part)));
+    run
+}
+
+/// Drives with these rates alone and together behind one uplink.
+fn group(rates: &[(f64, f64)], uplink: Option<f64>, change: impl Fn(&mut Run)) -> GroupVerdict {
+    let alone: Vec<Subject> = (0_u8..)
+        .zip(rates)
+        .map(|(index, (alone, _))| {
+            let name = format!("nvme{index}n1");
+            drive(&name, uplink).run(known(*alone)).subject
+        })
+        .collect();
+    let mut runs: Vec<Run> = rates.iter().map(|(_, together)| known(*together)).collect();
+    runs.iter_mut().for_each(change);
+    let group = Group { members: (0..rates.len()).collect(), runs };
+    judge_groups(&Machine::default(), &alone, &[group]).remove(0)
+}
+
+#[test]
+fn a_shared_hop_at_its_ceiling_is_named_with_its_rates() {
+    let verdict = group(&[(3500.0, 3225.0); 4], Some(13_100.0), |_| {});
+    assert_eq!(verdict.outcome, Outcome::SharedLimit, "{verdict:#?}");
+    assert_eq!(verdict.limiting.len(), 1);
+    assert_eq!(
+        verdict.sentence,
+        "the uplink carries 12.9 GB/s of 13.1 GB/s: four targets that give 3.5 GB/s alone get 3.23 GB/s each."
+    );
+}
+
+#[test]
+fn a_hop_of_unknown_ceiling_or_below_it_is_not_named_as_the_limit() {
+    for uplink in [None, Some(20_000.0)] {
+        let verdict = group(&[(3000.0, 1500.0); 2], uplink, |_| {});
+        assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
+        assert!(verdict.limiting.is_empty() && verdict.sentence.contains("The hop is not known."));
+        assert_eq!(verdict.sentence.contains("unknown ceiling: the uplink"), uplink.is_none());
+    }
+}
+
+#[test]
+fn a_difference_within_the_intervals_is_no_limit() {
+    // 2 × 1000 ± 14.1 alone and 2 × 985 ± 19.7 together: 1985.9 and 1989.7 touch.
+    let verdict = group(&[(1000.0, 985.0); 2], Some(2000.0), |_| {});
+    assert_eq!(verdict.outcome, Outcome::NoSharedLimit, "{verdict:#?}");
+    assert!(verdict.sentence.starts_with("No shared limit was seen up to 1.97 GB/s"), "{}", verdict.sentence);
+    let wide = |run: &mut Run| run.measurement.ci95 = Some([500.0, 1100.0].map(BytesPerSec::from_mb));
+    assert_eq!(group(&[(1000.0, 800.0); 2], Some(1600.0), wide).outcome, Outcome::NotKnown);
+    let none = |run: &mut Run| run.measurement.ci95 = None;
+    assert_eq!(group(&[(1000.0, 800.0); 2], Some(1600.0), none).outcome, Outcome::NotKnown);
+}
+
+#[test]
+fn full_processors_are_suspected_before_a_hop() {
+    let full = |run: &mut Run| run.activity.cpus = BTreeMap::from([(0, 0.99), (1, 0.98)]);
+    let verdict = group(&[(3500.0, 3225.0); 4], Some(13_100.0), full);
+    assert_eq!(verdict.outcome, Outcome::Generator, "{verdict:#?}");
+    assert!(verdict.limiting.is_empty());
+    let half = |run: &mut Run| run.activity.cpus = BTreeMap::from([(0, 0.99), (1, 0.5)]);
+    assert_eq!(group(&[(3500.0, 3225.0); 4], Some(13_100.0), half).outcome, Outcome::SharedLimit);
+}
+
+#[test]
+fn who_gets_least_is_named_where_it_is_more_than_chance() {
+    let verdict = group(&[(1000.0, 800.0), (1000.0, 400.0)], Some(1200.0), |_| {});
+    assert!(
+        verdict
+            .sentence
+            .ends_with("/dev/nvme1n1 gets the least, 40 % of what it gives alone; /dev/nvme0n1 gets 80 %."),
+        "{}",
+        verdict.sentence
+    );
+    let fair = group(&[(1000.0, 605.0), (1000.0, 595.0)], Some(1200.0), |_| {});
+    assert!(!fair.sentence.contains("least"), "{}", fair.sentence);
+}
+
+#[test]
+fn a_run_that_failed_or_was_cut_short_says_nothing() {
+    let cut = |run: &mut Run| run.measurement.cut_short = Some("interrupted".to_owned());
+    let verdict = group(&[(3500.0, 3225.0); 4], Some(13_100.0), cut);
+    assert_eq!(verdict.outcome, Outcome::NotKnown, "{verdict:#?}");
+}
+
+#[test]
+fn groups_are_those_that_share_a_hop_the_smallest_first_and_then_all() {
+    let one = |name: &str, hop: &str| {
+        let spec = HopSpec::Switch(UplinkHop { address: at(1), ..UplinkHop::default() });
+        Sketch::of(name).device(name, None).hop(hop, spec, Some(1000.0)).memory().subject.path
+    };
+    let paths = [one("a", "x"), one("b", "y"), one("c", "x"), one("d", "y"), one("e", "z")];
+    assert_eq!(groups(&paths), vec![vec![0, 2], vec![1, 3], vec![0, 1, 2, 3, 4]]);
+    assert_eq!(groups(&paths[..2]), vec![vec![0, 1]], "they share nothing, and run together all the same");
+    assert_eq!(groups(&[one("a", "x"), one("c", "x")]), vec![vec![0, 1]], "no run twice");
+}
+
+#[test]
+fn one_that_starves_is_told_where_the_sum_hides_it() {
+    // 3000 + 100 alone, 3000 + 40 together: the sum falls by 2 %, less than is significant.
+    let verdict = group(&[(3000.0, 3000.0), (100.0, 40.0)], None, |_| {});
+    assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
+    assert!(verdict.sentence.contains("/dev/nvme1n1 gets the least, 40 %"), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_drive_that_throttles_beside_the_others_makes_no_limit() {
+    let hot = |run: &mut Run| {
+        let log = |time: u64| {
+            let state = Throttling { transitions: time, time: Nanos::new(time * 1_000_000_000) };
+            let smart = SmartLog { throttling: [state, Throttling::default()], ..SmartLog::default() };
+            DriveHealth { smart: Fact::known(smart, "log page 02h"), ..DriveHealth::default() }
+        };
+        run.activity.before.drives.insert("nvme0n1".to_owned(), log(0));
+        run.activity.after.drives.insert("nvme0n1".to_owned(), log(2));
+    };
+    let verdict = group(&[(3500.0, 2000.0); 4], Some(9000.0), hot);
+    assert_eq!(verdict.outcome, Outcome::NotKnown, "{verdict:#?}");
+    assert!(verdict.sentence.contains("slowed itself down"), "{}", verdict.sentence);
+}
+
+/// Two drives behind an x4 switch, of the three that the machine has or of two, with a foretold limit.
+fn foretold(drives: u8, rates: (f64, f64), uplink: f64) -> (Vec<Finding>, Vec<Foretold>) {
+    let behind: Vec<_> = (0..drives).map(|number| at(10 + number)).collect();
+    let mut machine = Machine::default();
+    machine.pci.insert(at(1), function(at(1), BRIDGE, (3, 4)));
+    for address in &behind {
+        machine.pci.insert(*address, function(*address, NVME, (3, 4)));
+    }
+    let alone: Vec<Subject> = (0..2)
+        .map(|number| {
+            let name = format!("nvme{number}n1");
+            let switch =
+                HopSpec::Switch(UplinkHop { address: at(1), behind: behind.clone(), ..UplinkHop::default() });
+            Sketch::of(&format!("/dev/{name}"))
+                .device(&name, None)
+                .link(on_bus(10 + number, link((3, 4), (3, 4), (3, 4))))
+                .hop("the uplink", switch, Some(uplink))
+                .memory()
+                .run(known(rates.0))
+                .subject
+        })
+        .collect();
+    let group = Group { members: vec![0, 1], runs: vec![known(rates.1), known(rates.1)] };
+    let verdicts = judge_groups(&machine, &alone, &[group]);
+    let conclusion = conclude(&machine, &alone, &verdicts);
+    assert_eq!(conclusion.paths.len(), 2);
+    (conclusion.findings, conclusion.foretold)
+}
+
+fn of_switch(findings: &[Finding]) -> Vec<&Finding> {
+    findings.iter().filter(|finding| finding.code == Code::SwitchOversubscribed).collect()
+}
+
+#[test]
+fn a_foretold_limit_that_is_reached_becomes_measured() {
+    let (findings, fates) = foretold(2, (3000.0, 1900.0), 3900.0);
+    let [finding] = of_switch(&findings)[..] else { panic!("{findings:#?}") };
+    assert_eq!((finding.severity, finding.confidence), (Severity::Limit, Confidence::High));
+    assert_eq!(
+        finding.summary,
+        "Measured: the uplink carries 3.8 GB/s of 3.9 GB/s: two targets that give 3 GB/s alone get 1.9 GB/s each."
+    );
+    assert_eq!(finding.evidence.len(), 2);
+    assert_eq!(fates.iter().map(|one| one.fate).collect::<Vec<_>>(), [Fate::Measured]);
+}
+
+#[test]
+fn a_foretold_limit_that_the_run_disproves_is_withdrawn_and_says_so() {
+    let (findings, fates) = foretold(2, (1500.0, 1500.0), 3900.0);
+    assert!(of_switch(&findings).is_empty(), "{findings:#?}");
+    let [withdrawn] = &fates[..] else { panic!("{fates:#?}") };
+    assert_eq!(withdrawn.fate, Fate::Withdrawn);
+    assert!(withdrawn.summary.contains("carry 7.88 GB/s together"), "{}", withdrawn.summary);
+    assert!(withdrawn.sentence.contains("up to 3 GB/s"), "{}", withdrawn.sentence);
+    // More crossed it than was foretold to be the most.
+    let (findings, fates) = foretold(3, (1500.0, 1500.0), 2000.0);
+    assert!(of_switch(&findings).is_empty(), "{findings:#?}");
+    assert!(fates[0].sentence.contains("more than the 2 GB/s that were foretold"), "{}", fates[0].sentence);
+}
+
+#[test]
+fn a_foretold_limit_stays_where_not_all_that_share_the_hop_ran() {
+    let (findings, fates) = foretold(3, (1500.0, 1500.0), 3900.0);
+    let [finding] = of_switch(&findings)[..] else { panic!("{findings:#?}") };
+    assert!(!finding.summary.starts_with("Measured"), "{}", finding.summary);
+    assert_eq!(fates[0].fate, Fate::Open);
+    assert!(fates[0].sentence.contains("0000:0c:00.0 did not"), "{}", fates[0].sentence);
+}

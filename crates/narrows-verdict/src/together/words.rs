@@ -1,0 +1,117 @@
+//! The verdict on targets that ran at the same time, in words.
+
+use super::{Evidence, GroupVerdict, Rate, Share, SharedHop};
+use narrows_base::units::{BytesPerSec, human};
+
+/// Rates within this part of their mean are told as one.
+const ALIKE: f64 = 0.05;
+
+pub(super) fn not_known(why: &str) -> String {
+    format!("Whether they limit each other is not known: {}.", why.trim_end_matches('.'))
+}
+
+pub(super) fn no_limit(verdict: &GroupVerdict) -> String {
+    let up_to = human::rate(verdict.together.bytes_per_second);
+    format!("No shared limit was seen up to {up_to}: {}.", compared(&verdict.shares))
+}
+
+pub(super) fn generator(verdict: &GroupVerdict, evidence: &[Evidence]) -> String {
+    let who = evidence.first().map_or("narrows", |first| first.fact.as_str());
+    let how =
+        if who == "narrows" { "narrows itself could ask for no more" } else { "all processors were busy" };
+    format!("At the same time {}; {how}, so this says nothing of a shared hop.", compared(&verdict.shares))
+}
+
+/// Where they limit each other, and who gets least.
+pub(super) fn limited<'a>(
+    verdict: &GroupVerdict,
+    limiting: &[SharedHop],
+    name: &dyn Fn(usize) -> &'a str,
+) -> String {
+    let mut sentences: Vec<String> = limiting.iter().map(|hop| at_ceiling(verdict, hop)).collect();
+    if limiting.is_empty() {
+        sentences
+            .push(format!("They limit each other: {}. The hop is not known.", compared(&verdict.shares)));
+        let shared: Vec<&str> =
+            verdict.hops.iter().filter(|hop| hop.ceiling.is_err()).map(|hop| hop.name.as_str()).collect();
+        if !shared.is_empty() {
+            sentences.push(format!("They share hops of unknown ceiling: {}.", shared.join(", ")));
+        }
+    } else {
+        let unexplained: Vec<&str> = verdict
+            .shares
+            .iter()
+            .filter(|share| share.falls_short())
+            .filter(|share| !limiting.iter().any(|hop| hop.members.contains(&share.member)))
+            .map(|share| name(share.member))
+            .collect();
+        if !unexplained.is_empty() {
+            let who = unexplained.join(", ");
+            sentences.push(format!("No hop at its ceiling explains why {who} gets less than alone."));
+        }
+    }
+    sentences.extend(fairness(&verdict.shares, name));
+    sentences.join(" ")
+}
+
+pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
+    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    let shares: Vec<Share> =
+        verdict.shares.iter().filter(|share| hop.members.contains(&share.member)).copied().collect();
+    let carries = human::rate(hop.together);
+    format!("{} carries {carries} of {ceiling}: {}.", hop.name, compared(&shares))
+}
+
+/// What disproves a ceiling: more crossed the hop.
+pub(super) fn more_than_foretold(hop: &SharedHop) -> String {
+    let carries = human::rate(hop.together);
+    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    format!("{} carried {carries}, more than the {ceiling} that were foretold.", hop.name)
+}
+
+/// `four targets that give 3.5 GB/s alone get 3.2 GB/s each`, or in sum where they differ.
+fn compared(shares: &[Share]) -> String {
+    let count = counted(shares.len());
+    let sum = |of: fn(&Share) -> Rate| -> BytesPerSec {
+        shares.iter().map(|share| of(share).bytes_per_second).sum()
+    };
+    let (alone, together) = (sum(|share| share.alone), sum(|share| share.together));
+    let is_alike = |of: fn(&Share) -> Rate, sum: BytesPerSec| {
+        let mean = sum / shares.len().max(1) as f64;
+        shares.iter().all(|share| (of(share).bytes_per_second.fraction_of(mean) - 1.0).abs() <= ALIKE)
+    };
+    if is_alike(|share| share.alone, alone) && is_alike(|share| share.together, together) {
+        let each = |sum: BytesPerSec| human::rate(sum / shares.len().max(1) as f64);
+        return format!("{count} targets that give {} alone get {} each", each(alone), each(together));
+    }
+    format!(
+        "{count} targets that give {} in sum, each alone, get {} in sum together",
+        human::rate(alone),
+        human::rate(together)
+    )
+}
+
+/// Who gets least of what it gives alone, where that is more than chance.
+fn fairness<'a>(shares: &[Share], name: &dyn Fn(usize) -> &'a str) -> Option<String> {
+    let by_part = |a: &&Share, b: &&Share| a.part().unwrap_or(1.0).total_cmp(&b.part().unwrap_or(1.0));
+    let (least, most) = (shares.iter().min_by(by_part)?, shares.iter().max_by(by_part)?);
+    let ([_, high], [low, _]) = least.part_within().zip(most.part_within())?;
+    (high < low).then(|| {
+        let part = |share: &Share| human::percent(share.part().unwrap_or(1.0));
+        format!(
+            "{} gets the least, {} of what it gives alone; {} gets {}.",
+            name(least.member),
+            part(least),
+            name(most.member),
+            part(most)
+        )
+    })
+}
+
+fn counted(count: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
+}

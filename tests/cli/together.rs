@@ -1,0 +1,71 @@
+//! Several targets with `--measure`: what is said first, what comes out, and what is refused.
+
+use std::path::PathBuf;
+
+use super::*;
+use narrows::report::together::TogetherReport;
+
+/// A file of 64 MiB that no file system stores as a hole.
+fn large(dir: &TempDir, name: &str) -> PathBuf {
+    let path = dir.path().join(name);
+    let word = |at: u32| at.wrapping_mul(2_654_435_761).to_le_bytes();
+    std::fs::write(&path, (0..16_u32 << 20).flat_map(word).collect::<Vec<u8>>()).expect("is ours");
+    path
+}
+
+fn name(path: &std::path::Path) -> &str {
+    path.to_str().expect("text")
+}
+
+#[test]
+fn files_are_read_alone_and_together_and_what_they_share_is_told() {
+    let dir = scratch_dir();
+    let (a, b) = (large(&dir, "a"), large(&dir, "b"));
+    let ran = run(&[name(&a), name(&b), "--measure", "--duration", "1200ms", "--json"]);
+    let json: Value = serde_json::from_str(&ran.out).expect("is JSON");
+    let validator = jsonschema::validator_for(&schema::together()).expect("is a schema");
+    let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert!(ran.err.contains("narrows: only reads 2 targets, in 3 runs of 1.7 s each"), "{}", ran.err);
+    let report: TogetherReport = serde_json::from_value(json).expect("is a report");
+    assert!(report.complete && report.left_out.is_empty());
+    assert!(report.targets.iter().all(|target| target.alone.is_some()), "{:#?}", report.targets);
+    let [group] = &report.groups[..] else { panic!("{:#?}", report.groups) };
+    assert_eq!(group.shares.len(), 2);
+    assert!(group.shares.iter().all(|share| share.together.bytes_per_second.get() > 0.0));
+    let share = |path: &PathBuf| group.hops.iter().any(|hop| hop.targets.contains(&name(path).to_owned()));
+    assert!(group.hops.is_empty() || share(&a), "{:#?}", group.hops);
+    assert!(!group.sentence.is_empty());
+    assert!(matches!(ran.status, Some(0 | 1)), "{:?}", ran.status);
+    assert_eq!(names_in(&dir).len(), 2);
+}
+
+#[test]
+fn a_file_on_disk_and_one_in_memory_share_no_hop() {
+    let dir = scratch_dir();
+    let Ok(memory) = TempDir::new_in("/dev/shm") else {
+        return skip("a file in memory", "/dev/shm cannot be written");
+    };
+    let (a, b) = (large(&dir, "a"), large(&memory, "b"));
+    let ran = run(&[name(&a), name(&b), "--measure", "--duration", "1s", "--plain"]);
+    assert!(matches!(ran.status, Some(0 | 1)), "{:?}: {}", ran.status, ran.err);
+    assert!(ran.out.is_ascii() && ran.out.lines().all(|line| line.len() <= 78), "{}", ran.out);
+    assert!(ran.out.contains("They share no known hop but main memory."), "{}", ran.out);
+}
+
+#[test]
+fn what_cannot_be_read_together_is_refused() {
+    let dir = scratch_dir();
+    let a = dir.path().join("a");
+    std::fs::write(&a, vec![7; 2 << 20]).expect("is ours");
+    let twice = run(&[name(&a), name(&a), "--measure"]);
+    assert_eq!(twice.status, Some(2));
+    assert!(twice.err.contains("is named twice"), "{}", twice.err);
+    let directory = run(&[name(&a), text(&dir), "--measure"]);
+    assert_eq!(directory.status, Some(2));
+    assert!(directory.err.contains("several targets are only read"), "{}", directory.err);
+    assert_eq!(names_in(&dir), ["a"]);
+    let unmeasured = run(&[name(&a), text(&dir)]);
+    assert_eq!(unmeasured.status, Some(2));
+    assert!(unmeasured.err.contains("--measure"), "{}", unmeasured.err);
+}
