@@ -99,7 +99,16 @@ fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + Send + Syn
                 judge,
                 how,
                 &[2],
-                &["holds", "data", "left", "not ours", "not the lab", "somebody", "changed", "has the partition"],
+                &[
+                    "holds",
+                    "data",
+                    "left",
+                    "not ours",
+                    "not the lab",
+                    "somebody",
+                    "changed",
+                    "has the partition",
+                ],
             );
             let lost = theirs.lost(&device.sum()?);
             judge.that(lost.is_none(), || {
