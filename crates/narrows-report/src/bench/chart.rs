@@ -11,7 +11,7 @@ const MARGIN: usize = 12;
 
 /// The rates of a scan, position from left to right, rate from 0 at the bottom to the fastest sample at the top. No
 /// line is wider than the style allows; nothing for less than two samples.
-pub(super) fn by_position(scan: &Scan, style: &Style) -> Vec<String> {
+pub(crate) fn by_position(scan: &Scan, style: &Style) -> Vec<String> {
     let columns = style.width.saturating_sub(MARGIN).min(scan.rates.len()).min(100);
     let Some(most) = scan.rate_at(1.0).filter(|rate| columns >= 2 && rate.get() > 0.0) else {
         return Vec::new();

@@ -5,6 +5,7 @@
 
 mod build;
 mod chart;
+pub(crate) use chart::by_position;
 pub mod hlog;
 pub mod sweep;
 mod text;

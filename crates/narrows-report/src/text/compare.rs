@@ -1,53 +1,61 @@
 //! The terminal view of a comparison.
 
-use super::Style;
-use super::ink::{Line, Tone, paragraph};
-use super::public;
-use crate::sanitize::inert;
+use super::{Style, Tone, public};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use narrows_base::units::human;
 use narrows_verdict::compare::{Comparison, LatencyPair, Verdict, WorkloadComparison};
 
 /// The margin of what is said of a workload.
-const DETAIL: &str = "    ";
-/// Where the differences of latencies begin.
-const LATENCIES: usize = 30;
+const DETAIL: usize = 4;
+/// Columns before the differences of latencies, at least.
+const LATENCIES: usize = 26;
 
 /// A comparison as text. It ends with a newline. No difference stands without its interval.
 pub fn render(comparison: &Comparison, style: &Style) -> String {
+    document(comparison, Audience::of(style)).text(style)
+}
+
+/// A comparison as a document.
+pub fn document(comparison: &Comparison, audience: Audience) -> Document {
     let cleaned;
-    let comparison = if style.plain {
-        cleaned = public::comparison_without_identity(comparison);
-        &cleaned
-    } else {
-        comparison
+    let comparison = match audience {
+        Audience::Public => {
+            cleaned = public::comparison_without_identity(comparison);
+            &cleaned
+        }
+        Audience::Owner => comparison,
     };
-    let mut out = String::new();
-    for (side, file) in [("A  ", &comparison.a), ("B  ", &comparison.b)] {
-        paragraph(&mut out, style, (Tone::Strong, side), Tone::Normal, &inert(file));
-    }
-    out.push('\n');
+    let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
+    out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
+    out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
+    out.gap();
     let (tone, sentence) = sentence(comparison);
-    paragraph(&mut out, style, (Tone::Normal, ""), tone, &sentence);
+    out.say(0, tone, sentence);
     if let Some((tone, sentence)) = latency_sentence(comparison.latency_verdict) {
-        paragraph(&mut out, style, (Tone::Normal, ""), tone, sentence);
+        out.say(0, tone, sentence);
     }
+    out.part(Place::Data, "Workloads");
     for workload in &comparison.workloads {
-        out.push('\n');
-        put_workload(&mut out, style, workload);
+        out.gap();
+        put_workload(&mut out, workload);
     }
     if !comparison.unmatched.is_empty() {
-        out.push_str("\nNot compared\n");
+        out.gap();
+        out.part(Place::Data, "");
+        out.heading("Not compared");
         for run in &comparison.unmatched {
-            let text = inert(&format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
-            paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Faint, &text);
+            out.say(2, Tone::Faint, format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
         }
     }
     if !comparison.inventory.is_empty() {
-        out.push_str("\nMeasured on\n");
+        out.gap();
+        out.part(Place::Data, "");
+        out.heading("Measured on");
         for change in &comparison.inventory {
-            let of = |value: &Option<String>| value.as_deref().map_or("not stated".to_owned(), inert);
-            let text = format!("{}: {} → {}", inert(&change.what), of(&change.a), of(&change.b));
-            paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Normal, &text);
+            let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
+            let text = format!("{}: {} → {}", change.what, of(&change.a), of(&change.b));
+            out.say(2, Tone::Normal, text);
         }
     }
     out
@@ -82,39 +90,32 @@ const fn latency_sentence(verdict: Verdict) -> Option<(Tone, &'static str)> {
     }
 }
 
-fn put_workload(out: &mut String, style: &Style, workload: &WorkloadComparison) {
-    let label = inert(&workload.workload);
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Strong, &label);
+fn put_workload(out: &mut Document, workload: &WorkloadComparison) {
+    out.say(2, Tone::Strong, &workload.workload);
     let rates = format!(
         "A {}   B {}",
         human::rate_with_binary(workload.a_bytes_per_second),
         human::rate_with_binary(workload.b_bytes_per_second)
     );
     let (tone, verdict) = word(workload.verdict);
-    paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &rates);
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, DETAIL);
-    match (&workload.difference, &workload.reason) {
-        (Some(difference), _) => {
-            line.put(
-                tone,
-                &format!("{} {verdict}", relative(difference.relative, difference.relative_interval)),
-            );
-            line.end(out);
+    out.say(DETAIL, Tone::Normal, rates);
+    match &workload.difference {
+        Some(difference) => {
+            let part = relative(difference.relative, difference.relative_interval);
+            out.say(DETAIL, tone, format!("{part} {verdict}"));
         }
-        (None, reason) => {
+        None => {
             let printed = workload.as_printed.map(|part| {
                 let sign = if part < 0.0 { "−" } else { "+" };
                 format!("{sign}{} as printed, ", human::percent(part.abs()))
             });
-            let reason = reason.as_deref().map_or("unknown".to_owned(), inert);
-            let text = format!("{}{verdict}: {reason}", printed.unwrap_or_default());
-            paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
+            let reason = workload.reason.as_deref().unwrap_or("unknown");
+            out.say(DETAIL, tone, format!("{}{verdict}: {reason}", printed.unwrap_or_default()));
         }
     }
-    put_latencies(out, style, &workload.latency);
+    put_latencies(out, &workload.latency);
     for caution in &workload.cautions {
-        paragraph(out, style, (Tone::Warn, &format!("{DETAIL}! ")), Tone::Warn, &inert(caution));
+        out.lead((Tone::Warn, "    ! "), Tone::Warn, caution);
     }
 }
 
@@ -128,29 +129,30 @@ const fn word(verdict: Verdict) -> (Tone, &'static str) {
 }
 
 /// A line for each percentile with a difference; the others, side by side, in one.
-fn put_latencies(out: &mut String, style: &Style, pairs: &[LatencyPair]) {
-    let values = |pair: &LatencyPair| {
-        format!("{} {} | {}", inert(&pair.percentile), human::time(pair.a_ns), human::time(pair.b_ns))
-    };
+fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
+    let values =
+        |pair: &LatencyPair| format!("{} | {}", human::time(pair.a_ns), human::time(pair.b_ns));
+    let columns = vec![
+        Column::name("latency, A | B", Width::Fit(LATENCIES, usize::MAX)),
+        Column::left("difference", Width::Flex(0)),
+    ];
+    let mut table = Table::new("Latencies", DETAIL, columns).untitled();
     for pair in pairs {
         if let Some(difference) = pair.difference {
             let (tone, verdict) = word(pair.verdict);
-            let mut line = Line::new(style);
-            line.put(Tone::Normal, DETAIL)
-                .put(Tone::Normal, &values(pair))
-                .pad_to(LATENCIES)
-                .put(Tone::Normal, "  ");
-            line.put(
-                tone,
-                &format!("{} {verdict}", relative(difference.relative, difference.relative_interval)),
-            );
-            line.end(out);
+            let part = relative(difference.relative, difference.relative_interval);
+            let name = format!("{} {}", pair.percentile, values(pair));
+            table.row(vec![Cell::text(name), Cell::toned(tone, format!("{part} {verdict}"))]);
         }
     }
-    let bare: Vec<String> = pairs.iter().filter(|pair| pair.difference.is_none()).map(values).collect();
+    if !table.rows.is_empty() {
+        out.add(Block::Table(table));
+    }
+    let bare = pairs.iter().filter(|pair| pair.difference.is_none());
+    let bare: Vec<String> = bare.map(|pair| format!("{} {}", pair.percentile, values(pair))).collect();
     if !bare.is_empty() {
         let text = format!("too few samples for an interval, A | B: {}", bare.join(" · "));
-        paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &text);
+        out.say(DETAIL, Tone::Faint, text);
     }
 }
 

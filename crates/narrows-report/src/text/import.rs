@@ -1,8 +1,8 @@
 //! The terminal view of imported results: for each its numbers, whether to trust them, and why not.
 
-use super::Style;
-use super::findings;
-use super::ink::{Line, Tone, paragraph};
+use super::{Style, Tone};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Row, Table, findings};
 use crate::import::{AgainstView, ImportReport, MeasurementView, ResultView, StandingView, SweepView};
 use narrows_base::units::{Nanos, human};
 use narrows_load::measurement::Pattern;
@@ -14,31 +14,48 @@ const MOST: usize = 24;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &ImportReport, style: &Style) -> String {
-    let mut out = String::new();
-    for (number, result) in report.results.iter().enumerate() {
-        if number > 0 {
-            out.push('\n');
-        }
-        put_result(&mut out, style, result);
-    }
-    for sweep in &report.sweeps {
-        put_sweep(&mut out, style, sweep);
-    }
-    out
+    document(report, Audience::of(style)).text(style)
 }
 
-fn put_sweep(out: &mut String, style: &Style, sweep: &SweepView) {
+/// The report as a document.
+pub fn document(report: &ImportReport, audience: Audience) -> Document {
+    let files: Vec<&str> = report.results.iter().map(|result| result.file.as_str()).collect();
+    let mut out = Document::new("import", super::some_of(&distinct(&files), 3), Some(&report.tool));
+    for (number, result) in report.results.iter().enumerate() {
+        if number > 0 {
+            out.gap();
+        }
+        put_result(&mut out, result);
+    }
+    for sweep in &report.sweeps {
+        put_sweep(&mut out, sweep);
+    }
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// Each name once, in order.
+fn distinct(names: &[&str]) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names {
+        if !seen.iter().any(|other| other == name) {
+            seen.push((*name).to_owned());
+        }
+    }
+    seen
+}
+
+fn put_sweep(out: &mut impl Blocks, sweep: &SweepView) {
     let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
     let (from, to) = (human::count(first.x), human::count(last.x));
     let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
-    out.push('\n');
-    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &title);
+    out.gap();
+    out.say(0, Tone::Strong, title);
     for sentence in &sweep.summary {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, sentence);
+        out.say(2, Tone::Normal, sentence);
     }
 }
 
-fn put_against(out: &mut String, style: &Style, against: &AgainstView) {
+fn put_against(out: &mut impl Blocks, against: &AgainstView) {
     let tone = match against.standing {
         StandingView::Above => Tone::Bad,
         StandingView::At => Tone::Warn,
@@ -48,22 +65,22 @@ fn put_against(out: &mut String, style: &Style, against: &AgainstView) {
         true => against.summary.clone(),
         false => format!("{}: {}", against.target, against.summary),
     };
-    paragraph(out, style, (Tone::Normal, "  "), tone, &text);
+    out.say(2, tone, text);
 }
 
-fn put_result(out: &mut String, style: &Style, result: &ResultView) {
+fn put_result(out: &mut impl Blocks, result: &ResultView) {
     let version = result.tool_version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
-    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &title);
+    out.say(0, Tone::Strong, title);
     if let Some(command) = &result.command {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, command);
+        out.say(2, Tone::Faint, command);
     }
     for measurement in result.measurements.iter().take(MOST) {
-        put_measurement(out, style, measurement);
+        put_measurement(out, measurement);
     }
     if let Some(more @ 1..) = result.measurements.len().checked_sub(MOST) {
         let text = format!("and {more} more measurements; --json has all");
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &text);
+        out.say(2, Tone::Faint, text);
     }
     let (tone, word) = match (result.trust, &result.measures) {
         (Trust::No, _) => (Tone::Bad, "NOT trusted".to_owned()),
@@ -73,22 +90,22 @@ fn put_result(out: &mut String, style: &Style, result: &ResultView) {
     };
     let limit =
         result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
-    paragraph(out, style, (Tone::Normal, "  "), tone, &format!("{word}{limit}"));
+    out.say(2, tone, &format!("{word}{limit}"));
     for note in &result.notes {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &format!("note: {note}"));
+        out.say(2, Tone::Faint, &format!("note: {note}"));
     }
     for against in result.against.iter().take(MOST) {
-        put_against(out, style, against);
+        put_against(out, against);
     }
     for list in [&result.findings, &result.path_findings] {
         if !list.is_empty() {
-            out.push('\n');
-            findings::put_full(out, style, list);
+            out.gap();
+            findings(out, list);
         }
     }
 }
 
-fn put_measurement(out: &mut String, style: &Style, measurement: &MeasurementView) {
+fn put_measurement(out: &mut impl Blocks, measurement: &MeasurementView) {
     let work = &measurement.workload;
     let mut what: Vec<String> = Vec::new();
     what.extend(work.pattern.map(|pattern| match pattern {
@@ -104,40 +121,37 @@ fn put_measurement(out: &mut String, style: &Style, measurement: &MeasurementVie
     what.extend(measurement.memory_only.then(|| "memory only".to_owned()));
     let head =
         if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, head.trim_end_matches(": "));
+    out.say(2, Tone::Normal, head.trim_end_matches(": "));
     let sides = [
         ("read", &measurement.read),
         ("write", &measurement.write),
         ("both", &measurement.both),
         ("net", &measurement.network),
     ];
+    let columns = vec![Column::name("", Width::Fixed(7)), Column::left("rate", Width::Flex(0)).gap(0)];
+    let mut table = Table::new("", 4, columns).untitled();
     for (word, side) in sides {
-        if let Some(side) = side {
-            put_side(out, style, word, side);
-        }
+        table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
     }
+    let mut row = |word: &str, text: String| table.row(vec![Cell::text(word), Cell::text(text)]);
     if let Some(entries) = measurement.entries_per_second {
-        let text = format!("files  {} each second", human::count(entries.get()));
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+        row("files", format!("{} each second", human::count(entries.get())));
     }
     if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
-        let text = format!("takes  mean {}", time(mean));
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+        row("takes", format!("mean {}", time(mean)));
     }
     if let Some(syncs) = measurement.syncs_per_second {
-        let text = format!("fsync  {} each second", human::count(syncs.get()));
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+        row("fsync", format!("{} each second", human::count(syncs.get())));
     }
     if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
-        let text = format!("sync   mean {}", time(sync));
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Normal, &text);
+        row("sync", format!("mean {}", time(sync)));
+    }
+    if !table.rows.is_empty() {
+        out.add(Block::Table(table));
     }
 }
 
-fn put_side(out: &mut String, style: &Style, word: &str, side: &Side) {
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, "    ").put(Tone::Normal, word).pad_to(11);
-    line.put(Tone::Strong, &human::rate_with_binary(side.bytes_per_second));
+fn side(word: &str, side: &Side) -> Row {
     let mut rest: Vec<String> = Vec::new();
     rest.extend(side.iops.map(|iops| iops.to_string()));
     if let Some(latency) = &side.latency_ns {
@@ -146,10 +160,12 @@ fn put_side(out: &mut String, style: &Style, word: &str, side: &Side) {
         rest.extend(one("p99", latency.p99));
     }
     rest.extend(side.elapsed_ns.map(|elapsed| format!("in {}", human::time(elapsed))));
-    line.end(out);
+    let mut notes = Vec::new();
     if !rest.is_empty() {
-        paragraph(out, style, (Tone::Normal, "           "), Tone::Faint, &rest.join(" · "));
+        notes.say(11, Tone::Faint, rest.join(" · "));
     }
+    let rate = Cell::toned(Tone::Strong, human::rate_with_binary(side.bytes_per_second));
+    Row { cells: vec![Cell::text(word), rate], notes }
 }
 
 fn time(nanoseconds: f64) -> String {

@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
 }
 
 /// `text` in the characters that the reader can show, with nothing in it that a terminal obeys.
-pub(super) fn shown(style: &Style, text: &str) -> String {
+pub(crate) fn shown(style: &Style, text: &str) -> String {
     let text = one_line(text);
     if style.unicode { text.into_owned() } else { ascii(&text) }
 }
@@ -122,6 +122,15 @@ fn ascii(text: &str) -> String {
             '²' => out.push('2'),
             '³' => out.push('3'),
             '\u{a0}' | '\u{202f}' => out.push(' '),
+            // Branches of a tree, steps of a course, and marks.
+            '├' | '│' => out.push('|'),
+            '└' => out.push('`'),
+            '─' => out.push('-'),
+            '▁' | '▂' => out.push('_'),
+            '▃' | '▄' => out.push('-'),
+            '▅' | '▆' => out.push('='),
+            '▇' | '█' => out.push('#'),
+            '▶' => out.push('>'),
             _ => out.push('?'),
         }
     }
@@ -129,7 +138,7 @@ fn ascii(text: &str) -> String {
 }
 
 /// The columns that `text` takes.
-pub(super) fn width(style: &Style, text: &str) -> usize {
+pub(crate) fn width(style: &Style, text: &str) -> usize {
     shown(style, text).width()
 }
 
@@ -156,7 +165,7 @@ pub(crate) fn fit(style: &Style, text: &str, most: usize) -> String {
 }
 
 /// `text` in lines of at most `most` columns, broken at spaces; a word that is longer than a line is broken within.
-pub(super) fn wrap(style: &Style, text: &str, most: usize) -> Vec<String> {
+pub(crate) fn wrap(style: &Style, text: &str, most: usize) -> Vec<String> {
     let most = most.max(8);
     let mut lines = Vec::new();
     let mut line = String::new();

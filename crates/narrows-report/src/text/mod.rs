@@ -4,7 +4,6 @@
 //! Several targets are shown as one line each, alike ones together.
 
 pub mod compare;
-pub(super) mod findings;
 pub mod import;
 mod ink;
 mod ladder;
@@ -18,43 +17,54 @@ mod tree;
 
 pub use style::{Colour, Style, Surroundings, is_coloured};
 
-pub(super) use ink::{Line, Tone, fit, paragraph};
+pub(super) use ink::{Line, Tone, fit, paragraph, width, wrap};
 pub(super) use latency::percentiles;
 
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
+use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &CheckReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &CheckReport, audience: Audience) -> Document {
     let cleaned;
-    let report = if style.plain {
-        cleaned = public::without_identity(report);
-        &cleaned
-    } else {
-        report
+    let report = match audience {
+        Audience::Public => {
+            cleaned = public::without_identity(report);
+            &cleaned
+        }
+        Audience::Owner => report,
     };
-    let mut out = String::new();
-    header(&mut out, style, report);
+    let subject = match report.paths.as_slice() {
+        [path] => path.target.clone(),
+        _ => String::new(),
+    };
+    let mut out = Document::new("check", subject, Some(&report.tool));
+    header(&mut out, report, audience);
     match report.paths.as_slice() {
-        [path] => single(&mut out, style, report, path),
-        _ => overview::put(&mut out, style, report),
+        [path] => single(&mut out, report, path),
+        _ => overview::put(&mut out, report),
     }
     out
 }
 
-fn header(out: &mut String, style: &Style, report: &CheckReport) {
-    if style.plain {
-        paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &format!("narrows {}", report.tool.version));
+fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
+    if audience == Audience::Public {
+        out.say(0, Tone::Normal, format!("narrows {}", report.tool.version));
     }
     let machine = machine_line(&report.machine);
     if !machine.is_empty() || report.machine.inputs.is_empty() {
-        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &machine);
+        out.say(0, Tone::Faint, machine);
     }
     if let Some(inputs) = inputs_line(&report.machine.inputs) {
-        paragraph(out, style, (Tone::Normal, ""), Tone::Faint, &inputs);
+        out.say(0, Tone::Faint, inputs);
     }
-    out.push('\n');
+    out.gap();
 }
 
 /// `From lspci.txt (lspci -vv), dmesg.txt (dmesg)`; `None` for a machine that answered itself.
@@ -103,25 +113,23 @@ fn plural(count: u32, noun: &str) -> String {
     if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
-fn single(out: &mut String, style: &Style, report: &CheckReport, path: &PathView) {
-    let mut title = Line::new(style);
-    title.put(Tone::Strong, &path.target);
-    title.end(out);
+fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
+    out.heading(&path.target);
     let limits_known = path.limiting_hop.read.is_some() || path.limiting_hop.write.is_some();
-    let tone = if limits_known { Tone::Strong } else { Tone::Warn };
-    paragraph(out, style, (Tone::Normal, "  "), tone, &path.sentence);
-    out.push('\n');
-    ladder::put(out, style, path);
+    out.say(2, if limits_known { Tone::Strong } else { Tone::Warn }, &path.sentence);
+    out.gap();
+    ladder::put(out, path);
     if !path.runs.is_empty() {
-        out.push('\n');
-        runs::put(out, style, &path.runs);
+        out.gap();
+        runs::put(out, &path.runs);
     }
     if !report.findings.is_empty() {
-        out.push('\n');
-        findings::put_full(out, style, &report.findings);
+        out.gap();
+        out.part(Place::Findings, "Findings");
+        findings(out, &report.findings);
     }
-    out.push('\n');
-    hints(out, style, &single_hints(&report.machine, path));
+    out.gap();
+    hints(out, single_hints(&report.machine, path));
 }
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
@@ -155,9 +163,21 @@ fn quoted(word: &str) -> String {
 }
 
 /// What to type next, one command for each line so that it can be copied.
-fn hints(out: &mut String, style: &Style, hints: &[(&'static str, String)]) {
-    for (what, command) in hints {
-        paragraph(out, style, (Tone::Faint, &format!("{what:<13}")), Tone::Normal, command);
+fn hints(out: &mut impl Blocks, hints: Vec<(&'static str, String)>) {
+    if hints.is_empty() {
+        return;
+    }
+    out.part(Place::Next, "Next");
+    let pairs = hints.into_iter().map(|(what, command)| (what.to_owned(), command)).collect();
+    out.add(Block::Pairs(Pairs { margin: 0, width: 13, commands: true, pairs }));
+}
+
+/// The first of some names, and how many more there are.
+pub(super) fn some_of(names: &[String], most: usize) -> String {
+    let shown = names.get(..most).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

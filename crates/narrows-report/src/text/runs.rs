@@ -1,8 +1,9 @@
 //! What was measured, two lines for each run.
 
-use super::Style;
-use super::ink::{Line, Tone, paragraph, width};
+use super::Tone;
 use super::latency::or_too_few;
+use crate::document::table::Width;
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table};
 use crate::view::{ConditionView, MeasurementView, RunView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::{Access, Pattern};
@@ -11,56 +12,54 @@ use narrows_model::ceiling::Direction;
 /// A run's course is drawn in at most this many columns.
 const COURSE: usize = 30;
 
-/// A rate with its interval and trust takes at most this many columns.
-const RESULT: usize = 46;
-
 /// The margin of what is said of a run.
-const DETAIL: &str = "         ";
+const DETAIL: usize = 9;
 
 /// Puts the runs of one target.
-pub(super) fn put(out: &mut String, style: &Style, runs: &[RunView]) {
-    let mut title = Line::new(style);
-    title.put(Tone::Strong, "Measured");
-    title.end(out);
-    let asked: Vec<String> = runs.iter().map(asked).collect();
-    let column = 4 + asked.iter().map(|text| width(style, text)).max().unwrap_or(0);
-    for (run, asked) in runs.iter().zip(&asked) {
-        put_run(out, style, run, asked, column);
-    }
+pub(super) fn put(out: &mut impl Blocks, runs: &[RunView]) {
+    out.part(Place::Data, "");
+    out.heading("Measured");
+    let columns = vec![
+        Column::name("direction", Width::Fixed(5)).gap(2),
+        Column::left("workload", Width::Flex(16)).wrapping(),
+        Column::left("rate", Width::Fit(0, usize::MAX)),
+        Column::left("trust", Width::Fit(0, usize::MAX)),
+    ];
+    let mut table = Table::new("Runs", 0, columns).untitled();
+    table.rows.extend(runs.iter().map(row));
+    out.add(Block::Table(table));
 }
 
-/// `read   sequential 1 MiB × 32`.
+/// `sequential 1 MiB × 32`.
 fn asked(run: &RunView) -> String {
-    let direction = match run.direction {
-        Direction::Read => "read ",
-        Direction::Write => "write",
-    };
     let pattern = match run.measurement.workload.pattern {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",
     };
     let size = human::block_size(run.measurement.workload.block_size);
-    format!("{direction}  {pattern} {size} × {}", run.measurement.workload.queue_depth)
+    format!("{pattern} {size} × {}", run.measurement.workload.queue_depth)
 }
 
-fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: usize) {
+fn row(run: &RunView) -> Row {
     let measurement = &run.measurement;
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, "  ").put(Tone::Normal, asked).pad_to(column);
-    if line.room() < RESULT {
-        line.end(out);
-        line = Line::new(style);
-        line.pad_to(DETAIL.len());
-    }
-    line.put(Tone::Strong, &human::rate_with_binary(measurement.bytes_per_second));
-    line.put(Tone::Normal, &spread(measurement));
-    match run.trusted {
-        Some(true) => line.put(Tone::Good, "  trusted"),
-        Some(false) => line.put(Tone::Bad, "  not trusted"),
-        None => &mut line,
+    let rate = format!("{}{}", human::rate_with_binary(measurement.bytes_per_second), spread(measurement));
+    let trust = match run.trusted {
+        Some(true) => Cell::toned(Tone::Good, "trusted"),
+        Some(false) => Cell::toned(Tone::Bad, "not trusted"),
+        None => Cell::default(),
     };
-    line.end(out);
+    let direction = match run.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    };
+    let cells =
+        vec![Cell::text(direction), Cell::text(asked(run)), Cell::toned(Tone::Strong, rate), trust];
+    Row { cells, notes: notes(run) }
+}
 
+/// What is said of a run below its rate.
+fn notes(run: &RunView) -> Vec<Block> {
+    let measurement = &run.measurement;
     let latency = &measurement.latency_ns;
     let mut parts = vec![measurement.iops.to_string()];
     if latency.count > 0 {
@@ -76,19 +75,18 @@ fn put_run(out: &mut String, style: &Style, run: &RunView, asked: &str, column: 
         Access::Buffered => "buffered (page cache)".to_owned(),
     });
     parts.push(human::time(measurement.elapsed_ns));
-    let course = course(style, &measurement.series);
-    if !course.is_empty() {
-        parts.push(course);
-    }
-    paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &parts.join(" · "));
+    parts.extend(course(&measurement.series));
+    let mut out = Vec::new();
+    out.say(DETAIL, Tone::Faint, parts.join(" · "));
     let around = run.condition.as_ref().map(ConditionView::in_words).unwrap_or_default();
     if !around.is_empty() {
-        paragraph(out, style, (Tone::Normal, DETAIL), Tone::Faint, &around.join(" · "));
+        out.say(DETAIL, Tone::Faint, around.join(" · "));
     }
     let changed = run.condition.iter().flat_map(ConditionView::troubles).map(|text| (Tone::Warn, text));
     for (tone, text) in troubles(measurement).into_iter().chain(changed) {
-        paragraph(out, style, (Tone::Normal, DETAIL), tone, &text);
+        out.say(DETAIL, tone, text);
     }
+    out
 }
 
 /// Half of the confidence interval as a share of the rate: ` ± 0.4 %`.
@@ -98,10 +96,10 @@ fn spread(measurement: &MeasurementView) -> String {
 }
 
 /// The rate over time; each step is the mean of its part, the greatest is full height.
-fn course(style: &Style, series: &[BytesPerSec]) -> String {
+fn course(series: &[BytesPerSec]) -> Option<String> {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    if !style.unicode || series.len() < 2 {
-        return String::new();
+    if series.len() < 2 {
+        return None;
     }
     let part = series.len().div_ceil(COURSE);
     let means: Vec<f64> = series
@@ -110,7 +108,7 @@ fn course(style: &Style, series: &[BytesPerSec]) -> String {
         .collect();
     let most = means.iter().copied().fold(0.0, f64::max);
     let step = |mean: f64| if most > 0.0 { (mean / most * 7.0).round() as usize } else { 0 };
-    means.iter().filter_map(|mean| STEPS.get(step(*mean))).collect()
+    Some(means.iter().filter_map(|mean| STEPS.get(step(*mean))).collect())
 }
 
 fn troubles(measurement: &MeasurementView) -> Vec<(Tone, String)> {

@@ -1,6 +1,5 @@
 //! The branches drawn before the names of hops: members of an array fan out and come together again.
 
-use super::Style;
 use crate::view::HopView;
 
 /// What is drawn before the name of a hop.
@@ -12,13 +11,12 @@ pub(super) struct Branch {
 }
 
 /// The branches before each hop's name, in order.
-pub(super) fn branches(style: &Style, hops: &[HopView]) -> Vec<Branch> {
-    hops.iter().enumerate().map(|(index, _)| branch(style, hops, index)).collect()
+pub(super) fn branches(hops: &[HopView]) -> Vec<Branch> {
+    hops.iter().enumerate().map(|(index, _)| branch(hops, index)).collect()
 }
 
-fn branch(style: &Style, hops: &[HopView], index: usize) -> Branch {
-    let [fork, last, pipe, gap] =
-        if style.unicode { ["├─ ", "└─ ", "│  ", "   "] } else { ["|- ", "`- ", "|  ", "   "] };
+fn branch(hops: &[HopView], index: usize) -> Branch {
+    let [fork, last, pipe, gap] = ["├─ ", "└─ ", "│  ", "   "];
     let depth = hops.get(index).map_or(0, |hop| hop.depth);
     let (mut first, mut rest) = (String::new(), String::new());
     for level in 1..=depth.min(MOST_LEVELS) {

@@ -3,8 +3,11 @@
 
 use super::{ForetoldView, GroupView, TogetherReport};
 use crate::names::Names;
-use crate::text::findings::put_full;
-use crate::text::{Line, Style, Tone, fit, machine_line, paragraph};
+use crate::document::table::Width;
+use crate::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half,
+};
+use crate::text::{Style, Tone, machine_line, some_of};
 use narrows_base::units::human;
 use narrows_load::measurement::Pattern;
 use narrows_model::ceiling::Basis;
@@ -17,15 +20,22 @@ const NAME: usize = 16;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &TogetherReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &TogetherReport, audience: Audience) -> Document {
     let cleaned;
-    let report = if style.plain {
-        cleaned = without_identity(report);
-        &cleaned
-    } else {
-        report
+    let report = match audience {
+        Audience::Public => {
+            cleaned = without_identity(report);
+            &cleaned
+        }
+        Audience::Owner => report,
     };
-    let mut out = String::new();
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Faint, &machine_line(&report.machine));
+    let targets: Vec<String> = report.targets.iter().map(|target| target.target.clone()).collect();
+    let mut out = Document::new("check", some_of(&targets, 6), Some(&report.tool));
+    out.say(0, Tone::Faint, machine_line(&report.machine));
     let load = &report.workload;
     let about = format!(
         "{} targets alone and together: {} reads of {} × {}, {} each",
@@ -35,36 +45,31 @@ pub fn render(report: &TogetherReport, style: &Style) -> String {
         load.queue_depth,
         human::time(load.duration_ns)
     );
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Faint, &about);
+    out.say(0, Tone::Faint, about);
     for left in &report.left_out {
         let text = format!("{}: {}", left.target, left.reason);
-        paragraph(&mut out, style, (Tone::Warn, "not measured: "), Tone::Normal, &text);
+        out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
     }
     for group in &report.groups {
-        out.push('\n');
-        put_group(&mut out, style, group);
+        out.gap();
+        put_group(&mut out, group);
     }
     if report.groups.is_empty() {
-        out.push('\n');
-        alone(&mut out, style, report);
+        // The runs ended before any ran together.
+        out.gap();
+        for target in report.targets.iter().filter(|target| target.alone.is_some()) {
+            out.say(0, Tone::Normal, &target.sentence);
+        }
     }
-    foretold(&mut out, style, &report.foretold);
+    foretold(&mut out, &report.foretold);
     if !report.findings.is_empty() {
-        out.push('\n');
-        put_full(&mut out, style, &report.findings);
+        out.gap();
+        out.part(Place::Findings, "Findings");
+        findings(&mut out, &report.findings);
     }
-    if let Some(reason) = &report.reason {
-        out.push('\n');
-        paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
-    }
+    out.part(Place::Next, "");
+    out.not_complete(report.reason.as_ref());
     out
-}
-
-/// The targets alone, where the runs ended before any ran together.
-fn alone(out: &mut String, style: &Style, report: &TogetherReport) {
-    for target in report.targets.iter().filter(|target| target.alone.is_some()) {
-        paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &target.sentence);
-    }
 }
 
 const fn tone(outcome: Outcome) -> Tone {
@@ -75,71 +80,71 @@ const fn tone(outcome: Outcome) -> Tone {
     }
 }
 
-fn put_group(out: &mut String, style: &Style, group: &GroupView) {
-    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, &group.targets.join(" + "));
-    paragraph(out, style, (Tone::Normal, "  "), tone(group.outcome), &group.sentence);
-    out.push('\n');
-    let names = group.targets.iter().chain(group.hops.iter().map(|hop| &hop.name));
-    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    let room = style.width.saturating_sub(2 + COLUMNS.iter().sum::<usize>());
-    let table = Table { style, name: longest.min(room).max(NAME) };
-    table.row(out, Tone::Faint, "target", &["alone", "together", "±95 %", "part"].map(str::to_owned));
+fn put_group(out: &mut Document, group: &GroupView) {
+    out.part(Place::Verdict, "");
+    out.heading(group.targets.join(" + "));
+    out.say(2, tone(group.outcome), &group.sentence);
+    out.gap();
+    out.part(Place::Data, "");
+    let mut shares = table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
     for share in &group.shares {
         let part = share.part.map(human::percent).unwrap_or_default();
-        let cells = [human::rate(share.alone.bytes_per_second), human::rate(share.together.bytes_per_second)];
-        let [alone, together] = cells;
-        table.row(out, Tone::Normal, &share.target, &[alone, together, half(&share.together), part]);
+        shares.row(cells(Tone::Normal, &share.target, [
+            human::rate(share.alone.bytes_per_second),
+            human::rate(share.together.bytes_per_second),
+            interval(&share.together),
+            part,
+        ]));
     }
-    let sum = [human::rate(group.alone.bytes_per_second), human::rate(group.together.bytes_per_second)];
-    let [sum_alone, sum_together] = sum;
-    table.row(out, Tone::Faint, "in sum", &[sum_alone, sum_together, half(&group.together), String::new()]);
+    shares.row(cells(Tone::Faint, "in sum", [
+        human::rate(group.alone.bytes_per_second),
+        human::rate(group.together.bytes_per_second),
+        interval(&group.together),
+        String::new(),
+    ]));
+    out.add(Block::Table(shares));
     if group.hops.is_empty() {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, "They share no known hop but main memory.");
-        return;
+        return out.say(2, Tone::Faint, "They share no known hop but main memory.");
     }
-    out.push('\n');
-    table.row(out, Tone::Faint, "shared hop", &["alone", "together", "ceiling", "of it"].map(str::to_owned));
+    out.gap();
+    let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {
         let is_limit = group.limiting_hops.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
         let ceiling = hop.ceiling_bytes_per_second;
-        let ceiling = ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}"));
-        let part = hop.part_of_ceiling.map(human::percent).unwrap_or_default();
-        let (alone, together) = (hop.alone_bytes_per_second, hop.together_bytes_per_second);
-        let cells = [human::rate(alone), human::rate(together), ceiling, part];
-        table.row(out, if is_limit { Tone::Bad } else { Tone::Normal }, &hop.name, &cells);
+        hops.row(cells(if is_limit { Tone::Bad } else { Tone::Normal }, &hop.name, [
+            human::rate(hop.alone_bytes_per_second),
+            human::rate(hop.together_bytes_per_second),
+            ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
+            hop.part_of_ceiling.map(human::percent).unwrap_or_default(),
+        ]));
     }
+    out.add(Block::Table(hops));
 }
 
-fn half(rate: &Rate) -> String {
-    let half = rate.half().filter(|_| rate.bytes_per_second.get() > 0.0);
-    half.map_or_else(|| "–".to_owned(), |half| human::percent(half.fraction_of(rate.bytes_per_second)))
+fn interval(rate: &Rate) -> String {
+    half(rate.bytes_per_second, rate.ci95.filter(|_| rate.bytes_per_second.get() > 0.0))
 }
 
-/// Lines of a name and four cells.
-struct Table<'a> {
-    style: &'a Style,
-    name: usize,
+/// A name and four cells.
+fn table(caption: &str, [name, titles @ ..]: [&str; 5]) -> Table {
+    let mut columns = vec![Column::name(name, Width::Flex(NAME))];
+    columns.extend(titles.into_iter().zip(COLUMNS).map(|(title, width)| Column::right(title, width)));
+    Table::new(caption, 2, columns)
 }
 
-impl Table<'_> {
-    fn row(&self, out: &mut String, tone: Tone, name: &str, cells: &[String; 4]) {
-        let mut line = Line::new(self.style);
-        line.pad_to(2).put(tone, &fit(self.style, name, self.name));
-        let mut end = 2 + self.name;
-        for (cell, width) in cells.iter().zip(COLUMNS) {
-            end += width;
-            line.put_right(tone, cell, end);
-        }
-        line.end(out);
-    }
+fn cells(tone: Tone, name: &str, cells: [String; 4]) -> Vec<Cell> {
+    let mut all = vec![Cell::toned(tone, name)];
+    all.extend(cells.into_iter().map(|cell| Cell::toned(tone, cell)));
+    all
 }
 
 /// What became of foretold limits; what was measured is among the findings.
-fn foretold(out: &mut String, style: &Style, all: &[ForetoldView]) {
+fn foretold(out: &mut Document, all: &[ForetoldView]) {
     let told: Vec<&ForetoldView> = all.iter().filter(|one| one.fate != Fate::Measured).collect();
     if !told.is_empty() {
-        out.push('\n');
+        out.gap();
+        out.part(Place::Findings, "Foretold");
     }
     for one in told {
         let (tone, word) = match one.fate {
@@ -147,7 +152,7 @@ fn foretold(out: &mut String, style: &Style, all: &[ForetoldView]) {
             Fate::Measured | Fate::Open => (Tone::Warn, "OPEN       "),
         };
         let text = format!("{} [{}] {}", one.summary, one.code.as_str(), one.sentence);
-        paragraph(out, style, (tone, word), Tone::Normal, &text);
+        out.lead((tone, word), Tone::Normal, text);
     }
 }
 

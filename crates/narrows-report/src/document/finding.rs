@@ -1,0 +1,93 @@
+//! Findings as blocks: how bad, what, how we know, and what to do.
+
+use super::{Block, Blocks};
+use crate::text::some_of;
+use crate::view::{AdviceView, FindingView};
+use narrows_base::units::human;
+use narrows_verdict::{Confidence, Severity};
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    /// The summary, with the code and how sure it is.
+    pub(crate) text: String,
+    /// Where the same is so.
+    pub(crate) also: Option<String>,
+    /// How we know: what, and where from.
+    pub(crate) evidence: Vec<String>,
+    pub(crate) advice: Vec<Advice>,
+}
+
+/// What to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Advice {
+    /// `+1.2 GB/s`.
+    pub(crate) gain: Option<String>,
+    pub(crate) action: String,
+}
+
+/// Puts findings with evidence and all advice.
+pub(crate) fn findings(out: &mut impl Blocks, findings: &[FindingView]) {
+    for (number, finding) in findings.iter().enumerate() {
+        if number > 0 {
+            out.gap();
+        }
+        let evidence = finding.evidence.iter().map(|evidence| {
+            let source =
+                if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
+            format!("{}: {}{source}", evidence.fact, evidence.value)
+        });
+        out.add(Block::Finding(Finding {
+            severity: finding.severity,
+            text: text(finding),
+            also: None,
+            evidence: evidence.collect(),
+            advice: finding.advice.iter().map(advice).collect(),
+        }));
+    }
+}
+
+/// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,
+/// the first stands for all.
+pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[FindingView]) {
+    for (number, finding) in findings.iter().enumerate() {
+        let before = findings.get(..number).unwrap_or_default();
+        if before.iter().any(|other| are_alike(other, finding)) {
+            continue;
+        }
+        let more = findings.get(number + 1..).unwrap_or_default();
+        let more: Vec<String> =
+            more.iter().filter(|other| are_alike(finding, other)).map(|other| other.subject.clone()).collect();
+        out.add(Block::Finding(Finding {
+            severity: finding.severity,
+            text: text(finding),
+            also: (!more.is_empty()).then(|| format!("The same is so of {}.", some_of(&more, 6))),
+            evidence: Vec::new(),
+            advice: finding.advice.first().map(advice).into_iter().collect(),
+        }));
+    }
+}
+
+/// Whether two findings say the same of two devices. Each fault is told by itself.
+fn are_alike(a: &FindingView, b: &FindingView) -> bool {
+    a.severity != Severity::Fault
+        && (a.code, a.severity, a.confidence) == (b.code, b.severity, b.confidence)
+        && a.advice.first().map(|advice| &advice.action) == b.advice.first().map(|advice| &advice.action)
+}
+
+fn text(finding: &FindingView) -> String {
+    let doubt = match finding.confidence {
+        Confidence::High => "",
+        Confidence::Medium => ", likely",
+        Confidence::Low => ", a suspicion",
+    };
+    format!("{} [{}{doubt}]", finding.summary, finding.code.as_str())
+}
+
+fn advice(advice: &AdviceView) -> Advice {
+    Advice {
+        gain: advice.gain_bytes_per_second.map(|gain| format!("+{}", human::rate(gain))),
+        action: advice.action.clone(),
+    }
+}

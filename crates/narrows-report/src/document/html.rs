@@ -1,0 +1,341 @@
+//! The back end for pages: one file, no script, no request, the same bytes for the same documents.
+//!
+//! All foreign text goes through [`markup`]; the policy of the page allows the one style by its hash and nothing else.
+
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use super::finding::Finding;
+use super::style::STYLE;
+use super::table::{Cell, Column, Content, Row, Table, Width};
+use super::{Block, Document, Pairs, Paragraph, Place};
+use crate::sanitize::markup;
+use crate::text::Tone;
+use narrows_verdict::Severity;
+
+/// A part of a page.
+struct Part<'a> {
+    place: Place,
+    title: &'a str,
+    blocks: Vec<&'a Block>,
+}
+
+/// One page of some documents, in their order.
+pub fn page(documents: &[Document]) -> String {
+    let style = style();
+    let digest = STANDARD.encode(Sha256::digest(style.as_bytes()));
+    let title = match documents {
+        [one] => markup(&one.title()),
+        several => format!("narrows: {} reports", several.len()),
+    };
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{digest}'; \
+         base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the answer</a>\n<main id=\"main\" tabindex=\"-1\">\n"
+    );
+    if documents.len() > 1 {
+        let _ = writeln!(out, "<h1>{title}</h1>\n<nav aria-label=\"Reports\"><ol>");
+        for (number, document) in documents.iter().enumerate() {
+            let _ = writeln!(out, "<li><a href=\"#r{number}\">{}</a></li>", markup(&document.title()));
+        }
+        out.push_str("</ol></nav>\n");
+    }
+    for (number, document) in documents.iter().enumerate() {
+        Writer { out: &mut out, level: usize::from(documents.len() > 1), id: number }.document(document);
+    }
+    out.push_str("</main>\n</body>\n</html>\n");
+    out
+}
+
+/// The one style element.
+fn style() -> String {
+    STYLE.to_owned()
+}
+
+impl Document {
+    /// `narrows check: /dev/nvme0n1`.
+    fn title(&self) -> String {
+        match self.subject.is_empty() {
+            true => format!("narrows {}", self.command),
+            false => format!("narrows {}: {}", self.command, self.subject),
+        }
+    }
+
+    /// The parts in the order of a page.
+    fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = vec![Part { place: Place::Verdict, title: "", blocks: Vec::new() }];
+        for block in &self.blocks {
+            match block {
+                Block::Part(place, title) => {
+                    parts.push(Part { place: *place, title, blocks: Vec::new() });
+                }
+                block => parts.last_mut().into_iter().for_each(|part| part.blocks.push(block)),
+            }
+        }
+        parts.retain(|part| part.blocks.iter().any(|block| !matches!(block, Block::Gap)));
+        parts.sort_by_key(|part| part.place);
+        parts
+    }
+}
+
+const fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Normal => "",
+        Tone::Strong => "strong",
+        Tone::Faint => "faint",
+        Tone::Bad => "bad",
+        Tone::Warn => "warn",
+        Tone::Good => "good",
+    }
+}
+
+/// ` class="a b"`, or nothing.
+fn classes(names: &[&str]) -> String {
+    let names: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+    if names.is_empty() { String::new() } else { format!(" class=\"{}\"", names.join(" ")) }
+}
+
+/// Leads that begin an item of a list.
+fn is_bullet(lead: &str) -> bool {
+    matches!(lead.trim(), "·" | "-" | "→" | "!")
+}
+
+struct Writer<'a> {
+    out: &'a mut String,
+    /// How many levels titles are lower than on a page of one document.
+    level: usize,
+    /// The number of the document on the page.
+    id: usize,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn title(&mut self, level: usize, text: &str) {
+        let level = (level + self.level).min(6);
+        let _ = writeln!(self.out, "<h{level}>{}</h{level}>", markup(text));
+    }
+
+    fn document(&mut self, document: &Document) {
+        let _ = writeln!(
+            self.out,
+            "<article id=\"r{}\" aria-label=\"{}\">\n<header>\n<p class=\"kicker\">narrows {}</p>",
+            self.id,
+            markup(&document.title()),
+            markup(document.command)
+        );
+        self.title(1, if document.subject.is_empty() { document.command } else { &document.subject });
+        self.put("</header>\n");
+        for part in document.parts() {
+            self.part(&part);
+        }
+        if !document.tool.is_empty() {
+            let _ = writeln!(self.out, "<footer>Made by {}.</footer>", markup(&document.tool));
+        }
+        self.put("</article>\n");
+    }
+
+    fn part(&mut self, part: &Part<'_>) {
+        let is_verdict = part.place == Place::Verdict && part.title.is_empty();
+        self.put(if is_verdict { "<section class=\"verdict\" aria-label=\"Verdict\">\n" } else { "<section>\n" });
+        match part.place {
+            Place::Folded => {
+                let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(part.title));
+                self.blocks(part.blocks.iter().copied());
+                self.put("</details>\n");
+            }
+            _ => {
+                if !part.title.is_empty() {
+                    self.title(2, part.title);
+                }
+                self.blocks(part.blocks.iter().copied());
+            }
+        }
+        self.put("</section>\n");
+    }
+
+    fn blocks<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>) {
+        let mut in_list = false;
+        for block in blocks {
+            let is_item = matches!(block, Block::Text(it) if is_bullet(&it.lead.1));
+            if is_item != in_list && !matches!(block, Block::Gap) {
+                self.put(if is_item { "<ul class=\"said\">\n" } else { "</ul>\n" });
+                in_list = is_item;
+            }
+            self.block(block, is_item);
+        }
+        if in_list {
+            self.put("</ul>\n");
+        }
+    }
+
+    fn block(&mut self, block: &Block, is_item: bool) {
+        match block {
+            Block::Part(..) | Block::Gap | Block::Drawing(_) => {}
+            Block::Heading(text) => self.title(3, text.trim()),
+            Block::Text(it) if is_item => {
+                let _ = writeln!(self.out, "<li{}>{}</li>", classes(&[class(it.tone)]), markup(&it.text));
+            }
+            Block::Text(it) => self.paragraph(it),
+            Block::Pairs(pairs) => self.pairs(pairs),
+            Block::Table(table) => self.table(table),
+            Block::Finding(finding) => self.finding(finding),
+            Block::Commands(lines) => {
+                let lines: Vec<String> = lines.iter().map(|line| markup(line)).collect();
+                let _ = writeln!(self.out, "<pre tabindex=\"0\"><code>{}</code></pre>", lines.join("\n"));
+            }
+            Block::Details(summary, blocks) => {
+                let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(summary));
+                self.blocks(blocks.iter());
+                self.put("</details>\n");
+            }
+        }
+    }
+
+    fn paragraph(&mut self, it: &Paragraph) {
+        let lead = it.lead.1.trim();
+        let margin = it.lead.1.len() - it.lead.1.trim_start().len();
+        let indent = if lead.is_empty() { ["", "in1", "in2"][(margin.div_ceil(4)).min(2)] } else { "" };
+        let lead = match lead {
+            "" => String::new(),
+            lead => format!("<b{}>{}</b> ", classes(&[class(it.lead.0)]), markup(lead)),
+        };
+        let text = markup(it.text.trim());
+        if !lead.is_empty() || !text.is_empty() {
+            let _ = writeln!(self.out, "<p{}>{lead}{text}</p>", classes(&[class(it.tone), indent]));
+        }
+    }
+
+    fn pairs(&mut self, pairs: &Pairs) {
+        self.put("<dl>\n");
+        for (name, text) in &pairs.pairs {
+            let text = markup(text);
+            let text = if pairs.commands { format!("<code>{text}</code>") } else { text };
+            let _ = writeln!(self.out, "<dt>{}</dt><dd>{text}</dd>", markup(name));
+        }
+        self.put("</dl>\n");
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        let (kind, word, tone) = match finding.severity {
+            Severity::Fault => ("fault", "✖ FAULT", "bad"),
+            Severity::Limit => ("limit", "▲ LIMIT", "warn"),
+            Severity::Info => ("info", "ℹ INFO", "faint"),
+        };
+        let _ = writeln!(
+            self.out,
+            "<div class=\"finding {kind}\">\n<p><span class=\"word {tone}\">{word}</span> {}</p>",
+            markup(&finding.text)
+        );
+        if let Some(also) = &finding.also {
+            let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", markup(also));
+        }
+        if !finding.advice.is_empty() {
+            self.put("<ul class=\"advice\">\n");
+            for advice in &finding.advice {
+                let gain = advice.gain.as_deref().map(|gain| format!("<span class=\"gain\">{}</span>: ", markup(gain)));
+                let _ = writeln!(self.out, "<li>{}{}</li>", gain.unwrap_or_default(), markup(&advice.action));
+            }
+            self.put("</ul>\n");
+        }
+        if !finding.evidence.is_empty() {
+            self.put("<ul class=\"faint\">\n");
+            for evidence in &finding.evidence {
+                let _ = writeln!(self.out, "<li>{}</li>", markup(evidence));
+            }
+            self.put("</ul>\n");
+        }
+        self.put("</div>\n");
+    }
+
+    fn table(&mut self, table: &Table) {
+        let shown: Vec<(usize, &Column)> =
+            table.columns.iter().enumerate().filter(|(at, _)| table.is_used(*at)).collect();
+        if table.rows.is_empty() || shown.is_empty() {
+            return;
+        }
+        let label = if table.caption.is_empty() { "Table" } else { &table.caption };
+        let _ = writeln!(
+            self.out,
+            "<div class=\"wide\" role=\"region\" aria-label=\"{}\" tabindex=\"0\"><table>",
+            markup(label)
+        );
+        if !table.caption.is_empty() {
+            let _ = writeln!(self.out, "<caption>{}</caption>", markup(&table.caption));
+        }
+        if shown.iter().any(|(_, column)| !column.title.is_empty()) {
+            self.put("<thead><tr>");
+            for (_, column) in &shown {
+                let class = classes(&[if column.right { "n" } else { "" }]);
+                let title = markup(column.title.trim());
+                // A title that is not there is no header.
+                let tag = if title.is_empty() { "td" } else { "th scope=\"col\"" };
+                let end = if title.is_empty() { "td" } else { "th" };
+                let _ = write!(self.out, "<{tag}{class}>{title}</{end}>");
+            }
+            self.put("</tr></thead>\n");
+        }
+        self.put("<tbody>\n");
+        for row in &table.rows {
+            self.row(row, &shown);
+        }
+        self.put("</tbody></table></div>\n");
+    }
+
+    fn row(&mut self, row: &Row, shown: &[(usize, &Column)]) {
+        self.put("<tr>");
+        for (number, (at, column)) in shown.iter().enumerate() {
+            let empty = Cell::default();
+            let cell = row.cells.get(*at).unwrap_or(&empty);
+            self.cell(cell, column, shown.len() - number);
+            if cell.spans {
+                break;
+            }
+        }
+        self.put("</tr>\n");
+        if row.notes.iter().any(|note| !matches!(note, Block::Drawing(_))) {
+            let _ = writeln!(self.out, "<tr><td class=\"note\" colspan=\"{}\">", shown.len());
+            self.blocks(row.notes.iter());
+            self.put("</td></tr>\n");
+        }
+    }
+
+    fn cell(&mut self, cell: &Cell, column: &Column, left: usize) {
+        let tone = class(cell.tone.unwrap_or(Tone::Normal));
+        if let Content::Bar(part) = cell.content {
+            let width = (part.clamp(0.0, 1.0) * 1000.0).round() / 10.0;
+            let _ = write!(
+                self.out,
+                "<td><svg{} viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{width}\" \
+                 height=\"10\"/></svg></td>",
+                classes(&["cell", tone])
+            );
+            return;
+        }
+        let depth = match cell.content {
+            Content::Branch { depth, .. } => ["", "d1", "d2", "d3", "d4"][depth.min(4)],
+            _ => "",
+        };
+        let number = if column.right && !cell.spans { "n" } else { "" };
+        let span = if cell.spans && left > 1 { format!(" colspan=\"{left}\"") } else { String::new() };
+        let words = cell.words();
+        let (tag, end) =
+            if column.names && !words.is_empty() { ("th scope=\"row\"", "th") } else { ("td", "td") };
+        debug_assert!(!matches!(column.width, Width::Bar(..)) || words.is_empty());
+        let _ = write!(
+            self.out,
+            "<{tag}{}{span}>{}</{end}>",
+            classes(&[number, tone, depth]),
+            markup(words.trim())
+        );
+    }
+}

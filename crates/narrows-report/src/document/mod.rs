@@ -1,0 +1,200 @@
+//! One document for every reader: what a command has to say as blocks, and back ends that make terminal text
+//! ([`Document::text`]), Markdown ([`Document::markdown`]) and a page ([`page()`]) of them.
+//!
+//! A block says what something is (a sentence, a table, a finding), never how it looks. Foreign text is put in as it is:
+//! each back end makes it inert, in one place.
+
+mod finding;
+mod html;
+mod markdown;
+mod scrub;
+mod style;
+pub(crate) mod table;
+mod terminal;
+
+pub use html::page;
+
+pub(crate) use finding::{findings, findings_in_brief};
+pub(crate) use table::{Cell, Column, Row, Table};
+
+use crate::text::Tone;
+use crate::view::Tool;
+use narrows_base::units::human;
+use narrows_load::scan::Scan;
+use narrows_model::predict::roofline::Roofline;
+
+/// What a command has to say.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    /// The command: `check`.
+    pub(crate) command: &'static str,
+    /// What it is about: a target, a machine, files.
+    pub(crate) subject: String,
+    /// The program, and the version of it, that found it out; empty where the report does not say.
+    pub(crate) tool: String,
+    /// The blocks, in the order in which a terminal shows them.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Who the reader is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// The owner of the machine: names and addresses stay.
+    Owner,
+    /// Anybody: addresses, UUIDs, WWNs and the names that people chose are left out.
+    Public,
+}
+
+impl Audience {
+    /// Who reads text of this style.
+    pub const fn of(style: &crate::text::Style) -> Self {
+        if style.plain { Self::Public } else { Self::Owner }
+    }
+}
+
+/// Where a part stands on a page. A terminal shows parts in the order in which they were added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// The answer.
+    Verdict,
+    /// The path as a map.
+    Map,
+    /// What was found, and what to do.
+    Findings,
+    /// Pictures.
+    Charts,
+    /// The numbers.
+    Data,
+    /// The numbers, folded away.
+    Folded,
+    /// What to do next.
+    Next,
+}
+
+/// A part of a document.
+#[derive(Debug, Clone)]
+pub(crate) enum Block {
+    /// From here on a part of the page with this title; nothing on a terminal.
+    Part(Place, String),
+    /// An empty line on a terminal.
+    Gap,
+    /// A title.
+    Heading(String),
+    /// A paragraph.
+    Text(Paragraph),
+    /// Names and what is said of each.
+    Pairs(Pairs),
+    /// A table.
+    Table(Table),
+    /// A finding.
+    Finding(finding::Finding),
+    /// Lines that are copied as they are: commands. Left out of what is narrow by promise.
+    Commands(Vec<String>),
+    /// A picture in characters; a page has a table or a figure in its place.
+    Drawing(Drawing),
+    /// What only pages and Markdown show, folded away.
+    Details(String, Vec<Block>),
+}
+
+/// Words, wrapped.
+#[derive(Debug, Clone)]
+pub(crate) struct Paragraph {
+    /// What stands before it, with its margin: `FAULT  `, `       · `.
+    pub(crate) lead: (Tone, String),
+    pub(crate) tone: Tone,
+    pub(crate) text: String,
+}
+
+/// Names and what is said of each.
+#[derive(Debug, Clone)]
+pub(crate) struct Pairs {
+    /// Columns before the names.
+    pub(crate) margin: usize,
+    /// Columns of the names, with the space behind them.
+    pub(crate) width: usize,
+    /// Whether the texts are commands.
+    pub(crate) commands: bool,
+    pub(crate) pairs: Vec<(String, String)>,
+}
+
+/// Pictures in characters, drawn as wide as the terminal is.
+#[derive(Debug, Clone)]
+pub(crate) enum Drawing {
+    /// Rate against block size or depth, with all ceilings.
+    Roofline(Roofline),
+    /// Rate by position on a device.
+    Positions(Scan),
+}
+
+/// Puts blocks one after the other.
+pub(crate) trait Blocks {
+    /// Adds a block.
+    fn add(&mut self, block: Block);
+
+    /// Begins a part of the page.
+    fn part(&mut self, place: Place, title: impl Into<String>) {
+        self.add(Block::Part(place, title.into()));
+    }
+
+    /// An empty line on a terminal.
+    fn gap(&mut self) {
+        self.add(Block::Gap);
+    }
+
+    /// A title.
+    fn heading(&mut self, text: impl Into<String>) {
+        self.add(Block::Heading(text.into()));
+    }
+
+    /// A paragraph behind a lead.
+    fn lead(&mut self, lead: (Tone, &str), tone: Tone, text: impl Into<String>) {
+        self.add(Block::Text(Paragraph { lead: (lead.0, lead.1.to_owned()), tone, text: text.into() }));
+    }
+
+    /// A paragraph, so many columns from the margin.
+    fn say(&mut self, margin: usize, tone: Tone, text: impl Into<String>) {
+        self.lead((Tone::Normal, &" ".repeat(margin)), tone, text);
+    }
+
+    /// A run that did not end, and why.
+    fn not_complete(&mut self, reason: Option<&String>) {
+        if let Some(reason) = reason {
+            self.gap();
+            self.lead((Tone::Warn, "not complete: "), Tone::Normal, reason);
+        }
+    }
+}
+
+impl Blocks for Vec<Block> {
+    fn add(&mut self, block: Block) {
+        self.push(block);
+    }
+}
+
+impl Blocks for Document {
+    fn add(&mut self, block: Block) {
+        self.blocks.push(block);
+    }
+}
+
+impl Document {
+    /// A document of a command, about something, by a version of the program.
+    pub(crate) fn new(command: &'static str, subject: impl Into<String>, tool: Option<&Tool>) -> Self {
+        let tool = tool.map(|tool| format!("{} {}", tool.name, tool.version)).unwrap_or_default();
+        Self { command, subject: subject.into(), tool, blocks: Vec::new() }
+    }
+}
+
+/// Half of a confidence interval as a part of the rate: `0.4 %`; a dash where there is none.
+pub(crate) fn half(
+    rate: narrows_base::units::BytesPerSec,
+    ends: Option<[narrows_base::units::BytesPerSec; 2]>,
+) -> String {
+    ends.map_or_else(
+        || "–".to_owned(),
+        |[low, high]| human::percent((high - low).fraction_of(rate) / 2.0),
+    )
+}
+
+#[cfg(test)]
+mod tests;

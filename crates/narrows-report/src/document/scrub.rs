@@ -1,0 +1,58 @@
+//! Takes out of a document what is known by its form to identify somebody: addresses, UUIDs, WWNs, NQNs, IQNs.
+
+use super::table::Content;
+use super::{Block, Document, Drawing};
+use narrows_machine::snapshot::redact::scrub;
+
+impl Document {
+    /// The document without addresses, UUIDs and WWNs, each with the same token wherever it stood.
+    pub(crate) fn scrubbed(mut self) -> Self {
+        let mut texts: Vec<&mut String> = vec![&mut self.subject];
+        self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
+        scrub(&mut texts);
+        self
+    }
+}
+
+fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
+    match block {
+        Block::Gap | Block::Drawing(Drawing::Positions(_)) => {}
+        Block::Part(_, text) | Block::Heading(text) => texts.push(text),
+        Block::Text(it) => texts.extend([&mut it.lead.1, &mut it.text]),
+        Block::Pairs(pairs) => {
+            texts.extend(pairs.pairs.iter_mut().flat_map(|(name, text)| [name, text]));
+        }
+        Block::Table(table) => {
+            texts.push(&mut table.caption);
+            texts.extend(table.columns.iter_mut().map(|column| &mut column.title));
+            for row in &mut table.rows {
+                row.cells.iter_mut().for_each(|cell| content(&mut cell.content, texts));
+                row.notes.iter_mut().for_each(|note| collect(note, texts));
+            }
+        }
+        Block::Finding(finding) => {
+            texts.push(&mut finding.text);
+            texts.extend(finding.also.iter_mut().chain(&mut finding.evidence));
+            texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
+        }
+        Block::Commands(lines) => texts.extend(lines),
+        Block::Drawing(Drawing::Roofline(roofline)) => {
+            texts.push(&mut roofline.fixed);
+            texts.extend(roofline.lines.iter_mut().map(|line| &mut line.name));
+            texts.extend(roofline.marks.iter_mut().map(|mark| &mut mark.name));
+        }
+        Block::Details(summary, blocks) => {
+            texts.push(summary);
+            blocks.iter_mut().for_each(|block| collect(block, texts));
+        }
+    }
+}
+
+fn content<'a>(content: &'a mut Content, texts: &mut Vec<&'a mut String>) {
+    match content {
+        Content::None | Content::Bar(_) => {}
+        Content::Text(text) | Content::Whole(text) | Content::Branch { text, .. } => texts.push(text),
+        Content::Long { short, long } => texts.extend([short, long]),
+        Content::Names(names) => texts.extend(names),
+    }
+}

@@ -1,0 +1,263 @@
+//! Tables on a terminal: how wide each column gets, and the lines.
+
+use super::bar::bar;
+use super::put_all;
+use crate::document::table::{Cell, Column, Content, Row, Table, Width};
+use crate::text::{Line, Style, Tone, fit, width, wrap};
+
+/// From this width on cells are put in their long form, where names keep their room.
+const LONG: usize = 100;
+/// A list of names takes no more than this, however much room there is.
+const LONGEST_NAMES: usize = 40;
+/// The least of a column.
+const LEAST: usize = 8;
+
+/// How wide each column is; `None` for one that gave way or that has nothing.
+struct Layout {
+    widths: Vec<Option<usize>>,
+    long: bool,
+}
+
+/// Puts a table.
+pub(super) fn put_table(out: &mut String, style: &Style, table: &Table) {
+    let layout = layout(style, table);
+    if table.titles {
+        let titles = table.columns.iter().map(|column| Cell::toned(Tone::Faint, &column.title));
+        put_row(out, style, table, &layout, &Row::of(titles.collect()));
+    }
+    for row in &table.rows {
+        put_row(out, style, table, &layout, row);
+        put_all(out, style, &row.notes);
+    }
+}
+
+fn layout(style: &Style, table: &Table) -> Layout {
+    let long = style.width >= LONG;
+    let wide = widths(style, table, long);
+    let names_keep_room = table.columns.iter().zip(&wide).all(|(column, width)| match column.width {
+        Width::Flex(least) => width.is_some_and(|width| width >= least.min(natural_of(style, table, column))),
+        _ => true,
+    });
+    if long && !names_keep_room {
+        return Layout { widths: widths(style, table, false), long: false };
+    }
+    Layout { widths: wide, long }
+}
+
+/// What the widest cell of a column needs.
+fn natural_of(style: &Style, table: &Table, column: &Column) -> usize {
+    let at = table.columns.iter().position(|other| std::ptr::eq(other, column)).unwrap_or_default();
+    natural(style, table, at, true)
+}
+
+fn natural(style: &Style, table: &Table, at: usize, long: bool) -> usize {
+    let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).filter(|cell| !cell.spans);
+    let most = cells.map(|cell| needs(style, cell, long)).max().unwrap_or(0);
+    let title = table.columns.get(at).filter(|_| table.titles).map_or(0, |column| width(style, &column.title));
+    if most == 0 { 0 } else { most.max(title) }
+}
+
+fn needs(style: &Style, cell: &Cell, long: bool) -> usize {
+    match &cell.content {
+        Content::None | Content::Bar(_) => 0,
+        Content::Text(text) | Content::Whole(text) => width(style, text),
+        Content::Long { short, long: whole } => width(style, if long { whole } else { short }),
+        Content::Branch { first, text, .. } => width(style, first) + width(style, text),
+        Content::Names(names) => width(style, &some(style, names, LONGEST_NAMES)),
+    }
+}
+
+/// What lists of names need that may have so many columns, where the first of each has room.
+fn names_need(style: &Style, table: &Table, at: usize, most: usize) -> usize {
+    let lists = table.rows.iter().filter_map(|row| match row.cells.get(at).map(|cell| &cell.content) {
+        Some(Content::Names(names)) => Some(names),
+        _ => None,
+    });
+    let needs = lists.map(|names| width(style, &some(style, names, most.max(LEAST))));
+    let title = table.columns.get(at).map_or(0, |column| width(style, &column.title));
+    needs.max().unwrap_or(0).max(title)
+}
+
+fn widths(style: &Style, table: &Table, long: bool) -> Vec<Option<usize>> {
+    let mut widths: Vec<Option<usize>> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| match column.width {
+            Width::Fixed(columns) => Some(columns),
+            Width::Fit(least, most) => {
+                let needs = natural(style, table, at, long);
+                (needs > 0).then(|| needs.clamp(least.min(most), most))
+            }
+            Width::Flex(least) => Some(natural(style, table, at, long).min(least)),
+            Width::Part(parts) => Some(names_need(style, table, at, style.width / parts.max(1))),
+            Width::Rest => Some(LEAST),
+            Width::Bar(least, _) => table.is_used(at).then_some(least),
+        })
+        .collect();
+    make_room(style, table, &mut widths);
+    share_out(style, table, &mut widths, long);
+    widths
+}
+
+/// What all columns take, with the spaces between them.
+fn total(table: &Table, widths: &[Option<usize>]) -> usize {
+    let each = table.columns.iter().zip(widths).filter_map(|(column, width)| Some(column.gap + (*width)?));
+    table.margin + each.sum::<usize>()
+}
+
+/// Lets columns give way until the others fit.
+fn make_room(style: &Style, table: &Table, widths: &mut [Option<usize>]) {
+    let mut order: Vec<(u8, usize)> =
+        table.columns.iter().enumerate().map(|(at, column)| (column.yields, at)).collect();
+    order.retain(|(turn, _)| *turn > 0);
+    order.sort_unstable();
+    for (_, at) in order {
+        if total(table, widths) > style.width
+            && let Some(width) = widths.get_mut(at)
+        {
+            *width = None;
+        }
+    }
+}
+
+/// Gives what is left to names, then to bars, then to the rest.
+fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: bool) {
+    let flexible = |column: &Column| matches!(column.width, Width::Flex(_));
+    let bars: Vec<(usize, usize, usize)> = table
+        .columns
+        .iter()
+        .enumerate()
+        .filter_map(|(at, column)| match column.width {
+            Width::Bar(least, most) => widths.get(at).copied().flatten().map(|_| (at, least, most)),
+            _ => None,
+        })
+        .collect();
+    let set = |widths: &mut [Option<usize>], at: usize, to: Option<usize>| {
+        if let Some(width) = widths.get_mut(at) {
+            *width = to;
+        }
+    };
+    let names: Vec<usize> =
+        table.columns.iter().enumerate().filter(|(_, column)| flexible(column)).map(|(at, _)| at).collect();
+    let wants: Vec<usize> = names.iter().map(|at| natural(style, table, *at, long)).collect();
+    names.iter().for_each(|at| set(widths, *at, Some(0)));
+    bars.iter().for_each(|(at, ..)| set(widths, *at, Some(0)));
+    let mut room = style.width.saturating_sub(total(table, widths));
+    for (at, least, most) in bars {
+        let held: usize = names
+            .iter()
+            .zip(&wants)
+            .map(|(at, want)| match table.columns.get(*at).map(|column| column.width) {
+                Some(Width::Flex(least)) => least.max(*want),
+                _ => *want,
+            })
+            .sum();
+        let spare = room.saturating_sub(held);
+        let is_optional = least == most;
+        let width = if is_optional && spare < most { None } else { Some(spare.clamp(least, most)) };
+        if width.is_none() {
+            room += table.columns.get(at).map_or(0, |column| column.gap);
+        }
+        set(widths, at, width);
+        room = room.saturating_sub(width.unwrap_or(0));
+    }
+    for (number, (at, want)) in names.iter().zip(&wants).enumerate() {
+        let later: usize = wants.iter().skip(number + 1).sum();
+        // What comes first gets the smaller part where all are long.
+        let part = if number + 1 < names.len() { room * 2 / 5 } else { room };
+        let width = (*want).min(part.max(room.saturating_sub(later)));
+        set(widths, *at, Some(width));
+        room -= width;
+    }
+    for (at, column) in table.columns.iter().enumerate() {
+        if column.width == Width::Rest && widths.get(at).copied().flatten().is_some() {
+            set(widths, at, Some(LEAST + room));
+            room = 0;
+        }
+    }
+}
+
+fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row: &Row) {
+    let mut line = Line::new(style);
+    line.pad_to(table.margin);
+    let mut start = table.margin;
+    let mut below: Vec<(usize, Tone, String, String)> = Vec::new();
+    for (at, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
+        let Some(columns) = *width else { continue };
+        start += column.gap;
+        if let Some(cell) = row.cells.get(at) {
+            let room = if cell.spans { style.width.saturating_sub(start) } else { columns };
+            let tone = cell.tone.unwrap_or(Tone::Normal);
+            let rest = put_cell(&mut line, style, (column, cell), (start, room), layout.long);
+            below.extend(rest.into_iter().map(|(lead, text)| (start, tone, lead, text)));
+            if cell.spans {
+                break;
+            }
+        }
+        start += columns;
+    }
+    line.end(out);
+    for (start, tone, lead, text) in below {
+        let mut line = Line::new(style);
+        line.pad_to(start).put(Tone::Faint, &lead).put(tone, &text);
+        line.end(out);
+    }
+}
+
+/// Puts a cell and answers with the lines in which it goes on, each behind what is drawn before it.
+fn put_cell(
+    line: &mut Line<'_>,
+    style: &Style,
+    (column, cell): (&Column, &Cell),
+    (start, room): (usize, usize),
+    long: bool,
+) -> Vec<(String, String)> {
+    let tone = cell.tone.unwrap_or(Tone::Normal);
+    let text = match &cell.content {
+        Content::None => return Vec::new(),
+        Content::Bar(part) => {
+            line.pad_to(start).put(tone, &bar(style, *part, room));
+            return Vec::new();
+        }
+        Content::Branch { first, rest, text, .. } => {
+            let mut lines = wrap(style, text, room.saturating_sub(width(style, first))).into_iter();
+            line.pad_to(start).put(Tone::Faint, first).put(tone, &lines.next().unwrap_or_default());
+            return lines.map(|text| (rest.clone(), text)).collect();
+        }
+        Content::Whole(text) if width(style, text) > room => return Vec::new(),
+        Content::Text(text) | Content::Whole(text) => text.clone(),
+        Content::Long { short, long: whole } => if long { whole } else { short }.clone(),
+        Content::Names(names) => some(style, names, room),
+    };
+    if text.is_empty() {
+        return Vec::new();
+    }
+    if column.right {
+        line.put_right(tone, &text, start + room);
+        return Vec::new();
+    }
+    if column.wraps {
+        let mut lines = wrap(style, &text, room).into_iter();
+        line.pad_to(start).put(tone, &lines.next().unwrap_or_default());
+        return lines.map(|text| (String::new(), text)).collect();
+    }
+    line.pad_to(start).put(tone, &fit(style, &text, room));
+    Vec::new()
+}
+
+/// As many names as fit, at least the first, then how many more there are.
+fn some(style: &Style, names: &[String], most: usize) -> String {
+    for count in (1..=names.len()).rev() {
+        let some = names.get(..count).unwrap_or_default().join(", ");
+        let more = names.len() - count;
+        let text = if more > 0 { format!("{some} +{more}") } else { some };
+        if width(style, &text) <= most.min(LONGEST_NAMES) {
+            return text;
+        }
+    }
+    let more = names.len().saturating_sub(1);
+    let tail = if more > 0 { format!(" +{more}") } else { String::new() };
+    let first = names.first().map(String::as_str).unwrap_or_default();
+    format!("{}{tail}", fit(style, first, most.saturating_sub(width(style, &tail))))
+}
