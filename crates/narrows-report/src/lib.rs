@@ -7,6 +7,7 @@
 
 pub mod bench;
 pub mod copy;
+pub mod figure;
 pub mod fleet;
 pub mod guard;
 pub mod hwloc;
