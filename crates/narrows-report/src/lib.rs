@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod copy;
 pub mod document;
+pub mod figure;
 pub mod fleet;
 pub mod guard;
 pub mod hwloc;
