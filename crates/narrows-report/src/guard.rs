@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::sanitize::inert;
+use crate::document::{Audience, Blocks, Document};
+use crate::text::{Style, Tone};
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Class, Cleared, Looks, Method, Reason, Searched, Signature};
 
@@ -195,19 +197,39 @@ fn content(device: &str, signature: &Signature) -> ContentView {
 
 /// The report for a person. It ends with a newline.
 pub fn render(report: &GuardReport) -> String {
+    document(report, Audience::Owner).text(&UNWRAPPED)
+}
+
+/// Lines are copied from here: none is wrapped.
+const UNWRAPPED: Style = Style { colour: false, width: usize::MAX, unicode: true, plain: false };
+
+/// The report as a document.
+pub fn document(report: &GuardReport, audience: Audience) -> Document {
+    let mut out = Document::new("guard", &report.device, None);
     let subject = format!("{} ({})", report.device, human::bytes(report.size_bytes));
-    let cleaned = report.cleaned.as_ref().map(cleaned_text).unwrap_or_default();
+    if let Some(cleaned) = &report.cleaned {
+        out.say(0, Tone::Normal, cleaned_text(cleaned));
+    }
     if report.may_write {
         let searched = report.searched.as_ref().map(searched_text).unwrap_or_default();
-        let nothing = if report.cleaned.is_some() { "" } else { "Nothing was written.\n" };
-        return format!(
-            "{cleaned}Nothing speaks against writing to {subject}: no known signature, no user, it was named, and \
-             {searched}.\n{nothing}"
+        let text = format!(
+            "Nothing speaks against writing to {subject}: no known signature, no user, it was named, and {searched}."
         );
+        out.say(0, Tone::Good, text);
+        if report.cleaned.is_none() {
+            out.say(0, Tone::Normal, "Nothing was written.");
+        }
+    } else {
+        out.say(0, Tone::Strong, format!("narrows does not write to {subject}:"));
+        refused(&mut out, report);
     }
-    let mut text = format!("{cleaned}narrows does not write to {subject}:\n");
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// What speaks against it, and what to do.
+fn refused(out: &mut Document, report: &GuardReport) {
     for reason in &report.reasons {
-        text.push_str(&format!("  - {}\n", reason.summary));
+        out.lead((Tone::Bad, "  - "), Tone::Normal, &reason.summary);
     }
     let mut hints: Vec<&str> = Vec::new();
     for hint in report.reasons.iter().map(|reason| reason.hint) {
@@ -216,16 +238,17 @@ pub fn render(report: &GuardReport) -> String {
         }
     }
     for hint in hints {
-        text.push_str(&format!("hint: {hint}\n"));
+        out.lead((Tone::Normal, "hint: "), Tone::Normal, hint);
     }
-    if !report.blank_by.is_empty() {
-        text.push_str("hint: if nothing on it is needed, one of these makes it blank:\n");
-        for way in &report.blank_by {
-            text.push_str(&format!("hint:   `{}` destroys {}\n", way.command, way.destroys));
-        }
-        text.push_str(&format!("hint: {NOT_ENOUGH}\n"));
+    if report.blank_by.is_empty() {
+        return;
     }
-    text
+    let text = "if nothing on it is needed, one of these makes it blank:";
+    out.lead((Tone::Normal, "hint: "), Tone::Normal, text);
+    for way in &report.blank_by {
+        out.lead((Tone::Normal, "hint:   "), Tone::Normal, format!("`{}` destroys {}", way.command, way.destroys));
+    }
+    out.lead((Tone::Normal, "hint: "), Tone::Normal, NOT_ENOUGH);
 }
 
 /// Said with every list of commands that make a device blank.
@@ -262,7 +285,7 @@ fn cleaned_text(cleaned: &CleanedView) -> String {
             bytes(cleaned.foreign_bytes)
         ));
     }
-    text + ".\n"
+    text + "."
 }
 
 #[cfg(test)]

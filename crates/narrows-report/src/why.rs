@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::names::Names;
-use super::text::{Style, Tone, paragraph};
+use super::text::{Style, Tone};
+use crate::document::{Block, Blocks, Document, Pairs};
 use super::view::{CeilingView, CheckReport, HopView};
 use narrows_base::units::human;
 use narrows_model::ceiling::Basis;
@@ -35,20 +36,21 @@ pub enum UnknownHop {
 /// # Errors
 /// [`UnknownHop`] when no hop, or more than one, is meant; it lists the ids to choose from.
 pub fn explain(report: &CheckReport, asked: &str, style: &Style) -> Result<String, UnknownHop> {
-    let mut out = String::new();
+    let mut out = Document::new("check", asked, Some(&report.tool));
     for (number, id) in meant(report, asked)?.iter().enumerate() {
         if number > 0 {
-            out.push('\n');
+            out.gap();
         }
         // A hop that several targets share has the same ceiling on each of their paths.
         if let Some(hop) = report.paths.iter().find_map(|path| path.hop(id)) {
-            put_hop(&mut out, style, hop);
+            put_hop(&mut out, hop);
         }
     }
+    let mut text = out.text(style);
     if style.plain {
-        Names::of(report).hide(&mut [&mut out]);
+        Names::of(report).hide(&mut [&mut text]);
     }
-    Ok(out)
+    Ok(text)
 }
 
 fn meant(report: &CheckReport, asked: &str) -> Result<Vec<String>, UnknownHop> {
@@ -71,14 +73,15 @@ fn meant(report: &CheckReport, asked: &str) -> Result<Vec<String>, UnknownHop> {
     }
 }
 
-fn put_hop(out: &mut String, style: &Style, hop: &HopView) {
-    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &hop.name);
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &hop.id);
+fn put_hop(out: &mut Document, hop: &HopView) {
+    out.heading(&hop.name);
+    out.say(2, Tone::Faint, &hop.id);
+    let mut pairs = Vec::new();
     if hop.ceiling.read == hop.ceiling.write {
-        put_ceiling(out, style, "ceiling", &hop.ceiling.read);
+        put_ceiling(&mut pairs, "ceiling", &hop.ceiling.read);
     } else {
-        put_ceiling(out, style, "read", &hop.ceiling.read);
-        put_ceiling(out, style, "write", &hop.ceiling.write);
+        put_ceiling(&mut pairs, "read", &hop.ceiling.read);
+        put_ceiling(&mut pairs, "write", &hop.ceiling.write);
     }
     if hop.traffic.read != 1.0 || hop.traffic.write != 1.0 {
         let text = format!(
@@ -86,7 +89,7 @@ fn put_hop(out: &mut String, style: &Style, hop: &HopView) {
             human::count(hop.traffic.read),
             human::count(hop.traffic.write)
         );
-        put(out, style, "traffic", &text);
+        put(&mut pairs, "traffic", &text);
     }
     for (word, measured) in [("read", &hop.measured.read), ("write", &hop.measured.write)] {
         let Some(measured) = measured else { continue };
@@ -97,19 +100,20 @@ fn put_hop(out: &mut String, style: &Style, hop: &HopView) {
             human::rate_with_binary(measured.bytes_per_second),
             share.unwrap_or_default()
         );
-        put(out, style, "measured", &text);
+        put(&mut pairs, "measured", &text);
     }
+    out.add(Block::Pairs(Pairs { margin: 2, width: 10, commands: false, pairs }));
 }
 
-fn put(out: &mut String, style: &Style, label: &str, text: &str) {
-    paragraph(out, style, (Tone::Faint, &format!("  {label:<9} ")), Tone::Normal, text);
+fn put(pairs: &mut Vec<(String, String)>, label: &str, text: &str) {
+    pairs.push((label.to_owned(), text.to_owned()));
 }
 
-fn put_ceiling(out: &mut String, style: &Style, label: &str, ceiling: &CeilingView) {
+fn put_ceiling(pairs: &mut Vec<(String, String)>, label: &str, ceiling: &CeilingView) {
     let Some(rate) = ceiling.bytes_per_second else {
         let word = if ceiling.transparent { "none of its own" } else { "unknown" };
         let reason = ceiling.reason.as_deref().unwrap_or("no reason is known");
-        return put(out, style, label, &format!("{word}: {reason}"));
+        return put(pairs, label, &format!("{word}: {reason}"));
     };
     let mut text = human::rate_with_binary(rate);
     if let Some(raw) = ceiling.raw_bytes_per_second {
@@ -118,15 +122,15 @@ fn put_ceiling(out: &mut String, style: &Style, label: &str, ceiling: &CeilingVi
     if let Some(path) = ceiling.path_bytes_per_second.filter(|path| human::rate(*path) != human::rate(rate)) {
         text.push_str(&format!("; {} for the application", human::rate(path)));
     }
-    put(out, style, label, &text);
+    put(pairs, label, &text);
     if let Some(formula) = &ceiling.formula {
-        put(out, style, "formula", formula);
+        put(pairs, "formula", formula);
     }
     if let Some(basis) = ceiling.basis {
-        put(out, style, "basis", basis_words(basis));
+        put(pairs, "basis", basis_words(basis));
     }
     for fact in &ceiling.facts {
-        put(out, style, "from", &format!("{} = {} ({})", fact.fact, fact.value, fact.source));
+        put(pairs, "from", &format!("{} = {} ({})", fact.fact, fact.value, fact.source));
     }
 }
 

@@ -1,129 +1,95 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
 use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TestResult, chart, writes,
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
 };
-use crate::text::{Line, Style, Tone, fit, paragraph, percentiles};
+use crate::document::table::Width;
+use crate::document::{
+    Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half,
+};
+use crate::text::{Style, Tone, percentiles};
 use crate::view::ConditionView;
 use narrows_base::units::{Nanos, human};
 use narrows_load::preset::{Preset, StopRule, Test};
 
 /// The margin of what is said of a test.
-const DETAIL: &str = "    ";
+const DETAIL: usize = 4;
 /// From this part of a core on the kernel's workers for our rings are worth a word.
 const SHOWN_IO_WORKERS: f64 = 0.01;
-/// Columns of `read` and `write` behind the name.
-const DIRECTION: usize = 6;
-/// The columns of the table after the name: title and width.
-const COLUMNS: [(&str, usize); 7] =
-    [("rate", 12), ("±", 9), ("IOPS", 9), ("p50", 10), ("p99", 10), ("p99.9", 10), ("of ceiling", 12)];
-/// What gives way when the page is narrow, first to last.
-const GIVE_WAY: [&str; 5] = ["p50", "IOPS", "p99.9", "±", "p99"];
-
-/// Where the columns are.
-struct Table {
-    /// Columns of the name.
-    name: usize,
-    /// Whether each of [`COLUMNS`] is shown.
-    shown: [bool; COLUMNS.len()],
-}
-
-impl Table {
-    /// A table that fits on the page.
-    fn new(style: &Style, report: &BenchReport) -> Self {
-        let longest = report.results.iter().map(|result| result.name.chars().count()).max().unwrap_or(0);
-        let mut table = Self { name: longest.clamp(12, 26), shown: [true; COLUMNS.len()] };
-        for title in GIVE_WAY {
-            if table.width() > style.width
-                && let Some(at) = COLUMNS.iter().position(|(column, _)| *column == title)
-                && let Some(shown) = table.shown.get_mut(at)
-            {
-                *shown = false;
-            }
-        }
-        table
-    }
-
-    fn width(&self) -> usize {
-        let columns: usize =
-            COLUMNS.iter().zip(self.shown).filter(|(_, shown)| *shown).map(|((_, width), _)| width).sum();
-        self.name + DIRECTION + columns
-    }
-
-    /// Puts a cell into each column that is shown.
-    fn cells(&self, line: &mut Line<'_>, cells: [(Tone, String); COLUMNS.len()]) {
-        let mut end = self.name + DIRECTION;
-        for (((tone, text), (_, width)), shown) in cells.into_iter().zip(COLUMNS).zip(self.shown) {
-            if shown {
-                end += width;
-                line.put_right(tone, &text, end);
-            }
-        }
-    }
-}
+/// The numbers of a test: title, columns, and at which turn it gives way where the page is narrow.
+const COLUMNS: [(&str, usize, u8); 7] = [
+    ("rate", 12, 0),
+    ("±", 9, 4),
+    ("IOPS", 9, 2),
+    ("p50", 10, 1),
+    ("p99", 10, 5),
+    ("p99.9", 10, 3),
+    ("of ceiling", 12, 0),
+];
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &BenchReport, style: &Style) -> String {
-    let mut out = String::new();
-    header(&mut out, style, report);
-    let table = Table::new(style, report);
-    titles(&mut out, style, &table);
-    for result in &report.results {
-        put_result(&mut out, style, result, &table);
-    }
-    left_out(&mut out, style, report);
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &BenchReport, audience: Audience) -> Document {
+    let mut out = Document::new("bench", &report.target.name, Some(&report.tool));
+    header(&mut out, report);
+    out.part(Place::Data, "Tests");
+    out.add(Block::Table(tests(report)));
+    left_out(&mut out, report);
     if let Some(written) = &report.writes {
-        let is_device = report.target.kind == super::TargetKind::OwnedDevice;
-        writes::put(&mut out, style, written, is_device);
+        writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
-    commands(&mut out, style, report);
-    if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
-        out.push('\n');
-        paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
-    }
-    out
+    commands(&mut out, report);
+    out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// A row for each test and direction.
+fn tests(report: &BenchReport) -> Table {
+    let mut columns = vec![
+        Column::name("test", Width::Fit(12, 26)),
+        Column::left("", Width::Fixed(5)).gap(1),
+    ];
+    let numbers = COLUMNS.into_iter().map(|(title, width, turn)| Column::right(title, width).yields(turn));
+    columns.extend(numbers);
+    let mut table = Table::new("Tests and what they gave", 0, columns);
+    report.results.iter().for_each(|result| put_result(&mut table, result));
+    table
 }
 
 /// What presets there are.
 pub fn list(presets: &[Preset], style: &Style) -> String {
-    let mut out = String::new();
+    let mut out = Document::new("bench", "presets", None);
     for preset in presets {
         let changes = preset.tests.iter().any(Test::writes);
-        paragraph(
-            &mut out,
-            style,
-            (Tone::Strong, &format!("{:<15} ", preset.name)),
-            Tone::Normal,
-            preset.about,
-        );
-        let lead = (Tone::Normal, "                ");
-        paragraph(&mut out, style, lead, Tone::Faint, &format!("from: {}", preset.source));
-        paragraph(&mut out, style, lead, Tone::Faint, &format!("differs: {}", preset.differs));
+        out.lead((Tone::Strong, &format!("{:<15} ", preset.name)), Tone::Normal, preset.about);
+        out.say(16, Tone::Faint, format!("from: {}", preset.source));
+        out.say(16, Tone::Faint, format!("differs: {}", preset.differs));
         let count = preset.tests.len();
         let scratch = if changes {
             "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
         };
-        paragraph(&mut out, style, lead, Tone::Faint, &format!("{count} tests; {scratch}"));
+        out.say(16, Tone::Faint, format!("{count} tests; {scratch}"));
     }
-    out
+    out.text(style)
 }
 
-fn header(out: &mut String, style: &Style, report: &BenchReport) {
-    paragraph(
-        out,
-        style,
-        (Tone::Strong, &format!("{}: ", report.preset.name)),
+fn header(out: &mut impl Blocks, report: &BenchReport) {
+    out.lead((Tone::Strong, &format!("{}: ", report.preset.name)),
         Tone::Normal,
         &report.preset.about,
     );
     let size = human::block_size(report.target.size_bytes);
     let what = match report.target.kind {
-        super::TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
-        super::TargetKind::File => format!("the file {} ({size}), only read", report.target.name),
-        super::TargetKind::Scratch => format!("a scratch file of {size} for {}", report.target.name),
-        super::TargetKind::OwnedDevice => {
+        TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
+        TargetKind::File => format!("the file {} ({size}), only read", report.target.name),
+        TargetKind::Scratch => format!("a scratch file of {size} for {}", report.target.name),
+        TargetKind::OwnedDevice => {
             format!("{size} of the device {}, read and written behind its first MiB", report.target.name)
         }
     };
@@ -138,12 +104,9 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
             format!("each test in rounds of {seconds} s until five are steady")
         }
     };
-    paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &format!("{what}; {stop}"));
-    in_batches(out, style, report.settings.batch);
-    paragraph(
-        out,
-        style,
-        (Tone::Faint, ""),
+    out.say(0, Tone::Faint, format!("{what}; {stop}"));
+    in_batches(out, report.settings.batch);
+    out.lead((Tone::Faint, ""),
         Tone::Faint,
         &format!("unlike the original: {}", report.preset.differs),
     );
@@ -152,63 +115,52 @@ fn header(out: &mut String, style: &Style, report: &BenchReport) {
         Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))
     });
     if let Some(quirk) = quirk {
-        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &quirk);
+        out.say(0, Tone::Faint, &quirk);
     }
-    ceiling(out, style, "read", report.ceilings.read.as_ref());
-    ceiling(out, style, "write", report.ceilings.write.as_ref());
-    out.push('\n');
+    ceiling(out, "read", report.ceilings.read.as_ref());
+    ceiling(out, "write", report.ceilings.write.as_ref());
+    out.gap();
 }
 
 /// What batches do to latencies, where there are any.
-pub(super) fn in_batches(out: &mut String, style: &Style, most: Option<u32>) {
+pub(super) fn in_batches(out: &mut impl Blocks, most: Option<u32>) {
     if let Some(most) = most {
         let text = format!(
             "in batches of up to {most} I/Os (B), for the highest rate: each latency includes the wait for its batch"
         );
-        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &text);
+        out.say(0, Tone::Faint, text);
     }
 }
 
-fn ceiling(out: &mut String, style: &Style, direction: &str, ceiling: Option<&PathCeiling>) {
+fn ceiling(out: &mut impl Blocks, direction: &str, ceiling: Option<&PathCeiling>) {
     let Some(ceiling) = ceiling else { return };
     let text = format!("{} at {}", human::rate_with_binary(ceiling.bytes_per_second), ceiling.name);
-    paragraph(out, style, (Tone::Faint, &format!("path ceiling, {direction}: ")), Tone::Normal, &text);
+    out.lead((Tone::Faint, &format!("path ceiling, {direction}: ")), Tone::Normal, text);
 }
 
-fn titles(out: &mut String, style: &Style, table: &Table) {
-    let mut line = Line::new(style);
-    line.put(Tone::Faint, "test");
-    table.cells(&mut line, COLUMNS.map(|(title, _)| (Tone::Faint, title.to_owned())));
-    line.end(out);
-}
-
-fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Table) {
+fn put_result(table: &mut Table, result: &TestResult) {
     let sides = [("read", &result.read), ("write", &result.write), ("trim", &result.trim)];
-    let mut first = true;
+    let mut name = result.name.as_str();
     for (direction, side) in sides {
         // A rate of nothing over no time is no rate.
         if let Some(side) = side.as_ref().filter(|_| result.elapsed_ns.get() > 0) {
-            let shown = if first { result.name.as_str() } else { "" };
-            row(out, style, shown, direction, side, table);
-            first = false;
+            table.rows.push(row(std::mem::take(&mut name), direction, side));
         }
     }
-    if first {
+    if !name.is_empty() {
         // It could not begin.
-        paragraph(out, style, (Tone::Normal, ""), Tone::Normal, &result.name);
+        table.row(vec![Cell::text(name)]);
     }
+    let mut notes = Vec::new();
     for (direction, side) in sides {
         if let Some(side) = side.as_ref().filter(|side| side.latency_ns.count > 0) {
             let text = format!("{direction} latency {}", percentiles(&side.latency_ns));
-            paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &text);
+            notes.say(DETAIL, Tone::Normal, text);
         }
     }
-    details(out, style, result);
+    details(&mut notes, result);
     if let Some(scan) = &result.scan {
-        for line in chart::by_position(scan, style) {
-            out.push_str(&line);
-            out.push('\n');
-        }
+        notes.add(Block::Drawing(Drawing::Positions(scan.clone())));
         if let (Some(median), Some(slowest), Some(access)) =
             (scan.rate_at(0.5), scan.rate_at(0.0), scan.mean_access())
         {
@@ -220,36 +172,32 @@ fn put_result(out: &mut String, style: &Style, result: &TestResult, table: &Tabl
                 scan.accesses.len(),
                 human::time(access)
             );
-            paragraph(out, style, (Tone::Normal, DETAIL), Tone::Normal, &text);
+            notes.say(DETAIL, Tone::Normal, text);
         }
+    }
+    if let Some(last) = table.rows.last_mut() {
+        last.notes = notes;
     }
 }
 
-fn row(out: &mut String, style: &Style, test: &str, direction: &str, side: &SideView, table: &Table) {
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, &fit(style, test, table.name)).pad_to(table.name + 1);
-    line.put(Tone::Faint, direction);
-    let interval = side.ci95.map_or_else(
-        || "–".to_owned(),
-        |[low, high]| human::percent((high - low).fraction_of(side.bytes_per_second) / 2.0),
-    );
+fn row(test: &str, direction: &str, side: &SideView) -> Row {
     let latency = &side.latency_ns;
     let time = |span: Option<Nanos>| span.map_or_else(|| "–".to_owned(), human::time);
-    let cells = [
+    let numbers = [
         human::rate(side.bytes_per_second),
-        interval,
+        half(side.bytes_per_second, side.ci95),
         human::count(side.iops.get()),
         time(latency.p50),
         time(latency.p99),
         time(latency.p999),
         side.of_ceiling.map_or_else(|| "–".to_owned(), human::percent),
     ];
-    table.cells(&mut line, cells.map(|text| (Tone::Normal, text)));
-    line.end(out);
+    let mut cells = vec![Cell::text(test), Cell::toned(Tone::Faint, direction)];
+    cells.extend(numbers.map(Cell::text));
+    Row::of(cells)
 }
 
-fn details(out: &mut String, style: &Style, result: &TestResult) {
-    let lead = (Tone::Normal, DETAIL);
+fn details(out: &mut Vec<Block>, result: &TestResult) {
     let mut parts: Vec<String> = vec![result.ended.clone()];
     parts.extend(result.checks.as_ref().map(in_words));
     if let Some(steady) = result.steadiness.filter(|steady| !steady.steady) {
@@ -258,33 +206,33 @@ fn details(out: &mut String, style: &Style, result: &TestResult) {
     if !result.rounds.is_empty() {
         parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
     }
-    paragraph(out, style, lead, Tone::Faint, &parts.join(" · "));
+    out.say(DETAIL, Tone::Faint, parts.join(" · "));
     if let Some(failed) = &result.failed {
         let text = format!("failed: {} ({})", failed.summary, failed.detail);
-        paragraph(out, style, lead, Tone::Bad, &text);
-        paragraph(out, style, (Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
+        out.say(DETAIL, Tone::Bad, text);
+        out.lead((Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
     }
     match result.trusted {
-        Some(true) => paragraph(out, style, lead, Tone::Good, "trusted"),
-        Some(false) => paragraph(out, style, lead, Tone::Bad, "not trusted"),
+        Some(true) => out.say(DETAIL, Tone::Good, "trusted"),
+        Some(false) => out.say(DETAIL, Tone::Bad, "not trusted"),
         None => {}
     }
     let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
     for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
-        paragraph(out, style, lead, Tone::Warn, &trouble);
+        out.say(DETAIL, Tone::Warn, trouble);
     }
     for note in &result.findings {
-        paragraph(out, style, lead, Tone::Warn, &format!("{}: {}", note.code.as_str(), note.summary));
+        out.say(DETAIL, Tone::Warn, format!("{}: {}", note.code.as_str(), note.summary));
     }
     if result.errors > 0 {
         let first = result.first_error.as_deref().unwrap_or("no text");
-        paragraph(out, style, lead, Tone::Bad, &format!("{} I/Os failed, the first: {first}", result.errors));
+        out.say(DETAIL, Tone::Bad, format!("{} I/Os failed, the first: {first}", result.errors));
     }
     if let Some(peer) = &result.peer {
-        paragraph(out, style, lead, Tone::Normal, &shown_by(peer));
+        out.say(DETAIL, Tone::Normal, shown_by(peer));
     }
     if let Some(fio) = &result.fio {
-        beside(out, style, result, fio);
+        beside(out, result, fio);
     }
 }
 
@@ -334,18 +282,17 @@ fn shown_by(peer: &PeerView) -> String {
 }
 
 /// fio's numbers beside ours.
-fn beside(out: &mut String, style: &Style, result: &TestResult, fio: &FioResult) {
+fn beside(out: &mut impl Blocks, result: &TestResult, fio: &FioResult) {
     let name = fio.version.as_deref().unwrap_or("fio");
-    let lead = (Tone::Normal, DETAIL);
     for (direction, ours, theirs) in [("read", &result.read, &fio.read), ("write", &result.write, &fio.write)]
     {
         if let (Some(ours), Some(theirs)) = (ours, theirs) {
             let text = format!("{name} {direction}: {}", compared(ours, theirs));
-            paragraph(out, style, lead, Tone::Normal, &text);
+            out.say(DETAIL, Tone::Normal, text);
         }
     }
     if let Some(reason) = &fio.reason {
-        paragraph(out, style, lead, Tone::Warn, &format!("{name}: {reason}"));
+        out.say(DETAIL, Tone::Warn, format!("{name}: {reason}"));
     }
 }
 
@@ -371,30 +318,28 @@ fn compared(ours: &SideView, theirs: &FioSide) -> String {
 }
 
 /// Tests that were not run, those with the same reason together.
-fn left_out(out: &mut String, style: &Style, report: &BenchReport) {
+fn left_out(out: &mut impl Blocks, report: &BenchReport) {
     let same_reason = report.left_out.chunk_by(|a, b| a.reason == b.reason);
     for (index, group) in same_reason.enumerate() {
         let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
         let reason = group.first().map_or("", |left| left.reason.as_str());
         if index == 0 {
-            out.push('\n');
+            out.gap();
         }
         let text = format!("{}: {reason}", names.join(", "));
-        paragraph(out, style, (Tone::Warn, "left out: "), Tone::Normal, &text);
+        out.lead((Tone::Warn, "left out: "), Tone::Normal, text);
     }
 }
 
 /// The command lines of fio, whole, so that they can be copied.
-fn commands(out: &mut String, style: &Style, report: &BenchReport) {
-    if report.results.is_empty() || style.plain {
+fn commands(out: &mut Document, report: &BenchReport) {
+    if report.results.is_empty() {
         return;
     }
-    out.push('\n');
-    paragraph(out, style, (Tone::Faint, ""), Tone::Faint, "The same tests with fio:");
-    for result in &report.results {
-        out.push_str(&result.fio_command);
-        out.push('\n');
-    }
+    out.part(Place::Folded, "The same tests with fio");
+    let commands = report.results.iter().map(|result| result.fio_command.clone()).collect();
+    out.add(Block::Commands("The same tests with fio:", commands));
+    out.part(Place::Next, "");
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::{Style, Tone, paragraph};
+use crate::document::Blocks;
+use crate::text::Tone;
 use narrows_base::units::{Bytes, Nanos, human};
 
 /// What may be and was written.
@@ -78,7 +79,7 @@ pub struct AllowanceView {
 }
 
 /// What was written, in words.
-pub(crate) fn put(out: &mut String, style: &Style, writes: &WritesView, is_device: bool) {
+pub(crate) fn put(out: &mut impl Blocks, writes: &WritesView, is_device: bool) {
     let data = match writes.compressible_percent {
         0 => "of data that cannot be compressed".to_owned(),
         percent => format!("of data of which {percent} % are zeros"),
@@ -103,6 +104,6 @@ pub(crate) fn put(out: &mut String, style: &Style, writes: &WritesView, is_devic
     if is_device {
         text.push_str("; what was written is cleared afterwards");
     }
-    out.push('\n');
-    paragraph(out, style, (Tone::Faint, "written: "), Tone::Normal, &text);
+    out.gap();
+    out.lead((Tone::Faint, "written: "), Tone::Normal, text);
 }

@@ -1,65 +1,76 @@
 //! The terminal view of a copy.
 
 use super::{CopyReport, DeviceView, TallyView, TimeView};
-use crate::text::{Line, Style, Tone, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::text::{Style, Tone};
 use narrows_base::units::{Bytes, Nanos, human};
 
 /// Names that are listed one by one; the rest is counted, and in the JSON.
 const MOST_NAMES: usize = 20;
-/// Where the columns of the table end: files, size, time, rate.
-const COLUMNS: [usize; 4] = [29, 40, 51, 63];
+/// Columns of a name and of the numbers behind it: files, size, time, rate.
+const NAME: usize = 18;
+const COLUMNS: [(&str, usize); 4] = [("files", 9), ("size", 11), ("time", 11), ("rate", 12)];
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &CopyReport, style: &Style) -> String {
-    let mut out = String::new();
-    let title = format!("{} → {}", report.source, report.destination);
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Strong, &title);
-    paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Strong, &report.sentence);
-    out.push('\n');
-    table(&mut out, style, report);
-    let others = others(report);
-    if !others.is_empty() {
-        paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Normal, &others);
-    }
-    out.push_str("\nTime of the copying threads\n");
-    time(&mut out, style, &report.time);
-    devices(&mut out, style, report);
-    paragraph(&mut out, style, (Tone::Normal, "  "), Tone::Faint, &how(report));
-    for note in &report.notes {
-        paragraph(&mut out, style, (Tone::Warn, "! "), Tone::Normal, note);
-    }
-    let skipped = report.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.what));
-    names(&mut out, style, ("Not copied by design", Tone::Normal), skipped.collect());
-    let failed = report.failures.iter().map(|failure| format!("{}: {}", failure.path, failure.reason));
-    names(&mut out, style, ("Not copied", Tone::Bad), failed.collect());
-    if let Some(manifest) = &report.manifest {
-        let text = format!("--resume goes on from here (kept in {manifest})");
-        paragraph(&mut out, style, (Tone::Normal, ""), Tone::Normal, &text);
-    }
-    out
+    document(report, Audience::of(style)).text(style)
 }
 
-fn table(out: &mut String, style: &Style, report: &CopyReport) {
+/// The report as a document.
+pub fn document(report: &CopyReport, audience: Audience) -> Document {
+    let title = format!("{} → {}", report.source, report.destination);
+    let mut out = Document::new("copy", &title, None);
+    out.heading(title);
+    out.say(2, Tone::Strong, &report.sentence);
+    out.gap();
+    out.part(Place::Data, "What was copied");
+    out.add(Block::Table(table(report)));
+    let others = others(report);
+    if !others.is_empty() {
+        out.say(2, Tone::Normal, others);
+    }
+    out.gap();
+    out.part(Place::Data, "");
+    out.heading("Time of the copying threads");
+    out.add(Block::Table(time(&report.time)));
+    devices(&mut out, report);
+    out.say(2, Tone::Faint, how(report));
+    for note in &report.notes {
+        out.lead((Tone::Warn, "! "), Tone::Normal, note);
+    }
+    let skipped = report.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.what));
+    names(&mut out, ("Not copied by design", Tone::Normal), skipped.collect());
+    let failed = report.failures.iter().map(|failure| format!("{}: {}", failure.path, failure.reason));
+    names(&mut out, ("Not copied", Tone::Bad), failed.collect());
+    if let Some(manifest) = &report.manifest {
+        out.say(0, Tone::Normal, format!("--resume goes on from here (kept in {manifest})"));
+    }
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+fn table(report: &CopyReport) -> Table {
+    let mut columns = vec![Column::name("", Width::Fixed(NAME))];
+    columns.extend(COLUMNS.map(|(title, width)| Column::right(title, width)));
+    columns.push(Column::left("", Width::Flex(0)));
+    let mut table = Table::new("Files by size", 2, columns).untitled();
     let mut row = |tone, name: &str, tally: &TallyView| {
-        let cells = [
-            human::count(tally.files as f64),
-            human::bytes(tally.bytes),
-            human::time(tally.elapsed_ns),
-            human::rate(tally.bytes_per_second),
+        let mut cells = vec![
+            Cell::text(name),
+            Cell::text(human::count(tally.files as f64)),
+            Cell::text(human::bytes(tally.bytes)),
+            Cell::text(human::time(tally.elapsed_ns)),
+            Cell::text(human::rate(tally.bytes_per_second)),
         ];
-        let mut line = Line::new(style);
-        line.put(tone, &format!("  {name}"));
-        for (cell, end) in cells.iter().zip(COLUMNS) {
-            line.put_right(tone, cell, end);
-        }
         if tally.files > 0 && name != "files ≥ 1 MiB" {
-            line.put(tone, &format!("  {} files/s", human::count(tally.files_per_second)));
+            cells.push(Cell::text(format!("{} files/s", human::count(tally.files_per_second))));
         }
-        line.end(out);
+        table.row(cells.into_iter().map(|cell| cell.tone(tone)).collect());
     };
     row(Tone::Strong, "all files", &report.files);
     row(Tone::Normal, "files ≥ 1 MiB", &report.large);
     row(Tone::Normal, "smaller files", &report.small);
+    table
 }
 
 fn others(report: &CopyReport) -> String {
@@ -80,7 +91,7 @@ fn others(report: &CopyReport) -> String {
     parts.join(" · ")
 }
 
-fn time(out: &mut String, style: &Style, time: &TimeView) {
+fn time(time: &TimeView) -> Table {
     let parts = [
         ("waiting for SRC", time.read_wait_ns),
         ("waiting for DST", time.write_wait_ns),
@@ -92,17 +103,22 @@ fn time(out: &mut String, style: &Style, time: &TimeView) {
     ];
     let total: u64 = parts.iter().map(|(_, span)| span.get()).sum();
     let largest = parts.iter().map(|(_, span)| *span).max().unwrap_or_default();
+    let columns = vec![
+        Column::name("what", Width::Fixed(NAME)),
+        Column::right("time", COLUMNS[0].1),
+        Column::right("part", COLUMNS[1].1),
+    ];
+    let mut table = Table::new("Time of the copying threads", 2, columns).untitled();
     for (what, span) in parts.into_iter().filter(|(_, span)| *span > Nanos::new(0)) {
+        let part = human::percent(span.get() as f64 / total.max(1) as f64);
+        let cells = [what.to_owned(), human::time(span), part].map(Cell::text);
         let tone = if span == largest { Tone::Warn } else { Tone::Normal };
-        let mut line = Line::new(style);
-        line.put(tone, &format!("  {what}"));
-        line.put_right(tone, &human::time(span), COLUMNS[0]);
-        line.put_right(tone, &human::percent(span.get() as f64 / total.max(1) as f64), COLUMNS[1]);
-        line.end(out);
+        table.row(cells.into_iter().map(|cell| cell.tone(tone)).collect());
     }
+    table
 }
 
-fn devices(out: &mut String, style: &Style, report: &CopyReport) {
+fn devices(out: &mut impl Blocks, report: &CopyReport) {
     for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
         for DeviceView { name, read_bytes, written_bytes } in devices {
             let text = format!(
@@ -110,7 +126,7 @@ fn devices(out: &mut String, style: &Style, report: &CopyReport) {
                 human::bytes(*read_bytes),
                 human::bytes(*written_bytes)
             );
-            paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &text);
+            out.say(2, Tone::Faint, text);
         }
     }
 }
@@ -129,17 +145,17 @@ fn how(report: &CopyReport) -> String {
     format!("{} · processor {user} user, {system} system · {verified}", report.engine)
 }
 
-fn names(out: &mut String, style: &Style, (title, tone): (&str, Tone), names: Vec<String>) {
+fn names(out: &mut impl Blocks, (title, tone): (&str, Tone), names: Vec<String>) {
     if names.is_empty() {
         return;
     }
-    paragraph(out, style, (Tone::Normal, ""), tone, &format!("{title}: {}", names.len()));
+    out.say(0, tone, format!("{title}: {}", names.len()));
     for name in names.iter().take(MOST_NAMES) {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, name);
+        out.say(2, Tone::Normal, name);
     }
     if names.len() > MOST_NAMES {
         let text = format!("and {} more, see --json", names.len() - MOST_NAMES);
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, &text);
+        out.say(2, Tone::Normal, text);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! All foreign text goes through [`markup`]; the policy of the page allows the one style by its hash and nothing else.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use base64::Engine;
@@ -12,6 +13,7 @@ use super::finding::Finding;
 use super::style::STYLE;
 use super::table::{Cell, Column, Content, Row, Table, Width};
 use super::{Block, Document, Pairs, Paragraph, Place};
+use crate::figure::{self, Figure};
 use crate::sanitize::markup;
 use crate::text::Tone;
 use narrows_verdict::Severity;
@@ -54,9 +56,9 @@ pub fn page(documents: &[Document]) -> String {
     out
 }
 
-/// The one style element.
+/// The one style element: of pages, and of figures on them.
 fn style() -> String {
-    STYLE.to_owned()
+    format!("{STYLE}{}", figure::style())
 }
 
 impl Document {
@@ -189,16 +191,26 @@ impl Writer<'_> {
             Block::Pairs(pairs) => self.pairs(pairs),
             Block::Table(table) => self.table(table),
             Block::Finding(finding) => self.finding(finding),
-            Block::Commands(lines) => {
+            Block::Commands(_, lines) => {
                 let lines: Vec<String> = lines.iter().map(|line| markup(line)).collect();
                 let _ = writeln!(self.out, "<pre tabindex=\"0\"><code>{}</code></pre>", lines.join("\n"));
             }
+            Block::Figure(figure) => self.figure(figure),
             Block::Details(summary, blocks) => {
                 let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(summary));
                 self.blocks(blocks.iter());
                 self.put("</details>\n");
             }
         }
+    }
+
+    /// A figure; its identity is its own on a page of several documents, too.
+    fn figure(&mut self, figure: &Figure) {
+        let figure = match self.level {
+            0 => Cow::Borrowed(figure),
+            _ => Cow::Owned(Figure { id: format!("r{}-{}", self.id, figure.id), ..figure.clone() }),
+        };
+        self.put(&figure.html());
     }
 
     fn paragraph(&mut self, it: &Paragraph) {

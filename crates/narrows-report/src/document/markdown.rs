@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::finding::Finding;
 use super::table::{Column, Content, Table};
 use super::{Block, Document, Pairs, Paragraph};
+use crate::figure::Figure;
 use crate::sanitize::inert;
 use crate::text::Tone;
 use narrows_verdict::Severity;
@@ -84,12 +85,13 @@ fn put(out: &mut String, block: &Block) {
         Block::Pairs(pairs) => put_pairs(out, pairs),
         Block::Table(table) => put_table(out, table),
         Block::Finding(finding) => put_finding(out, finding),
-        Block::Commands(lines) => {
+        Block::Commands(_, lines) => {
             out.push('\n');
             for line in lines {
                 let _ = writeln!(out, "    {}", inert(line));
             }
         }
+        Block::Figure(figure) => put_figure(out, figure),
         Block::Details(summary, blocks) => {
             let _ = write!(out, "\n#### {}\n", escape(summary));
             put_all(out, blocks);
@@ -146,6 +148,22 @@ fn put_finding(out: &mut String, finding: &Finding) {
     }
     for item in items {
         let _ = writeln!(out, "- {item}");
+    }
+}
+
+/// What a figure shows, in words and as a table.
+fn put_figure(out: &mut String, figure: &Figure) {
+    let _ = write!(out, "\n#### {}\n\n{}\n", escape(&figure.title), escape(&figure.alternative));
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    if figure.data.rows.is_empty() {
+        return;
+    }
+    out.push('\n');
+    out.push_str(&line(figure.data.header.iter().map(|column| escape(&column.name)).collect()));
+    let ends = figure.data.header.iter().map(|column| if column.is_number { "---:" } else { "---" }.to_owned());
+    out.push_str(&line(ends.collect()));
+    for row in &figure.data.rows {
+        out.push_str(&line(row.iter().map(|text| escape(text)).collect()));
     }
 }
 

@@ -17,6 +17,7 @@ pub use html::page;
 pub(crate) use finding::{findings, findings_in_brief};
 pub(crate) use table::{Cell, Column, Row, Table};
 
+use crate::figure::Figure;
 use crate::text::Tone;
 use crate::view::Tool;
 use narrows_base::units::human;
@@ -88,10 +89,13 @@ pub(crate) enum Block {
     Table(Table),
     /// A finding.
     Finding(finding::Finding),
-    /// Lines that are copied as they are: commands. Left out of what is narrow by promise.
-    Commands(Vec<String>),
+    /// Commands, each in a line however long, so that they can be copied, and what they are on a terminal. They are left out of
+    /// text that is narrow by promise.
+    Commands(&'static str, Vec<String>),
     /// A picture in characters; a page has a table or a figure in its place.
     Drawing(Drawing),
+    /// A figure on a page, its values in Markdown; nothing on a terminal.
+    Figure(Box<Figure>),
     /// What only pages and Markdown show, folded away.
     Details(String, Vec<Block>),
 }

@@ -16,7 +16,8 @@ impl Document {
 
 fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
     match block {
-        Block::Gap | Block::Drawing(Drawing::Positions(_)) => {}
+        // Figures are made of what was cleaned before.
+        Block::Gap | Block::Figure(_) | Block::Drawing(Drawing::Positions(_)) => {}
         Block::Part(_, text) | Block::Heading(text) => texts.push(text),
         Block::Text(it) => texts.extend([&mut it.lead.1, &mut it.text]),
         Block::Pairs(pairs) => {
@@ -35,7 +36,7 @@ fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
             texts.extend(finding.also.iter_mut().chain(&mut finding.evidence));
             texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
         }
-        Block::Commands(lines) => texts.extend(lines),
+        Block::Commands(_, lines) => texts.extend(lines),
         Block::Drawing(Drawing::Roofline(roofline)) => {
             texts.push(&mut roofline.fixed);
             texts.extend(roofline.lines.iter_mut().map(|line| &mut line.name));

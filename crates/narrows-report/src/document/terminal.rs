@@ -30,20 +30,22 @@ fn put_all(out: &mut String, style: &Style, blocks: &[Block]) {
 
 fn put(out: &mut String, style: &Style, block: &Block) {
     match block {
-        Block::Part(..) | Block::Details(..) => {}
+        Block::Part(..) | Block::Figure(_) | Block::Details(..) => {}
         Block::Gap => out.push('\n'),
         Block::Heading(text) => paragraph(out, style, (Tone::Strong, ""), Tone::Strong, text),
         Block::Text(it) => paragraph(out, style, (it.lead.0, &it.lead.1), it.tone, &it.text),
         Block::Pairs(pairs) => put_pairs(out, style, pairs),
         Block::Table(table) => put_table(out, style, table),
         Block::Finding(finding) => put_finding(out, style, finding),
-        Block::Commands(lines) if !style.plain => {
+        Block::Commands(title, lines) if !style.plain => {
+            out.push('\n');
+            paragraph(out, style, (Tone::Normal, ""), Tone::Faint, title);
             for line in lines {
                 out.push_str(line);
                 out.push('\n');
             }
         }
-        Block::Commands(_) => {}
+        Block::Commands(..) => {}
         Block::Drawing(Drawing::Roofline(roofline)) => out.push_str(&roofline::text(roofline, style)),
         Block::Drawing(Drawing::Positions(scan)) => {
             for line in bench::by_position(scan, style) {

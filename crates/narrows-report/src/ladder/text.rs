@@ -2,7 +2,9 @@
 
 use super::{LadderReport, LadderView, LossView, RungView};
 use crate::bench::writes;
-use crate::text::{Line, Style, Tone, fit, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
+use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Basis;
 use narrows_verdict::ladder::Leg;
@@ -12,82 +14,80 @@ use narrows_verdict::{Confidence, Severity};
 const COLUMNS: [usize; 4] = [11, 8, 21, 11];
 /// The shortest name column.
 const NAME: usize = 24;
-/// The longest bar.
-const BAR: usize = 24;
+/// The shortest and the longest bar.
+const BAR: (usize, usize) = (6, 24);
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &LadderReport, style: &Style) -> String {
-    let mut out = String::new();
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &LadderReport, audience: Audience) -> Document {
+    let mut out = Document::new("ladder", &report.target, Some(&report.tool));
     let about = format!("{}, from the media up, {} each", report.target, human::time(report.duration_ns));
-    paragraph(&mut out, style, (Tone::Strong, "ladder of "), Tone::Normal, &about);
+    out.lead((Tone::Strong, "ladder of "), Tone::Normal, about);
     for ladder in &report.ladders {
-        out.push('\n');
-        one(&mut out, style, ladder);
+        out.gap();
+        one(&mut out, ladder);
     }
-    legs(&mut out, style, &report.legs);
+    legs(&mut out, &report.legs);
     if !report.left_out.is_empty() {
-        out.push('\n');
+        out.gap();
         for left in &report.left_out {
             let text = format!("{}: {}", left.hop, left.reason);
-            paragraph(&mut out, style, (Tone::Warn, "not measured: "), Tone::Normal, &text);
+            out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
         }
     }
     if let Some(written) = &report.writes {
-        writes::put(&mut out, style, written, false);
+        writes::put(&mut out, written, false);
     }
-    if let Some(reason) = &report.reason {
-        out.push('\n');
-        paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
-    }
-    out
+    out.not_complete(report.reason.as_ref());
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn one(out: &mut String, style: &Style, ladder: &LadderView) {
+fn one(out: &mut Document, ladder: &LadderView) {
     let load = format!("{} {}", ladder.load.mark(), ladder.load.direction());
-    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, &load);
-    paragraph(out, style, (Tone::Strong, "  "), Tone::Strong, &ladder.sentence);
-    out.push('\n');
-    waterfall(out, style, ladder);
+    out.part(Place::Verdict, "");
+    out.heading(load);
+    out.say(2, Tone::Strong, &ladder.sentence);
+    out.gap();
+    out.part(Place::Data, "Layers");
+    waterfall(out, ladder);
     let losses: Vec<(&RungView, &LossView)> =
         ladder.rungs.iter().rev().filter_map(|rung| Some((rung, rung.loss.as_ref()?))).collect();
+    out.part(Place::Findings, "Why rate is lost");
     for (rung, loss) in losses {
-        out.push('\n');
-        why(out, style, rung, loss);
+        out.gap();
+        why(out, rung, loss);
     }
-    numa(out, style, ladder);
+    numa(out, ladder);
     let told = ladder.findings.iter().filter(|finding| finding.severity != Severity::Info);
     for finding in told {
-        out.push('\n');
+        out.gap();
         let tone = if finding.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
-        paragraph(
-            out,
-            style,
-            (tone, &format!("{}: ", finding.code.as_str())),
+        out.lead((tone, &format!("{}: ", finding.code.as_str())),
             Tone::Normal,
             &finding.summary,
         );
         for advice in &finding.advice {
-            paragraph(out, style, (Tone::Faint, "  try: "), Tone::Normal, &advice.action);
+            out.lead((Tone::Faint, "  try: "), Tone::Normal, &advice.action);
         }
     }
 }
 
 /// One line for each rung; the bar is the part of the highest rate.
-fn waterfall(out: &mut String, style: &Style, ladder: &LadderView) {
+fn waterfall(out: &mut Document, ladder: &LadderView) {
     let rate = |rung: &RungView| rung.measured.as_ref()?.rate().map(|rate| rate.bytes_per_second);
     let most = ladder.rungs.iter().filter_map(rate).fold(BytesPerSec::default(), BytesPerSec::max);
-    let fixed: usize = COLUMNS.iter().sum();
-    let longest = ladder.rungs.iter().map(|rung| rung.name.chars().count()).max().unwrap_or(0);
-    let room = style.width.saturating_sub(fixed + 2);
-    let name = longest.min(room.saturating_sub(8)).max(NAME);
-    let bar = room.saturating_sub(name + 2).min(BAR);
-    let end = |column: usize| 2 + name + COLUMNS.iter().take(column + 1).sum::<usize>();
-    let mut line = Line::new(style);
-    line.pad_to(2).put(Tone::Faint, "layer");
-    for (column, text) in ["rate", "±95 %", "loss", "ceiling"].into_iter().enumerate() {
-        line.put_right(Tone::Faint, text, end(column));
-    }
-    line.end(out);
+    let mut columns = vec![
+        Column::left("", Width::Fixed(2)).gap(0),
+        Column::name("layer", Width::Flex(NAME)),
+    ];
+    let titles = ["rate", "±95 %", "loss", "ceiling"].into_iter().zip(COLUMNS);
+    columns.extend(titles.map(|(title, width)| Column::right(title, width)));
+    columns.push(Column::bar(BAR.0, BAR.1));
+    let mut table = Table::new("Layers from the media up", 0, columns);
     for rung in &ladder.rungs {
         let is_limit = ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref())
             == Some(&rung.hop)
@@ -97,20 +97,12 @@ fn waterfall(out: &mut String, style: &Style, ladder: &LadderView) {
             (false, true) => Tone::Warn,
             _ => Tone::Normal,
         };
-        let mut line = Line::new(style);
-        let mark = if style.unicode { "▶" } else { ">" };
-        line.put(Tone::Bad, if is_limit { mark } else { "" });
-        line.pad_to(2).put(tone, &fit(style, &rung.name, name));
-        let cells = cells(rung);
-        for (column, (text, tone)) in cells.iter().enumerate() {
-            line.put_right(*tone, text, end(column));
-        }
-        if let Some(rate) = rate(rung) {
-            let full = (rate.fraction_of(most) * bar as f64).round() as usize;
-            line.put(Tone::Normal, "  ").put(tone, &if style.unicode { "█" } else { "#" }.repeat(full));
-        }
-        line.end(out);
+        let mut row = vec![Cell::toned(Tone::Bad, if is_limit { "▶" } else { "" }), Cell::toned(tone, &rung.name)];
+        row.extend(cells(rung).map(|(text, tone)| Cell::toned(tone, text)));
+        row.extend(rate(rung).map(|rate| Cell::bar(rate.fraction_of(most)).tone(tone)));
+        table.row(row);
     }
+    out.add(Block::Table(table));
 }
 
 fn cells(rung: &RungView) -> [(String, Tone); 4] {
@@ -118,10 +110,7 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
         let none = || (String::new(), Tone::Faint);
         return [("–".to_owned(), Tone::Faint), none(), none(), none()];
     };
-    let half = rate.ci95.map_or_else(
-        || "–".to_owned(),
-        |[low, high]| human::percent((high - low).fraction_of(rate.bytes_per_second) / 2.0),
-    );
+    let half = half(rate.bytes_per_second, rate.ci95);
     let lost = match (rung.lost, rung.lost_bytes_per_second) {
         (Some(part), _) if part.abs() < 0.0005 => human::percent(0.0),
         (Some(part), _) if part < 0.0 => format!("+{}", human::percent(-part)),
@@ -142,7 +131,7 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
     ]
 }
 
-fn why(out: &mut String, style: &Style, rung: &RungView, loss: &LossView) {
+fn why(out: &mut impl Blocks, rung: &RungView, loss: &LossView) {
     let sure = match loss.confidence {
         Confidence::High => "",
         Confidence::Medium => " (likely)",
@@ -151,14 +140,14 @@ fn why(out: &mut String, style: &Style, rung: &RungView, loss: &LossView) {
     let cause = serde_json::to_value(loss.cause).ok();
     let cause = cause.as_ref().and_then(|cause| cause.as_str()).unwrap_or_default();
     let text = format!("{}: {cause}{sure}: {}", rung.id, loss.summary);
-    paragraph(out, style, (Tone::Warn, "LOSS   "), Tone::Normal, &text);
+    out.lead((Tone::Warn, "LOSS   "), Tone::Normal, text);
     for evidence in &loss.evidence {
         let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
-        paragraph(out, style, (Tone::Faint, "       · "), Tone::Faint, &text);
+        out.lead((Tone::Faint, "       · "), Tone::Faint, text);
     }
 }
 
-fn numa(out: &mut String, style: &Style, ladder: &LadderView) {
+fn numa(out: &mut impl Blocks, ladder: &LadderView) {
     for run in &ladder.numa {
         let place = match run.local {
             Some(true) => " (where the device is)",
@@ -166,17 +155,18 @@ fn numa(out: &mut String, style: &Style, ladder: &LadderView) {
             None => "",
         };
         let text = format!("read from node {}{place}: {}", run.node, run.bytes_per_second);
-        paragraph(out, style, (Tone::Faint, "  "), Tone::Normal, &text);
+        out.say(2, Tone::Normal, text);
     }
 }
 
 /// What the legs give alone.
-fn legs(out: &mut String, style: &Style, legs: &[Leg]) {
+fn legs(out: &mut Document, legs: &[Leg]) {
     if legs.is_empty() {
         return;
     }
-    out.push('\n');
-    paragraph(out, style, (Tone::Strong, "legs alone"), Tone::Normal, "");
+    out.gap();
+    out.part(Place::Data, "");
+    out.heading("legs alone");
     for leg in legs {
         let cores = match leg.cores {
             0 => String::new(),
@@ -189,6 +179,6 @@ fn legs(out: &mut String, style: &Style, legs: &[Leg]) {
             (None, None) => "not measured".to_owned(),
         };
         let text = format!("{}{cores}: {text}", leg.name);
-        paragraph(out, style, (Tone::Faint, "  "), Tone::Normal, &text);
+        out.say(2, Tone::Normal, text);
     }
 }

@@ -1,49 +1,53 @@
 //! A plan as text.
 
 use super::{DeviceView, FilledView, LayoutsView, PlacementView, PlanReport, RatesView, SiteView, SlotView};
-use crate::text::{Line, Style, Tone, fit, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
+use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, human};
+
+/// Columns of the names of what a placement brings.
+const NAMES: usize = 11;
 
 /// A plan as text. It ends with a newline.
 pub fn render(report: &PlanReport, style: &Style) -> String {
-    let mut out = String::new();
-    put_site(&mut out, style, &report.site);
+    document(report, Audience::of(style)).text(style)
+}
+
+/// A plan as a document.
+pub fn document(report: &PlanReport, audience: Audience) -> Document {
+    let mut out = Document::new("plan", &report.site.name, None);
+    out.part(Place::Data, "The slots");
+    put_site(&mut out, &report.site);
+    out.part(Place::Verdict, "");
     for why in &report.impossible {
-        paragraph(&mut out, style, (Tone::Bad, "IMPOSSIBLE  "), Tone::Normal, &format!("{why}."));
+        out.lead((Tone::Bad, "IMPOSSIBLE  "), Tone::Normal, format!("{why}."));
     }
     for why in &report.not_known {
         let text = format!("whether all of this can be placed: in the slots that are known, {why}.");
-        paragraph(&mut out, style, (Tone::Warn, "NOT KNOWN  "), Tone::Normal, &text);
+        out.lead((Tone::Warn, "NOT KNOWN  "), Tone::Normal, text);
     }
     for placement in &report.placements {
-        put_placement(&mut out, style, placement);
+        put_placement(&mut out, placement);
     }
     if let Some(proof) = &report.proof {
-        out.push('\n');
-        let tone = if proof.optimal { Tone::Good } else { Tone::Warn };
-        paragraph(&mut out, style, (tone, ""), tone, &proof.statement);
+        out.gap();
+        out.say(0, if proof.optimal { Tone::Good } else { Tone::Warn }, &proof.statement);
     }
     if !report.alternatives.is_empty() {
-        heading(&mut out, style, "Bifurcation or a switch card");
-        for alternative in &report.alternatives {
-            let lead = format!("  {:<24}", alternative.means);
-            paragraph(&mut out, style, (Tone::Normal, &lead), Tone::Normal, &alternative.text);
-        }
+        out.gap();
+        out.part(Place::Data, "");
+        out.heading("Bifurcation or a switch card");
+        let pairs = report.alternatives.iter().map(|it| (it.means.clone(), it.text.clone())).collect();
+        out.add(Block::Pairs(Pairs { margin: 2, width: 24, commands: false, pairs }));
     }
     if let Some(layouts) = &report.layouts {
-        put_layouts(&mut out, style, layouts);
+        put_layouts(&mut out, layouts);
     }
-    out
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn heading(out: &mut String, style: &Style, text: &str) {
-    out.push('\n');
-    let mut line = Line::new(style);
-    line.put(Tone::Strong, text);
-    line.end(out);
-}
-
-fn put_site(out: &mut String, style: &Style, site: &SiteView) {
+fn put_site(out: &mut Document, site: &SiteView) {
     let mut facts = vec![site.name.clone()];
     facts.extend(site.processor.iter().map(|processor| match site.sockets {
         1 => processor.clone(),
@@ -52,31 +56,26 @@ fn put_site(out: &mut String, style: &Style, site: &SiteView) {
     for shared in site.chipset.iter().chain(&site.interconnect) {
         facts.push(format!("{} {}", shared.name, human::rate(shared.bytes_per_second)));
     }
-    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, &facts.join(" · "));
-    out.push('\n');
-    let most = site.slots.iter().map(|slot| slot.name.chars().count()).max().unwrap_or(4).clamp(4, 20);
-    let columns = [most + 3, most + 13, most + 25];
-    let mut head = Line::new(style);
-    head.put(Tone::Faint, "  slot").pad_to(columns[0]).put(Tone::Faint, " wired");
-    head.pad_to(columns[1])
-        .put(Tone::Faint, " hangs on")
-        .pad_to(columns[2])
-        .put(Tone::Faint, " what is known");
-    head.end(out);
+    out.say(0, Tone::Strong, facts.join(" · "));
+    out.gap();
+    let columns = vec![
+        Column::name("slot", Width::Fit(4, 20)),
+        Column::left("wired", Width::Fixed(8)),
+        Column::left("hangs on", Width::Fixed(10)),
+        Column::left("what is known", Width::Rest).wrapping(),
+    ];
+    let mut table = Table::new("Slots", 2, columns);
     for slot in &site.slots {
-        let generation = slot.generation.map(|generation| format!(" {generation}.0 x{}", slot.lanes));
-        let lead = {
-            let mut line = format!("  {}", fit(style, &slot.name, most));
-            pad(&mut line, columns[0]);
-            line.push_str(&generation.unwrap_or_default());
-            pad(&mut line, columns[1]);
-            line.push_str(&format!(" {}", slot.attachment));
-            pad(&mut line, columns[2]);
-            line + " "
-        };
+        let generation = slot.generation.map(|generation| format!("{generation}.0 x{}", slot.lanes));
         let (tone, text) = about(slot);
-        paragraph(out, style, (Tone::Normal, &lead), tone, &text);
+        table.row(vec![
+            Cell::text(&slot.name),
+            Cell::text(generation.unwrap_or_default()),
+            Cell::text(slot.attachment.to_string()),
+            Cell::toned(tone, text),
+        ]);
     }
+    out.add(Block::Table(table));
     let lanes = &site.lanes;
     let mut counts = vec![format!("{} lanes wired", lanes.wired)];
     if lanes.used + lanes.wasted > 0 {
@@ -87,18 +86,13 @@ fn put_site(out: &mut String, style: &Style, site: &SiteView) {
     if lanes.dead > 0 {
         counts.push(format!("{} dead", lanes.dead));
     }
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, &counts.join(" · "));
+    out.say(2, Tone::Normal, counts.join(" · "));
     for gap in &site.gaps {
-        paragraph(out, style, (Tone::Warn, "  not known  "), Tone::Normal, gap);
+        out.lead((Tone::Warn, "  not known  "), Tone::Normal, gap);
     }
     for note in &site.notes {
-        paragraph(out, style, (Tone::Faint, "  "), Tone::Faint, note);
+        out.say(2, Tone::Faint, note);
     }
-}
-
-fn pad(line: &mut String, column: usize) {
-    let missing = column.saturating_sub(line.chars().count());
-    line.push_str(&" ".repeat(missing));
 }
 
 fn about(slot: &SlotView) -> (Tone, String) {
@@ -131,17 +125,17 @@ fn about(slot: &SlotView) -> (Tone, String) {
     (tone, known.join("; "))
 }
 
-fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
-    let title = match placement.rank {
+fn put_placement(out: &mut Document, placement: &PlacementView) {
+    out.gap();
+    out.heading(match placement.rank {
         1 => "Best placement".to_owned(),
         rank => format!("Next best ({rank})"),
-    };
-    heading(out, style, &title);
+    });
     if let Some(why) = &placement.why_not_best {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Warn, &format!("Not the best: {why}."));
+        out.say(2, Tone::Warn, format!("Not the best: {why}."));
     }
     for filled in &placement.slots {
-        put_filled(out, style, filled);
+        put_filled(out, filled);
     }
     let rates = |rates: &RatesView| {
         format!(
@@ -150,13 +144,14 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
             human::rate(rates.write_bytes_per_second)
         )
     };
-    let mut put = |lead: &str, text: &str| paragraph(out, style, (Tone::Normal, lead), Tone::Normal, text);
-    put("  together   ", &rates(&placement.together));
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let mut put = |name: &str, text: String| pairs.push((name.to_owned(), text));
+    put("together", rates(&placement.together));
     for shared in placement.shared.iter().filter(|shared| shared.devices > 1) {
         let limits = if shared.limits { "limits" } else { "does not limit" };
         put(
-            "  shared     ",
-            &format!(
+            "shared",
+            format!(
                 "the {} carries {} and {limits} {} devices that read {} alone",
                 shared.name,
                 human::rate(shared.carries.read_bytes_per_second),
@@ -166,24 +161,24 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
         );
     }
     for part in &placement.parts {
-        put("  buy        ", &format!("{} × {}", part.count, part.name));
+        put("buy", format!("{} × {}", part.count, part.name));
     }
     for setting in &placement.settings {
-        put("  set        ", &format!("{}: {}", setting.menu, setting.value));
+        put("set", format!("{}: {}", setting.menu, setting.value));
     }
     if !placement.lost.is_empty() {
-        put("  lost       ", &placement.lost.join(", "));
+        put("lost", placement.lost.join(", "));
     }
     let frees = placement.slots_used_before.and_then(|before| before.checked_sub(placement.slots_used));
     let frees = frees.filter(|freed| *freed > 0).map(|freed| format!("; frees {freed}")).unwrap_or_default();
     let free =
         if placement.slots_free.is_empty() { "none".to_owned() } else { placement.slots_free.join(", ") };
-    put("  slots      ", &format!("{} used{frees}; free: {free}", placement.slots_used));
+    put("slots", format!("{} used{frees}; free: {free}", placement.slots_used));
     if let Some(balance) = &placement.balance {
         for (at, socket) in balance.sockets.iter().enumerate() {
             put(
-                "  NUMA       ",
-                &format!(
+                "NUMA",
+                format!(
                     "CPU {}: drives {}, network {}",
                     at + 1,
                     human::rate(socket.drives_bytes_per_second),
@@ -194,8 +189,8 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
         let over = balance.interconnect.as_ref().map_or("the other socket", |shared| shared.name.as_str());
         let gain = balance.gain;
         put(
-            "             ",
-            &format!(
+            "",
+            format!(
                 "{} can be served, {} of it over {over}; with all drives on one socket {} ({}{})",
                 human::rate(balance.served_bytes_per_second),
                 human::rate(balance.crossing_bytes_per_second),
@@ -205,9 +200,10 @@ fn put_placement(out: &mut String, style: &Style, placement: &PlacementView) {
             ),
         );
     }
+    out.add(Block::Pairs(Pairs { margin: 2, width: NAMES, commands: false, pairs }));
 }
 
-fn put_filled(out: &mut String, style: &Style, filled: &FilledView) {
+fn put_filled(out: &mut Document, filled: &FilledView) {
     let mut what = String::new();
     if let Some(card) = &filled.card {
         what.clone_from(card);
@@ -222,15 +218,14 @@ fn put_filled(out: &mut String, style: &Style, filled: &FilledView) {
             None => groups.push((1, device)),
         }
     }
-    let lead = format!("  {:<12} ", fit(style, &filled.slot, 16));
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let name = |pairs: &Vec<_>| if pairs.is_empty() { filled.slot.clone() } else { String::new() };
     if !what.is_empty() {
-        paragraph(out, style, (Tone::Strong, &lead), Tone::Normal, &format!("{what}:"));
+        pairs.push((name(&pairs), format!("{what}:")));
     }
-    let indent = " ".repeat(lead.chars().count());
-    for (at, (count, device)) in groups.iter().enumerate() {
-        let first = at == 0 && what.is_empty();
-        let many = if *count > 1 { format!("{count} × ") } else { String::new() };
-        let each = if *count > 1 { " each" } else { "" };
+    for (count, device) in groups {
+        let many = if count > 1 { format!("{count} × ") } else { String::new() };
+        let each = if count > 1 { " each" } else { "" };
         let generation = device.generation.map_or_else(String::new, |generation| format!("{generation}.0 "));
         let rate = |rate: BytesPerSec| human::rate(rate);
         let text = format!(
@@ -241,23 +236,25 @@ fn put_filled(out: &mut String, style: &Style, filled: &FilledView) {
             device.limited_by,
             rate(device.together.read_bytes_per_second)
         );
-        paragraph(out, style, (Tone::Strong, if first { &lead } else { &indent }), Tone::Normal, &text);
+        pairs.push((name(&pairs), text));
     }
+    let width = (filled.slot.chars().count() + 1).clamp(13, 17);
+    out.add(Block::Pairs(Pairs { margin: 2, width, commands: false, pairs }));
 }
 
-fn put_layouts(out: &mut String, style: &Style, layouts: &LayoutsView) {
-    heading(out, style, &format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
-    let columns = [35, 44, 54, 64, 72, 78];
-    let mut head = Line::new(style);
-    head.put(Tone::Faint, "  layout");
-    for (title, end) in ["capacity", "survives", "read", "write", "4k r, w", "wear"].iter().zip(columns) {
-        head.put_right(Tone::Faint, title, end);
-    }
-    head.end(out);
+fn put_layouts(out: &mut Document, layouts: &LayoutsView) {
+    out.gap();
+    out.part(Place::Data, "");
+    out.heading(format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
+    let titles = [("capacity", 8), ("survives", 9), ("read", 10), ("write", 10), ("4k r, w", 8), ("wear", 6)];
+    let mut columns = vec![Column::name("layout", Width::Fixed(25))];
+    columns.extend(titles.map(|(title, width)| Column::right(title, width)));
+    let mut table = Table::new("Layouts", 2, columns);
     for layout in &layouts.ranked {
         let rate = |rate: Option<BytesPerSec>| rate.map_or("unknown".to_owned(), human::rate);
         let iops = |drives: f64| human::count(drives);
         let cells = [
+            layout.name.clone(),
             human::percent(layout.capacity),
             layout.survives.to_string(),
             rate(layout.read_bytes_per_second),
@@ -265,19 +262,15 @@ fn put_layouts(out: &mut String, style: &Style, layouts: &LayoutsView) {
             format!("×{}, ×{}", iops(layout.read_iops_drives), iops(layout.write_iops_drives)),
             format!("×{}", human::count(layout.wear)),
         ];
-        let mut line = Line::new(style);
-        line.put(Tone::Normal, &format!("  {}", layout.name));
-        for (cell, end) in cells.iter().zip(columns) {
-            line.put_right(Tone::Normal, cell, end);
-        }
-        line.end(out);
+        table.row(cells.into_iter().map(Cell::text).collect());
     }
+    out.add(Block::Table(table));
     if layouts.ranked.is_empty() {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Warn, "None does all that must be.");
+        out.say(2, Tone::Warn, "None does all that must be.");
     }
     for advice in &layouts.advice {
         let gain =
             advice.gain_bytes_per_second.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
-        paragraph(out, style, (Tone::Normal, "  → "), Tone::Normal, &format!("{gain}{}", advice.text));
+        out.lead((Tone::Normal, "  → "), Tone::Normal, format!("{gain}{}", advice.text));
     }
 }

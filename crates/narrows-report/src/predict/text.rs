@@ -3,8 +3,10 @@
 use super::{
     Before, BoundView, Outcome, PredictReport, PredictionView, PublishedView, SystemView, WorkloadView,
 };
-use crate::text::Style;
-use crate::text::{Line, Tone, fit, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table};
+use crate::text::{Style, Tone, some_of};
+use narrows_model::predict::roofline::Roofline;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 
 /// Bounds that are listed; `--json` has all.
@@ -12,27 +14,38 @@ const MOST_BOUNDS: usize = 6;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &PredictReport, style: &Style) -> String {
-    let mut out = String::new();
-    for (number, system) in report.systems.iter().enumerate() {
-        if number > 0 {
-            out.push('\n');
-        }
-        put_system(&mut out, style, system);
-    }
-    out
+    document(report, &[], Audience::of(style)).text(style)
 }
 
-fn put_system(out: &mut String, style: &Style, system: &SystemView) {
-    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &format!("{}  {}", system.file, system.name));
+/// The report as a document, with pictures of it.
+pub fn document(report: &PredictReport, pictures: &[Roofline], audience: Audience) -> Document {
+    let files: Vec<String> = report.systems.iter().map(|system| system.file.clone()).collect();
+    let mut out = Document::new("predict", some_of(&files, 3), Some(&report.tool));
+    for (number, system) in report.systems.iter().enumerate() {
+        if number > 0 {
+            out.gap();
+        }
+        put_system(&mut out, system);
+    }
+    for picture in pictures {
+        out.gap();
+        out.part(Place::Charts, "");
+        out.add(Block::Drawing(Drawing::Roofline(picture.clone())));
+    }
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+fn put_system(out: &mut Document, system: &SystemView) {
+    out.say(0, Tone::Strong, format!("{}  {}", system.file, system.name));
     for change in &system.changes {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, &format!("with {change}"));
+        out.say(2, Tone::Faint, format!("with {change}"));
     }
     for prediction in &system.predictions {
-        out.push('\n');
-        put_prediction(out, style, prediction);
+        out.gap();
+        put_prediction(out, prediction);
     }
     if !system.published.is_empty() {
-        put_published(out, style, &system.published);
+        put_published(out, &system.published);
     }
 }
 
@@ -54,54 +67,50 @@ fn what(work: &WorkloadView) -> String {
     )
 }
 
-fn put_prediction(out: &mut String, style: &Style, it: &PredictionView) {
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, &what(&it.workload));
+fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
+    out.say(2, Tone::Normal, what(&it.workload));
     if let Some(before) = &it.before {
-        put_before(out, style, before);
+        put_before(out, before);
     }
     let lead = if it.before.is_some() { "    after   " } else { "    " };
     match it.bytes_per_second {
-        Some(rate) => put_known(out, style, lead, it, rate),
-        None => put_not_known(out, style, lead, it),
+        Some(rate) => put_known(out, lead, it, rate),
+        None => put_not_known(out, lead, it),
     }
     for note in &it.notes {
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Faint, &format!("note: {note}"));
+        out.say(4, Tone::Faint, format!("note: {note}"));
     }
 }
 
-fn put_known(out: &mut String, style: &Style, lead: &str, it: &PredictionView, rate: BytesPerSec) {
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, lead);
-    line.put(Tone::Strong, &human::rate_with_binary(rate));
-    let iops = it.iops.map(|iops| format!("  {iops}")).unwrap_or_default();
+fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: BytesPerSec) {
+    let iops = it.iops.map(|iops| iops.to_string()).unwrap_or_default();
     let each = it.latency_ns.map(|time| format!(", {} each", human::time(time))).unwrap_or_default();
-    line.put(Tone::Faint, &format!("{iops}{each}"));
-    line.end(out);
+    out.add(one(lead, Tone::Strong, human::rate_with_binary(rate), format!("{iops}{each}")));
     if let (Some(in_80), Some(in_95)) = (it.interval_80, it.interval_95) {
         let text = format!("80 % of cases {}, 95 % {}", range(in_80), range(in_95));
-        paragraph(out, style, (Tone::Normal, "            "), Tone::Faint, &text);
+        out.say(12, Tone::Faint, text);
     }
     if let Some((before, gain)) = it.before.as_ref().and_then(|it| Some((it, it.gain_bytes_per_second?))) {
-        put_gain(out, style, before, gain);
+        put_gain(out, before, gain);
     }
     if let Some(limiting) = &it.limiting {
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Bad, &format!("narrows {}", limiting.name));
-        paragraph(out, style, (Tone::Normal, "            "), Tone::Faint, &limiting.formula);
+        out.say(4, Tone::Bad, format!("narrows {}", limiting.name));
+        out.say(12, Tone::Faint, &limiting.formula);
     }
     if let Some(next) = &it.next {
         let text = format!("next    {}, {}", next.name, human::rate(next.bytes_per_second));
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Warn, &text);
+        out.say(4, Tone::Warn, text);
     }
-    put_bounds(out, style, &it.bounds);
+    put_bounds(out, &it.bounds);
     let felt: Vec<String> =
         it.sensitivity.iter().take(4).map(|it| format!("{} {:+.2} %", it.hop, it.elasticity)).collect();
     if !felt.is_empty() {
         let text = format!("1 % more of a hop gives: {}", felt.join(", "));
-        paragraph(out, style, (Tone::Normal, "    "), Tone::Faint, &text);
+        out.say(4, Tone::Faint, text);
     }
 }
 
-fn put_not_known(out: &mut String, style: &Style, lead: &str, it: &PredictionView) {
+fn put_not_known(out: &mut impl Blocks, lead: &str, it: &PredictionView) {
     let indent = " ".repeat(lead.chars().count());
     let bound = match &it.at_most {
         Some(bound) => {
@@ -109,13 +118,26 @@ fn put_not_known(out: &mut String, style: &Style, lead: &str, it: &PredictionVie
         }
         None => "not known, and nothing is known that bounds it".to_owned(),
     };
-    paragraph(out, style, (Tone::Normal, lead), Tone::Strong, &bound);
+    out.lead((Tone::Normal, lead), Tone::Strong, &bound);
     if let Some(because) = &it.not_known_because {
-        paragraph(out, style, (Tone::Normal, &indent), Tone::Warn, &format!("because {because}"));
+        out.lead((Tone::Normal, &indent), Tone::Warn, format!("because {because}"));
     }
     if let Some(measure) = &it.measure_instead {
-        paragraph(out, style, (Tone::Normal, &indent), Tone::Normal, &format!("to know, measure {measure}"));
+        out.lead((Tone::Normal, &indent), Tone::Normal, format!("to know, measure {measure}"));
     }
+}
+
+/// A line: a rate, and what is said of it behind.
+fn one(lead: &str, tone: Tone, rate: String, behind: String) -> Block {
+    let all = || Width::Fit(0, usize::MAX);
+    let columns = vec![
+        Column::name("", Width::Fixed(lead.chars().count())),
+        Column::left("rate", all()).gap(0),
+        Column::left("", all()),
+    ];
+    let mut table = Table::new("", 0, columns).untitled();
+    table.row(vec![Cell::text(lead), Cell::toned(tone, rate), Cell::toned(Tone::Faint, behind)]);
+    Block::Table(table)
 }
 
 /// `3.1 to 3.6 GB/s`.
@@ -123,7 +145,7 @@ fn range((low, high): (BytesPerSec, BytesPerSec)) -> String {
     format!("{} to {}", human::rate(low), human::rate(high))
 }
 
-fn put_gain(out: &mut String, style: &Style, before: &Before, gain: f64) {
+fn put_gain(out: &mut impl Blocks, before: &Before, gain: f64) {
     let factor = before.factor.map(|factor| format!(" (×{factor:.2})")).unwrap_or_default();
     let (tone, sign) = match gain {
         gain if gain > 0.0 => (Tone::Good, "+"),
@@ -131,26 +153,27 @@ fn put_gain(out: &mut String, style: &Style, before: &Before, gain: f64) {
         _ => (Tone::Normal, "±"),
     };
     let text = format!("gain    {sign}{}{factor}", human::rate(BytesPerSec::new(gain.abs())));
-    paragraph(out, style, (Tone::Normal, "    "), tone, &text);
+    out.say(4, tone, text);
 }
 
-fn put_before(out: &mut String, style: &Style, before: &Before) {
-    let by = before.limiting_name.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
-    let mut line = Line::new(style);
+fn put_before(out: &mut impl Blocks, before: &Before) {
     let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
         (Some(rate), _) => human::rate_with_binary(rate),
         (None, Some(most)) => format!("not known; at most {}", human::rate(most)),
         (None, None) => "not known".to_owned(),
     };
-    line.put(Tone::Normal, "    before  ").put(Tone::Normal, &rate);
-    line.put(Tone::Faint, &by);
-    line.end(out);
+    out.add(one("    before  ", Tone::Normal, rate, before.limiting_name.clone().unwrap_or_default()));
 }
 
-/// The bounds, with a bar as long as they are wide: logarithmic, since they differ by powers of ten.
-fn put_bounds(out: &mut String, style: &Style, bounds: &[BoundView]) {
+/// The bounds, the narrowest first; those that say the same of the same kind of hop once.
+fn put_bounds(out: &mut impl Blocks, bounds: &[BoundView]) {
+    let columns = vec![
+        Column::right("bound", 12),
+        Column { names: true, ..Column::left("hop", Width::Flex(16)) },
+        Column::left("of", Width::Fit(0, usize::MAX)),
+    ];
+    let mut table = Table::new("What bounds it", 4, columns).untitled();
     let mut seen: Vec<(String, f64)> = Vec::new();
-    let mut shown = 0;
     for bound in bounds {
         let key = (
             format!("{}{}", bound.kind, bound.hop.split(':').next().unwrap_or_default()),
@@ -160,36 +183,35 @@ fn put_bounds(out: &mut String, style: &Style, bounds: &[BoundView]) {
             continue;
         }
         seen.push(key);
-        if shown == MOST_BOUNDS {
+        if table.rows.len() == MOST_BOUNDS {
             break;
         }
-        shown += 1;
-        let mut line = Line::new(style);
-        let tone = if shown == 1 { Tone::Strong } else { Tone::Normal };
-        line.put(Tone::Normal, "    ").put_right(tone, &human::rate(bound.bytes_per_second), 16);
-        line.put(Tone::Normal, "  ")
-            .put(Tone::Normal, &fit(style, &bound.name, style.width.saturating_sub(32)));
-        let what = if bound.kind == "bandwidth" { String::new() } else { format!("  {}", bound.kind) };
-        line.put(Tone::Faint, &what);
-        line.end(out);
+        let tone = if table.rows.is_empty() { Tone::Strong } else { Tone::Normal };
+        let what = if bound.kind == "bandwidth" { "" } else { &bound.kind };
+        table.row(vec![
+            Cell::toned(tone, human::rate(bound.bytes_per_second)),
+            Cell::text(&bound.name),
+            Cell::toned(Tone::Faint, what),
+        ]);
+    }
+    if !table.rows.is_empty() {
+        out.add(Block::Table(table));
     }
 }
 
-fn put_published(out: &mut String, style: &Style, rows: &[PublishedView]) {
-    let mut head = Line::new(style);
-    head.put(Tone::Normal, "  ").put_right(Tone::Faint, "predicted", 15).put_right(
-        Tone::Faint,
-        "published",
-        27,
-    );
-    head.put_right(Tone::Faint, "difference", 39).put(Tone::Faint, "  what");
-    head.end(out);
-    for row in rows {
-        put_row(out, style, row);
-    }
+fn put_published(out: &mut Document, rows: &[PublishedView]) {
+    let columns = vec![
+        Column::right("predicted", 13),
+        Column::right("published", 12),
+        Column::right("difference", 12),
+        Column { names: true, ..Column::left("what", Width::Rest) },
+    ];
+    let mut table = Table::new("Predicted and published", 2, columns);
+    table.rows.extend(rows.iter().map(published));
+    out.add(Block::Table(table));
 }
 
-fn put_row(out: &mut String, style: &Style, row: &PublishedView) {
+fn published(row: &PublishedView) -> Row {
     let tone = match row.outcome {
         Outcome::Inside => Tone::Good,
         Outcome::Refused => Tone::Warn,
@@ -201,32 +223,31 @@ fn put_row(out: &mut String, style: &Style, row: &PublishedView) {
         (None, None) => "not known".to_owned(),
     };
     let difference = row.difference.map_or("–".to_owned(), |part| format!("{:+.1} %", part * 100.0));
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, "  ");
-    line.put_right(Tone::Strong, &predicted, 15);
-    line.put_right(Tone::Normal, &shown(&row.unit, row.published), 27);
-    line.put_right(tone, &difference, 39);
-    line.put(Tone::Normal, "  ").put(Tone::Normal, &fit(style, &row.what, style.width.saturating_sub(41)));
-    line.end(out);
-    let indent = " ".repeat(41);
-    let mut put = |tone: Tone, text: &str| paragraph(out, style, (Tone::Normal, &indent), tone, text);
+    let mut notes = Vec::new();
+    let mut put = |tone: Tone, text: String| notes.say(41, tone, text);
     if let (Outcome::Outside, Some((low, high))) = (row.outcome, row.interval_95) {
-        let text = format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high));
-        put(Tone::Bad, &text);
+        put(Tone::Bad, format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high)));
     }
     if row.outcome == Outcome::AboveBound {
-        put(Tone::Bad, "above what is said to bound it");
+        put(Tone::Bad, "above what is said to bound it".to_owned());
     }
     if let Some(name) = &row.limiting_name {
         let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
-        put(Tone::Faint, &format!("{verb} {name}"));
+        put(Tone::Faint, format!("{verb} {name}"));
     }
     if let Some(because) = &row.not_known_because {
-        put(Tone::Warn, &format!("not known: {because}"));
+        put(Tone::Warn, format!("not known: {because}"));
     }
     if let Some(why) = &row.why {
-        put(Tone::Faint, &format!("the file says: {why}"));
+        put(Tone::Faint, format!("the file says: {why}"));
     }
+    let cells = vec![
+        Cell::toned(Tone::Strong, predicted),
+        Cell::text(shown(&row.unit, row.published)),
+        Cell::toned(tone, difference),
+        Cell::text(&row.what),
+    ];
+    Row { cells, notes }
 }
 
 fn shown(unit: &str, value: f64) -> String {

@@ -130,6 +130,9 @@ fn ascii(text: &str) -> String {
             '▃' | '▄' => out.push('-'),
             '▅' | '▆' => out.push('='),
             '▇' | '█' => out.push('#'),
+            '░' => out.push('.'),
+            '▒' => out.push(':'),
+            '▓' => out.push('+'),
             '▶' => out.push('>'),
             _ => out.push('?'),
         }

@@ -3,19 +3,29 @@
 use super::curve::x;
 use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
 use crate::bench::text::in_batches;
-use crate::text::{Line, Style, Tone, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::text::{Style, Tone};
 use crate::view::{ConditionView, DriveView};
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
 
-/// Columns of a cell of the heat map.
+/// Columns of the names of rows of the heat map, and of a cell.
+const NAME: usize = 10;
 const CELL: usize = 13;
 /// Columns of the bars.
-const BAR: usize = 40;
+const BAR: (usize, usize) = (6, 40);
+/// Depths of one heat map: more go on below.
+const ACROSS: usize = 5;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &SweepReport, style: &Style) -> String {
-    let mut out = String::new();
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &SweepReport, audience: Audience) -> Document {
+    let mut out = Document::new("sweep", &report.target.name, Some(&report.tool));
     let size = human::block_size(report.target.size_bytes);
     let until = format!(
         "{} ({size}): each load until ± {}, {} at most",
@@ -23,85 +33,81 @@ pub fn render(report: &SweepReport, style: &Style) -> String {
         human::percent(report.precision),
         human::time(report.max_time_ns)
     );
-    paragraph(&mut out, style, (Tone::Strong, "sweep of "), Tone::Normal, &until);
-    in_batches(&mut out, style, report.asked.iter().filter_map(|load| load.batch).max());
+    out.lead((Tone::Strong, "sweep of "), Tone::Normal, until);
+    in_batches(&mut out, report.asked.iter().filter_map(|load| load.batch).max());
     let most = report.points.iter().map(|point| point.bytes_per_second.get()).fold(0.0, f64::max);
     let (streams, depths): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         report.points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
-    bars(&mut out, style, &streams, most);
+    out.part(Place::Data, "Rates");
+    bars(&mut out, &streams, most);
     for group in depths.chunk_by(|a, b| a.load.direction() == b.load.direction()) {
-        map(&mut out, style, group, most);
+        map(&mut out, group, most);
     }
-    shapes(&mut out, style, report);
-    self_checks(&mut out, style, report);
-    doubts(&mut out, style, report);
+    out.part(Place::Verdict, "");
+    shapes(&mut out, report);
+    self_checks(&mut out, report);
+    doubts(&mut out, report);
     if let Some(FailedPoint { load, failed, .. }) = &report.failed {
         let text = format!("{} {}: {} ({})", load.mark(), load.direction(), failed.summary, failed.detail);
-        paragraph(&mut out, style, (Tone::Bad, "failed: "), Tone::Normal, &text);
-        paragraph(&mut out, style, (Tone::Normal, "hint: "), Tone::Normal, &failed.hint);
+        out.lead((Tone::Bad, "failed: "), Tone::Normal, text);
+        out.lead((Tone::Normal, "hint: "), Tone::Normal, &failed.hint);
     }
-    if let Some(reason) = report.reason.as_ref().filter(|_| !report.complete) {
-        out.push('\n');
-        paragraph(&mut out, style, (Tone::Warn, "not complete: "), Tone::Normal, reason);
-    }
-    out
+    out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
 /// One line for each number of streams.
-fn bars(out: &mut String, style: &Style, points: &[&SweepPoint], most: f64) {
+fn bars(out: &mut Document, points: &[&SweepPoint], most: f64) {
     if points.is_empty() {
         return;
     }
-    out.push('\n');
-    let mut line = Line::new(style);
-    line.put(Tone::Faint, "streams").put_right(Tone::Faint, "rate", 20).put_right(Tone::Faint, "p99", 31);
-    line.end(out);
-    let room = style.width.saturating_sub(34).min(BAR);
+    out.gap();
+    let columns = vec![
+        Column { names: true, ..Column::right("streams", 7) },
+        Column::right("rate", 13),
+        Column::right("p99", 11),
+        Column::bar(BAR.0, BAR.1),
+    ];
+    let mut table = Table::new("Rate by number of streams", 0, columns);
     for point in points {
-        let mut line = Line::new(style);
-        line.put_right(Tone::Normal, &point.load.parallel.count().to_string(), 7);
-        line.put_right(Tone::Strong, &human::rate(point.bytes_per_second), 20);
-        line.put_right(Tone::Faint, &point.latency_ns.p99.map_or_else(|| "–".to_owned(), human::time), 31);
         let share = if most > 0.0 { point.bytes_per_second.get() / most } else { 0.0 };
-        let full = (share * room as f64).round() as usize;
-        line.put(Tone::Normal, "  ").put(Tone::Normal, &if style.unicode { "█" } else { "#" }.repeat(full));
-        line.end(out);
+        table.row(vec![
+            Cell::text(point.load.parallel.count().to_string()),
+            Cell::toned(Tone::Strong, human::rate(point.bytes_per_second)),
+            Cell::toned(Tone::Faint, point.latency_ns.p99.map_or_else(|| "–".to_owned(), human::time)),
+            Cell::bar(share),
+        ]);
     }
+    out.add(Block::Table(table));
 }
 
-/// Block sizes down, depths across; the shade is the rate as a part of the highest. What does not fit on the page in its
-/// width continues below.
-fn map(out: &mut String, style: &Style, points: &[&SweepPoint], most: f64) {
+/// Block sizes down, depths across; the shade is the rate as a part of the highest. Where there are many depths, they go on
+/// below.
+fn map(out: &mut Document, points: &[&SweepPoint], most: f64) {
     let Some(first) = points.first() else { return };
     let depths = distinct(points, |load| u64::from(load.queue_depth));
     let blocks = distinct(points, |load| load.block_size.get());
-    let across = (style.width.saturating_sub(10) / CELL).max(1);
-    for depths in depths.chunks(across) {
-        out.push('\n');
-        let mut line = Line::new(style);
-        line.put(Tone::Strong, &first.load.direction()).put(Tone::Faint, ", depth");
-        for (column, depth) in depths.iter().enumerate() {
-            line.put_right(Tone::Faint, &depth.to_string(), 10 + (column + 1) * CELL);
-        }
-        line.end(out);
+    for depths in depths.chunks(ACROSS) {
+        out.gap();
+        out.heading(format!("{}, depth", first.load.direction()));
+        let mut columns = vec![Column::name("", Width::Fixed(NAME))];
+        columns.extend(depths.iter().map(|depth| Column::right(&depth.to_string(), CELL)));
+        let caption = format!("{}: rate by block size and depth", first.load.direction());
+        let mut table = Table::new(caption, 0, columns);
         for block in &blocks {
-            let mut line = Line::new(style);
-            line.put(Tone::Faint, &human::block_size(narrows_base::units::Bytes::new(*block)));
-            for (column, depth) in depths.iter().enumerate() {
+            let mut cells = vec![Cell::toned(Tone::Faint, human::block_size(Bytes::new(*block)))];
+            cells.extend(depths.iter().map(|depth| {
                 let at = |point: &&&SweepPoint| {
                     point.load.block_size.get() == *block && u64::from(point.load.queue_depth) == *depth
                 };
-                if let Some(point) = points.iter().find(at) {
-                    let text = format!(
-                        "{} {}",
-                        shade(point.bytes_per_second, most, style),
-                        human::rate(point.bytes_per_second)
-                    );
-                    line.put_right(tone(point), &text, 10 + (column + 1) * CELL);
-                }
-            }
-            line.end(out);
+                points.iter().find(at).map_or_else(Cell::default, |point| {
+                    let rate = point.bytes_per_second;
+                    Cell::toned(tone(point), format!("{} {}", shade(rate, most), human::rate(rate)))
+                })
+            }));
+            table.row(cells);
         }
+        out.add(Block::Table(table));
     }
 }
 
@@ -117,18 +123,17 @@ fn tone(point: &SweepPoint) -> Tone {
 }
 
 /// The rate as a shade, on a logarithmic scale of three decades below the highest.
-fn shade(rate: BytesPerSec, most: f64, style: &Style) -> char {
+fn shade(rate: BytesPerSec, most: f64) -> char {
     const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-    const ASCII: [char; 5] = [' ', '.', ':', '+', '#'];
     let share = if rate.get() > 0.0 && most > 0.0 { 1.0 + (rate.get() / most).log10() / 3.0 } else { 0.0 };
     let step = (share.clamp(0.0, 1.0) * 4.0).round() as usize;
-    if style.unicode { SHADES } else { ASCII }.get(step).copied().unwrap_or(' ')
+    SHADES.get(step).copied().unwrap_or(' ')
 }
 
 /// What the curves show, a sentence each.
-fn shapes(out: &mut String, style: &Style, report: &SweepReport) {
+fn shapes(out: &mut impl Blocks, report: &SweepReport) {
     if !report.curves.is_empty() {
-        out.push('\n');
+        out.gap();
     }
     for curve in &report.curves {
         let lead = format!("{} {}: ", human::block_size(curve.of.block_size), curve.of.direction());
@@ -137,7 +142,7 @@ fn shapes(out: &mut String, style: &Style, report: &SweepReport) {
             .iter()
             .filter(|point| point.load.parallel == curve.of.parallel || curve.along == Along::Streams);
         let end = last.map(|point| x(&point.load)).fold(0.0, f64::max);
-        paragraph(out, style, (Tone::Strong, &lead), Tone::Normal, &sentence(curve, end));
+        out.lead((Tone::Strong, &lead), Tone::Normal, sentence(curve, end));
     }
 }
 
@@ -170,7 +175,7 @@ fn sentence(curve: &Curve, end: f64) -> String {
 }
 
 /// What the engine could do at most, and what drives and links did from the first point to the last.
-fn self_checks(out: &mut String, style: &Style, report: &SweepReport) {
+fn self_checks(out: &mut impl Blocks, report: &SweepReport) {
     let checks = || report.points.iter().filter_map(|point| point.checks.as_ref());
     let mut parts = Vec::new();
     if let Some(cost) = checks().filter_map(|checks| checks.nop_ns_per_io).find(|cost| *cost > 0.0) {
@@ -186,25 +191,25 @@ fn self_checks(out: &mut String, style: &Style, report: &SweepReport) {
         parts.extend(whole.in_words());
     }
     if !parts.is_empty() {
-        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &parts.join(" · "));
+        out.say(0, Tone::Faint, parts.join(" · "));
     }
     for point in &report.points {
         let condition = point.checks.as_ref().and_then(|checks| checks.condition.as_ref());
         for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
             let lead = format!("{} {}: ", point.load.mark(), point.load.direction());
-            paragraph(out, style, (Tone::Warn, &lead), Tone::Normal, &trouble);
+            out.lead((Tone::Warn, &lead), Tone::Normal, trouble);
         }
     }
 }
 
-fn doubts(out: &mut String, style: &Style, report: &SweepReport) {
+fn doubts(out: &mut impl Blocks, report: &SweepReport) {
     let doubtful = report.points.iter().filter(|point| point.trusted == Some(false)).count();
     if doubtful > 0 {
         let text = format!(
             "{doubtful} of {} points are not to be trusted; `narrows bench` says why",
             report.points.len()
         );
-        paragraph(out, style, (Tone::Bad, ""), Tone::Normal, &text);
+        out.lead((Tone::Bad, ""), Tone::Normal, text);
     }
 }
 
@@ -215,7 +220,7 @@ mod tests {
     use super::*;
     use crate::bench::sweep::PointTiming;
     use crate::bench::{Checks, PathCeilings, TargetKind, TargetView};
-    use narrows_base::units::{Bytes, Celsius, Nanos};
+    use narrows_base::units::{Celsius, Nanos};
     use narrows_load::measurement::GeneratorUse;
     use narrows_load::measurement::Pattern;
     use narrows_machine::Machine;
