@@ -5,9 +5,12 @@
 //! them and nothing else. The same input gives the same bytes.
 
 mod html;
+mod path_map;
 mod style;
 mod svg;
+mod width;
 
+pub use path_map::{machine_map, path_map};
 pub use style::style;
 pub use svg::{Anchor, Stroke, Svg, standalone};
 

@@ -1,46 +1,87 @@
 //! How figures look: one table of colours, of which a style for light and one for dark paper are made.
 
 use super::html::MOST;
+use super::width::FACES;
 
-/// What has which colour: selector, property, on light paper, on dark paper. Chosen apart in lightness as well as in hue
-/// (Okabe and Ito's blue, orange and vermilion, darkened or lightened until text has a contrast of 4.5 to its paper).
+/// What has which colour: selector, property, on light paper, on dark paper. Hues keep apart for those who see no red or green (the
+/// vermilion, blue and orange of Okabe and Ito, Color Universal Design, 2008), and differ in lightness, too; text has a contrast
+/// of at least 4.5 to its paper (WCAG 2.2, 1.4.3).
 const COLOURS: &[(&str, &str, &str, &str)] = &[
     (".paper", "fill", "#ffffff", "#0f1318"),
     (".picture text", "fill", "#1b1f24", "#e8ecf1"),
     (".picture .soft", "fill", "#59636e", "#9aa5b1"),
-    (".picture .alarm", "fill", "#b3261e", "#ff8f86"),
-    (".picture .link", "fill", "#0a5cad", "#6db6ff"),
+    (".picture text.fault", "fill", "#b3261e", "#ff9c85"),
+    (".picture text.narrowest", "fill", "#0a5cad", "#7cc0ff"),
+    (".picture text.next", "fill", "#7d5200", "#f0bd5c"),
     (".grid", "stroke", "#dfe4ea", "#262e38"),
     (".axis", "stroke", "#59636e", "#9aa5b1"),
+    (".flow", "fill", "#eaeff5", "#1b242e"),
+    (".box", "fill", "#f6f8fa", "#171d24"),
+    (".box", "stroke", "#c3ccd6", "#3a4552"),
+    (".lane", "fill", "#c3d2e3", "#3a4f66"),
+    (".lane", "stroke", "#8497ad", "#6d8299"),
+    (".lane.unknown", "fill", "#ffffff", "#0f1318"),
+    (".lane.unknown", "stroke", "#6b7785", "#8d99a6"),
+    (".lane.fault, .pinch.fault", "fill", "#d5401f", "#f2704f"),
+    (".lane.fault, .pinch.fault, .rail.fault", "stroke", "#9c2410", "#ffae98"),
+    (".lane.narrowest, .pinch.narrowest", "fill", "#2f7fd1", "#4a97e6"),
+    (".lane.narrowest, .pinch.narrowest, .rail.narrowest", "stroke", "#0b4f94", "#a6d2ff"),
+    (".lane.next", "fill", "#f0c67a", "#8a6420"),
+    (".lane.next, .pinch.next, .rail.next", "stroke", "#8a5d00", "#f0bd5c"),
+    (".pinch.next", "fill", "#ffffff", "#0f1318"),
+    (".band", "fill", "#14375f", "#d2e7ff"),
+    (".interval, .whisker", "stroke", "#1b1f24", "#e8ecf1"),
+    (".break", "stroke", "#1b1f24", "#e8ecf1"),
+    (".rail", "stroke", "#c3ccd6", "#3a4552"),
 ];
 
 /// What does not depend on the paper.
 const SHAPES: &str = "\
-.picture { max-width: 100%; height: auto; display: block; font: 14px system-ui, 'Segoe UI', 'Liberation Sans', Arial, sans-serif }
-.grid { stroke-width: 1; fill: none } .axis { stroke-width: 1; fill: none }
-.strong { font-weight: 600 }
+.picture { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif }
+.grid, .axis, .interval, .break, .whisker, .rail { fill: none }
+.grid, .axis, .lane, .box, .pinch { stroke-width: 1 }
+.lane.unknown { stroke-dasharray: 5 3 }
+.interval, .break, .whisker { stroke-width: 1.6 }
+.rail { stroke-width: 3 }
+.pinch { stroke-width: 1.4; stroke-linejoin: round }
+.band.doubted { fill-opacity: 0.45 }
 ";
 
 /// Where figures stand on a page.
 const PLACES: &str = "\
+.picture { max-width: 100%; height: auto; display: block }
 .figure { margin: 24px 0; break-inside: avoid }
 .narrow-only { display: none }
 @media (max-width: 599px) { .wide-only { display: none } .narrow-only { display: block } }
-.shown { display: none } .shown-name { display: none }
-.choice { border: 0; padding: 0; margin: 0 0 8px } .choice label { display: block }
-@media print { .shown { display: block } .shown-name { display: block } .choice { display: none } }
+.shown { display: none }
+.shown-name { display: none; font-weight: 600 }
+.choice { border: 0; padding: 0; margin: 0 0 8px; min-width: 0 }
+.choice label { display: block; overflow-wrap: anywhere }
+.scroll { overflow-x: auto }
+@media print { .shown { display: block } .shown-name { display: block } .choice { display: none } .shown + .shown { break-before: auto } }
 ";
 
-/// The style of every figure: `style` of a drawing that stands alone, and a part of that of a page.
-pub fn style() -> String {
+/// The style of a drawing that stands alone.
+pub(super) fn drawing() -> String {
     let mut out = String::from(SHAPES);
-    let rule = |(selector, property, light, dark): &(&str, &str, &str, &str), is_dark: bool| {
-        format!("{selector} {{ {property}: {} }}\n", if is_dark { dark } else { light })
-    };
-    COLOURS.iter().for_each(|colour| out.push_str(&rule(colour, false)));
+    for face in FACES {
+        let weight = if face.is_bold { 600 } else { 400 };
+        out.push_str(&format!(".{} {{ font-size: {}px; font-weight: {weight} }}\n", face.class, face.size));
+    }
+    COLOURS.iter().for_each(|(selector, property, light, _)| {
+        out.push_str(&format!("{selector} {{ {property}: {light} }}\n"));
+    });
     out.push_str("@media screen and (prefers-color-scheme: dark) {\n");
-    COLOURS.iter().for_each(|colour| out.push_str(&rule(colour, true)));
+    COLOURS.iter().for_each(|(selector, property, _, dark)| {
+        out.push_str(&format!("{selector} {{ {property}: {dark} }}\n"));
+    });
     out.push_str("}\n");
+    out
+}
+
+/// The style of every figure: a part of that of a page.
+pub fn style() -> String {
+    let mut out = drawing();
     out.push_str(PLACES);
     for at in 0..MOST {
         out.push_str(&format!(".figure:has(.show-{at}:checked) .shown-{at} {{ display: block }}\n"));
