@@ -15,9 +15,10 @@ use super::export::Export;
 use super::import::ImportArgs;
 use super::lab::args::LabArgs;
 use super::ladder::args::LadderArgs;
-use super::output_args::OutputArgs;
+use super::output_args::{OutputArgs, ShownArgs};
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
+use super::report::ReportArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -131,6 +132,13 @@ pub enum Command {
     /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.
     #[command(verbatim_doc_comment)]
     Plan(Box<PlanArgs>),
+    /// Make a page, Markdown or text of reports that were saved as JSON
+    ///
+    /// RUN is what a command printed with --json or wrote with --save: check (also several targets, or --fleet), bench, sweep,
+    /// ladder, lab, compare, copy, import, predict, plan. Nothing is computed anew.
+    ///
+    /// Exit status: 0 all were shown, 2 one could not be read.
+    Report(ReportArgs),
     /// Record what check reads on this machine, to share it or to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,
@@ -226,7 +234,7 @@ pub struct CheckArgs {
     pub measure: Option<Measure>,
 
     /// Say where the numbers of a hop come from: its id, the beginning of its id, or a kind such as link
-    #[arg(long, value_name = "HOP", conflicts_with = "json")]
+    #[arg(long, value_name = "HOP", conflicts_with_all = ["json", "html", "markdown"])]
     pub why: Option<String>,
 
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
@@ -331,6 +339,26 @@ impl Cli {
             Command::Check(args) => Command::Check(args.settled()),
             other => other,
         }
+    }
+}
+
+impl Command {
+    /// How its report is shown, if it has one that is.
+    pub(super) fn shown(&self) -> Option<&ShownArgs> {
+        Some(match self {
+            Self::Check(args) => &args.output.shown,
+            Self::Compare(args) => &args.output.shown,
+            Self::Copy(args) => &args.output.shown,
+            Self::Import(args) => &args.output.shown,
+            Self::Predict(args) => &args.output.shown,
+            Self::Plan(args) => &args.output.shown,
+            Self::Report(args) => &args.shown,
+            Self::Bench(args) => &args.common.output.shown,
+            Self::Sweep(args) => &args.common.output.shown,
+            Self::Ladder(args) => &args.output.shown,
+            Self::Lab(args) => &args.output.shown,
+            Self::Snapshot(_) | Self::Guard(_) | Self::LookAtDevices { .. } => return None,
+        })
     }
 }
 

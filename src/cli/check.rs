@@ -58,7 +58,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         export.write(&machine, &report)?;
     }
     if !args.export.as_ref().is_some_and(Export::is_report) {
-        output::data(&render(&report, args)?)?;
+        show(&report, args)?;
     }
     if let Completion::CutShort(why) = completion {
         output::failure(&why);
@@ -128,17 +128,12 @@ fn measure(
     }
 }
 
-fn render(report: &view::CheckReport, args: &CheckArgs) -> Result<String, Failure> {
-    if args.output.json {
-        return output::json(report);
-    }
-    let style = style(args);
-    match &args.why {
-        None => Ok(text::render(report, &style)),
-        Some(hop) => {
-            why::explain(report, hop, &style).map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))
-        }
-    }
+fn show(report: &view::CheckReport, args: &CheckArgs) -> Result<(), Failure> {
+    let Some(hop) = args.why.as_ref().filter(|_| !args.output.json) else {
+        return output::report(report, &args.output, text::document);
+    };
+    let explained = why::explain(report, hop, &style(args));
+    output::data(&explained.map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))?)
 }
 
 pub(super) fn style(args: &CheckArgs) -> Style {

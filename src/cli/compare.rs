@@ -47,7 +47,7 @@ fn percent(text: &str) -> Result<f64, String> {
 /// [`Failure`] when a file cannot be read, or holds no measurement.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     let comparison = compare(&read(&args.a)?, &read(&args.b)?, args.threshold);
-    output::data(&render(&comparison, args)?)?;
+    output::report(&comparison, &args.output, text::compare::document)?;
     let is_told_apart = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Mixed);
     Ok(match comparison.verdict {
         verdict if is_told_apart(verdict) || is_told_apart(comparison.latency_verdict) => FINDINGS,
@@ -69,11 +69,4 @@ fn read(path: &Path) -> Result<Input, Failure> {
         .map_err(|error| cannot(&error).maybe_hint(Refusal::of(&error).map(|why| why.hint().to_owned())))?;
     Input::parse(&path.display().to_string(), &text)
         .map_err(|error| cannot(&error).hint("make one with `narrows check TARGET --measure --json > FILE`"))
-}
-
-fn render(comparison: &Comparison, args: &CompareArgs) -> Result<String, Failure> {
-    if args.output.json {
-        return output::json(comparison);
-    }
-    Ok(text::compare::render(comparison, &args.output.style()))
 }

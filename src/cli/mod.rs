@@ -24,6 +24,7 @@ mod output;
 pub mod output_args;
 pub mod plan;
 pub mod predict;
+pub mod report;
 mod scene;
 mod signals;
 mod snapshot;
@@ -66,12 +67,14 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<u8, Failure> {
+    command.shown().map_or(Ok(()), output::check_page)?;
     match command {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => apart::run(|| guard::run(&args)),

@@ -12,7 +12,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use super::bench::save::{refuse_existing, write_new};
+use super::output_args::{OutputArgs, ShownArgs};
 use super::{Failure, help, suggest};
+use narrows_report::document::{Audience, Document};
+use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
 use narrows_report::text::is_coloured;
 
@@ -46,6 +50,77 @@ pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(report)
         .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
     Ok(sanitize::json(&text).into_owned() + "\n")
+}
+
+/// Prints a report as was asked, as JSON, Markdown or text, and writes its page. `document` makes the document of it for whoever
+/// reads.
+///
+/// # Errors
+/// As for [`data`], and when there is a file of the page's name, or it cannot be written.
+pub(super) fn report<R: Serialize>(
+    report: &R,
+    args: &OutputArgs,
+    document: impl Fn(&R, Audience) -> Document,
+) -> Result<(), Failure> {
+    if args.json && !args.shown.is_page_alone() {
+        data(&json(report)?)?;
+        return page(&args.shown, || vec![document(report, args.shown.audience())]);
+    }
+    documents(&args.shown, |audience| vec![document(report, audience)])
+}
+
+/// Prints documents as was asked, as Markdown or text, and writes one page of them.
+///
+/// # Errors
+/// As for [`report`].
+pub(super) fn documents(
+    args: &ShownArgs,
+    documents: impl Fn(Audience) -> Vec<Document>,
+) -> Result<(), Failure> {
+    let joined = |all: Vec<String>| all.join("\n");
+    if args.is_page_alone() {
+        // Below.
+    } else if args.markdown {
+        data(&joined(documents(Audience::Public).iter().map(Document::markdown).collect()))?;
+    } else {
+        let style = args.style();
+        let all = documents(Audience::of(&style));
+        data(&joined(all.iter().map(|document| document.text(&style)).collect()))?;
+    }
+    page(args, || documents(args.audience()))
+}
+
+/// Shows a fleet as Markdown or as a page. What its hosts are called stays: that is what it is about.
+///
+/// # Errors
+/// As for [`report`].
+pub(super) fn fleet(args: &ShownArgs, records: &[Record]) -> Result<(), Failure> {
+    let document = || table::document(records);
+    if args.markdown && !args.is_page_alone() {
+        data(&document().markdown())?;
+    }
+    page(args, || vec![document()])
+}
+
+/// Writes the page that was asked for, if one was.
+fn page(args: &ShownArgs, documents: impl FnOnce() -> Vec<Document>) -> Result<(), Failure> {
+    let Some(file) = &args.html else { return Ok(()) };
+    let page = narrows_report::document::page(&documents());
+    if args.is_page_alone() {
+        return data(&page);
+    }
+    write_new(file, &page)
+}
+
+/// Refuses the name of a page that is there already: before a run, not after it.
+///
+/// # Errors
+/// There is something of that name.
+pub(super) fn check_page(args: &ShownArgs) -> Result<(), Failure> {
+    match &args.html {
+        Some(file) if !args.is_page_alone() => refuse_existing(file),
+        _ => Ok(()),
+    }
 }
 
 /// Says something beside the data.

@@ -1,25 +1,47 @@
 //! The options of output, declared once for every command that has them.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
+use narrows_report::document::Audience;
 use narrows_report::text::{Colour, Style};
 
 /// How a report is printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArgs {
     /// Print JSON (bytes per second, bytes, nanoseconds); its schema is in schema/
-    #[arg(long, conflicts_with = "plain")]
+    #[arg(long, conflicts_with_all = ["plain", "markdown"])]
     pub json: bool,
 
+    /// How it is shown to a person.
+    #[command(flatten)]
+    pub shown: ShownArgs,
+}
+
+/// How a report is shown to a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct ShownArgs {
     /// Print ASCII without colour, at most 78 columns wide: to paste in public
     ///
-    /// `check` and `compare` then also leave out addresses, UUIDs and names.
+    /// Addresses, UUIDs and WWNs are left out, and by `check` and `compare` also names that people chose. With --html the
+    /// same is so of the page.
     #[arg(long)]
     pub plain: bool,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub color: ColorWhen,
+
+    /// Also write the report as one page: no script, no request, for screen, phone and print
+    ///
+    /// The file must not be there yet; `-` prints the page in place of the text.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Print Markdown, for tickets and forums; what --plain leaves out is left out
+    #[arg(long, hide_short_help = true, conflicts_with = "plain")]
+    pub markdown: bool,
 }
 
 /// When to use colour.
@@ -37,11 +59,28 @@ pub enum ColorWhen {
 impl OutputArgs {
     /// How text may look.
     pub(super) fn style(&self) -> Style {
+        self.shown.style()
+    }
+}
+
+impl ShownArgs {
+    /// How text may look.
+    pub(super) fn style(&self) -> Style {
         let colour = match self.color {
             ColorWhen::Auto => Colour::Auto,
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
         Style::detect(colour, self.plain)
+    }
+
+    /// Who reads the page.
+    pub(super) const fn audience(&self) -> Audience {
+        if self.plain { Audience::Public } else { Audience::Owner }
+    }
+
+    /// Whether the page takes the place of the text.
+    pub(super) fn is_page_alone(&self) -> bool {
+        self.html.as_ref().is_some_and(|file| file.as_os_str() == "-")
     }
 }

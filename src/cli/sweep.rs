@@ -190,11 +190,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);
-    output::data(&if args.common.output.json {
-        json(&report)?
-    } else {
-        render(&report, &style(&args.common))
-    })?;
+    output::report(&report, &args.common.output, document)?;
     if let Some(trouble) = trouble {
         return Err(trouble);
     }

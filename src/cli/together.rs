@@ -87,8 +87,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let conclusion = conclude(&machine, &subjects, &verdicts);
     let about = About { workload, left_out: chosen.left_out, reason: reason.clone() };
     let report = report(&machine, about, &subjects, &verdicts, &conclusion);
-    let shown = if args.output.json { output::json(&report)? } else { render(&report, &style(args)) };
-    output::data(&shown)?;
+    output::report(&report, &args.output, document)?;
     if let Some(why) = reason {
         output::failure(&Failure::new(format!("{why}; the report holds what was measured until then")));
         return Ok(FAILED);

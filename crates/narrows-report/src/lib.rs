@@ -21,6 +21,7 @@ pub mod predict;
 pub mod progress;
 pub mod roofline;
 pub mod sanitize;
+pub mod saved;
 pub mod schema;
 pub mod text;
 pub mod together;

@@ -146,9 +146,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
-    let text =
-        if args.common.output.json { json(&report)? } else { bench::render(&report, &style(&args.common)) };
-    output::data(&text)?;
+    output::report(&report, &args.common.output, bench::document)?;
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
@@ -408,9 +406,6 @@ impl Bench<'_> {
 }
 
 /// A report as JSON.
-pub(super) fn json<T: serde::Serialize>(report: &T) -> Result<String, Failure> {
-    output::json(report)
-}
 
 /// How text may look.
 pub(super) fn style(common: &Common) -> Style {

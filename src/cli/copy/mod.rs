@@ -52,7 +52,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
     let activity = Activity::between(&before, &Sample::read(&root));
     let moved = moved(&root, &activity, args);
     let shown = report::build(&args.src.to_string_lossy(), &args.dst.to_string_lossy(), &result, moved);
-    output::data(&render(&shown, args)?)?;
+    output::report(&shown, &args.output, report::document)?;
     if result.interrupted {
         output::failure(
             &Failure::new("interrupted; what was copied until then is complete").hint("go on with --resume"),
@@ -134,13 +134,6 @@ fn devices(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String> {
     let real = real.or_else(|| root.resolve(&path.parent()?.to_string_lossy()).get());
     let mount = real.and_then(|real| target::mount_of(mounts, &real)).and_then(|index| mounts.get(index));
     mount.map(|mount| mount.devices.clone()).unwrap_or_default()
-}
-
-fn render(shown: &CopyReport, args: &CopyArgs) -> Result<String, Failure> {
-    if args.output.json {
-        return output::json(shown);
-    }
-    Ok(report::render(shown, &args.output.style()))
 }
 
 /// Why nothing was copied, with what to do.

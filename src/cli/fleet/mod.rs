@@ -34,6 +34,8 @@ type Earlier = Option<BTreeMap<String, Host>>;
 /// [`Failure`] when a directory or the earlier run cannot be read, or the output cannot be written.
 pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
     let format = if args.output.json { Format::Jsonl } else { args.fleet.format.unwrap_or_default() };
+    let shown = &args.output.shown;
+    let is_replaced = shown.markdown || shown.is_page_alone();
     let captures = entries::find(&args.from)?;
     if captures.is_empty() {
         return Err(Failure::new("there are no captures here")
@@ -44,7 +46,9 @@ pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
     let since = args.fleet.since.as_ref().map(|path| path.display().to_string());
     let longest = captures.iter().map(|capture| capture.host.chars().count()).max().unwrap_or(0);
     let layout = Layout::new(style, longest);
-    let mut sink = Sink::open(format, layout, since, out).map_err(|error| unwritable(&error))?;
+    let format = if is_replaced { None } else { Some(format) };
+    let keeps = is_replaced || shown.html.is_some();
+    let mut sink = Sink::open(format, layout, since, out, keeps).map_err(|error| unwritable(&error))?;
     let mut tally = Tally::default();
     let mut is_bad = false;
     let mut outcome = Ok(());
@@ -60,7 +64,10 @@ pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
         .and_then(|()| put_gone(&mut sink, earlier.unwrap_or_default()))
         .map_err(|error| unwritable(&error))?;
     let summary = tally.summary();
-    sink.finish(tally.groups(), tally.outliers(), summary).map_err(|error| unwritable(&error))?;
+    let kept = sink.finish(tally.groups(), tally.outliers(), summary).map_err(|error| unwritable(&error))?;
+    if let Some(records) = kept {
+        output::fleet(shown, &records)?;
+    }
     if summary.unreadable > 0 {
         output::note(&format!(
             "narrows: {} of {} captures could not be read",

@@ -12,9 +12,13 @@ use narrows_verdict::cohort::{Group, Outlier, Summary};
 pub(super) struct Sink<W: Write + Send> {
     form: Form<W>,
     is_open: bool,
+    /// What a page or Markdown is made of, when one was asked for.
+    kept: Option<Vec<Record>>,
 }
 
 enum Form<W: Write + Send> {
+    /// Something else takes the place of what would be written.
+    Nothing,
     Table(W, Layout),
     Csv(W),
     Jsonl(W),
@@ -23,16 +27,19 @@ enum Form<W: Write + Send> {
 }
 
 impl<W: Write + Send> Sink<W> {
-    /// Begins to write.
+    /// Begins to write; without a format nothing is written. `keeps` holds on to all records for [`Sink::finish`].
     ///
     /// # Errors
     /// When the first line cannot be written.
     pub(super) fn open(
-        format: Format,
+        format: Option<Format>,
         layout: Layout,
         since: Option<String>,
         mut out: W,
+        keeps: bool,
     ) -> io::Result<Self> {
+        let kept = keeps.then(|| vec![Record::head(since.clone())]);
+        let Some(format) = format else { return Ok(Self { form: Form::Nothing, is_open: true, kept }) };
         let form = match format {
             Format::Table => Form::Table(out, layout),
             Format::Csv => {
@@ -48,7 +55,7 @@ impl<W: Write + Send> Sink<W> {
             #[cfg(not(feature = "parquet"))]
             Format::Parquet => return Err(ErrorKind::Unsupported.into()),
         };
-        Ok(Self { form, is_open: true })
+        Ok(Self { form, is_open: true, kept })
     }
 
     /// Writes a host. Nothing more is written once the reader has gone away.
@@ -56,7 +63,9 @@ impl<W: Write + Send> Sink<W> {
     /// # Errors
     /// When it cannot be written for another reason, such as a full disk.
     pub(super) fn host(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+        self.kept.iter_mut().for_each(|kept| kept.extend(entry.records()));
         self.put(|form| match form {
+            Form::Nothing => Ok(()),
             Form::Table(out, layout) => put_text(out, layout, &table::host(layout, entry)),
             Form::Csv(out) => put_rows(out, &row::of(entry)),
             Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
@@ -65,7 +74,7 @@ impl<W: Write + Send> Sink<W> {
         })
     }
 
-    /// Writes what stands after the hosts, and ends.
+    /// Writes what stands after the hosts, and ends. Answers with all records if they were kept.
     ///
     /// # Errors
     /// As [`Sink::host`].
@@ -74,9 +83,10 @@ impl<W: Write + Send> Sink<W> {
         groups: Vec<Group>,
         outliers: Vec<Outlier>,
         summary: Summary,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<Vec<Record>>> {
         let rows = || outliers.iter().map(row::Row::outlier).collect::<Vec<_>>();
         self.put(|form| match form {
+            Form::Nothing => Ok(()),
             Form::Table(out, layout) => {
                 put_text(out, layout, &table::foot(layout.style(), &groups, &outliers, &summary))?;
                 out.flush()
@@ -97,7 +107,14 @@ impl<W: Write + Send> Sink<W> {
                 file.put(rows())?;
                 file.finish()
             }
-        })
+        })?;
+        let mut kept = self.kept;
+        if let Some(kept) = &mut kept {
+            kept.extend(groups.into_iter().map(Record::Group));
+            kept.extend(outliers.into_iter().map(Record::Outlier));
+            kept.push(Record::Summary(summary));
+        }
+        Ok(kept)
     }
 
     /// Whether anybody still reads.

@@ -100,17 +100,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     };
     let verdicts = seen.judge_on(ground);
     let report = build(&seen.results, &verdicts, &sweeps(&seen.results, &args.ceiling));
-    output::data(&match args.to {
-        Some(Form::FioJson) => fio_json::render(&seen.results),
-        Some(Form::Csv) => csv::render(&report),
-        None => render(&report, args)?,
-    })?;
+    match args.to {
+        Some(Form::FioJson) => output::data(&fio_json::render(&seen.results)),
+        Some(Form::Csv) => output::data(&csv::render(&report)),
+        None => output::report(&report, &args.output, text::import::document),
+    }?;
     Ok(if report.has_findings() { FINDINGS } else { NOTHING_FOUND })
-}
-
-fn render(report: &ImportReport, args: &ImportArgs) -> Result<String, Failure> {
-    if args.output.json {
-        return output::json(report);
-    }
-    Ok(text::import::render(report, &args.output.style()))
 }

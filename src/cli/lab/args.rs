@@ -121,10 +121,6 @@ pub struct LabArgs {
     #[arg(long, value_name = "AIMS", value_parser = aims)]
     pub aim: Option<Aims>,
 
-    /// Also write the result as one self-contained page that needs no network
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,

@@ -48,8 +48,9 @@ pub(super) fn run(args: &LabArgs) -> Result<u8, Failure> {
     }
     if args.resume {
         let (file, journal, before) = undo::for_resume(&root, args.journal.as_deref())?;
-        let (html, aim) = (args.html.clone().or(before.html), args.aim.clone().or(before.aim));
-        let args = LabArgs { output: args.output, html, aim, ..before };
+        let mut output = args.output.clone();
+        output.shown.html = output.shown.html.or(before.output.shown.html);
+        let args = LabArgs { output, aim: args.aim.clone().or(before.aim), ..before };
         return session::run(&root, &args, Some((file, journal)));
     }
     refuse_unfinished(args.journal.as_deref())?;

@@ -8,7 +8,6 @@ use super::args::LabArgs;
 use super::copying::Copying;
 use super::measure::{Bench, Came};
 use super::{basis, dry, ground, predicted, shown};
-use crate::cli::bench::save;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::units::{Bytes, human};
@@ -25,7 +24,7 @@ use narrows_session::lab::{
 /// # Errors
 /// [`Failure`] when it cannot begin, or something is left to undo.
 pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Result<u8, Failure> {
-    args.html.as_deref().map_or(Ok(()), save::refuse_existing)?;
+    output::check_page(&args.output.shown)?;
     let stop = stop_on_signals()?;
     let (mut known, open) = match kept {
         Some((file, journal)) => (Some(journal), Some(file)),
@@ -287,10 +286,7 @@ impl Session<'_> {
         // Also what was seen after the last layout was gone.
         let trouble = trouble.or_else(|| self.workshop.alarm().map(Failure::new));
         let left = self.workshop.leave();
-        report.show(self.args)?;
-        if trouble.is_none() {
-            report.write_page(self.args)?;
-        }
+        report.show(self.args, trouble.is_none())?;
         left.map_err(|error| ground::undo_failure(&error))?;
         let Some(trouble) = trouble else {
             let removed = self.workshop.journal.remove();

@@ -1,12 +1,11 @@
 //! What a lab came to, as text, JSON or a page.
 
 use super::args::LabArgs;
-use crate::cli::bench::{json, save, writes};
+use crate::cli::bench::writes;
 use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_model::path::HopSpec;
-use narrows_report::lab::{DeviceFacts, LabReport, build, html, render};
-use narrows_report::text::Style;
+use narrows_report::lab::{DeviceFacts, LabReport, build, document};
 use narrows_session::lab::{Basis, Cell, Outcome};
 
 /// What is known so far.
@@ -37,21 +36,14 @@ impl Lab {
         })
     }
 
-    /// Shows all of it.
+    /// Shows all of it. A page that was asked for is of a whole lab: one that goes on later writes it then.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn show(&self, args: &LabArgs) -> Result<(), Failure> {
-        let report = self.report(args);
-        output::data(&if args.output.json { json(&report)? } else { render(&report, &style(args)) })
-    }
-
-    /// Writes the page, where one was asked for.
-    ///
-    /// # Errors
-    /// There is such a file, or it cannot be written.
-    pub(super) fn write_page(&self, args: &LabArgs) -> Result<(), Failure> {
-        args.html.as_ref().map_or(Ok(()), |path| save::write_new(path, &html(&self.report(args))))
+    pub(super) fn show(&self, args: &LabArgs, is_whole: bool) -> Result<(), Failure> {
+        let mut shown = args.output.clone();
+        shown.shown.html = shown.shown.html.filter(|_| is_whole);
+        output::report(&self.report(args), &shown, document)
     }
 
     fn report(&self, args: &LabArgs) -> LabReport {
@@ -60,10 +52,6 @@ impl Lab {
             basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
         build(&basis, &self.outcomes, &args.aims(), &facts)
     }
-}
-
-fn style(args: &LabArgs) -> Style {
-    args.output.style()
 }
 
 /// What the path to a device says of it.

@@ -22,7 +22,6 @@ use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
 use narrows_report::ladder::{self, About};
-use narrows_report::text::Style;
 use narrows_verdict::ladder::judge;
 
 /// Climbs the layers of a path and shows where its rate is lost.
@@ -74,7 +73,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     let report = ladder::report(&scene.machine, about, ladders);
     let is_stopped = runner.is_stopped();
     drop(runner);
-    output::data(&if args.output.json { json(&report)? } else { ladder::render(&report, &style(args)) })?;
+    output::report(&report, &args.output, ladder::document)?;
     if is_stopped {
         output::note("narrows: interrupted; the report holds what was measured until then");
     }
@@ -116,6 +115,3 @@ fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
     Ok(loads)
 }
 
-fn style(args: &LadderArgs) -> Style {
-    args.output.style()
-}

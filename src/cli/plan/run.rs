@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         impossible: &impossible,
         layouts,
     });
-    output::data(&shown(&report, args)?)?;
+    output::report(&report, &args.output, document)?;
     if impossible.is_empty() {
         return Ok(NOTHING_FOUND);
     }
@@ -68,13 +68,6 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         "ask for less, free a slot (--move counts what is in them, too), or allow more with --max-slots",
     ));
     Ok(FAILED)
-}
-
-fn shown(report: &PlanReport, args: &PlanArgs) -> Result<String, Failure> {
-    if args.output.json {
-        return output::json(report);
-    }
-    Ok(render(report, &args.output.style()))
 }
 
 fn request(args: &PlanArgs, site: &Site) -> Result<Request, Failure> {

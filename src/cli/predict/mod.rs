@@ -45,7 +45,8 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
         _ => {}
     }
     let report = view::report(systems);
-    output::data(&render(&report, &pictures, args)?)?;
+    let drawn = if matches!(args.roofline, Some(None)) { pictures.as_slice() } else { &[] };
+    output::report(&report, &args.output, |report, audience| view::document(report, drawn, audience))?;
     if let Some(Some(file)) = &args.roofline {
         write_new(file, &picture::svg(&pictures))?;
     }
@@ -153,21 +154,6 @@ pub(super) fn wrong(error: FileError) -> Failure {
 
 fn no_path(error: BuildError) -> Failure {
     Failure::new(error.to_string())
-}
-
-fn render(report: &PredictReport, pictures: &[Roofline], args: &PredictArgs) -> Result<String, Failure> {
-    if args.output.json {
-        return output::json(report);
-    }
-    let style = args.output.style();
-    let mut text = view::render(report, &style);
-    if matches!(args.roofline, Some(None)) {
-        for picture in pictures {
-            text.push('\n');
-            text.push_str(&picture::text(picture, &style));
-        }
-    }
-    Ok(text)
 }
 
 /// Writes the description of a machine to a new file, or to standard output for `-`.

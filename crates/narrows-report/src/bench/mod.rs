@@ -12,7 +12,7 @@ mod text;
 pub(crate) mod writes;
 
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
-pub use text::{list, render};
+pub use text::{document, list, render};
 pub use writes::{AllowanceView, EstimateView, WritesView};
 
 use schemars::JsonSchema;

@@ -2,14 +2,16 @@
 
 mod text;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sanitize::inert;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, Side, Tally, Why};
 
-pub use text::render;
+pub use text::{document, render};
 
 /// The name and version of the JSON contract.
 pub const SCHEMA: &str = "narrows/copy/1";
@@ -18,10 +20,10 @@ pub const SCHEMA: &str = "narrows/copy/1";
 const FROM_DEVICE: f64 = 0.9;
 
 /// What was copied, at what rate, and where the time went.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyReport {
     /// [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// What was copied.
     pub source: String,
     /// The copy.
@@ -81,7 +83,7 @@ pub struct CopyReport {
 }
 
 /// Files of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TallyView {
     /// How many.
     pub files: u64,
@@ -96,7 +98,7 @@ pub struct TallyView {
 }
 
 /// The time of all threads, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeView {
     /// Waiting for reads of the source.
     pub read_wait_ns: Nanos,
@@ -115,16 +117,16 @@ pub struct TimeView {
 }
 
 /// What limits.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitView {
     /// `source`, `destination`, `verification`, `metadata`, `processor` or `contention`.
-    pub side: &'static str,
+    pub side: Cow<'static, str>,
     /// Its part of the time, 0 to 1.
     pub share: f64,
 }
 
 /// How a copy was verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationView {
     /// Whether it was.
     pub verified: bool,
@@ -135,7 +137,7 @@ pub struct VerificationView {
 }
 
 /// A block device during the copy, whoever used it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceView {
     /// Its kernel name.
     pub name: String,
@@ -146,21 +148,21 @@ pub struct DeviceView {
 }
 
 /// Something that narrows does not copy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedView {
     /// Its path.
     pub path: String,
     /// What it is.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
 }
 
 /// Something that was not copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureView {
     /// Its path.
     pub path: String,
     /// A stable word: `exists`, `shared`, `not_a_directory`, `changed`, `loop`, `other_name`, `mismatch`, `no_space`, `io`.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// Why, as a phrase about the path.
     pub reason: String,
     /// The first byte of the region that differs, with the code `mismatch`.
@@ -189,7 +191,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
     };
     let time = result.spent;
     CopyReport {
-        schema: SCHEMA,
+        schema: SCHEMA.into(),
         source: inert(source),
         destination: inert(destination),
         sentence: sentence(result),
@@ -214,7 +216,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
             checksum_ns: time.checksum,
             queue_ns: time.queue,
         },
-        limit: result.limit().map(|(side, share)| LimitView { side: side_name(side), share }),
+        limit: result.limit().map(|(side, share)| LimitView { side: side_name(side).into(), share }),
         user_ns: result.cpu.0,
         system_ns: result.cpu.1,
         engine: result.engine.clone(),
@@ -226,7 +228,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         notes: notes(result, &moved),
         source_devices: moved.source,
         destination_devices: moved.destination,
-        skipped: result.skipped.iter().map(|(path, what)| SkippedView { path: name(path), what }).collect(),
+        skipped: result.skipped.iter().map(|(path, what)| SkippedView { path: name(path), what: (*what).into() }).collect(),
         failures: result.faults.iter().map(failure).collect(),
         manifest: result.manifest.as_deref().map(name),
     }
@@ -340,7 +342,7 @@ fn failure(fault: &Fault) -> FailureView {
     };
     FailureView {
         path: name(&fault.path),
-        code: fault.why.code(),
+        code: fault.why.code().into(),
         reason: inert(&fault.why.to_string()),
         offset: region.map(|region| region.0),
         length: region.map(|region| region.1),

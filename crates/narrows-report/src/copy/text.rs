@@ -236,7 +236,8 @@ mod tests {
             report.notes.iter().any(|note| note.starts_with("The page cache served the source")),
             "{report:?}"
         );
-        assert_eq!(report.limit.map(|limit| (limit.side, limit.share)), Some(("destination", 0.5)));
+        let limit = report.limit.as_ref().map(|limit| (&*limit.side, limit.share));
+        assert_eq!(limit, Some(("destination", 0.5)));
         // 2.008 GB in 4 s.
         assert_eq!(report.files.bytes_per_second.get(), 502_000_000.0);
     }

@@ -39,8 +39,7 @@ pub fn page(documents: &[Document]) -> String {
          base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#main\">Skip to the answer</a>\n<main id=\"main\" tabindex=\"-1\">\n"
+         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
     );
     if documents.len() > 1 {
         let _ = writeln!(out, "<h1>{title}</h1>\n<nav aria-label=\"Reports\"><ol>");

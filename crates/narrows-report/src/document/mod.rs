@@ -140,6 +140,15 @@ pub(crate) trait Blocks {
         self.add(Block::Part(place, title.into()));
     }
 
+    /// Figures, in a part of the page of their own.
+    fn figures(&mut self, place: Place, figures: impl IntoIterator<Item = Figure>) {
+        let mut figures = figures.into_iter().peekable();
+        if figures.peek().is_some() {
+            self.part(place, "");
+            figures.for_each(|figure| self.add(Block::Figure(Box::new(figure))));
+        }
+    }
+
     /// An empty line on a terminal.
     fn gap(&mut self) {
         self.add(Block::Gap);

@@ -17,8 +17,6 @@ html { -webkit-text-size-adjust: 100%; text-size-adjust: 100% }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.55 ui-sans-serif, system-ui, 'Segoe UI', Helvetica, Arial, sans-serif }
 main { max-width: 1000px; margin: 0 auto; padding: 40px 20px 64px }
-.skip { position: absolute; left: -999px }
-.skip:focus { left: 8px; top: 8px; background: var(--paper); padding: 4px 10px }
 :focus-visible { outline: 3px solid var(--best); outline-offset: 2px }
 header { margin-bottom: 20px }
 .kicker { margin: 0; color: var(--best); font-weight: 600; letter-spacing: 0.03em }
@@ -69,9 +67,7 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 6px
 code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.92em }
 details { border-bottom: 1px solid var(--line); padding: 8px 0 }
 summary { cursor: pointer; font-weight: 600 }
-figure { margin: 14px 0; break-inside: avoid }
-figcaption { font-weight: 600; margin-bottom: 6px }
-figure > svg { display: block; width: 100%; height: auto }
+figcaption { color: var(--soft); font-size: 15px; margin-top: 6px }
 footer { margin-top: 44px; color: var(--soft); font-size: 14px }
 article + article { border-top: 2px solid var(--line); margin-top: 48px; padding-top: 24px }
 @media (max-width: 600px) {
@@ -81,7 +77,7 @@ article + article { border-top: 2px solid var(--line); margin-top: 48px; padding
 }
 @media print {
   main { max-width: none; padding: 0 }
-  .skip, nav { display: none }
+  nav { display: none }
   h2, h3, h4, figcaption, summary { break-after: avoid }
   tr, .finding, pre { break-inside: avoid }
   .wide { overflow: visible }

@@ -27,8 +27,8 @@ pub(crate) enum Width {
     Flex(usize),
     /// What lists of names need, but no more than one of so many parts of the terminal.
     Part(usize),
-    /// What is left.
-    Rest,
+    /// What is left, and at least so much.
+    Rest(usize),
     /// A bar, between two bounds, of what is left. It is left out where names would lose by it and the first bound is the
     /// second.
     Bar(usize, usize),

@@ -1,29 +1,34 @@
 //! The fleet for a person: one line for each host and finding, then what hosts have in common, who differs, and the sum.
 
 use super::row::{link_sentence, outlier_sentence, severity};
-use super::{Change, Entry};
-use crate::text::{Line, Style, Tone, fit, paragraph};
+use super::{Change, Entry, Record};
+use crate::document::table::Width;
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::text::{Style, Tone};
 use narrows_verdict::Severity;
-use narrows_verdict::cohort::{Found, Group, Outlier, Summary};
+use narrows_verdict::cohort::{Found, Group, Host, Outlier, Summary};
 
 /// The most groups and outliers that are shown; JSON lines have all.
 const MOST: usize = 40;
 
-/// The widths of the columns: severity with the space behind it, place likewise.
-const WIDTHS: (usize, usize) = (8, 16);
+/// The widths of the columns behind the host: severity and place.
+const WIDTHS: (usize, usize) = (6, 14);
+
+/// The most hosts of a page, the worst first; JSON lines have all.
+const MOST_HOSTS: usize = 300;
 
 /// How the lines of hosts look.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     style: Style,
-    /// The width of the first column, with the space behind it.
+    /// The width of the first column.
     host: usize,
 }
 
 impl Layout {
     /// A layout for hosts whose names have at most `longest` characters. A name gets no more than a third of the page.
     pub fn new(style: Style, longest: usize) -> Self {
-        Self { style, host: longest.clamp(8, (style.width / 3).max(8)) + 2 }
+        Self { style, host: longest.clamp(8, (style.width / 3).max(8)) }
     }
 
     /// How the text may look.
@@ -34,36 +39,51 @@ impl Layout {
 
 /// The lines of a host. What is only good to know is left out here, and so are hosts without anything else.
 pub fn host(layout: &Layout, entry: &Entry<'_>) -> String {
-    let mut out = String::new();
+    let mut out = Document::default();
+    let mut table = table(layout.host).untitled();
+    rows(&mut table, entry);
+    out.add(Block::Table(table));
+    out.text(&layout.style)
+}
+
+fn table(host: usize) -> Table {
+    let columns = vec![
+        Column::name("host", Width::Fixed(host)),
+        Column::left("", Width::Fixed(WIDTHS.0)),
+        Column::left("place", Width::Fixed(WIDTHS.1)),
+        Column::left("what", Width::Rest(8)),
+    ];
+    Table::new("Hosts and what was found on them", 0, columns)
+}
+
+fn rows(table: &mut Table, entry: &Entry<'_>) {
     let name = &entry.host.host;
     if let Some(why) = &entry.host.failure {
-        put(&mut out, layout, name, (Tone::Faint, "unread"), "", why);
-        return out;
+        return put(table, name, (Tone::Faint, "unread"), "", why);
     }
     if entry.change == Some(Change::Gone) {
-        put(&mut out, layout, name, (Tone::Faint, "gone"), "", "there is no capture of this host any more");
-        return out;
+        let why = "there is no capture of this host any more";
+        return put(table, name, (Tone::Faint, "gone"), "", why);
     }
     for (index, found) in entry.host.findings.iter().enumerate() {
         match entry.of_finding(index) {
             _ if !found.counts() => {}
             Some(Change::Same) => {}
-            change => put_found(&mut out, layout, name, found, change),
+            change => put_found(table, name, found, change),
         }
     }
     if let Some(changes) = entry.changes {
         for found in changes.gone.iter().filter(|found| found.counts()) {
-            put_found(&mut out, layout, name, found, Some(Change::Gone));
+            put_found(table, name, found, Some(Change::Gone));
         }
         for changed in &changes.links {
             let text = link_sentence(&changed.link, changed.before.as_deref());
-            put(&mut out, layout, name, (Tone::Warn, "link"), &changed.link.place, &text);
+            put(table, name, (Tone::Warn, "link"), &changed.link.place, &text);
         }
     }
-    out
 }
 
-fn put_found(out: &mut String, layout: &Layout, host: &str, found: &Found, change: Option<Change>) {
+fn put_found(table: &mut Table, host: &str, found: &Found, change: Option<Change>) {
     let tone = match (found.severity, change) {
         (_, Some(Change::Gone)) => Tone::Good,
         (Severity::Fault, _) => Tone::Bad,
@@ -79,40 +99,99 @@ fn put_found(out: &mut String, layout: &Layout, host: &str, found: &Found, chang
         text.push_str(&format!(", {state}"));
     }
     text.push_str(&format!(": {}", found.summary));
-    put(out, layout, host, (tone, severity(found.severity)), &found.place, &text);
+    put(table, host, (tone, severity(found.severity)), &found.place, &text);
 }
 
-fn put(out: &mut String, layout: &Layout, host: &str, (tone, word): (Tone, &str), place: &str, text: &str) {
-    let style = &layout.style;
-    let (severity, at, what) = (layout.host, layout.host + WIDTHS.0, layout.host + WIDTHS.0 + WIDTHS.1);
-    let mut line = Line::new(style);
-    line.put(Tone::Normal, &fit(style, host, severity - 2)).pad_to(severity);
-    line.put(tone, word).pad_to(at);
-    line.put(Tone::Normal, &fit(style, place, WIDTHS.1 - 2)).pad_to(what);
-    line.put(Tone::Normal, &fit(style, text, style.width.saturating_sub(what)));
-    line.end(out);
+fn put(table: &mut Table, host: &str, (tone, word): (Tone, &str), place: &str, text: &str) {
+    table.row(vec![Cell::text(host), Cell::toned(tone, word), Cell::text(place), Cell::text(text)]);
+}
+
+/// A fleet as a document, from the lines of `--format jsonl`: what hosts have in common, who differs, then hosts, the worst
+/// first.
+pub fn document(records: &[Record]) -> Document {
+    let mut out = Document::new("check --fleet", "", None);
+    let (mut groups, mut outliers, mut summary) = (Vec::new(), Vec::new(), Summary::default());
+    let mut hosts: Vec<(usize, Vec<Vec<Cell>>)> = Vec::new();
+    for record in records {
+        match record {
+            Record::Fleet { tool, .. } => out.tool = format!("{} {}", tool.name, tool.version),
+            Record::Host { .. } => hosts.push((0, Vec::new())),
+            Record::Group(group) => groups.push(group.clone()),
+            Record::Outlier(outlier) => outliers.push(outlier.clone()),
+            Record::Summary(sum) => summary = *sum,
+            Record::Finding { .. } | Record::LinkChange { .. } => {}
+        }
+        let mut table = Table::default();
+        let worth = row_of(&mut table, record);
+        if let Some((sum, rows)) = hosts.last_mut() {
+            *sum += worth;
+            rows.extend(table.rows.into_iter().map(|row| row.cells));
+        }
+    }
+    out.subject = format!("{} hosts", summary.hosts);
+    put_foot(&mut out, &groups, &outliers, &summary);
+    hosts.retain(|(_, rows)| !rows.is_empty());
+    // Hosts that are as bad as each other stand in the order of their names.
+    hosts.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
+    out.part(Place::Data, "Hosts, the worst first");
+    let more = hosts.len().saturating_sub(MOST_HOSTS);
+    let mut table = table(20);
+    hosts.into_iter().take(MOST_HOSTS).flat_map(|(_, rows)| rows).for_each(|row| table.row(row));
+    out.gap();
+    out.add(Block::Table(table));
+    if more > 0 {
+        out.say(0, Tone::Faint, format!("and {more} more hosts; `--format jsonl` has them all"));
+    }
+    out
+}
+
+/// Puts the row of a record, if it has one, and says how bad it is.
+fn row_of(table: &mut Table, record: &Record) -> usize {
+    match record {
+        Record::Host { host, change } => {
+            if host.failure.is_some() || *change == Some(Change::Gone) {
+                let host = Host { findings: Vec::new(), ..(**host).clone() };
+                rows(table, &Entry { host: &host, changes: None, change: *change });
+            }
+            usize::from(host.failure.is_some())
+        }
+        Record::Finding { host, found, change } if found.counts() && *change != Some(Change::Same) => {
+            put_found(table, host, found, *change);
+            match (found.severity, change) {
+                (_, Some(Change::Gone)) => 0,
+                (Severity::Fault, _) => 100,
+                _ => 10,
+            }
+        }
+        Record::LinkChange { host, link, before } => {
+            put(table, host, (Tone::Warn, "link"), &link.place, &link_sentence(link, before.as_deref()));
+            10
+        }
+        _ => 0,
+    }
 }
 
 /// What stands below the hosts.
 pub fn foot(style: &Style, groups: &[Group], outliers: &[Outlier], summary: &Summary) -> String {
-    let mut out = String::new();
+    let mut out = Document::default();
+    put_foot(&mut out, groups, outliers, summary);
+    out.text(style)
+}
+
+fn put_foot(out: &mut Document, groups: &[Group], outliers: &[Outlier], summary: &Summary) {
+    out.part(Place::Findings, "");
+    list(out, "In common", groups.iter().map(|group| (tone(group.severity), group_sentence(group))));
+    out.part(Place::Findings, "");
     list(
-        &mut out,
-        style,
-        "In common",
-        groups.iter().map(|group| (tone(group.severity), group_sentence(group))),
-    );
-    list(
-        &mut out,
-        style,
+        out,
         "Unlike the others of their model",
         outliers.iter().map(|outlier| {
             let place = outlier.place.as_ref().map(|place| format!(" {place}:")).unwrap_or_default();
             (Tone::Normal, format!("{}:{place} {}", outlier.host, outlier_sentence(outlier)))
         }),
     );
-    sum(&mut out, style, summary);
-    out
+    out.part(Place::Verdict, "");
+    sum(out, summary);
 }
 
 const fn tone(severity: Severity) -> Tone {
@@ -133,23 +212,23 @@ fn group_sentence(group: &Group) -> String {
     }
 }
 
-fn list(out: &mut String, style: &Style, title: &str, lines: impl ExactSizeIterator<Item = (Tone, String)>) {
+fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (Tone, String)>) {
     let more = lines.len().saturating_sub(MOST);
     if lines.len() == 0 {
         return;
     }
-    out.push('\n');
-    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, title);
+    out.gap();
+    out.heading(title);
     for (tone, text) in lines.take(MOST) {
-        paragraph(out, style, (tone, "  - "), Tone::Normal, &text);
+        out.lead((tone, "  - "), Tone::Normal, text);
     }
     if more > 0 {
         let text = format!("  and {more} more; `--format jsonl` has them all");
-        paragraph(out, style, (Tone::Faint, "  "), Tone::Faint, text.trim_start());
+        out.say(2, Tone::Faint, text.trim_start());
     }
 }
 
-fn sum(out: &mut String, style: &Style, summary: &Summary) {
+fn sum(out: &mut Document, summary: &Summary) {
     let Summary { hosts, unreadable, with_faults, with_limits, clean, infos, models } = *summary;
     let count =
         |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
@@ -163,11 +242,11 @@ fn sum(out: &mut String, style: &Style, summary: &Summary) {
     if unreadable > 0 {
         parts.push(format!("{unreadable} could not be read"));
     }
-    out.push('\n');
-    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, &parts.join(" · "));
+    out.gap();
+    out.say(0, Tone::Strong, parts.join(" · "));
     if infos > 0 {
         let text =
             format!("{} not shown here; `--format csv` has them.", count(infos, "note is", "notes are"));
-        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &text);
+        out.say(0, Tone::Faint, text);
     }
 }

@@ -16,17 +16,17 @@
 //! Rates are bytes per second, sizes bytes. What is absent is `null`, and the same object then says why in `reason`.
 
 mod build;
+mod chart;
 mod copy;
-mod html;
 mod text;
 
 pub use build::build;
-pub use html::html;
-pub use text::render;
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::document::{Audience, page};
 use super::view::Tool;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_load::preset::LoadSpec;
@@ -34,6 +34,11 @@ use narrows_session::lab::{Cell, CipherRate, Copied, Encryption};
 
 /// The name and version of the schema, in [`LabReport::schema`].
 pub const SCHEMA: &str = "narrows/lab/1";
+
+/// The report as one page.
+pub fn html(report: &LabReport) -> String {
+    page(&[document(report, Audience::Owner)])
+}
 
 /// What is known of a device beside its rates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

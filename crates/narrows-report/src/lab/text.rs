@@ -1,45 +1,56 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
-use super::copy;
+use super::{chart, copy};
 use super::{CellView, DeviceView, LabReport, PlaceView, RankingView, TestView, Unit};
-use crate::text::{Line, Style, Tone, fit, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, human};
 
-/// Where the columns end: measured, its interval, predicted, error.
-const COLUMNS: [usize; 4] = [42, 51, 62, 71];
-/// Where the marks begin, and how wide they are.
-const MARKS: usize = 72;
+/// Columns of the numbers: measured, its interval, predicted, error.
+const COLUMNS: [(&str, usize); 4] = [("measured", 11), ("95 %", 9), ("predicted", 11), ("error", 9)];
 /// The most that a cell's name takes.
 const NAME: usize = 25;
 /// What is left for the bound must be this much to be shown.
 const ROOM: usize = 22;
 
-/// The report as text, no line wider than the style allows. It ends with a newline.
+/// The report as text. It ends with a newline.
 pub fn render(report: &LabReport, style: &Style) -> String {
-    let mut out = String::new();
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &LabReport, audience: Audience) -> Document {
+    let names: Vec<String> = report.devices.iter().map(about).collect();
+    let mut out = Document::new("lab", some_of(&names, 4), Some(&report.tool));
     for ranking in &report.rankings {
-        paragraph(&mut out, style, (Tone::Strong, ""), Tone::Strong, &ranking.sentence);
+        out.say(0, Tone::Strong, &ranking.sentence);
     }
     if report.rankings.is_empty() {
-        paragraph(
-            &mut out,
-            style,
-            (Tone::Warn, ""),
-            Tone::Warn,
-            "Nothing was measured that could be ranked.",
-        );
+        out.say(0, Tone::Warn, "Nothing was measured that could be ranked.");
     }
-    for ranking in &report.rankings {
-        put_ranking(&mut out, style, report, ranking);
+    for (number, ranking) in report.rankings.iter().enumerate() {
+        put_ranking(&mut out, report, ranking, number);
     }
-    put_tests(&mut out, style, report);
-    put_copies(&mut out, style, report);
-    put_failed(&mut out, style, report);
-    put_marks(&mut out, style, report);
-    put_devices(&mut out, style, report);
-    out.push('\n');
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Normal, &accuracy(report));
-    out
+    out.part(Place::Data, "Every test");
+    put_tests(&mut out, report);
+    put_copies(&mut out, report);
+    put_failed(&mut out, report);
+    put_marks(&mut out, report);
+    put_devices(&mut out, report);
+    basis(&mut out, report);
+    out.part(Place::Verdict, "");
+    out.gap();
+    out.say(0, Tone::Normal, accuracy(report));
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// A device with its model and size.
+fn about(device: &DeviceView) -> String {
+    let mut about = vec![device.name.clone()];
+    about.extend(device.model.clone());
+    about.extend(device.size_bytes.map(human::bytes));
+    about.join(", ")
 }
 
 /// How good predictions were, in a sentence.
@@ -120,81 +131,78 @@ pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
     all.into_iter().filter(|(is, ..)| *is).map(|(_, mark, means)| (mark, means)).collect()
 }
 
-fn heading(out: &mut String, style: &Style, text: &str) {
-    out.push('\n');
-    paragraph(out, style, (Tone::Strong, ""), Tone::Strong, text);
+/// The columns of rankings and tests behind the names.
+fn columns(mut columns: Vec<Column>) -> Vec<Column> {
+    columns.extend(COLUMNS.map(|(title, width)| Column::right(title, width)));
+    columns.push(Column::left("", Width::Fixed(3)).gap(1));
+    columns
 }
 
-fn head(out: &mut String, style: &Style, first: &str, bound: bool) {
-    let mut line = Line::new(style);
-    line.put(Tone::Faint, first);
-    for (title, end) in ["measured", "95 %", "predicted", "error"].into_iter().zip(COLUMNS) {
-        line.put_right(Tone::Faint, title, end);
-    }
-    if bound && style.width >= MARKS + 4 + ROOM {
-        line.pad_to(MARKS + 4).put(Tone::Faint, "bound by prediction");
-    }
-    line.end(out);
-}
-
-/// One line of a table.
-struct Row<'a> {
-    lead: String,
+/// What is measured and predicted of something.
+struct Numbers {
     tone: Tone,
     measured: Option<String>,
     interval: Option<String>,
     predicted: Option<String>,
     error: Option<f64>,
     marks: String,
-    bound: Option<&'a str>,
 }
 
-impl Row<'_> {
-    fn put(self, out: &mut String, style: &Style) {
-        let mut line = Line::new(style);
-        line.put(self.tone, &self.lead);
+impl Numbers {
+    fn cells(self) -> [Cell; 5] {
         let missing = || "–".to_owned();
-        line.put_right(self.tone, &self.measured.unwrap_or_else(missing), COLUMNS[0]);
-        line.put_right(Tone::Faint, &self.interval.unwrap_or_default(), COLUMNS[1]);
-        line.put_right(Tone::Normal, &self.predicted.unwrap_or_else(missing), COLUMNS[2]);
-        if let Some(off) = self.error {
-            let tone = if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn };
-            line.put_right(tone, &error(off), COLUMNS[3]);
-        }
-        line.pad_to(MARKS).put(Tone::Warn, &self.marks);
-        if let Some(bound) = self.bound
-            && style.width >= MARKS + 4 + ROOM
-        {
-            line.pad_to(MARKS + 4).put(Tone::Faint, &fit(style, bound, style.width - MARKS - 4));
-        }
-        line.end(out);
+        let off = self.error.map_or_else(Cell::default, |off| {
+            Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, error(off))
+        });
+        [
+            Cell::toned(self.tone, self.measured.unwrap_or_else(missing)),
+            Cell::toned(Tone::Faint, self.interval.unwrap_or_default()),
+            Cell::text(self.predicted.unwrap_or_else(missing)),
+            off,
+            Cell::toned(Tone::Warn, self.marks),
+        ]
     }
 }
 
-fn put_ranking(out: &mut String, style: &Style, report: &LabReport, ranking: &RankingView) {
-    heading(out, style, &format!("Ranked for {}", ranking.aims.join(", then ")));
-    if !ranking.places.is_empty() {
-        head(out, style, "rank  layout", false);
+fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, number: usize) {
+    let title = format!("Ranked for {}", ranking.aims.join(", then "));
+    out.gap();
+    out.part(Place::Charts, "");
+    out.heading(&title);
+    if let Some(figure) = chart::ranking(report, ranking, number) {
+        out.add(Block::Figure(Box::new(figure)));
     }
+    let names = vec![
+        Column::left("rank", Width::Fixed(4)).gap(0),
+        Column { names: true, ..Column::left("layout", Width::Fixed(NAME)) },
+    ];
+    let mut table = Table::new(title, 0, columns(names));
     for place in &ranking.places {
-        place_row(report, ranking, place, style).put(out, style);
+        let is_best = ranking.best.as_ref() == Some(&place.cell);
+        let tone = if is_best { Tone::Strong } else { Tone::Normal };
+        let arrow = if is_best { "→" } else { " " };
+        let mut row = vec![
+            Cell::toned(tone, format!("{arrow} {:>2}", place.rank)),
+            Cell::toned(tone, &place.cell),
+        ];
+        row.extend(place_numbers(report, ranking, place, tone).cells());
+        table.row(row);
+    }
+    if !table.rows.is_empty() {
+        out.add(Block::Table(table));
     }
     if let Some(text) = agreement(ranking) {
-        paragraph(out, style, (Tone::Faint, ""), Tone::Faint, &text);
+        out.say(0, Tone::Faint, text);
     }
     for unfit in &ranking.unfit {
-        let lead = format!("  –   {}  ", unfit.cell);
-        paragraph(out, style, (Tone::Faint, &lead), Tone::Faint, &unfit.reason);
+        out.lead((Tone::Faint, &format!("  –   {}  ", unfit.cell)), Tone::Faint, &unfit.reason);
     }
 }
 
-fn place_row<'a>(report: &LabReport, ranking: &RankingView, place: &'a PlaceView, style: &Style) -> Row<'a> {
-    let is_best = ranking.best.as_ref() == Some(&place.cell);
-    let arrow = if is_best { "→" } else { " " };
+fn place_numbers(report: &LabReport, ranking: &RankingView, place: &PlaceView, tone: Tone) -> Numbers {
     let cell = report.cells.get(place.index);
-    Row {
-        lead: format!("{arrow} {:>2}  {}", place.rank, fit(style, &place.cell, NAME)),
-        tone: if is_best { Tone::Strong } else { Tone::Normal },
+    Numbers {
+        tone,
         measured: place.value.map(|found| value(ranking.unit, found)),
         interval: place.value.zip(place.interval).and_then(|(middle, ends)| half(middle, ends)),
         predicted: place.predicted.map(|said| value(ranking.unit, said)),
@@ -204,7 +212,6 @@ fn place_row<'a>(report: &LabReport, ranking: &RankingView, place: &'a PlaceView
             .filter(|(_, value)| *value > 0.0)
             .map(|(said, value)| said / value - 1.0),
         marks: cell.map(|cell| marks(cell, place.trusted)).unwrap_or_default(),
-        bound: None,
     }
 }
 
@@ -228,73 +235,88 @@ pub(super) fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<(&'r CellVie
     found
 }
 
-fn put_tests(out: &mut String, style: &Style, report: &LabReport) {
+fn put_tests(out: &mut Document, report: &LabReport) {
     for name in tests(report) {
-        heading(out, style, name);
-        head(out, style, "  layout", true);
+        out.gap();
+        out.heading(name);
+        let mut all = columns(vec![Column::name("layout", Width::Fixed(NAME + 4))]);
+        all.push(Column::left("bound by prediction", Width::Rest(ROOM)).gap(1).yields(1));
+        let mut table = Table::new(name, 2, all);
         for (cell, test) in by_rate(report, name) {
             let measured = test.measured.as_ref();
-            let rate = measured.map(|rate| rate.bytes_per_second);
-            Row {
-                lead: format!("  {}", fit(style, &cell.name, NAME + 4)),
+            let numbers = Numbers {
                 tone: Tone::Normal,
-                measured: rate.map(human::rate),
+                measured: measured.map(|rate| human::rate(rate.bytes_per_second)),
                 interval: measured
                     .and_then(|rate| half(rate.bytes_per_second.get(), rate.ci95?.map(BytesPerSec::get))),
                 predicted: test.predicted_bytes_per_second.map(human::rate),
                 error: test.error,
                 marks: marks(cell, measured.is_none_or(|rate| rate.trusted)),
-                bound: test.bound.as_deref(),
-            }
-            .put(out, style);
+            };
+            let mut row = vec![Cell::text(&cell.name)];
+            row.extend(numbers.cells());
+            row.extend(test.bound.as_ref().map(|bound| Cell::toned(Tone::Faint, bound)));
+            table.row(row);
         }
+        out.add(Block::Table(table));
     }
 }
 
-fn put_copies(out: &mut String, style: &Style, report: &LabReport) {
+fn put_copies(out: &mut Document, report: &LabReport) {
     let all = copy::by_rate(report);
     let Some((_, first)) = all.first() else { return };
-    heading(out, style, &copy::title(&first.copied));
-    let mut line = Line::new(style);
-    line.put(Tone::Faint, "  layout").put_right(Tone::Faint, "rate", COLUMNS[0]);
-    line.put_right(Tone::Faint, "time", COLUMNS[1]).pad_to(COLUMNS[1] + 5).put(Tone::Faint, "most time");
-    line.end(out);
+    let title = copy::title(&first.copied);
+    out.gap();
+    out.part(Place::Data, "");
+    out.heading(&title);
+    let columns = vec![
+        Column::name("layout", Width::Fixed(NAME + 4)),
+        Column::right("rate", COLUMNS[0].1),
+        Column::right("time", COLUMNS[1].1),
+        Column::left("", Width::Fixed(3)).gap(1),
+        Column::left("most time", Width::Fit(0, usize::MAX)).gap(1),
+    ];
+    let mut table = Table::new(title, 2, columns);
     for (cell, copy) in &all {
         let copied = &copy.copied;
-        let mut line = Line::new(style);
-        line.put(Tone::Normal, &format!("  {}", fit(style, &cell.name, NAME + 4)));
-        line.put_right(Tone::Normal, &human::rate(copied.bytes_per_second), COLUMNS[0]);
-        line.put_right(Tone::Normal, &human::time(copied.elapsed_ns), COLUMNS[1]);
-        line.pad_to(COLUMNS[1] + 1).put(Tone::Warn, &marks(cell, copied.trusted));
-        line.pad_to(COLUMNS[1] + 5).put(Tone::Faint, &copy::limit(copied).unwrap_or_default());
-        line.end(out);
+        table.row(vec![
+            Cell::text(&cell.name),
+            Cell::text(human::rate(copied.bytes_per_second)),
+            Cell::text(human::time(copied.elapsed_ns)),
+            Cell::toned(Tone::Warn, marks(cell, copied.trusted)),
+            Cell::toned(Tone::Faint, copy::limit(copied).unwrap_or_default()),
+        ]);
     }
+    out.add(Block::Table(table));
     for (cell, how) in copy::details(report) {
         let lead = cell.map_or_else(|| "  ".to_owned(), |cell| format!("  {cell}  "));
-        paragraph(out, style, (Tone::Normal, &lead), Tone::Faint, how);
+        out.lead((Tone::Normal, &lead), Tone::Faint, how);
     }
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Faint, copy::meaning(&first.copied));
+    out.say(2, Tone::Faint, copy::meaning(&first.copied));
 }
 
-fn put_failed(out: &mut String, style: &Style, report: &LabReport) {
+fn put_failed(out: &mut Document, report: &LabReport) {
     let failed: Vec<(&CellView, &str)> =
         report.cells.iter().filter_map(|cell| Some((cell, cell.failed.as_deref()?))).collect();
     if failed.is_empty() {
         return;
     }
-    heading(out, style, "Not built or not measured to the end");
+    out.gap();
+    out.part(Place::Findings, "");
+    out.heading("Not built or not measured to the end");
     for (cell, why) in failed {
-        paragraph(out, style, (Tone::Bad, &format!("  {}  ", cell.name)), Tone::Normal, why);
+        out.lead((Tone::Bad, &format!("  {}  ", cell.name)), Tone::Normal, why);
     }
 }
 
-fn put_marks(out: &mut String, style: &Style, report: &LabReport) {
+fn put_marks(out: &mut Document, report: &LabReport) {
     let meanings = meanings(report);
     if !meanings.is_empty() {
-        out.push('\n');
+        out.gap();
+        out.part(Place::Data, "Marks");
     }
     for (mark, means) in meanings {
-        paragraph(out, style, (Tone::Warn, &format!("{mark}  ")), Tone::Normal, means);
+        out.lead((Tone::Warn, &format!("{mark}  ")), Tone::Normal, means);
     }
 }
 
@@ -310,13 +332,56 @@ pub(super) fn cost(device: &DeviceView) -> String {
     format!("{} written{share}", human::bytes(device.written_bytes))
 }
 
-fn put_devices(out: &mut String, style: &Style, report: &LabReport) {
-    heading(out, style, "What it cost");
+fn put_devices(out: &mut Document, report: &LabReport) {
+    out.gap();
+    out.part(Place::Data, "");
+    out.heading("What it cost");
     for device in &report.devices {
-        let mut about = vec![device.name.clone()];
-        about.extend(device.model.clone());
-        about.extend(device.size_bytes.map(human::bytes));
-        let lead = format!("  {}  ", fit(style, &about.join(", "), style.width / 2));
-        paragraph(out, style, (Tone::Normal, &lead), Tone::Normal, &cost(device));
+        out.lead((Tone::Normal, &format!("  {}  ", about(device))), Tone::Normal, cost(device));
+    }
+}
+
+/// What predictions stand on, and how each cell was built: for pages and Markdown.
+fn basis(out: &mut Document, report: &LabReport) {
+    let mut columns = vec![Column::name("test", Width::Flex(0))];
+    columns.extend(report.devices.iter().map(|device| Column::number(&format!("{} alone", device.name))));
+    columns.push(Column::number("all at once"));
+    let mut table = Table::new("What each device gave before anything was built", 0, columns);
+    for test in &report.basis.tests {
+        let mut row = vec![Cell::text(&test.test)];
+        row.extend((0..report.devices.len()).map(|at| {
+            Cell::text(test.alone.get(at).map_or("–".to_owned(), |rate| human::rate(rate.bytes_per_second)))
+        }));
+        let all = test.together.as_ref();
+        row.push(Cell::text(all.map_or("–".to_owned(), |rate| human::rate(rate.bytes_per_second))));
+        table.row(row);
+    }
+    let mut said = vec![Block::Table(table)];
+    for cipher in &report.basis.ciphers {
+        let driver = cipher.driver.as_ref().map(|driver| format!(" by {driver}")).unwrap_or_default();
+        let text = format!(
+            "One core encrypts {} with a key of {} bits at {} and decrypts at {}{driver}; {} processors.",
+            cipher.cipher, cipher.key_bits, cipher.encrypt, cipher.decrypt, report.basis.cores
+        );
+        said.say(0, Tone::Faint, text);
+    }
+    out.part(Place::Data, "");
+    out.add(Block::Details("What predictions stand on".to_owned(), said));
+    for cell in &report.cells {
+        let mut said = Vec::new();
+        for note in &cell.notes {
+            said.lead((Tone::Normal, "- "), Tone::Normal, note);
+        }
+        for written in &cell.written {
+            let text = format!("{} written to {}", human::bytes(written.bytes), written.device);
+            said.lead((Tone::Normal, "- "), Tone::Normal, text);
+        }
+        for test in &cell.tests {
+            let why = test.formula.as_deref().or(test.reason.as_deref()).unwrap_or_default();
+            said.lead((Tone::Normal, "- "), Tone::Normal, format!("{}: {why}", test.test));
+        }
+        if !said.is_empty() {
+            out.add(Block::Details(format!("{}: how it was built and predicted", cell.name), said));
+        }
     }
 }

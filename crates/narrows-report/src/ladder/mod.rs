@@ -7,7 +7,7 @@ mod build;
 mod text;
 
 pub use build::{About, ladder, report};
-pub use text::render;
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -35,7 +35,7 @@ pub fn build(planned: &Planned<'_>) -> PlanReport {
     let Planned { site, request, .. } = planned;
     let is_known = site.gaps.is_empty();
     PlanReport {
-        schema: SCHEMA,
+        schema: SCHEMA.into(),
         site: site_view(site),
         wishes: request.wishes.iter().map(wish_view).collect(),
         prefer: request.prefer,
@@ -344,7 +344,7 @@ fn layouts(aims: &str, drives: u8, ranked: &Ranked) -> LayoutsView {
         read_iops_drives: layout.read_iops,
         write_iops_drives: layout.write_iops,
         wear: layout.wear,
-        limit: layout.limit,
+        limit: layout.limit.into(),
     };
     LayoutsView {
         aims: inert(aims),

@@ -4,10 +4,12 @@ mod build;
 mod text;
 
 pub use build::{Planned, build};
-pub use text::render;
+pub use text::{document, render};
+
+use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use narrows_base::units::BytesPerSec;
 use narrows_model::plan::layout::{Array, Encryption};
@@ -19,10 +21,10 @@ use narrows_model::plan::wish::Kind;
 pub const SCHEMA: &str = "narrows/plan/1";
 
 /// A plan.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanReport {
     /// [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// What there is.
     pub site: SiteView,
     /// What is wanted.
@@ -45,7 +47,7 @@ pub struct PlanReport {
 }
 
 /// What there is.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SiteView {
     /// The board or machine.
     pub name: String,
@@ -71,7 +73,7 @@ pub struct SiteView {
 }
 
 /// Something that carries data.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarrierView {
     /// What it is.
     pub name: String,
@@ -80,7 +82,7 @@ pub struct CarrierView {
 }
 
 /// Lanes of slots, counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LanesView {
     /// Wired, in slots that work.
     pub wired: u32,
@@ -95,7 +97,7 @@ pub struct LanesView {
 }
 
 /// One slot.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlotView {
     /// Its name.
     pub name: String,
@@ -122,7 +124,7 @@ pub struct SlotView {
 }
 
 /// What is in a slot.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OccupantView {
     /// What it is called.
     pub name: String,
@@ -137,7 +139,7 @@ pub struct OccupantView {
 }
 
 /// What is wanted.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WishView {
     /// What it is called.
     pub name: String,
@@ -154,7 +156,7 @@ pub struct WishView {
 }
 
 /// Rates in both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatesView {
     /// Towards the host.
     pub read_bytes_per_second: BytesPerSec,
@@ -163,7 +165,7 @@ pub struct RatesView {
 }
 
 /// A placement.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacementView {
     /// 1 is the best.
     pub rank: u8,
@@ -194,7 +196,7 @@ pub struct PlacementView {
 }
 
 /// A slot with what goes into it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilledView {
     /// The slot.
     pub slot: String,
@@ -209,7 +211,7 @@ pub struct FilledView {
 }
 
 /// A device in its place.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceView {
     /// What it is called.
     pub name: String,
@@ -228,7 +230,7 @@ pub struct DeviceView {
 }
 
 /// Something that several devices share.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedView {
     /// What it is.
     pub name: String,
@@ -243,7 +245,7 @@ pub struct SharedView {
 }
 
 /// A firmware setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingView {
     /// Where it is.
     pub menu: String,
@@ -252,7 +254,7 @@ pub struct SettingView {
 }
 
 /// Cards of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartView {
     /// How many.
     pub count: usize,
@@ -261,7 +263,7 @@ pub struct PartView {
 }
 
 /// How drives and network cards lie on the sockets.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BalanceView {
     /// For each socket what its drives read and its network cards send.
     pub sockets: Vec<SocketView>,
@@ -278,7 +280,7 @@ pub struct BalanceView {
 }
 
 /// One socket.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SocketView {
     /// What its drives read.
     pub drives_bytes_per_second: BytesPerSec,
@@ -287,7 +289,7 @@ pub struct SocketView {
 }
 
 /// How sure it is that the first placement is the best.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofView {
     /// Whether it is proven.
     pub optimal: bool,
@@ -300,7 +302,7 @@ pub struct ProofView {
 }
 
 /// The same wishes with other means.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlternativeView {
     /// Which means.
     pub means: String,
@@ -315,7 +317,7 @@ pub struct AlternativeView {
 }
 
 /// What to build on the drives.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayoutsView {
     /// The aims, as typed.
     pub aims: String,
@@ -330,7 +332,7 @@ pub struct LayoutsView {
 }
 
 /// A layout.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayoutView {
     /// What people call it.
     pub name: String,
@@ -353,11 +355,11 @@ pub struct LayoutView {
     /// Bytes that each drive writes for each byte written.
     pub wear: f64,
     /// What limits reads.
-    pub limit: &'static str,
+    pub limit: Cow<'static, str>,
 }
 
 /// One thing that a person should know.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceView {
     /// In words.
     pub text: String,

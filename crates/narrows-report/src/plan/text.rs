@@ -62,7 +62,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
         Column::name("slot", Width::Fit(4, 20)),
         Column::left("wired", Width::Fixed(8)),
         Column::left("hangs on", Width::Fixed(10)),
-        Column::left("what is known", Width::Rest).wrapping(),
+        Column::left("what is known", Width::Rest(8)).wrapping(),
     ];
     let mut table = Table::new("Slots", 2, columns);
     for slot in &site.slots {

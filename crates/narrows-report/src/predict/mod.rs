@@ -7,7 +7,7 @@ mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use text::render;
+pub use text::{document, render};
 
 use super::view::{Tool, tool};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};

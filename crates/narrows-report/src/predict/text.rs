@@ -204,7 +204,7 @@ fn put_published(out: &mut Document, rows: &[PublishedView]) {
         Column::right("predicted", 13),
         Column::right("published", 12),
         Column::right("difference", 12),
-        Column { names: true, ..Column::left("what", Width::Rest) },
+        Column { names: true, ..Column::left("what", Width::Rest(8)) },
     ];
     let mut table = Table::new("Predicted and published", 2, columns);
     table.rows.extend(rows.iter().map(published));

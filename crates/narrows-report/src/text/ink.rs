@@ -77,10 +77,6 @@ impl<'a> Line<'a> {
         self.pad_to(end.saturating_sub(width)).put(tone, text)
     }
 
-    /// Columns left.
-    pub(super) const fn room(&self) -> usize {
-        self.style.width.saturating_sub(self.width)
-    }
 
     /// Ends the line.
     pub(crate) fn end(self, out: &mut String) {

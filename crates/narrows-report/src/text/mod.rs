@@ -22,6 +22,7 @@ pub(super) use latency::percentiles;
 
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
+use crate::figure::path_map;
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
 
@@ -118,6 +119,7 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
     let limits_known = path.limiting_hop.read.is_some() || path.limiting_hop.write.is_some();
     out.say(2, if limits_known { Tone::Strong } else { Tone::Warn }, &path.sentence);
     out.gap();
+    out.figures(Place::Map, path_map(report, 0));
     ladder::put(out, path);
     if !path.runs.is_empty() {
         out.gap();

@@ -6,6 +6,7 @@ use super::rate::Scale;
 use super::{Tone, hints, rate};
 use crate::document::table::{Content, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
+use crate::figure::machine_map;
 use crate::view::{CeilingView, CheckReport, HopView, PathView};
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::HopKind;
@@ -34,6 +35,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
     if paths.is_empty() {
         out.say(0, Tone::Warn, "No storage paths were found.");
     } else {
+        out.figures(Place::Map, machine_map(report));
         table(out, &group(paths));
     }
     if !found.is_empty() {

@@ -8,7 +8,7 @@ mod build;
 mod text;
 
 pub use build::{About, report};
-pub use text::render;
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

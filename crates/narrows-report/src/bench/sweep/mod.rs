@@ -7,7 +7,7 @@ mod curve;
 mod text;
 
 pub use curve::{Along, Curve, curves};
-pub use text::render;
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

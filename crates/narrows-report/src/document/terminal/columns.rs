@@ -91,7 +91,7 @@ fn widths(style: &Style, table: &Table, long: bool) -> Vec<Option<usize>> {
             }
             Width::Flex(least) => Some(natural(style, table, at, long).min(least)),
             Width::Part(parts) => Some(names_need(style, table, at, style.width / parts.max(1))),
-            Width::Rest => Some(LEAST),
+            Width::Rest(least) => Some(least),
             Width::Bar(least, _) => table.is_used(at).then_some(least),
         })
         .collect();
@@ -171,9 +171,8 @@ fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: b
         room -= width;
     }
     for (at, column) in table.columns.iter().enumerate() {
-        if column.width == Width::Rest && widths.get(at).copied().flatten().is_some() {
-            set(widths, at, Some(LEAST + room));
-            room = 0;
+        if let (Width::Rest(least), Some(Some(_))) = (column.width, widths.get(at)) {
+            set(widths, at, Some(least + std::mem::take(&mut room)));
         }
     }
 }

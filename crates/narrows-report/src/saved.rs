@@ -1,0 +1,183 @@
+//! Reports that were saved as JSON, read again: what `narrows report` makes pages, Markdown and text of.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use super::bench::{self, BenchReport, sweep};
+use super::copy::{self, CopyReport};
+use super::document::{Audience, Document};
+use super::fleet::{self, Record};
+use super::import::{self, ImportReport};
+use super::lab::{self, LabReport};
+use super::ladder::{self, LadderReport};
+use super::plan::{self, PlanReport};
+use super::predict::{self, PredictReport};
+use super::text;
+use super::together::{self, TogetherReport};
+use super::view::{self, CheckReport};
+use narrows_verdict::compare::{self, Comparison};
+
+/// A report that was saved.
+#[derive(Debug, Clone)]
+pub enum Saved {
+    /// Of `check`.
+    Check(Box<CheckReport>),
+    /// Of `check` with several targets and `--measure`.
+    Together(Box<TogetherReport>),
+    /// Of `check --fleet`, line by line.
+    Fleet(Vec<Record>),
+    /// Of `bench`.
+    Bench(Box<BenchReport>),
+    /// Of `sweep`.
+    Sweep(Box<sweep::SweepReport>),
+    /// Of `ladder`.
+    Ladder(Box<LadderReport>),
+    /// Of `lab`.
+    Lab(Box<LabReport>),
+    /// Of `compare`.
+    Compare(Box<Comparison>),
+    /// Of `copy`.
+    Copy(Box<CopyReport>),
+    /// Of `import`.
+    Import(Box<ImportReport>),
+    /// Of `predict`.
+    Predict(Box<PredictReport>),
+    /// Of `plan`.
+    Plan(Box<PlanReport>),
+}
+
+/// Why a text is no report.
+#[derive(Debug, Error)]
+pub enum NotSaved {
+    /// It is no JSON.
+    #[error("it is no JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// It is JSON of something else.
+    #[error("it is JSON, but no report of narrows: it has no \"schema\"")]
+    NoSchema,
+    /// A schema that no page is made of.
+    #[error("no page is made of a report of the schema `{0}`")]
+    Unknown(String),
+    /// It names a schema that it does not follow.
+    #[error("it does not follow the schema `{schema}` that it names: {error}")]
+    Wrong {
+        /// The schema.
+        schema: String,
+        /// What is wrong, and where.
+        error: serde_json::Error,
+    },
+}
+
+impl NotSaved {
+    /// What to do.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::NotJson(_) | Self::NoSchema => {
+                "give what a command of narrows printed with --json, or wrote with --save"
+            }
+            Self::Unknown(_) => {
+                "reports of check, bench, sweep, ladder, lab, compare, copy, import, predict and plan can be shown; another \
+                 version of narrows may have made this one"
+            }
+            Self::Wrong { .. } => "it may be cut off, or was changed by hand: make it again",
+        }
+    }
+}
+
+/// What every report begins with.
+#[derive(Deserialize)]
+struct Head {
+    schema: Option<String>,
+}
+
+impl Saved {
+    /// Reads a report; several lines are those of a fleet.
+    ///
+    /// # Errors
+    /// [`NotSaved`] when it is none, or one of which no page is made.
+    pub fn read(text: &str) -> Result<Self, NotSaved> {
+        // The first value tells: the lines of a fleet are a value each.
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+        let first = match values.next() {
+            Some(value) => value.map_err(NotSaved::NotJson)?,
+            None => return Err(NotSaved::NoSchema),
+        };
+        let head = Head::deserialize(&first).ok().and_then(|head| head.schema);
+        let schema = head.ok_or(NotSaved::NoSchema)?;
+        let read = Reader { text, schema: &schema };
+        Ok(match schema.as_str() {
+            view::SCHEMA => Self::Check(read.whole()?),
+            together::SCHEMA => Self::Together(read.whole()?),
+            fleet::SCHEMA => Self::Fleet(read.lines()?),
+            bench::SCHEMA => Self::Bench(read.whole()?),
+            sweep::SCHEMA => Self::Sweep(read.whole()?),
+            ladder::SCHEMA => Self::Ladder(read.whole()?),
+            lab::SCHEMA => Self::Lab(read.whole()?),
+            compare::SCHEMA => Self::Compare(read.whole()?),
+            copy::SCHEMA => Self::Copy(read.whole()?),
+            import::SCHEMA => Self::Import(read.whole()?),
+            predict::SCHEMA => Self::Predict(read.whole()?),
+            plan::SCHEMA => Self::Plan(read.whole()?),
+            _ => return Err(NotSaved::Unknown(schema)),
+        })
+    }
+
+    /// The report as a document.
+    pub fn document(&self, audience: Audience) -> Document {
+        match self {
+            Self::Check(report) => text::document(report, audience),
+            Self::Together(report) => together::document(report, audience),
+            Self::Fleet(records) => fleet::table::document(records),
+            Self::Bench(report) => bench::document(report, audience),
+            Self::Sweep(report) => sweep::document(report, audience),
+            Self::Ladder(report) => ladder::document(report, audience),
+            Self::Lab(report) => lab::document(report, audience),
+            Self::Compare(report) => text::compare::document(report, audience),
+            Self::Copy(report) => copy::document(report, audience),
+            Self::Import(report) => text::import::document(report, audience),
+            Self::Predict(report) => predict::document(report, &[], audience),
+            Self::Plan(report) => plan::document(report, audience),
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    schema: &'t str,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, error: serde_json::Error) -> NotSaved {
+        NotSaved::Wrong { schema: self.schema.to_owned(), error }
+    }
+
+    fn whole<T: DeserializeOwned>(&self) -> Result<Box<T>, NotSaved> {
+        serde_json::from_str(self.text).map(Box::new).map_err(|error| self.wrong(error))
+    }
+
+    fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, NotSaved> {
+        let values = serde_json::Deserializer::from_str(self.text).into_iter::<T>();
+        values.collect::<Result<_, _>>().map_err(|error| self.wrong(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_report_is_named() {
+        let said = |text: &str| {
+            let error = Saved::read(text).expect_err("is no report");
+            assert!(!error.hint().is_empty());
+            error.to_string()
+        };
+        assert!(said("").contains("no report of narrows"));
+        assert!(said("{").starts_with("it is no JSON: "));
+        assert!(said("[1, 2]").contains("no \"schema\""));
+        assert!(said("{\"jobs\": []}").contains("no \"schema\""));
+        assert!(said("{\"schema\": \"narrows/check/9\"}").contains("`narrows/check/9`"));
+        assert!(said("{\"schema\": \"narrows/check/1\"}").contains("does not follow the schema"));
+    }
+}
