@@ -9,7 +9,7 @@ use super::output_args::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
-use narrows_verdict::compare::{Comparison, Input, Verdict, compare};
+use narrows_verdict::compare::{Input, Verdict, compare};
 
 /// No result is larger than this; a series of a week is some 100 MB.
 const LARGEST: u64 = 256 << 20;

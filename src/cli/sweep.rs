@@ -12,7 +12,7 @@ use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
 use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
-use super::bench::{beside, ground, json, style, with};
+use super::bench::{beside, ground, with};
 use super::scene;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::units::peers::Peer;
@@ -22,7 +22,7 @@ use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel, StopRule, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::sweep::{
-    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, render,
+    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
 };
 use narrows_report::bench::{Context, TargetKind, TargetView};
 use narrows_session::measure::{Command, Timing};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::args::{CheckArgs, Measure};
 use super::bar::Bar;
-use super::check::{check_node, style};
+use super::check::check_node;
 use super::measure::failure;
 use super::signals::stop_on_signals;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
@@ -20,7 +20,7 @@ use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Path, Target, build};
 use narrows_report::progress::Progress;
 use narrows_report::sanitize::inert;
-use narrows_report::together::{About, render, report};
+use narrows_report::together::{About, document, report};
 use narrows_session::measure::{
     Asked, Command, Kernel, Processors, Rounds, Seen, Session, Timing, alone_and_together,
 };

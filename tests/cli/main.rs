@@ -40,6 +40,7 @@ mod others;
 mod output;
 mod plan;
 mod predict;
+mod report;
 mod snapshot_check;
 mod systems;
 mod targets;

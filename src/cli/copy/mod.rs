@@ -19,7 +19,7 @@ use narrows_machine::available::available;
 use narrows_machine::mount::{self, Mount};
 use narrows_machine::root::Root;
 use narrows_machine::target;
-use narrows_report::copy::{self as report, CopyReport, DeviceView, Moved};
+use narrows_report::copy::{self as report, DeviceView, Moved};
 use narrows_report::progress::Progress;
 
 /// How often progress is shown.

@@ -11,7 +11,7 @@ use super::facts::{self, Facts};
 use super::output_args::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::results::understood;
-use narrows_report::import::{ImportReport, build, csv, fio_json};
+use narrows_report::import::{build, csv, fio_json};
 use narrows_report::sanitize::inert;
 use narrows_report::text;
 use narrows_verdict::results::Ground;

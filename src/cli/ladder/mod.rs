@@ -16,7 +16,6 @@ use climb::Climb;
 use opened::Opening;
 use runner::Runner;
 
-use super::bench::json;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene, target};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};

@@ -9,7 +9,7 @@ use narrows_model::plan::outcome::{Outcome, outcome};
 use narrows_model::plan::search::{Found, Parts, Request, best, search};
 use narrows_model::plan::site::Site;
 use narrows_model::plan::wish::{self, Wish, WishError};
-use narrows_report::plan::{PlanReport, Planned, build, render};
+use narrows_report::plan::{Planned, build, document};
 use narrows_report::sanitize::inert;
 
 /// The most devices that are placed at once.

@@ -13,7 +13,7 @@ use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_model::path::file::{BuildError, Document, FileError, Name, System, Workload};
 use narrows_model::predict::roofline::{Axis, Roofline, roofline};
 use narrows_model::predict::{Prediction, predict};
-use narrows_report::predict::{self as view, PredictReport, SystemView};
+use narrows_report::predict::{self as view, SystemView};
 use narrows_report::roofline as picture;
 
 /// Reads the descriptions, predicts, and shows: 1 when a published result lies outside of its 95 % interval or above its bound.

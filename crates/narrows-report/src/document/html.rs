@@ -300,6 +300,9 @@ impl Writer<'_> {
             self.row(row, &shown);
         }
         self.put("</tbody></table></div>\n");
+        if !table.bars.is_empty() {
+            let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", table.bars);
+        }
     }
 
     fn row(&mut self, row: &Row, shown: &[(usize, &Column)]) {

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::finding::Finding;
 use super::table::{Column, Content, Table};
 use super::{Block, Document, Pairs, Paragraph};
-use crate::figure::Figure;
 use crate::sanitize::inert;
 use crate::text::Tone;
 use narrows_verdict::Severity;
@@ -40,7 +39,9 @@ fn escape(text: &str) -> String {
             '.' if out.to_ascii_lowercase().ends_with("www") => true,
             // What would begin a list.
             '-' | '+' | '=' => at == 0,
-            '.' | ')' => text.get(..at).is_some_and(|start| !start.is_empty() && start.bytes().all(|b| b.is_ascii_digit())),
+            '.' | ')' if rest.starts_with(' ') => {
+                text.get(..at).is_some_and(|start| at > 0 && start.bytes().all(|b| b.is_ascii_digit()))
+            }
             _ => false,
         };
         match c {
@@ -77,7 +78,8 @@ fn put(out: &mut String, block: &Block) {
         Block::Part(_, title) if !title.is_empty() => {
             let _ = write!(out, "\n### {}\n", escape(title));
         }
-        Block::Part(..) | Block::Gap | Block::Drawing(_) => {}
+        // What a figure shows stands in tables, too.
+        Block::Part(..) | Block::Gap | Block::Drawing(_) | Block::Figure(_) => {}
         Block::Heading(text) => {
             let _ = write!(out, "\n#### {}\n", escape(text.trim()));
         }
@@ -91,7 +93,6 @@ fn put(out: &mut String, block: &Block) {
                 let _ = writeln!(out, "    {}", inert(line));
             }
         }
-        Block::Figure(figure) => put_figure(out, figure),
         Block::Details(summary, blocks) => {
             let _ = write!(out, "\n#### {}\n", escape(summary));
             put_all(out, blocks);
@@ -101,7 +102,7 @@ fn put(out: &mut String, block: &Block) {
 
 fn put_paragraph(out: &mut String, it: &Paragraph) {
     let (lead, text) = (it.lead.1.trim(), escape(it.text.trim()));
-    let is_item = matches!(lead, "·" | "-" | "→" | "!") || (lead.is_empty() && it.lead.1.len() >= 2);
+    let is_item = matches!(lead, "·" | "-" | "→" | "!") || (lead.is_empty() && it.lead.1.len() >= 4);
     let lead = match lead {
         "" | "·" | "-" | "→" => String::new(),
         lead => format!("**{}** ", escape(lead)),
@@ -148,22 +149,6 @@ fn put_finding(out: &mut String, finding: &Finding) {
     }
     for item in items {
         let _ = writeln!(out, "- {item}");
-    }
-}
-
-/// What a figure shows, in words and as a table.
-fn put_figure(out: &mut String, figure: &Figure) {
-    let _ = write!(out, "\n#### {}\n\n{}\n", escape(&figure.title), escape(&figure.alternative));
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    if figure.data.rows.is_empty() {
-        return;
-    }
-    out.push('\n');
-    out.push_str(&line(figure.data.header.iter().map(|column| escape(&column.name)).collect()));
-    let ends = figure.data.header.iter().map(|column| if column.is_number { "---:" } else { "---" }.to_owned());
-    out.push_str(&line(ends.collect()));
-    for row in &figure.data.rows {
-        out.push_str(&line(row.iter().map(|text| escape(text)).collect()));
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) enum Block {
     Commands(&'static str, Vec<String>),
     /// A picture in characters; a page has a table or a figure in its place.
     Drawing(Drawing),
-    /// A figure on a page, its values in Markdown; nothing on a terminal.
+    /// A figure on a page; nothing elsewhere, where tables say the same.
     Figure(Box<Figure>),
     /// What only pages and Markdown show, folded away.
     Details(String, Vec<Block>),

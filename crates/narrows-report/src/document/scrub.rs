@@ -7,7 +7,7 @@ use narrows_machine::snapshot::redact::scrub;
 impl Document {
     /// The document without addresses, UUIDs and WWNs, each with the same token wherever it stood.
     pub(crate) fn scrubbed(mut self) -> Self {
-        let mut texts: Vec<&mut String> = vec![&mut self.subject];
+        let mut texts: Vec<&mut String> = vec![&mut self.subject, &mut self.tool];
         self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
         scrub(&mut texts);
         self

@@ -12,8 +12,12 @@ pub(crate) struct Table {
     pub(crate) margin: usize,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
+    /// What its bars mean; empty where it says itself.
+    pub(crate) bars: &'static str,
     /// Whether titles are shown on a terminal.
     pub(crate) titles: bool,
+    /// Whether columns that have no room go on below, with the names of the rows before them.
+    pub(crate) breaks: bool,
 }
 
 /// How wide a column is on a terminal.
@@ -25,6 +29,8 @@ pub(crate) enum Width {
     Fit(usize, usize),
     /// What its cells need, less where there is no room: but at least so much before long forms and bars give way.
     Flex(usize),
+    /// As [`Width::Flex`], and never less than that where there is room, however short its cells are.
+    Broad(usize),
     /// What lists of names need, but no more than one of so many parts of the terminal.
     Part(usize),
     /// What is left, and at least so much.
@@ -185,7 +191,7 @@ impl Cell {
 impl Table {
     /// A table with titles.
     pub(crate) fn new(caption: impl Into<String>, margin: usize, columns: Vec<Column>) -> Self {
-        Self { caption: caption.into(), margin, columns, rows: Vec::new(), titles: true }
+        Self { caption: caption.into(), margin, columns, rows: Vec::new(), bars: "", titles: true, breaks: false }
     }
 
     /// Its titles are for pages.

@@ -58,7 +58,7 @@ fn put(out: &mut String, style: &Style, block: &Block) {
 
 fn put_pairs(out: &mut String, style: &Style, pairs: &Pairs) {
     for (name, text) in &pairs.pairs {
-        let missing = pairs.width.saturating_sub(width(style, name));
+        let missing = pairs.width.saturating_sub(width(style, name)).max(1);
         let lead = format!("{}{name}{}", " ".repeat(pairs.margin), " ".repeat(missing));
         paragraph(out, style, (Tone::Faint, &lead), Tone::Normal, text);
     }

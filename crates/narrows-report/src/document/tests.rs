@@ -92,7 +92,7 @@ fn names_that_attack_are_text_in_markdown() {
     // Code is shown as it is; everywhere else no tag, link or cell begins.
     for line in text.lines().filter(|line| !line.starts_with("    ") && !line.contains("`` ")) {
         assert!(!line.contains("<script") || line.contains("\\<script"), "{line}");
-        assert!(!line.contains("](") && !line.contains(" http://"), "{line}");
+        assert!(!line.replace("\\]", "").contains("](") && !line.contains("http://"), "{line}");
     }
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let table: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();

@@ -14,8 +14,8 @@ const MOST: usize = 40;
 /// The widths of the columns behind the host: severity and place.
 const WIDTHS: (usize, usize) = (6, 14);
 
-/// The most hosts of a page, the worst first; JSON lines have all.
-const MOST_HOSTS: usize = 300;
+/// The most rows of a page: those of the worst hosts; JSON lines have all.
+const MOST_ROWS: usize = 400;
 
 /// How the lines of hosts look.
 #[derive(Debug, Clone, Copy)]
@@ -134,13 +134,17 @@ pub fn document(records: &[Record]) -> Document {
     // Hosts that are as bad as each other stand in the order of their names.
     hosts.sort_by_key(|(worth, _)| std::cmp::Reverse(*worth));
     out.part(Place::Data, "Hosts, the worst first");
-    let more = hosts.len().saturating_sub(MOST_HOSTS);
     let mut table = table(20);
-    hosts.into_iter().take(MOST_HOSTS).flat_map(|(_, rows)| rows).for_each(|row| table.row(row));
+    let mut more = 0;
+    for (_, rows) in hosts {
+        let room = MOST_ROWS.saturating_sub(table.rows.len());
+        more += usize::from(room < rows.len());
+        rows.into_iter().take(room).for_each(|row| table.row(row));
+    }
     out.gap();
     out.add(Block::Table(table));
     if more > 0 {
-        out.say(0, Tone::Faint, format!("and {more} more hosts; `--format jsonl` has them all"));
+        out.say(0, Tone::Faint, format!("what was found on {more} more hosts is left out; `--format jsonl` has it all"));
     }
     out
 }
@@ -248,5 +252,46 @@ fn sum(out: &mut Document, summary: &Summary) {
         let text =
             format!("{} not shown here; `--format csv` has them.", count(infos, "note is", "notes are"));
         out.say(0, Tone::Faint, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::page;
+    use narrows_verdict::{Code, Confidence};
+
+    fn records(hosts: usize) -> Vec<Record> {
+        let mut records = vec![Record::head(None)];
+        for number in 0..hosts {
+            let host = format!("node{number:05}");
+            let known = Host { host: host.clone(), ..Host::default() };
+            records.push(Record::Host { host: Box::new(known), change: None });
+            for place in 0..3 {
+                let found = Found {
+                    code: Code::SlotLimited,
+                    severity: if number == 7 { Severity::Fault } else { Severity::Limit },
+                    confidence: Confidence::High,
+                    place: format!("slot {place}"),
+                    subject: "0000:3b:00.0".to_owned(),
+                    hop: None,
+                    state: Some("8 GT/s x4".to_owned()),
+                    summary: "The slot gives the drive 4 of its 8 lanes, so that it reads 3.94 GB/s at most".to_owned(),
+                    advice: None,
+                };
+                records.push(Record::Finding { host: host.clone(), found: Box::new(found), change: None });
+            }
+        }
+        records.push(Record::Summary(Summary { hosts, ..Summary::default() }));
+        records
+    }
+
+    #[test]
+    fn the_worst_host_comes_first_and_a_page_stays_small() {
+        let page = page(&[document(&records(2000))]);
+        assert!(page.len() < 300_000, "{} bytes", page.len());
+        let first = page.find("node0").map(|at| page[at..].chars().take(9).collect::<String>());
+        assert_eq!(first.as_deref(), Some("node00007"));
+        assert!(page.contains("what was found on 1867 more hosts is left out"), "{page}");
     }
 }

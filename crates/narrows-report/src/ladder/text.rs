@@ -82,7 +82,7 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
     let most = ladder.rungs.iter().filter_map(rate).fold(BytesPerSec::default(), BytesPerSec::max);
     let mut columns = vec![
         Column::left("", Width::Fixed(2)).gap(0),
-        Column::name("layer", Width::Flex(NAME)),
+        Column::name("layer", Width::Broad(NAME)),
     ];
     let titles = ["rate", "±95 %", "loss", "ceiling"].into_iter().zip(COLUMNS);
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));

@@ -83,9 +83,10 @@ fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
 }
 
 fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: BytesPerSec) {
-    let iops = it.iops.map(|iops| iops.to_string()).unwrap_or_default();
-    let each = it.latency_ns.map(|time| format!(", {} each", human::time(time))).unwrap_or_default();
-    out.add(one(lead, Tone::Strong, human::rate_with_binary(rate), format!("{iops}{each}")));
+    let iops = it.iops.map(|iops| iops.to_string());
+    let each = it.latency_ns.map(|time| format!("{} each", human::time(time)));
+    let behind: Vec<String> = iops.into_iter().chain(each).collect();
+    out.add(one(lead, Tone::Strong, human::rate_with_binary(rate), behind.join(", ")));
     if let (Some(in_80), Some(in_95)) = (it.interval_80, it.interval_95) {
         let text = format!("80 % of cases {}, 95 % {}", range(in_80), range(in_95));
         out.say(12, Tone::Faint, text);
@@ -130,13 +131,14 @@ fn put_not_known(out: &mut impl Blocks, lead: &str, it: &PredictionView) {
 /// A line: a rate, and what is said of it behind.
 fn one(lead: &str, tone: Tone, rate: String, behind: String) -> Block {
     let all = || Width::Fit(0, usize::MAX);
+    let word = lead.trim_start();
     let columns = vec![
-        Column::name("", Width::Fixed(lead.chars().count())),
+        Column::name("", Width::Fixed(word.len())),
         Column::left("rate", all()).gap(0),
         Column::left("", all()),
     ];
-    let mut table = Table::new("", 0, columns).untitled();
-    table.row(vec![Cell::text(lead), Cell::toned(tone, rate), Cell::toned(Tone::Faint, behind)]);
+    let mut table = Table::new("", lead.len() - word.len(), columns).untitled();
+    table.row(vec![Cell::text(word.trim_end()), Cell::toned(tone, rate), Cell::toned(Tone::Faint, behind)]);
     Block::Table(table)
 }
 
@@ -169,8 +171,7 @@ fn put_before(out: &mut impl Blocks, before: &Before) {
 fn put_bounds(out: &mut impl Blocks, bounds: &[BoundView]) {
     let columns = vec![
         Column::right("bound", 12),
-        Column { names: true, ..Column::left("hop", Width::Flex(16)) },
-        Column::left("of", Width::Fit(0, usize::MAX)),
+        Column { names: true, ..Column::left("hop", Width::Flex(0)) },
     ];
     let mut table = Table::new("What bounds it", 4, columns).untitled();
     let mut seen: Vec<(String, f64)> = Vec::new();
@@ -187,11 +188,10 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[BoundView]) {
             break;
         }
         let tone = if table.rows.is_empty() { Tone::Strong } else { Tone::Normal };
-        let what = if bound.kind == "bandwidth" { "" } else { &bound.kind };
+        let what = if bound.kind == "bandwidth" { String::new() } else { format!("  {}", bound.kind) };
         table.row(vec![
             Cell::toned(tone, human::rate(bound.bytes_per_second)),
-            Cell::text(&bound.name),
-            Cell::toned(Tone::Faint, what),
+            Cell::text(format!("{}{what}", bound.name)),
         ]);
     }
     if !table.rows.is_empty() {

@@ -33,9 +33,17 @@ pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
     for (hop, branch) in path.hops.iter().zip(tree::branches(&path.hops)) {
         table.row(row(path, hop, branch, same, scale));
     }
+    let is_plain = path.hops.iter().all(|hop| hop.traffic.read == 1.0 && hop.traffic.write == 1.0);
+    table.bars = match (scale, is_plain) {
+        (None, _) => "",
+        (Some(_), true) => "Bars are logarithmic.",
+        (Some(_), false) => {
+            "Rates are each hop's own; bars (logarithmic) show what the application can get through it."
+        }
+    };
     out.part(Place::Data, "The path, hop by hop");
     out.add(Block::Table(table));
-    notes(out, path, scale.is_some());
+    notes(out, path);
 }
 
 fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option<Scale>) -> Vec<Cell> {
@@ -132,15 +140,8 @@ fn bar_rate(hop: &HopView) -> Option<narrows_base::units::BytesPerSec> {
     hop.ceiling.read.path_bytes_per_second.or(hop.ceiling.write.path_bytes_per_second)
 }
 
-/// What the columns have no room for.
-fn notes(out: &mut impl Blocks, path: &PathView, has_bars: bool) {
-    if has_bars && path.hops.iter().any(|hop| hop.traffic.read != 1.0 || hop.traffic.write != 1.0) {
-        let text =
-            "Rates are each hop's own; bars (logarithmic) show what the application can get through it.";
-        out.say(2, Tone::Faint, text);
-    } else if has_bars {
-        out.say(2, Tone::Faint, "Bars are logarithmic.");
-    }
+/// Hops that others share.
+fn notes(out: &mut impl Blocks, path: &PathView) {
     let mut shared: Vec<(&[String], Vec<&str>)> = Vec::new();
     for hop in path.hops.iter().filter(|hop| !hop.shared_with.is_empty()) {
         match shared.iter_mut().find(|(with, _)| *with == hop.shared_with.as_slice()) {

@@ -128,7 +128,7 @@ fn interval(rate: &Rate) -> String {
 
 /// A name and four cells.
 fn table(caption: &str, [name, titles @ ..]: [&str; 5]) -> Table {
-    let mut columns = vec![Column::name(name, Width::Flex(NAME))];
+    let mut columns = vec![Column::name(name, Width::Broad(NAME))];
     columns.extend(titles.into_iter().zip(COLUMNS).map(|(title, width)| Column::right(title, width)));
     Table::new(caption, 2, columns)
 }

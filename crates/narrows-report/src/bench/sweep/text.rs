@@ -15,8 +15,6 @@ const NAME: usize = 10;
 const CELL: usize = 13;
 /// Columns of the bars.
 const BAR: (usize, usize) = (6, 40);
-/// Depths of one heat map: more go on below.
-const ACROSS: usize = 5;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &SweepReport, style: &Style) -> String {
@@ -81,34 +79,31 @@ fn bars(out: &mut Document, points: &[&SweepPoint], most: f64) {
     out.add(Block::Table(table));
 }
 
-/// Block sizes down, depths across; the shade is the rate as a part of the highest. Where there are many depths, they go on
-/// below.
+/// Block sizes down, depths across; the shade is the rate as a part of the highest.
 fn map(out: &mut Document, points: &[&SweepPoint], most: f64) {
     let Some(first) = points.first() else { return };
     let depths = distinct(points, |load| u64::from(load.queue_depth));
     let blocks = distinct(points, |load| load.block_size.get());
-    for depths in depths.chunks(ACROSS) {
-        out.gap();
-        out.heading(format!("{}, depth", first.load.direction()));
-        let mut columns = vec![Column::name("", Width::Fixed(NAME))];
-        columns.extend(depths.iter().map(|depth| Column::right(&depth.to_string(), CELL)));
-        let caption = format!("{}: rate by block size and depth", first.load.direction());
-        let mut table = Table::new(caption, 0, columns);
-        for block in &blocks {
-            let mut cells = vec![Cell::toned(Tone::Faint, human::block_size(Bytes::new(*block)))];
-            cells.extend(depths.iter().map(|depth| {
-                let at = |point: &&&SweepPoint| {
-                    point.load.block_size.get() == *block && u64::from(point.load.queue_depth) == *depth
-                };
-                points.iter().find(at).map_or_else(Cell::default, |point| {
-                    let rate = point.bytes_per_second;
-                    Cell::toned(tone(point), format!("{} {}", shade(rate, most), human::rate(rate)))
-                })
-            }));
-            table.row(cells);
-        }
-        out.add(Block::Table(table));
+    out.gap();
+    let mut columns =
+        vec![Column::name(&format!("{}, depth", first.load.direction()), Width::Fixed(NAME))];
+    columns.extend(depths.iter().map(|depth| Column::right(&depth.to_string(), CELL)));
+    let caption = format!("{}: rate by block size and depth", first.load.direction());
+    let mut table = Table { breaks: true, ..Table::new(caption, 0, columns) };
+    for block in &blocks {
+        let mut cells = vec![Cell::toned(Tone::Faint, human::block_size(Bytes::new(*block)))];
+        cells.extend(depths.iter().map(|depth| {
+            let at = |point: &&&SweepPoint| {
+                point.load.block_size.get() == *block && u64::from(point.load.queue_depth) == *depth
+            };
+            points.iter().find(at).map_or_else(Cell::default, |point| {
+                let rate = point.bytes_per_second;
+                Cell::toned(tone(point), format!("{} {}", shade(rate, most), human::rate(rate)))
+            })
+        }));
+        table.row(cells);
     }
+    out.add(Block::Table(table));
 }
 
 fn distinct(points: &[&SweepPoint], of: impl Fn(&LoadSpec) -> u64) -> Vec<u64> {

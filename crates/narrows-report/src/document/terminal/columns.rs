@@ -3,7 +3,7 @@
 use super::bar::bar;
 use super::put_all;
 use crate::document::table::{Cell, Column, Content, Row, Table, Width};
-use crate::text::{Line, Style, Tone, fit, width, wrap};
+use crate::text::{Line, Style, Tone, fit, paragraph, width, wrap};
 
 /// From this width on cells are put in their long form, where names keep their room.
 const LONG: usize = 100;
@@ -20,14 +20,56 @@ struct Layout {
 
 /// Puts a table.
 pub(super) fn put_table(out: &mut String, style: &Style, table: &Table) {
+    match broken(style, table) {
+        None => put_whole(out, style, table),
+        Some((now, later)) => {
+            put_whole(out, style, &now);
+            out.push('\n');
+            put_table(out, style, &later);
+        }
+    }
+}
+
+/// The columns that have room, and those that go on below; `None` where all have, or may not be parted.
+fn broken(style: &Style, table: &Table) -> Option<(Table, Table)> {
+    let widths = widths(style, table, false);
+    let mut ends = table.columns.iter().zip(&widths).scan(table.margin, |end, (column, width)| {
+        *end += column.gap + width.unwrap_or(0);
+        Some(*end)
+    });
+    // The names, and at least one column.
+    let fits = ends.position(|end| end > style.width).filter(|_| table.breaks)?.max(2);
+    if fits >= table.columns.len() {
+        return None;
+    }
+    let part = |takes: &dyn Fn(usize) -> bool| {
+        let columns = table.columns.iter().enumerate().filter(|(at, _)| takes(*at));
+        let rows = table.rows.iter().map(|row| {
+            let cells = row.cells.iter().enumerate().filter(|(at, _)| takes(*at));
+            Row::of(cells.map(|(_, cell)| cell.clone()).collect())
+        });
+        Table {
+            columns: columns.map(|(_, column)| column.clone()).collect(),
+            rows: rows.collect(),
+            caption: String::new(),
+            ..*table
+        }
+    };
+    Some((part(&|at| at < fits), part(&|at| at == 0 || at >= fits)))
+}
+
+fn put_whole(out: &mut String, style: &Style, table: &Table) {
     let layout = layout(style, table);
     if table.titles {
-        let titles = table.columns.iter().map(|column| Cell::toned(Tone::Faint, &column.title));
-        put_row(out, style, table, &layout, &Row::of(titles.collect()));
+        put_titles(out, style, table, &layout);
     }
     for row in &table.rows {
         put_row(out, style, table, &layout, row);
         put_all(out, style, &row.notes);
+    }
+    if !table.bars.is_empty() {
+        let margin = " ".repeat(table.margin);
+        paragraph(out, style, (Tone::Normal, &margin), Tone::Faint, table.bars);
     }
 }
 
@@ -35,7 +77,7 @@ fn layout(style: &Style, table: &Table) -> Layout {
     let long = style.width >= LONG;
     let wide = widths(style, table, long);
     let names_keep_room = table.columns.iter().zip(&wide).all(|(column, width)| match column.width {
-        Width::Flex(least) => width.is_some_and(|width| width >= least.min(natural_of(style, table, column))),
+        Width::Flex(least) | Width::Broad(least) => width.is_some_and(|width| width >= least),
         _ => true,
     });
     if long && !names_keep_room {
@@ -45,11 +87,6 @@ fn layout(style: &Style, table: &Table) -> Layout {
 }
 
 /// What the widest cell of a column needs.
-fn natural_of(style: &Style, table: &Table, column: &Column) -> usize {
-    let at = table.columns.iter().position(|other| std::ptr::eq(other, column)).unwrap_or_default();
-    natural(style, table, at, true)
-}
-
 fn natural(style: &Style, table: &Table, at: usize, long: bool) -> usize {
     let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).filter(|cell| !cell.spans);
     let most = cells.map(|cell| needs(style, cell, long)).max().unwrap_or(0);
@@ -89,7 +126,7 @@ fn widths(style: &Style, table: &Table, long: bool) -> Vec<Option<usize>> {
                 let needs = natural(style, table, at, long);
                 (needs > 0).then(|| needs.clamp(least.min(most), most))
             }
-            Width::Flex(least) => Some(natural(style, table, at, long).min(least)),
+            Width::Flex(least) | Width::Broad(least) => Some(natural(style, table, at, long).min(least)),
             Width::Part(parts) => Some(names_need(style, table, at, style.width / parts.max(1))),
             Width::Rest(least) => Some(least),
             Width::Bar(least, _) => table.is_used(at).then_some(least),
@@ -123,7 +160,7 @@ fn make_room(style: &Style, table: &Table, widths: &mut [Option<usize>]) {
 
 /// Gives what is left to names, then to bars, then to the rest.
 fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: bool) {
-    let flexible = |column: &Column| matches!(column.width, Width::Flex(_));
+    let flexible = |column: &Column| matches!(column.width, Width::Flex(_) | Width::Broad(_));
     let bars: Vec<(usize, usize, usize)> = table
         .columns
         .iter()
@@ -140,7 +177,11 @@ fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: b
     };
     let names: Vec<usize> =
         table.columns.iter().enumerate().filter(|(_, column)| flexible(column)).map(|(at, _)| at).collect();
-    let wants: Vec<usize> = names.iter().map(|at| natural(style, table, *at, long)).collect();
+    let want = |at: usize| match table.columns.get(at).map(|column| column.width) {
+        Some(Width::Broad(least)) => natural(style, table, at, long).max(least),
+        _ => natural(style, table, at, long),
+    };
+    let wants: Vec<usize> = names.iter().map(|at| want(*at)).collect();
     names.iter().for_each(|at| set(widths, *at, Some(0)));
     bars.iter().for_each(|(at, ..)| set(widths, *at, Some(0)));
     let mut room = style.width.saturating_sub(total(table, widths));
@@ -177,19 +218,39 @@ fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: b
     }
 }
 
+/// A title may be longer than its column.
+fn put_titles(out: &mut String, style: &Style, table: &Table, layout: &Layout) {
+    let mut line = Line::new(style);
+    let mut start = table.margin;
+    for (column, width) in table.columns.iter().zip(&layout.widths) {
+        let Some(width) = *width else { continue };
+        start += column.gap;
+        if column.right {
+            line.put_right(Tone::Faint, &column.title, start + width);
+        } else if !column.title.is_empty() {
+            let title = fit(style, &column.title, style.width.saturating_sub(start));
+            line.pad_to(start).put(Tone::Faint, &title);
+        }
+        start += width;
+    }
+    line.end(out);
+}
+
 fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row: &Row) {
     let mut line = Line::new(style);
     line.pad_to(table.margin);
     let mut start = table.margin;
-    let mut below: Vec<(usize, Tone, String, String)> = Vec::new();
+    let mut below: Vec<(usize, Tone, Vec<(String, String)>)> = Vec::new();
     for (at, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
-        let Some(columns) = *width else { continue };
+        let cell = row.cells.get(at);
+        // What goes over all columns stands where the first of them would, if that has gone.
+        let Some(columns) = width.or_else(|| cell.filter(|cell| cell.spans).map(|_| 0)) else { continue };
         start += column.gap;
-        if let Some(cell) = row.cells.get(at) {
+        if let Some(cell) = cell {
             let room = if cell.spans { style.width.saturating_sub(start) } else { columns };
             let tone = cell.tone.unwrap_or(Tone::Normal);
             let rest = put_cell(&mut line, style, (column, cell), (start, room), layout.long);
-            below.extend(rest.into_iter().map(|(lead, text)| (start, tone, lead, text)));
+            below.push((start, tone, rest));
             if cell.spans {
                 break;
             }
@@ -197,9 +258,14 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row:
         start += columns;
     }
     line.end(out);
-    for (start, tone, lead, text) in below {
+    let lines = below.iter().map(|(.., rest)| rest.len()).max().unwrap_or(0);
+    for number in 0..lines {
         let mut line = Line::new(style);
-        line.pad_to(start).put(Tone::Faint, &lead).put(tone, &text);
+        for (start, tone, rest) in &below {
+            if let Some((lead, text)) = rest.get(number) {
+                line.pad_to(*start).put(Tone::Faint, lead).put(*tone, text);
+            }
+        }
         line.end(out);
     }
 }

@@ -1,0 +1,187 @@
+//! `narrows report`, `--html` and `--markdown`: pages and Markdown of what was found, now and from what was saved.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use narrows::machine::snapshot;
+use tempfile::TempDir;
+
+use crate::support::tree;
+use crate::{Ran, finish, narrows};
+
+/// A directory to write in.
+fn place() -> TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+/// A recorded machine as a file.
+fn recorded(dir: &TempDir, machine: &str) -> PathBuf {
+    let path = dir.path().join(format!("{machine}.tar.zst"));
+    let mut file = fs::File::create(&path).expect("is writable");
+    snapshot::write(&tree(machine), &mut file, false).expect("the tree can be packed");
+    path
+}
+
+fn run(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Ran {
+    let mut command = narrows(&[]);
+    args.iter().for_each(|arg| {
+        command.arg(arg);
+    });
+    finish(&mut command)
+}
+
+fn saved(dir: &TempDir, name: &str, args: &[&dyn AsRef<std::ffi::OsStr>]) -> PathBuf {
+    let ran = run(&[args, &[&"--json"]].concat());
+    assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
+    let path = dir.path().join(name);
+    fs::write(&path, &ran.out).expect("is writable");
+    path
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("was written")
+}
+
+/// One file, no script, nothing that is fetched.
+fn stands_alone(page: &str) {
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
+    assert!(page.contains("default-src 'none'; style-src 'sha256-"), "{page}");
+    for foreign in ["<script", " style=", "src=", "url(", "@import", "http:", "https:", "<link", "\x1b"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert!(page.len() < 300_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_saved_check_gives_the_same_text_and_the_same_page() {
+    let dir = place();
+    for (machine, target) in [("s3-x99-before", "/dev/nvme2n1"), ("two-socket", ""), ("nas-raid6", "")] {
+        let from = recorded(&dir, machine);
+        let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"check"];
+        if !target.is_empty() {
+            args.push(&target);
+        }
+        args.extend([&"--from" as &dyn AsRef<std::ffi::OsStr>, &from]);
+        let (now, later) = (dir.path().join(format!("{machine}.html")), dir.path().join(format!("{machine}-2.html")));
+        let shown = run(&[args.as_slice(), &[&"--html", &now]].concat());
+        let json = saved(&dir, &format!("{machine}.json"), &args);
+        let again = run(&[&"report", &json, &"--html", &later]);
+        assert_eq!((again.out, again.err, again.status), (shown.out, String::new(), Some(0)), "{machine}");
+        assert_eq!(read(&now), read(&later), "{machine}");
+        stands_alone(&read(&now));
+    }
+}
+
+#[test]
+fn the_markdown_of_a_drive_in_a_slow_slot() {
+    let dir = place();
+    let from = recorded(&dir, "s3-x99-before");
+    let ran = run(&[&"/dev/nvme2n1", &"--from", &from, &"--markdown"]);
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    insta::assert_snapshot!("markdown", ran.out);
+}
+
+#[test]
+fn markdown_leaves_out_names_and_addresses_and_a_page_does_with_plain() {
+    let dir = place();
+    let from = recorded(&dir, "nfs-client");
+    let json = saved(&dir, "run.json", &[&"--from", &from]);
+    let text = run(&[&"report", &json]).out;
+    let address = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_ascii_digit()));
+    let address = address
+        .filter(|word| word.parse::<std::net::Ipv4Addr>().is_ok())
+        .find(|word| !word.starts_with("192.0.2."))
+        .map(str::to_owned);
+    let (open, plain) = (dir.path().join("open.html"), dir.path().join("plain.html"));
+    let markdown = run(&[&"report", &json, &"--markdown", &"--html", &open]).out;
+    run(&[&"report", &json, &"--plain", &"--html", &plain]);
+    assert!(markdown.starts_with("## narrows check"), "{markdown}");
+    if let Some(address) = address {
+        assert!(read(&open).contains(&address), "{address}");
+        assert!(!markdown.contains(&address) && !read(&plain).contains(&address), "{address}");
+    }
+}
+
+#[test]
+fn other_reports_come_back_as_they_were() {
+    let dir = place();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let system = root.join("systems/ryzen-raid-luks.path.toml");
+    let result = root.join("tests/data/results/ior.json");
+    let cases: [(&str, Vec<&dyn AsRef<std::ffi::OsStr>>); 3] = [
+        ("predict", vec![&"predict", &system]),
+        ("import", vec![&"import", &result]),
+        ("plan", vec![&"plan", &"--board", &"dell-poweredge-r720xd", &"--want", &"2xnvme:gen3x4"]),
+    ];
+    let mut files = Vec::new();
+    for (name, args) in &cases {
+        let shown = run(args).out;
+        let json = saved(&dir, &format!("{name}.json"), args);
+        assert_eq!(run(&[&"report", &json]).out, shown, "{name}");
+        files.push(json);
+    }
+    let page = dir.path().join("all.html");
+    let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"report"];
+    args.extend(files.iter().map(|file| file as &dyn AsRef<std::ffi::OsStr>));
+    args.extend([&"--html" as &dyn AsRef<std::ffi::OsStr>, &page]);
+    let ran = run(&args);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let page = read(&page);
+    stands_alone(&page);
+    for command in ["predict", "import", "plan"] {
+        assert!(page.contains(&format!("<p class=\"kicker\">narrows {command}</p>")), "{command}");
+    }
+}
+
+#[test]
+fn a_fleet_has_a_page_now_and_from_its_lines() {
+    let dir = place();
+    let captures = dir.path().join("captures");
+    fs::create_dir(&captures).expect("is writable");
+    for machine in ["s3-x99-before", "healthy-desktop"] {
+        fs::rename(recorded(&dir, machine), captures.join(format!("{machine}.tar.zst"))).expect("is moved");
+    }
+    let args: [&dyn AsRef<std::ffi::OsStr>; 3] = [&"--from", &captures, &"--fleet"];
+    let (now, later) = (dir.path().join("now.html"), dir.path().join("later.html"));
+    let shown = run(&[&args[..], &[&"--html", &now]].concat());
+    assert_eq!((shown.out.is_empty(), shown.status), (false, Some(1)), "{shown:?}");
+    let lines = saved(&dir, "fleet.jsonl", &args);
+    assert_eq!(run(&[&"report", &lines, &"--html", &later]).status, Some(0));
+    assert_eq!(read(&now), read(&later));
+    stands_alone(&read(&now));
+    assert!(read(&now).contains("s3-x99-before"));
+    assert!(run(&[&args[..], &[&"--markdown"]].concat()).out.starts_with("## narrows check --fleet"));
+}
+
+#[test]
+fn a_page_takes_the_place_of_the_text_for_a_dash_and_of_no_file() {
+    let dir = place();
+    let from = recorded(&dir, "healthy-desktop");
+    let printed = run(&[&"--from", &from, &"--html", &"-"]);
+    assert!(printed.out.starts_with("<!doctype html>"), "{printed:?}");
+    let there = dir.path().join("there.html");
+    fs::write(&there, "mine").expect("is writable");
+    let ran = run(&[&"--from", &from, &"--html", &there]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.err.contains("hint: "), "{}", ran.err);
+    assert_eq!(read(&there), "mine");
+}
+
+#[test]
+fn what_is_no_report_is_named_with_what_to_do() {
+    let dir = place();
+    let file = dir.path().join("x.json");
+    for (text, why) in [
+        ("not json", "it is no JSON"),
+        ("{\"jobs\": []}", "no \"schema\""),
+        ("{\"schema\": \"narrows/guard/1\"}", "no page is made of a report of the schema `narrows/guard/1`"),
+        ("{\"schema\": \"narrows/check/1\", \"paths\": 3}", "it does not follow the schema"),
+    ] {
+        fs::write(&file, text).expect("is writable");
+        let ran = run(&[&"report", &file]);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.err.contains(why) && ran.err.contains("hint: "), "{}", ran.err);
+    }
+    let ran = run(&[&"report", &dir.path().join("absent.json")]);
+    assert!(ran.status == Some(2) && ran.err.contains("hint: "), "{ran:?}");
+}
