@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::attack::{Attack, Class, Judge, Result, Stop};
-use super::super::device::{Device, MIB, sparse};
+use super::super::device::{BLOCK, Device, MIB, sparse};
 use super::super::ground::{Ground, text};
 use super::super::narrows::{guard, steady};
 use super::super::tool::{Holder, shell, succeeds};
@@ -52,15 +52,16 @@ impl Side {
 struct Overlay(PathBuf);
 
 impl Overlay {
-    /// Mounts one, with a sparse file in it that is made through it.
-    fn make(ground: &Ground) -> Result<Self> {
+    /// Mounts one, with a sparse file in it that is made through it. It is as long as no file of the attacks beside it.
+    fn make(ground: &Ground, name: &str) -> Result<Self> {
         let place = ground.directory("overlay")?;
         shell(
             "cd \"$1\"; mkdir lower upper work merged; mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged",
             &[text(&place)?],
         )?;
         let overlay = Self(place);
-        sparse(&Side::Merged.file(&overlay.0), SIZE * MIB)?;
+        let more = 1 + ground.random(name).below(10_000);
+        sparse(&Side::Merged.file(&overlay.0), SIZE * MIB + more * BLOCK)?;
         Ok(overlay)
     }
 }
@@ -78,8 +79,9 @@ fn seen<T: 'static>(
     words: &'static [&'static str],
     hold: impl Fn(&Ground, &Path) -> Result<T> + Send + Sync + 'static,
 ) -> Attack {
+    let kind = name.to_owned();
     let body = move |ground: &Ground, judge: &mut Judge| {
-        let overlay = Overlay::make(ground)?;
+        let overlay = Overlay::make(ground, &kind)?;
         let device = Device::over(&side.file(&overlay.0))?;
         if !ground.quick {
             let answer = steady(|| guard(ground, &device))?;
