@@ -10,9 +10,9 @@ use std::panic::PanicHookInfo;
 
 use serde::Serialize;
 
+use super::Failure;
 use super::bench::save::{refuse_existing, write_new};
 use super::output_args::{OutputArgs, ShownArgs};
-use super::Failure;
 use narrows_report::document::{Audience, Document};
 use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;

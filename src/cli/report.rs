@@ -30,9 +30,7 @@ pub struct ReportArgs {
 /// [`Failure`] when one cannot be read, is no report, or the page cannot be written.
 pub(super) fn run(args: &ReportArgs) -> Result<u8, Failure> {
     let saved: Vec<Saved> = args.files.iter().map(|file| read(file)).collect::<Result<_, _>>()?;
-    output::documents(&args.shown, |audience| {
-        saved.iter().map(|saved| saved.document(audience)).collect()
-    })?;
+    output::documents(&args.shown, |audience| saved.iter().map(|saved| saved.document(audience)).collect())?;
     Ok(NOTHING_FOUND)
 }
 
@@ -41,6 +39,7 @@ fn read(file: &Path) -> Result<Saved, Failure> {
         let hint = Refusal::of(&error).map_or("name a file that --json or --save made", Refusal::hint);
         Failure::new(format!("cannot read `{}`: {error}", file.display())).hint(hint)
     })?;
-    Saved::read(&text)
-        .map_err(|error| Failure::new(format!("cannot show `{}`: {error}", file.display())).hint(error.hint()))
+    Saved::read(&text).map_err(|error| {
+        Failure::new(format!("cannot show `{}`: {error}", file.display())).hint(error.hint())
+    })
 }

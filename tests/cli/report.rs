@@ -62,7 +62,8 @@ fn a_saved_check_gives_the_same_text_and_the_same_page() {
             args.push(&target);
         }
         args.extend([&"--from" as &dyn AsRef<std::ffi::OsStr>, &from]);
-        let (now, later) = (dir.path().join(format!("{machine}.html")), dir.path().join(format!("{machine}-2.html")));
+        let (now, later) =
+            (dir.path().join(format!("{machine}.html")), dir.path().join(format!("{machine}-2.html")));
         let shown = run(&[args.as_slice(), &[&"--html", &now]].concat());
         let json = saved(&dir, &format!("{machine}.json"), &args);
         let again = run(&[&"report", &json, &"--html", &later]);

@@ -246,7 +246,11 @@ fn refused(out: &mut Document, report: &GuardReport) {
     let text = "if nothing on it is needed, one of these makes it blank:";
     out.lead((Tone::Normal, "hint: "), Tone::Normal, text);
     for way in &report.blank_by {
-        out.lead((Tone::Normal, "hint:   "), Tone::Normal, format!("`{}` destroys {}", way.command, way.destroys));
+        out.lead(
+            (Tone::Normal, "hint:   "),
+            Tone::Normal,
+            format!("`{}` destroys {}", way.command, way.destroys),
+        );
     }
     out.lead((Tone::Normal, "hint: "), Tone::Normal, NOT_ENOUGH);
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::names::Names;
 use super::text::{Style, Tone};
-use crate::document::{Block, Blocks, Document, Pairs};
 use super::view::{CeilingView, CheckReport, HopView};
+use crate::document::{Block, Blocks, Document, Pairs};
 use narrows_base::units::human;
 use narrows_model::ceiling::Basis;
 

@@ -113,4 +113,3 @@ fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
     }
     Ok(loads)
 }
-

@@ -4,9 +4,7 @@ use super::{
     BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
 };
 use crate::document::table::Width;
-use crate::document::{
-    Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half,
-};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};
 use crate::text::{Style, Tone, percentiles};
 use crate::view::ConditionView;
 use narrows_base::units::{Nanos, human};
@@ -49,10 +47,8 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
 
 /// A row for each test and direction.
 fn tests(report: &BenchReport) -> Table {
-    let mut columns = vec![
-        Column::name("test", Width::Fit(12, 26)),
-        Column::left("", Width::Fixed(5)).gap(1),
-    ];
+    let mut columns =
+        vec![Column::name("test", Width::Fit(12, 26)), Column::left("", Width::Fixed(5)).gap(1)];
     let numbers = COLUMNS.into_iter().map(|(title, width, turn)| Column::right(title, width).yields(turn));
     columns.extend(numbers);
     let mut table = Table::new("Tests and what they gave", 0, columns);
@@ -80,10 +76,7 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
 }
 
 fn header(out: &mut impl Blocks, report: &BenchReport) {
-    out.lead((Tone::Strong, &format!("{}: ", report.preset.name)),
-        Tone::Normal,
-        &report.preset.about,
-    );
+    out.lead((Tone::Strong, &format!("{}: ", report.preset.name)), Tone::Normal, &report.preset.about);
     let size = human::block_size(report.target.size_bytes);
     let what = match report.target.kind {
         TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
@@ -106,10 +99,7 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
     };
     out.say(0, Tone::Faint, format!("{what}; {stop}"));
     in_batches(out, report.settings.batch);
-    out.lead((Tone::Faint, ""),
-        Tone::Faint,
-        &format!("unlike the original: {}", report.preset.differs),
-    );
+    out.lead((Tone::Faint, ""), Tone::Faint, &format!("unlike the original: {}", report.preset.differs));
     let quirk = report.results.iter().find_map(|result| {
         let peer = result.peer.as_ref()?;
         Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))

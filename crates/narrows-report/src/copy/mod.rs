@@ -228,7 +228,11 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         notes: notes(result, &moved),
         source_devices: moved.source,
         destination_devices: moved.destination,
-        skipped: result.skipped.iter().map(|(path, what)| SkippedView { path: name(path), what: (*what).into() }).collect(),
+        skipped: result
+            .skipped
+            .iter()
+            .map(|(path, what)| SkippedView { path: name(path), what: (*what).into() })
+            .collect(),
         failures: result.faults.iter().map(failure).collect(),
         manifest: result.manifest.as_deref().map(name),
     }

@@ -57,8 +57,11 @@ pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[FindingView])
             continue;
         }
         let more = findings.get(number + 1..).unwrap_or_default();
-        let more: Vec<String> =
-            more.iter().filter(|other| are_alike(finding, other)).map(|other| other.subject.clone()).collect();
+        let more: Vec<String> = more
+            .iter()
+            .filter(|other| are_alike(finding, other))
+            .map(|other| other.subject.clone())
+            .collect();
         out.add(Block::Finding(Finding {
             severity: finding.severity,
             text: text(finding),

@@ -147,7 +147,11 @@ impl Writer<'_> {
 
     fn part(&mut self, part: &Part<'_>) {
         let is_verdict = part.place == Place::Verdict && part.title.is_empty();
-        self.put(if is_verdict { "<section class=\"verdict\" aria-label=\"Verdict\">\n" } else { "<section>\n" });
+        self.put(if is_verdict {
+            "<section class=\"verdict\" aria-label=\"Verdict\">\n"
+        } else {
+            "<section>\n"
+        });
         match part.place {
             Place::Folded => {
                 let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(part.title));
@@ -253,7 +257,10 @@ impl Writer<'_> {
         if !finding.advice.is_empty() {
             self.put("<ul class=\"advice\">\n");
             for advice in &finding.advice {
-                let gain = advice.gain.as_deref().map(|gain| format!("<span class=\"gain\">{}</span>: ", markup(gain)));
+                let gain = advice
+                    .gain
+                    .as_deref()
+                    .map(|gain| format!("<span class=\"gain\">{}</span>: ", markup(gain)));
                 let _ = writeln!(self.out, "<li>{}{}</li>", gain.unwrap_or_default(), markup(&advice.action));
             }
             self.put("</ul>\n");

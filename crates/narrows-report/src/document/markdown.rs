@@ -13,7 +13,8 @@ impl Document {
     /// As Markdown (GitHub Flavored Markdown 0.29). It ends with a newline.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
-        let subject = if self.subject.is_empty() { String::new() } else { format!(": {}", escape(&self.subject)) };
+        let subject =
+            if self.subject.is_empty() { String::new() } else { format!(": {}", escape(&self.subject)) };
         let _ = writeln!(out, "## narrows {}{subject}", self.command);
         put_all(&mut out, &self.blocks);
         if !self.tool.is_empty() {

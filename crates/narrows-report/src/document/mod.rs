@@ -203,10 +203,7 @@ pub(crate) fn half(
     rate: narrows_base::units::BytesPerSec,
     ends: Option<[narrows_base::units::BytesPerSec; 2]>,
 ) -> String {
-    ends.map_or_else(
-        || "–".to_owned(),
-        |[low, high]| human::percent((high - low).fraction_of(rate) / 2.0),
-    )
+    ends.map_or_else(|| "–".to_owned(), |[low, high]| human::percent((high - low).fraction_of(rate) / 2.0))
 }
 
 #[cfg(test)]

@@ -47,9 +47,20 @@ fn every_block(foreign: &str) -> Document {
             Column::left(foreign, Width::Rest(8)).wrapping(),
         ],
     );
-    let branch = Content::Branch { first: "└─ ".to_owned(), rest: "   ".to_owned(), depth: 1, text: foreign.to_owned() };
+    let branch = Content::Branch {
+        first: "└─ ".to_owned(),
+        rest: "   ".to_owned(),
+        depth: 1,
+        text: foreign.to_owned(),
+    };
     let long = Content::Long { short: "1 GB/s".to_owned(), long: "2 GB/s raw → 1 GB/s".to_owned() };
-    table.row(vec![Cell::of(branch), Cell::of(long), Cell::text("50 %"), Cell::bar(0.5), Cell::text(foreign)]);
+    table.row(vec![
+        Cell::of(branch),
+        Cell::of(long),
+        Cell::text("50 %"),
+        Cell::bar(0.5),
+        Cell::text(foreign),
+    ]);
     table.row(vec![Cell::text("b"), Cell::toned(Tone::Faint, foreign).spanning()]);
     table.row(vec![Cell::of(Content::Names(vec![foreign.to_owned(), foreign.to_owned()]))]);
     let mut notes = Vec::new();
@@ -70,8 +81,7 @@ fn every_block(foreign: &str) -> Document {
     out
 }
 
-const HOSTILE: &str =
-    "</style></title></table>\"'><script>alert(1)</script><img src=x onerror=alert(2)>`x` [a](http://b) \x1b[2J\u{202e}|";
+const HOSTILE: &str = "</style></title></table>\"'><script>alert(1)</script><img src=x onerror=alert(2)>`x` [a](http://b) \x1b[2J\u{202e}|";
 
 #[test]
 fn names_that_attack_are_text_in_every_place_of_a_page() {
@@ -124,7 +134,9 @@ fn the_page_allows_its_own_style_alone_and_names_no_address() {
 fn the_same_documents_give_the_same_bytes_and_several_get_a_list() {
     assert_eq!(page(&[every_block("a")]), page(&[every_block("a")]));
     let both = page(&[every_block("first"), every_block("second")]);
-    assert!(both.contains("<a href=\"#r1\">narrows check: second</a>") && both.contains("<article id=\"r1\""));
+    assert!(
+        both.contains("<a href=\"#r1\">narrows check: second</a>") && both.contains("<article id=\"r1\"")
+    );
     assert_eq!(both.matches("<h1>").count(), 1);
 }
 

@@ -144,7 +144,11 @@ pub fn document(records: &[Record]) -> Document {
     out.gap();
     out.add(Block::Table(table));
     if more > 0 {
-        out.say(0, Tone::Faint, format!("what was found on {more} more hosts is left out; `--format jsonl` has it all"));
+        out.say(
+            0,
+            Tone::Faint,
+            format!("what was found on {more} more hosts is left out; `--format jsonl` has it all"),
+        );
     }
     out
 }
@@ -276,7 +280,8 @@ mod tests {
                     subject: "0000:3b:00.0".to_owned(),
                     hop: None,
                     state: Some("8 GT/s x4".to_owned()),
-                    summary: "The slot gives the drive 4 of its 8 lanes, so that it reads 3.94 GB/s at most".to_owned(),
+                    summary: "The slot gives the drive 4 of its 8 lanes, so that it reads 3.94 GB/s at most"
+                        .to_owned(),
                     advice: None,
                 };
                 records.push(Record::Finding { host: host.clone(), found: Box::new(found), change: None });

@@ -71,7 +71,11 @@ fn put(
     let is_best = ranking.best.as_ref() == Some(&place.cell);
     let (middle, base) = (top + ROW / 2.0, top + ROW / 2.0 + 4.5);
     let weight = if is_best { "t-strong" } else { "t-text" };
-    svg.group("row", &[("value", found.to_string())], &format!("{}: {}", place.cell, value(ranking.unit, found)));
+    svg.group(
+        "row",
+        &[("value", found.to_string())],
+        &format!("{}: {}", place.cell, value(ranking.unit, found)),
+    );
     svg.text("t-text soft", (24.0, base), Anchor::End, &place.rank.to_string());
     let marks = report.cells.get(place.index).map(|cell| marks(cell, place.trusted)).unwrap_or_default();
     let name = format!("{} {marks}", shortened(&place.cell));

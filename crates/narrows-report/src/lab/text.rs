@@ -1,7 +1,7 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
-use super::{chart, copy};
 use super::{CellView, DeviceView, LabReport, PlaceView, RankingView, TestView, Unit};
+use super::{chart, copy};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::text::{Style, Tone, some_of};
@@ -181,10 +181,8 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, nu
         let is_best = ranking.best.as_ref() == Some(&place.cell);
         let tone = if is_best { Tone::Strong } else { Tone::Normal };
         let arrow = if is_best { "→" } else { " " };
-        let mut row = vec![
-            Cell::toned(tone, format!("{arrow} {:>2}", place.rank)),
-            Cell::toned(tone, &place.cell),
-        ];
+        let mut row =
+            vec![Cell::toned(tone, format!("{arrow} {:>2}", place.rank)), Cell::toned(tone, &place.cell)];
         row.extend(place_numbers(report, ranking, place, tone).cells());
         table.row(row);
     }

@@ -66,10 +66,7 @@ fn one(out: &mut Document, ladder: &LadderView) {
     for finding in told {
         out.gap();
         let tone = if finding.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
-        out.lead((tone, &format!("{}: ", finding.code.as_str())),
-            Tone::Normal,
-            &finding.summary,
-        );
+        out.lead((tone, &format!("{}: ", finding.code.as_str())), Tone::Normal, &finding.summary);
         for advice in &finding.advice {
             out.lead((Tone::Faint, "  try: "), Tone::Normal, &advice.action);
         }
@@ -80,10 +77,8 @@ fn one(out: &mut Document, ladder: &LadderView) {
 fn waterfall(out: &mut Document, ladder: &LadderView) {
     let rate = |rung: &RungView| rung.measured.as_ref()?.rate().map(|rate| rate.bytes_per_second);
     let most = ladder.rungs.iter().filter_map(rate).fold(BytesPerSec::default(), BytesPerSec::max);
-    let mut columns = vec![
-        Column::left("", Width::Fixed(2)).gap(0),
-        Column::name("layer", Width::Broad(NAME)),
-    ];
+    let mut columns =
+        vec![Column::left("", Width::Fixed(2)).gap(0), Column::name("layer", Width::Broad(NAME))];
     let titles = ["rate", "±95 %", "loss", "ceiling"].into_iter().zip(COLUMNS);
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));
     columns.push(Column::bar(BAR.0, BAR.1));
@@ -97,7 +92,8 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
             (false, true) => Tone::Warn,
             _ => Tone::Normal,
         };
-        let mut row = vec![Cell::toned(Tone::Bad, if is_limit { "▶" } else { "" }), Cell::toned(tone, &rung.name)];
+        let mut row =
+            vec![Cell::toned(Tone::Bad, if is_limit { "▶" } else { "" }), Cell::toned(tone, &rung.name)];
         row.extend(cells(rung).map(|(text, tone)| Cell::toned(tone, text)));
         row.extend(rate(rung).map(|rate| Cell::bar(rate.fraction_of(most)).tone(tone)));
         table.row(row);

@@ -6,8 +6,8 @@ use super::{
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table};
 use crate::text::{Style, Tone, some_of};
-use narrows_model::predict::roofline::Roofline;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
+use narrows_model::predict::roofline::Roofline;
 
 /// Bounds that are listed; `--json` has all.
 const MOST_BOUNDS: usize = 6;
@@ -169,10 +169,8 @@ fn put_before(out: &mut impl Blocks, before: &Before) {
 
 /// The bounds, the narrowest first; those that say the same of the same kind of hop once.
 fn put_bounds(out: &mut impl Blocks, bounds: &[BoundView]) {
-    let columns = vec![
-        Column::right("bound", 12),
-        Column { names: true, ..Column::left("hop", Width::Flex(0)) },
-    ];
+    let columns =
+        vec![Column::right("bound", 12), Column { names: true, ..Column::left("hop", Width::Flex(0)) }];
     let mut table = Table::new("What bounds it", 4, columns).untitled();
     let mut seen: Vec<(String, f64)> = Vec::new();
     for bound in bounds {

@@ -130,8 +130,7 @@ const fn word(verdict: Verdict) -> (Tone, &'static str) {
 
 /// A line for each percentile with a difference; the others, side by side, in one.
 fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
-    let values =
-        |pair: &LatencyPair| format!("{} | {}", human::time(pair.a_ns), human::time(pair.b_ns));
+    let values = |pair: &LatencyPair| format!("{} | {}", human::time(pair.a_ns), human::time(pair.b_ns));
     let columns = vec![
         Column::name("latency, A | B", Width::Fit(LATENCIES, usize::MAX)),
         Column::left("difference", Width::Flex(0)),

@@ -77,7 +77,6 @@ impl<'a> Line<'a> {
         self.pad_to(end.saturating_sub(width)).put(tone, text)
     }
 
-
     /// Ends the line.
     pub(crate) fn end(self, out: &mut String) {
         out.push_str(self.text.trim_end());

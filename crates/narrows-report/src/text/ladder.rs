@@ -56,10 +56,7 @@ fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option
         cells.push(Cell { content: remark(path, hop), tone: Some(Tone::Faint), spans: true });
         return cells;
     };
-    let read = Content::Long {
-        short: known(&hop.ceiling.read, false),
-        long: known(&hop.ceiling.read, true),
-    };
+    let read = Content::Long { short: known(&hop.ceiling.read, false), long: known(&hop.ceiling.read, true) };
     let write = if same { String::new() } else { known(&hop.ceiling.write, false) };
     let used = if path.runs.is_empty() { String::new() } else { used(&hop.measured) };
     let faint = if tone == Tone::Normal { Tone::Faint } else { tone };

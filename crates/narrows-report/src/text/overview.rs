@@ -117,10 +117,13 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
         shown: both(read.map(|(_, ceiling)| words(ceiling)), write.map(|(_, ceiling)| words(ceiling))),
         hop: &hop.name,
         own: false,
-        next: next.map(|(hop, ceiling)| (hop, words(ceiling))).map_or_else(Default::default, |(hop, words)| {
-            let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
-            (words, long)
-        }),
+        next: next.map(|(hop, ceiling)| (hop, words(ceiling))).map_or_else(
+            Default::default,
+            |(hop, words)| {
+                let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
+                (words, long)
+            },
+        ),
     }
 }
 

@@ -52,8 +52,7 @@ fn row(run: &RunView) -> Row {
         Direction::Read => "read",
         Direction::Write => "write",
     };
-    let cells =
-        vec![Cell::text(direction), Cell::text(asked(run)), Cell::toned(Tone::Strong, rate), trust];
+    let cells = vec![Cell::text(direction), Cell::text(asked(run)), Cell::toned(Tone::Strong, rate), trust];
     Row { cells, notes: notes(run) }
 }
 

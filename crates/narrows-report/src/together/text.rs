@@ -2,11 +2,9 @@
 //! hops that they share.
 
 use super::{ForetoldView, GroupView, TogetherReport};
-use crate::names::Names;
 use crate::document::table::Width;
-use crate::document::{
-    Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half,
-};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
+use crate::names::Names;
 use crate::text::{Style, Tone, machine_line, some_of};
 use narrows_base::units::human;
 use narrows_load::measurement::Pattern;
@@ -86,22 +84,31 @@ fn put_group(out: &mut Document, group: &GroupView) {
     out.say(2, tone(group.outcome), &group.sentence);
     out.gap();
     out.part(Place::Data, "");
-    let mut shares = table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
+    let mut shares =
+        table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
     for share in &group.shares {
         let part = share.part.map(human::percent).unwrap_or_default();
-        shares.row(cells(Tone::Normal, &share.target, [
-            human::rate(share.alone.bytes_per_second),
-            human::rate(share.together.bytes_per_second),
-            interval(&share.together),
-            part,
-        ]));
+        shares.row(cells(
+            Tone::Normal,
+            &share.target,
+            [
+                human::rate(share.alone.bytes_per_second),
+                human::rate(share.together.bytes_per_second),
+                interval(&share.together),
+                part,
+            ],
+        ));
     }
-    shares.row(cells(Tone::Faint, "in sum", [
-        human::rate(group.alone.bytes_per_second),
-        human::rate(group.together.bytes_per_second),
-        interval(&group.together),
-        String::new(),
-    ]));
+    shares.row(cells(
+        Tone::Faint,
+        "in sum",
+        [
+            human::rate(group.alone.bytes_per_second),
+            human::rate(group.together.bytes_per_second),
+            interval(&group.together),
+            String::new(),
+        ],
+    ));
     out.add(Block::Table(shares));
     if group.hops.is_empty() {
         return out.say(2, Tone::Faint, "They share no known hop but main memory.");
@@ -112,12 +119,16 @@ fn put_group(out: &mut Document, group: &GroupView) {
         let is_limit = group.limiting_hops.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
         let ceiling = hop.ceiling_bytes_per_second;
-        hops.row(cells(if is_limit { Tone::Bad } else { Tone::Normal }, &hop.name, [
-            human::rate(hop.alone_bytes_per_second),
-            human::rate(hop.together_bytes_per_second),
-            ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
-            hop.part_of_ceiling.map(human::percent).unwrap_or_default(),
-        ]));
+        hops.row(cells(
+            if is_limit { Tone::Bad } else { Tone::Normal },
+            &hop.name,
+            [
+                human::rate(hop.alone_bytes_per_second),
+                human::rate(hop.together_bytes_per_second),
+                ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
+                hop.part_of_ceiling.map(human::percent).unwrap_or_default(),
+            ],
+        ));
     }
     out.add(Block::Table(hops));
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use crate::plan::rate::WholeRate;
 
 /// What counts most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Prefer {
     /// What all devices move together; then few parts.

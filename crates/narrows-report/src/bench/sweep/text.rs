@@ -85,8 +85,7 @@ fn map(out: &mut Document, points: &[&SweepPoint], most: f64) {
     let depths = distinct(points, |load| u64::from(load.queue_depth));
     let blocks = distinct(points, |load| load.block_size.get());
     out.gap();
-    let mut columns =
-        vec![Column::name(&format!("{}, depth", first.load.direction()), Width::Fixed(NAME))];
+    let mut columns = vec![Column::name(&format!("{}, depth", first.load.direction()), Width::Fixed(NAME))];
     columns.extend(depths.iter().map(|depth| Column::right(&depth.to_string(), CELL)));
     let caption = format!("{}: rate by block size and depth", first.load.direction());
     let mut table = Table { breaks: true, ..Table::new(caption, 0, columns) };

@@ -90,7 +90,8 @@ fn layout(style: &Style, table: &Table) -> Layout {
 fn natural(style: &Style, table: &Table, at: usize, long: bool) -> usize {
     let cells = table.rows.iter().filter_map(|row| row.cells.get(at)).filter(|cell| !cell.spans);
     let most = cells.map(|cell| needs(style, cell, long)).max().unwrap_or(0);
-    let title = table.columns.get(at).filter(|_| table.titles).map_or(0, |column| width(style, &column.title));
+    let title =
+        table.columns.get(at).filter(|_| table.titles).map_or(0, |column| width(style, &column.title));
     if most == 0 { 0 } else { most.max(title) }
 }
 
