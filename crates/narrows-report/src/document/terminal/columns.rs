@@ -299,7 +299,7 @@ fn put_cell(
     if text.is_empty() {
         return Vec::new();
     }
-    if column.right {
+    if column.right && !cell.spans {
         line.put_right(tone, &text, start + room);
         return Vec::new();
     }
