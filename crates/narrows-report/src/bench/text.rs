@@ -99,7 +99,7 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
     };
     out.say(0, Tone::Faint, format!("{what}; {stop}"));
     in_batches(out, report.settings.batch);
-    out.lead((Tone::Faint, ""), Tone::Faint, &format!("unlike the original: {}", report.preset.differs));
+    out.lead((Tone::Faint, ""), Tone::Faint, format!("unlike the original: {}", report.preset.differs));
     let quirk = report.results.iter().find_map(|result| {
         let peer = result.peer.as_ref()?;
         Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))

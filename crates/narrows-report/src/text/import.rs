@@ -90,9 +90,9 @@ fn put_result(out: &mut impl Blocks, result: &ResultView) {
     };
     let limit =
         result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
-    out.say(2, tone, &format!("{word}{limit}"));
+    out.say(2, tone, format!("{word}{limit}"));
     for note in &result.notes {
-        out.say(2, Tone::Faint, &format!("note: {note}"));
+        out.say(2, Tone::Faint, format!("note: {note}"));
     }
     for against in result.against.iter().take(MOST) {
         put_against(out, against);

@@ -12,6 +12,9 @@ const LONGEST_NAMES: usize = 40;
 /// The least of a column.
 const LEAST: usize = 8;
 
+/// The lines in which a cell goes on, each behind what is drawn before it.
+type Lines = Vec<(String, String)>;
+
 /// How wide each column is; `None` for one that gave way or that has nothing.
 struct Layout {
     widths: Vec<Option<usize>>,
@@ -241,7 +244,7 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row:
     let mut line = Line::new(style);
     line.pad_to(table.margin);
     let mut start = table.margin;
-    let mut below: Vec<(usize, Tone, Vec<(String, String)>)> = Vec::new();
+    let mut below: Vec<(usize, Tone, Lines)> = Vec::new();
     for (at, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
         let cell = row.cells.get(at);
         // What goes over all columns stands where the first of them would, if that has gone.
@@ -278,7 +281,7 @@ fn put_cell(
     (column, cell): (&Column, &Cell),
     (start, room): (usize, usize),
     long: bool,
-) -> Vec<(String, String)> {
+) -> Lines {
     let tone = cell.tone.unwrap_or(Tone::Normal);
     let text = match &cell.content {
         Content::None => return Vec::new(),
