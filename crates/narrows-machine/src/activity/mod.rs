@@ -70,6 +70,13 @@ pub struct DiskCounters {
     pub weighted: Nanos,
 }
 
+impl DiskCounters {
+    /// Bytes read and written.
+    pub const fn bytes(&self) -> Bytes {
+        Bytes::new(self.read_bytes.get().saturating_add(self.written_bytes.get()))
+    }
+}
+
 /// One `cpuN` line of `/proc/stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuCounters {

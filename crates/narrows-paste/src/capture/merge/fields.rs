@@ -41,6 +41,7 @@ impl Fill for Machine {
             affinities,
             log,
             health,
+            kept,
             captured: _,
         } = other;
         self.kernel.fill(kernel, than);
@@ -60,6 +61,10 @@ impl Fill for Machine {
         self.links.fill(links, than);
         self.affinities.fill(affinities, than);
         self.log.extend(log);
+        // What a watcher kept is whole in one record; two of them are not joined.
+        if self.kept.value().is_none() {
+            self.kept = kept;
+        }
     }
 }
 
