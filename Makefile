@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh
+.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,18 @@ fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), 
 
 import-bench: build ## time and memory of import beside jq, on fio JSON+ and a log of MB=500 each
 	@scripts/import-bench.sh "$(or $(MB),500)"
+
+dist: toolchain ## build what is released: static binary, .deb, .rpm, tarball, checksums, SBOM; into target/dist
+	@scripts/dist.sh
+
+dist-check: ## try what `make dist` made: lintian; install, upgrade and purge in new Debians; the .rpm in an empty root (as root)
+	@scripts/dist-check.sh
+
+dist-twice: toolchain ## build what is released twice, at two places, and compare the bytes
+	@scripts/dist-twice.sh
+
+release-check: toolchain ## everything that is looked at before a release
+	@MAKE="$(MAKE)" scripts/release-check.sh
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"
