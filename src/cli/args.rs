@@ -10,16 +10,20 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::compare::CompareArgs;
+use super::config::ConfigArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
+use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::args::GuardArgs;
 use super::import::ImportArgs;
 use super::lab::args::LabArgs;
 use super::ladder::args::LadderArgs;
+use super::metrics::ExportArgs;
 use super::output_args::OutputArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
 use super::values::duration;
+use super::watch::WatchArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -191,6 +195,36 @@ pub enum Command {
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
     Lab(Box<LabArgs>),
+    /// Record when a link narrows, errors rise, an array loses a member, a drive gets hot
+    ///
+    /// Reads links, error counters, arrays, temperatures and network cards every 30 s, and at once when the kernel tells of a
+    /// device or of an error of a link. Each change is dated by the two readings around it. The best state of each link is kept:
+    /// `narrows check` then finds `narrower_than_before`. A device that sleeps is never touched. Needs no root; without it the
+    /// kernel's log may not be heard. Runs until it is ended.
+    ///
+    /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
+    Watch(WatchArgs),
+    /// Write what check finds for Prometheus, or as a line for Nagios and Icinga
+    ///
+    /// Exit status: 0 written, 2 it could not be done. With --format nagios: 0 OK (no fault), 1 WARNING (a fault), 2 CRITICAL
+    /// (a link is narrower than before, or an array lacks a member), 3 UNKNOWN (it could not be looked at).
+    Export(ExportArgs),
+    /// Show what is preferred (colour, plain text, preset, groups of hosts), and where each value came from
+    ///
+    /// Preferences are in ~/.config/narrows/config.toml. None is needed, and none permits a write.
+    ///
+    /// Exit status: 0 shown, 2 the file cannot be used.
+    Config(ConfigArgs),
+    /// Print the completions of a shell: bash, zsh, fish, elvish or powershell
+    ///
+    /// Exit status: 0 printed, 2 it could not be done.
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory, one for each command
+    ///
+    /// Exit status: 0 written, 2 it could not be done.
+    #[command(hide = true)]
+    Man(ManArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {

@@ -9,17 +9,20 @@ mod bar;
 pub mod bench;
 mod check;
 pub mod compare;
+pub mod config;
 pub mod copy;
 pub mod export;
 mod facts;
 mod failure;
 pub mod fleet;
+pub mod generate;
 pub mod guard;
 mod help;
 pub mod import;
 pub mod lab;
 pub mod ladder;
 mod measure;
+pub mod metrics;
 mod output;
 pub mod output_args;
 pub mod plan;
@@ -33,6 +36,7 @@ mod target;
 mod together;
 mod usage;
 mod values;
+pub mod watch;
 
 pub use failure::Failure;
 
@@ -67,6 +71,12 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The preset that is preferred takes the place of one that was not typed.
+fn preferring(args: bench::args::BenchArgs) -> bench::args::BenchArgs {
+    let preset = config::preset().unwrap_or_else(|| args.preset.clone());
+    bench::args::BenchArgs { preset, ..args }
+}
+
 fn run(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Check(args) => check::run(&args),
@@ -78,9 +88,14 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => apart::run(|| guard::run(&args)),
         Command::LookAtDevices { names } => apart::look(&names),
-        Command::Bench(args) => bench::run(&args),
+        Command::Bench(args) => bench::run(&preferring(*args)),
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Watch(args) => watch::run(&args),
+        Command::Export(args) => metrics::run(&args),
+        Command::Config(args) => config::run(args),
+        Command::Completions(args) => generate::completions(args),
+        Command::Man(args) => generate::man(&args),
     }
 }

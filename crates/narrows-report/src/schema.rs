@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::bench::BenchReport;
 use super::bench::sweep::SweepReport;
+use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::fleet;
 use super::guard::{self, GuardReport};
@@ -16,6 +17,7 @@ use super::plan;
 use super::predict::{self, PredictReport};
 use super::together::{self, TogetherReport};
 use super::view::{CheckReport, SCHEMA};
+use super::watch::{self, WatchLog};
 use narrows_verdict::compare::{self, Comparison};
 
 /// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
@@ -76,6 +78,16 @@ pub fn predict() -> Value {
 /// The schema of [`plan::PlanReport`] (JSON Schema, draft 2020-12).
 pub fn plan() -> Value {
     of::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json")
+}
+
+/// The schema of [`ConfigReport`] (JSON Schema, draft 2020-12).
+pub fn config() -> Value {
+    of::<ConfigReport>(config::SCHEMA, "narrows config --json")
+}
+
+/// The schema of [`WatchLog`] (JSON Schema, draft 2020-12).
+pub fn watch() -> Value {
+    of::<WatchLog>(watch::SCHEMA, "narrows watch --log --json")
 }
 
 /// The schema of [`Comparison`] (JSON Schema, draft 2020-12).
