@@ -31,7 +31,7 @@ pub enum Source {
     /// The machine that we run on.
     Live {
         /// It.
-        root: Root,
+        root: Box<Root>,
         /// What the kernel tells of it.
         listener: Listener,
         /// What cannot be heard.
@@ -45,7 +45,7 @@ impl Source {
     /// The machine that we run on.
     pub fn live() -> Self {
         let (listener, unheard) = Listener::open();
-        Self::Live { root: Root::live(), listener, unheard }
+        Self::Live { root: Box::new(Root::live()), listener, unheard }
     }
 }
 
@@ -155,7 +155,7 @@ impl Watch<'_> {
     fn read(&mut self, source: &mut Source, noticed: Noticed, since: &Since, accept: bool) {
         let fresh;
         let root = match source {
-            Source::Live { root, .. } => &*root,
+            Source::Live { root, .. } => &**root,
             Source::Recorded(next) => match next() {
                 Some(root) => {
                     fresh = root;
