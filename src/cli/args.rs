@@ -265,6 +265,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "HOP", conflicts_with = "json")]
     pub why: Option<String>,
 
+    /// Write a short answer in Markdown to post where somebody asked: the sentence, the evidence, and the one command to ask for next
+    #[arg(long, requires = "from", conflicts_with_all = ["json", "plain", "why", "export"])]
+    pub reply: bool,
+
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
     ///
     /// Each PATH is a file, a directory or a tar archive, compressed (gz, xz, zst, bz2) or not. What is in it is told by
