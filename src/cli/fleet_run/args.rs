@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::args::duration;
-use crate::cli::bench::args::size;
 use crate::cli::fleet::args::Format;
 use crate::cli::output_args::OutputArgs;
+use crate::cli::values::{duration, size};
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// What `fleet` is asked.

@@ -22,7 +22,8 @@ pub use hosts::{HostError, HostName};
 pub use job::{Job, JobTarget};
 pub use link::{LinkError, Looked, Pushed, Reach};
 pub use local::Ground;
-pub use run::{Asked, Fleet, Point, Preflight, Said, objections};
+pub use point::Said;
+pub use run::{Asked, Fleet, Point, Preflight, objections};
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

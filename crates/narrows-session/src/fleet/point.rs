@@ -16,7 +16,6 @@ use narrows_verdict::fleet::record::{HostOutcome, State};
 use super::host::Go;
 use super::link::{Link, now};
 use super::local;
-use super::run::Said;
 
 /// How long a client may take beyond its time: fio's own threads look every second, and the logs come back.
 const GRACE: Duration = Duration::from_secs(6);
@@ -26,6 +25,24 @@ const KNOWS_BETTER: Duration = Duration::from_millis(1500);
 const LEAD: Duration = Duration::from_millis(700);
 /// How often clients are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// What is said on the way.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// What happens now.
+    Step(&'a str),
+    /// A client is lost.
+    Lost {
+        /// Its place.
+        client: usize,
+        /// How.
+        state: State,
+        /// Why.
+        reason: &'a str,
+        /// Since the common start.
+        after: Nanos,
+    },
+}
 
 /// A client of fio on its way.
 pub(super) struct Client {

@@ -17,7 +17,7 @@ use super::hosts::HostName;
 use super::job::{Job, JobLoad, JobTarget, NbdUri};
 use super::link::{Link, LinkError, Looked, Pushed, Reach, now};
 use super::local::{self, Ground};
-use super::point::{self, Client};
+use super::point::{self, Client, Said};
 use super::script::Token;
 use super::{each, fan_out};
 
@@ -49,24 +49,6 @@ pub struct Asked {
     pub seed: u64,
     /// How hosts are reached.
     pub reach: Reach,
-}
-
-/// What is said on the way.
-#[derive(Debug, Clone, Copy)]
-pub enum Said<'a> {
-    /// What happens now.
-    Step(&'a str),
-    /// A client is lost.
-    Lost {
-        /// Its place.
-        client: usize,
-        /// How.
-        state: State,
-        /// Why.
-        reason: &'a str,
-        /// Since the common start.
-        after: Nanos,
-    },
 }
 
 /// A host as it is known before load: connected and looked at, or why not.
