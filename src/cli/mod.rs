@@ -73,7 +73,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
-        Command::Fleet { command } => fleet_run::run(&command),
+        Command::Fleet { command } => fleet_run::command(&command),
         Command::FleetHost { step } => fleet_run::on_host(&step),
         Command::Import(args) => import::run(&args),
         Command::Plan(args) => plan::run(&args),

@@ -26,10 +26,10 @@ const LARGEST_PROGRAM: u64 = 512 << 20;
 ///
 /// # Errors
 /// [`Failure`] when it cannot be done.
-pub(super) fn run(command: &FleetCommand) -> Result<u8, Failure> {
+pub(super) fn command(command: &FleetCommand) -> Result<u8, Failure> {
     match command {
         FleetCommand::Check(args) => check::run(args),
-        FleetCommand::Run(args) => run::run(args),
+        FleetCommand::Run(args) => run::start(args),
         FleetCommand::Report(args) => report::run(args),
     }
 }

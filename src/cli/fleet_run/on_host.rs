@@ -64,6 +64,9 @@ fn decoded(digits: &str) -> Result<String, Failure> {
         let pair = std::str::from_utf8(pair).ok()?;
         u8::from_str_radix(pair, 16).ok()
     };
+    if digits.len() % 2 == 1 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
     let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
     String::from_utf8(bytes.ok_or_else(wrong)?).map_err(|_| wrong())
 }

@@ -17,7 +17,7 @@ use narrows_report::sanitize::inert;
 use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Said, objections};
 use narrows_verdict::fleet::record::{Load, State};
 
-pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
+pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let asked = asked(args)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
     let stop = stop_on_signals()?;

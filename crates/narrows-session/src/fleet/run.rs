@@ -15,7 +15,7 @@ use super::clock::{MOST_UNCERTAIN_NS, Offset};
 use super::host::{Found, FoundKind, Look, Prepared};
 use super::hosts::HostName;
 use super::job::{Job, JobLoad, JobTarget, NbdUri};
-use super::link::{Link, LinkError, Looked, Pushed, Reach, now};
+use super::link::{Link, LinkError, Looked, Pushed, Reach};
 use super::local::{self, Ground};
 use super::point::{self, Client, Said};
 use super::script::Token;

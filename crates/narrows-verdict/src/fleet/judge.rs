@@ -374,9 +374,8 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
 }
 
 fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {
-    let least = flows.iter().map(|flow| flow.least_rtt).min().unwrap_or_default();
     let describe = |wanted: bool| {
-        let of: Vec<&Flow> = flows.iter().filter(|flow| flow.is_congested(least) == wanted).collect();
+        let of: Vec<&Flow> = flows.iter().filter(|flow| flow.is_congested(flows) == wanted).collect();
         let clients: BTreeSet<usize> = of.iter().map(|flow| flow.client).collect();
         let range = |values: Vec<f64>| {
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
