@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check
+.PHONY: rig-fleet help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ fresh: ## type both commands of the README in a new Debian, made in a chroot: RE
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
 	@scripts/peers.sh fio=fio || true
 	$(CARGO) bench --locked --bench engine
+
+rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit)
+	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
 
 perf: build ## time and memory of check beside lstopo, in one run
 	@scripts/perf.sh

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::bench::args::BenchArgs;
 use super::fleet::args::FleetArgs;
+use super::fleet_run::args::{FleetCommand, HostStep};
 use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -225,6 +226,21 @@ pub enum Command {
     /// Exit status: 0 written, 2 it could not be done.
     #[command(hide = true)]
     Man(ManArgs),
+    /// Look at many hosts over ssh, or put one load on all of them with a common start
+    ///
+    /// Exit status: 0 nothing stands out, 1 something does, 2 a host is missing, or it could not be done.
+    Fleet {
+        /// Which of the three
+        #[command(subcommand)]
+        command: FleetCommand,
+    },
+    /// What narrows starts of itself on the hosts of a fleet
+    #[command(hide = true)]
+    FleetHost {
+        /// Which step
+        #[command(subcommand)]
+        step: HostStep,
+    },
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {

@@ -16,6 +16,7 @@ mod facts;
 mod failure;
 pub mod fleet;
 pub mod generate;
+pub mod fleet_run;
 pub mod guard;
 mod help;
 pub mod import;
@@ -82,6 +83,8 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
+        Command::Fleet { command } => fleet_run::command(&command),
+        Command::FleetHost { step } => fleet_run::on_host(&step),
         Command::Import(args) => import::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Predict(args) => predict::run(&args),

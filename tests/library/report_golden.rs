@@ -134,6 +134,7 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
         ("check-1.json", schema::check()),
         ("copy-1.json", schema::copy()),
         ("fleet-1.json", schema::fleet()),
+        ("fleet-run-1.json", schema::fleet_run()),
         ("guard-1.json", schema::guard()),
         ("import-1.json", schema::import()),
         ("together-1.json", schema::together()),

@@ -9,6 +9,7 @@ pub mod bench;
 pub mod config;
 pub mod copy;
 pub mod fleet;
+pub mod fleet_run;
 pub mod guard;
 pub mod hwloc;
 pub mod import;

@@ -9,6 +9,7 @@ use super::bench::sweep::SweepReport;
 use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::fleet;
+use super::fleet_run::{self, FleetRunReport};
 use super::guard::{self, GuardReport};
 use super::import::{self, ImportReport};
 use super::lab::{self, LabReport};
@@ -58,6 +59,11 @@ pub fn together() -> Value {
 /// The schema of one line, a [`fleet::Record`] (JSON Schema, draft 2020-12).
 pub fn fleet() -> Value {
     of::<fleet::Record>(fleet::SCHEMA, "narrows check --fleet --format jsonl")
+}
+
+/// The schema of [`FleetRunReport`] (JSON Schema, draft 2020-12).
+pub fn fleet_run() -> Value {
+    of::<FleetRunReport>(fleet_run::SCHEMA, "narrows fleet run --json, narrows fleet report --json")
 }
 
 /// The schema of [`GuardReport`] (JSON Schema, draft 2020-12).

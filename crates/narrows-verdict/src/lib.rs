@@ -13,6 +13,7 @@ pub mod cohort;
 pub mod compare;
 pub mod disproof;
 pub mod finding;
+pub mod fleet;
 mod gain;
 mod interval;
 pub mod ladder;

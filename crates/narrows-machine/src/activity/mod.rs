@@ -16,7 +16,7 @@ use std::time::Instant;
 pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
 pub use condition::Condition;
 pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
-pub use tcp::{TcpState, connections};
+pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
 
 use crate::block::md::parse_speed;
 use crate::pci::PciAddress;

@@ -54,6 +54,7 @@ mod winsat;
 mod yabs;
 mod zpool;
 
+pub use fio::client as fio_client;
 pub use ior::is_reordered;
 pub use long::{FoundInLong, Long};
 pub use page::Page;
