@@ -18,6 +18,7 @@ use super::ladder::args::LadderArgs;
 use super::output_args::OutputArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
+use super::top::TopArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -189,6 +190,15 @@ pub enum Command {
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
     Lab(Box<LabArgs>),
+    /// Watch what crosses each hop now, against its ceiling, and who moves it
+    ///
+    /// Counters only: no load is run, nothing is written, and no device that sleeps is woken. What all drives and interfaces
+    /// behind a hop move is summed, from main memory to the media; the hop that is nearest to its ceiling is highlighted, and a
+    /// sentence says what that means. It needs no root; root sees the processes of all users. Keys: q ends, s puts the fullest
+    /// first, i hides what is idle, space holds the picture, + and - change the interval, ? lists all.
+    ///
+    /// Exit status: 0 done, 2 it could not be done.
+    Top(TopArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {

@@ -31,6 +31,7 @@ mod suggest;
 pub mod sweep;
 mod target;
 mod together;
+pub mod top;
 
 pub use failure::Failure;
 
@@ -80,5 +81,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Top(args) => top::run(&args),
     }
 }

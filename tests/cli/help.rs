@@ -6,9 +6,9 @@ use super::{finish, narrows, run};
 const PAGE: usize = 60;
 
 /// Every command that help shows.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "bench", "check", "compare", "copy", "guard", "import", "lab", "ladder", "plan", "predict", "snapshot",
-    "sweep",
+    "sweep", "top",
 ];
 
 /// What a terminal of 80 columns shows.

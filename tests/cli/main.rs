@@ -44,6 +44,7 @@ mod snapshot_check;
 mod systems;
 mod targets;
 mod together;
+mod top;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -137,6 +137,7 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
         ("guard-1.json", schema::guard()),
         ("import-1.json", schema::import()),
         ("together-1.json", schema::together()),
+        ("top-1.json", schema::top()),
     ] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&schema).expect("serialises") + "\n";

@@ -22,5 +22,6 @@ pub mod sanitize;
 pub mod schema;
 pub mod text;
 pub mod together;
+pub mod top;
 pub mod view;
 pub mod why;

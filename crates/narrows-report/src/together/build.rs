@@ -84,6 +84,7 @@ fn group_view(names: &[String], group: &GroupVerdict) -> GroupView {
         shares: shares.collect(),
         hops: group.hops.iter().map(|hop| hop_view(names, hop)).collect(),
         limiting_hops: group.limiting.iter().map(|id| inert(id.as_str())).collect(),
+        located_hops: group.located.iter().map(|id| inert(id.as_str())).collect(),
         evidence: group.evidence.iter().map(clean).collect(),
         sentence: inert(&group.sentence),
     }

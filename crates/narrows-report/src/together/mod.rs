@@ -92,6 +92,10 @@ pub struct GroupView {
     pub hops: Vec<SharedHopView>,
     /// The ids of the hops that limit them.
     pub limiting_hops: Vec<String>,
+    /// The hops at one of which the limit is, where none is at a known ceiling: all who give less cross them, and no other
+    /// run sent more across them. Or it is at something that the topology does not show.
+    #[serde(default)]
+    pub located_hops: Vec<String>,
     /// The observations behind it.
     pub evidence: Vec<Evidence>,
     /// The verdict in words.

@@ -100,7 +100,7 @@ fn put_group(out: &mut String, style: &Style, group: &GroupView) {
     out.push('\n');
     table.row(out, Tone::Faint, "shared hop", &["alone", "together", "ceiling", "of it"].map(str::to_owned));
     for hop in &group.hops {
-        let is_limit = group.limiting_hops.contains(&hop.id);
+        let is_limit = group.limiting_hops.contains(&hop.id) || group.located_hops.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
         let ceiling = hop.ceiling_bytes_per_second;
         let ceiling = ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}"));
@@ -174,7 +174,8 @@ fn texts(report: &mut TogetherReport) -> Vec<&mut String> {
     }
     for group in &mut report.groups {
         texts.push(&mut group.sentence);
-        texts.extend(group.targets.iter_mut().chain(&mut group.limiting_hops));
+        let hops = group.limiting_hops.iter_mut().chain(&mut group.located_hops);
+        texts.extend(group.targets.iter_mut().chain(hops));
         texts.extend(group.shares.iter_mut().map(|share| &mut share.target));
         for hop in &mut group.hops {
             texts.extend([&mut hop.id, &mut hop.name]);

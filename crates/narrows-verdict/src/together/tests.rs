@@ -54,13 +54,87 @@ fn a_shared_hop_at_its_ceiling_is_named_with_its_rates() {
 }
 
 #[test]
-fn a_hop_of_unknown_ceiling_or_below_it_is_not_named_as_the_limit() {
-    for uplink in [None, Some(20_000.0)] {
-        let verdict = group(&[(3000.0, 1500.0); 2], uplink, |_| {});
-        assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
-        assert!(verdict.limiting.is_empty() && verdict.sentence.contains("The hop is not known."));
-        assert_eq!(verdict.sentence.contains("unknown ceiling: the uplink"), uplink.is_none());
-    }
+fn a_hop_below_its_ceiling_is_not_named_as_the_limit() {
+    let verdict = group(&[(3000.0, 1500.0); 2], Some(20_000.0), |_| {});
+    assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
+    assert!(verdict.limiting.is_empty() && verdict.located.is_empty());
+    assert!(verdict.sentence.contains("The hop is not known."), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_hop_of_unknown_ceiling_that_all_who_lose_cross_is_where_the_limit_is() {
+    let verdict = group(&[(3000.0, 1500.0); 2], None, |_| {});
+    assert_eq!((verdict.outcome, verdict.limiting.len()), (Outcome::LimitEachOther, 0));
+    assert_eq!(verdict.located.len(), 1);
+    assert_eq!(
+        verdict.sentence,
+        "They limit each other: two targets that give 3 GB/s alone get 1.5 GB/s each. The limit is at the uplink, which \
+         /dev/nvme0n1, /dev/nvme1n1 cross and whose ceiling is not known, or at something that the topology does not show."
+    );
+}
+
+/// Drives a, b behind one switch and c, d behind another, all behind one chipset; no ceiling is known. Each gives 100 MB/s
+/// alone; `both` is what each gets in each group of the plan.
+fn two_switches(both: [[f64; 4]; 3]) -> Vec<GroupVerdict> {
+    let alone: Vec<Subject> = (0_u8..4)
+        .map(|index| {
+            let hop = |address| UplinkHop { address: at(address), ..UplinkHop::default() };
+            let switch = if index < 2 { ("switch one", 1) } else { ("switch two", 2) };
+            let sketch = Sketch::of(&format!("/dev/nvme{index}n1"))
+                .device(&format!("nvme{index}n1"), None)
+                .unknown(switch.0, HopSpec::Switch(hop(switch.1)))
+                .unknown("the chipset", HopSpec::Chipset(hop(3)));
+            sketch.memory().run(known(100.0)).subject
+        })
+        .collect();
+    let paths: Vec<Path> = alone.iter().map(|one| one.path.clone()).collect();
+    let plan = super::groups(&paths);
+    assert_eq!(plan, [vec![0, 1], vec![2, 3], vec![0, 1, 2, 3]]);
+    let groups: Vec<Group> = plan
+        .into_iter()
+        .zip(both)
+        .map(|(members, rates)| {
+            let runs = members.iter().filter_map(|member| rates.get(*member)).map(|rate| known(*rate)).collect();
+            Group { members, runs }
+        })
+        .collect();
+    judge_groups(&Machine::default(), &alone, &groups)
+}
+
+fn located(verdict: &GroupVerdict) -> Vec<&str> {
+    verdict.located.iter().map(HopId::as_str).collect()
+}
+
+#[test]
+fn each_of_two_limits_is_located_and_both_together_are_no_third_one() {
+    let verdicts = two_switches([[30.0; 4], [40.0; 4], [30.0, 30.0, 40.0, 40.0]]);
+    assert_eq!(located(&verdicts[0]), ["switch:switch one"]);
+    assert_eq!(located(&verdicts[1]), ["switch:switch two"]);
+    assert_eq!(located(&verdicts[2]), ["switch:switch one", "switch:switch two"]);
+    let sentence = &verdicts[2].sentence;
+    assert!(sentence.starts_with("All at once lose no more than in smaller groups (/dev/nvme0n1 + "), "{sentence}");
+    assert!(sentence.ends_with("No further limit was seen up to 140 MB/s."), "{sentence}");
+}
+
+#[test]
+fn a_limit_that_only_all_together_reach_is_behind_what_carried_more_in_smaller_groups() {
+    let verdicts = two_switches([[100.0; 4], [100.0; 4], [55.0; 4]]);
+    assert_eq!(verdicts[0].outcome, Outcome::NoSharedLimit);
+    assert_eq!(located(&verdicts[2]), ["chipset:the chipset"]);
+}
+
+#[test]
+fn a_hop_over_which_two_moved_more_than_all_four_is_not_where_the_limit_is() {
+    let verdicts = two_switches([[100.0; 4], [100.0; 4], [30.0; 4]]);
+    assert!(verdicts[2].located.is_empty(), "{:?}", verdicts[2].located);
+    assert!(verdicts[2].sentence.contains("The hop is not known."), "{}", verdicts[2].sentence);
+}
+
+#[test]
+fn a_further_limit_of_all_is_told_from_that_of_a_smaller_group() {
+    let verdicts = two_switches([[60.0; 4], [100.0; 4], [50.0, 50.0, 55.0, 55.0]]);
+    assert_eq!(located(&verdicts[0]), ["switch:switch one"]);
+    assert_eq!(located(&verdicts[2]), ["chipset:the chipset"], "{}", verdicts[2].sentence);
 }
 
 #[test]
