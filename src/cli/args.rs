@@ -220,6 +220,20 @@ pub struct CheckArgs {
         conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
     pub others: Vec<String>,
 
+    /// With --measure and in place of targets: every drive of this machine, alone and together
+    #[arg(long, hide_short_help = true, requires = "measure",
+        conflicts_with_all = ["target", "why", "export", "to_path", "fleet", "scratch"])]
+    pub all: bool,
+
+    /// With several targets: find out by more runs which of them share a limit, also one that the topology hides
+    #[arg(long, hide_short_help = true, requires = "measure")]
+    pub find_shared: bool,
+
+    /// With several targets: read each at no more than this rate, in MB/s
+    #[arg(long, hide_short_help = true, value_name = "MB/S", requires = "measure",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rate: Option<u64>,
+
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
     ///
     /// quick takes 10 s at most, full runs until the rate is steady (about a minute). A device is only ever read. For

@@ -48,6 +48,15 @@ pub fn render(report: &TogetherReport, style: &Style) -> String {
         out.push('\n');
         alone(&mut out, style, report);
     }
+    if let Some(drift) = &report.drift {
+        out.push('\n');
+        paragraph(&mut out, style, (Tone::Warn, "changed meanwhile: "), Tone::Normal, drift);
+    }
+    if let Some(hidden) = &report.hidden {
+        out.push('\n');
+        let tone = if hidden.groups.is_empty() { Tone::Strong } else { Tone::Bad };
+        paragraph(&mut out, style, (Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
+    }
     foretold(&mut out, style, &report.foretold);
     if !report.findings.is_empty() {
         out.push('\n');
@@ -180,6 +189,15 @@ fn texts(report: &mut TogetherReport) -> Vec<&mut String> {
         for hop in &mut group.hops {
             texts.extend([&mut hop.id, &mut hop.name]);
             texts.extend(&mut hop.targets);
+        }
+    }
+    texts.extend(&mut report.drift);
+    if let Some(hidden) = &mut report.hidden {
+        texts.push(&mut hidden.sentence);
+        texts.extend(&mut hidden.reason);
+        texts.extend(&mut hidden.unexplained);
+        for group in &mut hidden.groups {
+            texts.extend(group.targets.iter_mut().chain(&mut group.hops));
         }
     }
     for one in &mut report.foretold {

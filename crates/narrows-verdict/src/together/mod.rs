@@ -154,6 +154,24 @@ pub fn judge_groups(machine: &Machine, alone: &[Subject], groups: &[Group]) -> V
     verdicts
 }
 
+/// What the first run, made once more at the end, says of the runs in between: where a target no longer gives what it gave alone
+/// (burst credit that is used up, a neighbour that came), what groups lose is no longer known to be a limit of theirs. Returns
+/// what changed, in words.
+pub fn doubt_by_drift(first: &Subject, again: &Run, verdicts: &mut [GroupVerdict]) -> Option<String> {
+    let (before, after) = (first.runs.first().map(Rate::of)?, Rate::of(again));
+    if !after.falls_short_of(before) && !before.falls_short_of(after) {
+        return None;
+    }
+    let (target, then, now) = (&first.path.target, before.bytes_per_second, after.bytes_per_second);
+    let drift = format!("{target} alone gave {then} at the beginning and {now} at the end");
+    for verdict in verdicts.iter_mut().filter(|verdict| verdict.outcome == Outcome::LimitEachOther) {
+        verdict.outcome = Outcome::NotKnown;
+        verdict.located.clear();
+        verdict.sentence = words::not_known(&drift);
+    }
+    Some(drift)
+}
+
 /// A target with its run alone and its run beside the others.
 struct Member<'a> {
     index: usize,

@@ -284,3 +284,17 @@ fn a_foretold_limit_stays_where_not_all_that_share_the_hop_ran() {
     assert_eq!(fates[0].fate, Fate::Open);
     assert!(fates[0].sentence.contains("0000:0c:00.0 did not"), "{}", fates[0].sentence);
 }
+
+#[test]
+fn a_target_that_no_longer_gives_what_it_gave_makes_losses_unknown() {
+    let first = drive("nvme0n1", None).run(known(3000.0)).subject;
+    let judged = || vec![group(&[(3000.0, 1500.0); 2], None, |_| {}), group(&[(3000.0, 3000.0); 2], None, |_| {})];
+    let mut verdicts = judged();
+    assert_eq!(doubt_by_drift(&first, &known(2980.0), &mut verdicts), None);
+    assert_eq!(verdicts, judged());
+    let drift = doubt_by_drift(&first, &known(1500.0), &mut verdicts).expect("it drifted");
+    assert_eq!(drift, "/dev/nvme0n1 alone gave 3 GB/s at the beginning and 1.5 GB/s at the end");
+    let outcomes: Vec<Outcome> = verdicts.iter().map(|verdict| verdict.outcome).collect();
+    assert_eq!(outcomes, [Outcome::NotKnown, Outcome::NoSharedLimit]);
+    assert!(verdicts[0].sentence.contains(&drift) && verdicts[0].located.is_empty());
+}

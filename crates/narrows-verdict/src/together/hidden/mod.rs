@@ -10,12 +10,14 @@
 
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::SQRT_2;
 
 use super::{Rate, SIGNIFICANT};
 use narrows_base::units::BytesPerSec;
+pub use verdict::{FoundGroup, HiddenVerdict, judge, may_search};
 
 /// Standard deviations of noise that make a change certain: one of 700 is as large, upwards, by chance.
 const CERTAIN: f64 = 3.0;
@@ -96,20 +98,24 @@ pub fn find<E>(
 }
 
 /// The noise between two runs, by the drives that lose nothing: what each gives beside all others is what it gives alone, but for
-/// that. Half of them tell, so that a few that lose a little do not matter.
+/// that, and for what changed for all of them meanwhile. The median tells, so that a few that lose a little do not matter.
 fn noise(alone: &[Rate], all: &[Rate]) -> f64 {
     let changes = alone.iter().zip(all).map(|(alone, all)| {
         (all.bytes_per_second.get().max(1.0) / alone.bytes_per_second.get().max(1.0)).ln()
     });
-    let mut small: Vec<f64> = changes.map(f64::abs).filter(|change| *change < SIGNIFICANT).collect();
-    small.sort_by(f64::total_cmp);
+    let small: Vec<f64> = changes.filter(|change| change.abs() < SIGNIFICANT).collect();
+    let count = small.len();
+    let middle = median(small.clone());
+    let deviation = median(small.into_iter().map(|change| (change - middle).abs()).collect());
     // Two runs are compared, each with the noise.
-    let told = small.get(small.len() / 2).map(|median| median / DEVIATIONS_OF_MEDIAN / SQRT_2);
-    match told {
-        Some(told) if small.len() >= ENOUGH => told.max(LEAST_NOISE),
-        Some(told) => told.max(USUAL_NOISE),
-        None => USUAL_NOISE,
-    }
+    let told = deviation / DEVIATIONS_OF_MEDIAN / SQRT_2;
+    told.max(if count >= ENOUGH { LEAST_NOISE } else { USUAL_NOISE })
+}
+
+/// The one in the middle; zero where there is none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// A rate that was measured once or more often.
