@@ -154,7 +154,7 @@ impl Screen {
 
     fn table(&self, frame: &mut Frame<'_>, report: &TopReport, area: Rect) {
         let is_wide = area.width >= WIDE;
-        let mut widths = vec![Constraint::Min(16), Constraint::Length(BAR), Constraint::Length(5)];
+        let mut widths = vec![Constraint::Min(16), Constraint::Length(BAR), Constraint::Length(6)];
         widths.extend([10, 10, 6, 7].map(Constraint::Length));
         let mut names = vec!["hop", "", "full", "read", "written", "IOPS", "latency"];
         if is_wide {

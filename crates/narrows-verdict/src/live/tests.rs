@@ -116,7 +116,7 @@ fn a_shared_hop_carries_what_all_behind_it_move_and_is_named_when_it_is_full() {
     assert_eq!(uplink.iops, Some(Iops::new(96.0)));
     assert_eq!(uplink.latency, Some(Nanos::from_millis(4)));
     assert_eq!(picture.moved.sum(), BytesPerSec::from_mb(136.0), "each drive counts once");
-    let sentence = "uplink is at its ceiling: 96 MB/s of 100 MB/s read (96 %). 4 drives and interfaces share it.";
+    let sentence = "uplink is at its ceiling: 96 MB/s of 100 MB/s read (96 %). 4 drives share it.";
     assert_eq!(picture.sentence, sentence);
 }
 

@@ -37,9 +37,11 @@ fn at_rest(picture: &Picture) -> String {
 
 fn fullest(lane: &Lane, now: &LaneNow) -> String {
     let part = human::percent(now.fraction.unwrap_or(0.0));
-    let share = match lane.sources.len() {
-        0 | 1 => String::new(),
-        several => format!(" {several} drives and interfaces share it."),
+    let drives = lane.disks().count();
+    let share = match (lane.sources.len(), lane.sources.len() - drives) {
+        (0 | 1, _) => String::new(),
+        (_, 0) => format!(" {drives} drives share it."),
+        (several, _) => format!(" {several} drives and interfaces share it."),
     };
     let carries = carries(lane, now);
     if now.fraction >= Some(REACHED) {
