@@ -450,7 +450,10 @@ impl MachineSpec {
         // QEMU names the bus of an adapter after it: `hba.0`.
         let id = format!("id={}", port.strip_suffix(".0").unwrap_or(port));
         self.switches.iter().any(|switch| (0..switch.ports).any(|n| format!("{}.{n}", switch.id) == port))
-            || self.qemu.iter().any(|argument| argument.split(',').any(|word| word == id || word == format!("id={port}")))
+            || self
+                .qemu
+                .iter()
+                .any(|argument| argument.split(',').any(|word| word == id || word == format!("id={port}")))
     }
 
     /// The modules to load before the setup, each with its parameters. Looking for disks at an adapter that has none takes AHCI's

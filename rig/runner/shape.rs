@@ -12,7 +12,9 @@ impl Shape {
         let machine = &scenario.machine;
         let fixed: Vec<&Drive> = machine.drives.iter().filter(|drive| !is_pluggable(drive)).collect();
         let MachineSpec { cpus, memory, instruction_shift, switches, groups, qemu, kernel, .. } = machine;
-        Self(format!("{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {groups:?} {fixed:?}"))
+        Self(format!(
+            "{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {groups:?} {fixed:?}"
+        ))
     }
 }
 

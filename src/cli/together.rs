@@ -27,9 +27,7 @@ use narrows_session::measure::{
 };
 use narrows_session::scene;
 use narrows_verdict::together::hidden::{self, HiddenVerdict};
-use narrows_verdict::together::{
-    Group, GroupVerdict, Rate, conclude, doubt_by_drift, groups, judge_groups,
-};
+use narrows_verdict::together::{Group, GroupVerdict, Rate, conclude, doubt_by_drift, groups, judge_groups};
 use narrows_verdict::{Run, Subject};
 
 /// How long the idle machine is watched, the load that is not counted, and the measured time of each run.
@@ -148,7 +146,8 @@ fn choose(
 
 /// The drives of a machine, as somebody would name them. What is in memory, or a file, is none.
 fn every_drive(machine: &Machine) -> Vec<String> {
-    let is_own = |path: &&Path| matches!(&path.asked, Target::Block(name) if scene::drives(path) == [name.as_str()]);
+    let is_own =
+        |path: &&Path| matches!(&path.asked, Target::Block(name) if scene::drives(path) == [name.as_str()]);
     let is_drive = |path: &&Path| {
         let device = match &path.asked {
             Target::Block(name) => machine.block.get(name),
@@ -306,6 +305,7 @@ fn collect(
         subject.settle_links();
     }
     let ran = plan.iter().zip(rounds.together);
-    let ran = ran.map(|(members, seen)| Group { members: members.clone(), runs: runs(session, seen) }).collect();
+    let ran =
+        ran.map(|(members, seen)| Group { members: members.clone(), runs: runs(session, seen) }).collect();
     (subjects, ran)
 }

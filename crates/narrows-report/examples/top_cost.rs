@@ -60,7 +60,8 @@ fn tree() -> Tree {
     let mut tree = Tree::new();
     let mut disks = String::new();
     for drive in 0..DRIVES {
-        let (port, function) = (format!("0000:00:{:02x}.{}", 1 + drive / 8, drive % 8), format!("0000:{:02x}:00.0", 16 + drive));
+        let (port, function) =
+            (format!("0000:00:{:02x}.{}", 1 + drive / 8, drive % 8), format!("0000:{:02x}:00.0", 16 + drive));
         let place = format!("/sys/devices/pci0000:00/{port}/{function}");
         let port = format!("/sys/devices/pci0000:00/{port}");
         for (dir, class) in [(&port, "0x060400"), (&place, "0x010802")] {

@@ -156,9 +156,7 @@ mod tests {
         }
         tree.file(
             "/proc/diskstats",
-            &format!(
-                " 254 0 vda 10 0 {read_sectors} 40 0 0 0 0 0 0 0\n 254 16 vdb 0 0 0 0 0 0 0 0 0 0 0\n"
-            ),
+            &format!(" 254 0 vda 10 0 {read_sectors} 40 0 0 0 0 0 0 0\n 254 16 vdb 0 0 0 0 0 0 0 0 0 0 0\n"),
         );
         tree
     }

@@ -43,7 +43,11 @@ pub struct TopArgs {
 fn interval(text: &str) -> Result<Duration, String> {
     let asked = duration(text)?;
     let (least, most) = INTERVALS;
-    if (least..=most).contains(&asked) { Ok(asked) } else { Err(format!("`{text}` is not between 100 ms and 60 s")) }
+    if (least..=most).contains(&asked) {
+        Ok(asked)
+    } else {
+        Err(format!("`{text}` is not between 100 ms and 60 s"))
+    }
 }
 
 /// Follows what moves, on the terminal until a key ends it, or for one look.

@@ -77,7 +77,8 @@ impl Movers {
             .filter_map(|(pid, now)| {
                 let then = before.moved.get(pid)?;
                 // A counter that went back is that of another process with the same number.
-                let (read, written) = (now.read.checked_sub(then.read)?, now.written.checked_sub(then.written)?);
+                let (read, written) =
+                    (now.read.checked_sub(then.read)?, now.written.checked_sub(then.written)?);
                 let (read, written) = (rate(read), rate(written));
                 (read.get() + written.get() >= LEAST).then_some((*pid, read, written))
             })
@@ -176,7 +177,8 @@ mod tests {
             .link("/proc/9/ns/mnt", "mnt:[2]")
             .link("/proc/9/fd/3", "/srv/in a container");
         let before = movers(10, &[(7, 0, 0), (8, 500, 0), (9, 0, 0), (5, 0, 0)]);
-        let after = movers(12, &[(7, 200_000_000, 0), (8, 100, 0), (9, 0, 900_000), (4, 1 << 40, 0), (5, 10, 10)]);
+        let after =
+            movers(12, &[(7, 200_000_000, 0), (8, 100, 0), (9, 0, 900_000), (4, 1 << 40, 0), (5, 10, 10)]);
         let found = after.since(&before, (&Root::from_tree(tree), &machine()), 5);
         let told: Vec<(u32, f64, f64)> =
             found.iter().map(|one| (one.pid, one.read.get(), one.written.get())).collect();

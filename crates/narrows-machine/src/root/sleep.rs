@@ -26,9 +26,12 @@ mod tests {
 
     fn root(status: Option<&str>) -> Root {
         let mut tree = Tree::new();
-        for (name, content) in
-            [("class", "0x010802"), ("config", "\x0b"), ("current_link_speed", "5.0 GT/s"), ("max_link_width", "4")]
-        {
+        for (name, content) in [
+            ("class", "0x010802"),
+            ("config", "\x0b"),
+            ("current_link_speed", "5.0 GT/s"),
+            ("max_link_width", "4"),
+        ] {
             tree.file(&format!("{FUNCTION}/{name}"), content);
         }
         if let Some(status) = status {

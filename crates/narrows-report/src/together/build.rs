@@ -1,6 +1,9 @@
 //! From verdicts to the view model: joins and cleans, and decides nothing.
 
-use super::{ForetoldView, GroupView, HiddenGroupView, HiddenView, LeftOut, SCHEMA, ShareView, SharedHopView, TargetView, TogetherReport};
+use super::{
+    ForetoldView, GroupView, HiddenGroupView, HiddenView, LeftOut, SCHEMA, ShareView, SharedHopView,
+    TargetView, TogetherReport,
+};
 use crate::sanitize::inert;
 use crate::view::{finding_view, machine_view, tool};
 use narrows_load::measurement::Workload;

@@ -5,6 +5,8 @@
 //! why in `reason`.
 
 mod build;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use build::{About, report};

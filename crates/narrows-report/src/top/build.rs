@@ -34,7 +34,12 @@ pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport 
         elapsed_ns: picture.elapsed,
         read_bytes_per_second: picture.moved.read,
         write_bytes_per_second: picture.moved.write,
-        lanes: lanes.all().iter().zip(&picture.lanes).map(|(lane, now)| lane_view(about, lane, now)).collect(),
+        lanes: lanes
+            .all()
+            .iter()
+            .zip(&picture.lanes)
+            .map(|(lane, now)| lane_view(about, lane, now))
+            .collect(),
         reason: fullest.is_none().then(|| "no hop of known ceiling moves anything".to_owned()),
         fullest_hop: fullest,
         processes: picture.movers.iter().map(|mover| process_view(lanes, mover)).collect(),

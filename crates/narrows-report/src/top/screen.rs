@@ -215,7 +215,12 @@ impl Screen {
         let mut lines = vec![Line::from(Span::styled(report.sentence.clone(), strong))];
         let cut = |text: String| text.chars().take(usize::from(width)).collect::<String>();
         lines.extend(report.processes.iter().take(PROCESSES).map(|one| Line::from(cut(table::process(one)))));
-        lines.extend(report.notes.iter().map(|note| Line::from(Span::styled(cut(format!("not seen: {note}")), faint()))));
+        lines.extend(
+            report
+                .notes
+                .iter()
+                .map(|note| Line::from(Span::styled(cut(format!("not seen: {note}")), faint()))),
+        );
         lines
     }
 }

@@ -91,7 +91,8 @@ fn what_is_gone_or_still_is_no_number() {
     let gone = SideView { bytes_per_second: None, ceiling_bytes_per_second: None, basis: None };
     assert_eq!((table::rate(&gone), table::rate(&side(0.0, None))), ("gone".to_owned(), "-".to_owned()));
     assert_eq!(table::bar(None, 4, true), "    ");
-    let bars: BTreeMap<u8, String> =
-        [0_u8, 50, 100, 250].map(|percent| (percent, table::bar(Some(f64::from(percent) / 100.0), 4, true))).into();
+    let bars: BTreeMap<u8, String> = [0_u8, 50, 100, 250]
+        .map(|percent| (percent, table::bar(Some(f64::from(percent) / 100.0), 4, true)))
+        .into();
     assert_eq!(bars.into_values().collect::<Vec<_>>(), ["░░░░", "██░░", "████", "████"]);
 }

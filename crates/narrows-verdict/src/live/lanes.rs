@@ -86,7 +86,10 @@ impl Lane {
     fn is_shown(&self) -> bool {
         let is_known = |ceiling: &Ceiling| ceiling.limit().is_some();
         let has_counters = matches!(self.kind, HopKind::Device | HopKind::Network);
-        has_counters || self.sources.len() > 1 || is_known(&self.ceilings.read) || is_known(&self.ceilings.write)
+        has_counters
+            || self.sources.len() > 1
+            || is_known(&self.ceilings.read)
+            || is_known(&self.ceilings.write)
     }
 }
 
@@ -140,7 +143,10 @@ impl Lanes {
     pub fn is_behind(&self, mover: &Mover, lane: &Lane) -> bool {
         let drives = |name: &String| self.below.get(name);
         lane.disks().any(|disk| {
-            mover.devices.iter().any(|name| name == disk || drives(name).is_some_and(|below| below.contains(disk)))
+            mover
+                .devices
+                .iter()
+                .any(|name| name == disk || drives(name).is_some_and(|below| below.contains(disk)))
         })
     }
 }
@@ -169,7 +175,8 @@ fn walk(path: &Path, found: &mut BTreeMap<HopId, Lane>) -> Vec<HopId> {
             _ => source,
         };
         let Some(source) = &source else { continue };
-        if matches!(hop.kind(), HopKind::Memory | HopKind::BlockQueue | HopKind::Remote | HopKind::Filesystem) {
+        if matches!(hop.kind(), HopKind::Memory | HopKind::BlockQueue | HopKind::Remote | HopKind::Filesystem)
+        {
             continue;
         }
         found.entry(hop.id.clone()).or_insert_with(|| Lane::of(hop)).sources.insert(source.clone());

@@ -12,11 +12,11 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use lanes::{Lane, Lanes, Source};
 use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_machine::activity::{Activity, DiskActivity, Mover, Resync};
 use narrows_model::ceiling::{Basis, Direction, pcie};
-pub use lanes::{Lane, Lanes, Source};
 
 /// Less than this in all is rest.
 const REST: f64 = 100_000.0;
@@ -93,7 +93,8 @@ impl Lanes {
     /// What crosses each lane, by the counters between two looks and by the processes that moved bytes.
     pub fn now(&self, activity: &Activity, movers: &[Mover]) -> Picture {
         let lanes: Vec<LaneNow> = self.all.iter().map(|lane| lane.now(activity)).collect();
-        let known = lanes.iter().enumerate().filter(|(_, lane)| lane.flow.sum().get() >= REST && !lane.is_estimate);
+        let known =
+            lanes.iter().enumerate().filter(|(_, lane)| lane.flow.sum().get() >= REST && !lane.is_estimate);
         let by_fraction = known.filter_map(|(at, lane)| Some((at, lane.fraction?)));
         // Of two that are equally full the one nearer to the medium: it is what the other waits for.
         let fullest = by_fraction.max_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)));
@@ -188,10 +189,11 @@ fn flow_of(sources: &BTreeSet<Source>, activity: &Activity) -> (Flow, BTreeSet<S
     let over = activity.elapsed.duration();
     for source in sources {
         let moved = match source {
-            Source::Disk(name) => activity.disks.get(name).filter(|_| !over.is_zero()).map(|disk| Flow {
-                read: disk.read_bytes.per(over),
-                write: disk.written_bytes.per(over),
-            }),
+            Source::Disk(name) => activity
+                .disks
+                .get(name)
+                .filter(|_| !over.is_zero())
+                .map(|disk| Flow { read: disk.read_bytes.per(over), write: disk.written_bytes.per(over) }),
             Source::Nic(name) => {
                 activity.nics.get(name).map(|nic| Flow { read: nic.received, write: nic.sent })
             }

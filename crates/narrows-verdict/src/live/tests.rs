@@ -6,10 +6,10 @@ use narrows_machine::Machine;
 use narrows_machine::activity::{LinkState, NicActivity};
 use narrows_machine::block::BlockDevice;
 use narrows_model::ceiling::{Ceiling, Ceilings, Limit};
+use narrows_model::path::HopSpec;
 use narrows_model::path::{
     DeviceHop, GivenHop, Hop, HopId, HopKind, LinkHop, NetworkHop, Path, RaidHop, Target, Traffic,
 };
-use narrows_model::path::HopSpec;
 
 fn hop(kind: HopKind, name: &str, spec: HopSpec) -> Hop {
     Hop {
@@ -88,8 +88,7 @@ fn at<'a>(lanes: &Lanes, picture: &'a Picture, name: &str) -> &'a LaneNow {
 #[test]
 fn lanes_go_from_memory_to_the_media_each_below_what_it_hangs_on() {
     let lanes = Lanes::of(&Machine::default(), &five(), None);
-    let told: Vec<(usize, &str)> =
-        lanes.all().iter().map(|lane| (lane.depth, lane.name.as_str())).collect();
+    let told: Vec<(usize, &str)> = lanes.all().iter().map(|lane| (lane.depth, lane.name.as_str())).collect();
     let expected = [
         (0, "link of e"),
         (1, "e"),
@@ -135,7 +134,8 @@ fn below_its_ceiling_a_hop_is_only_the_fullest_and_who_waits_is_named() {
 #[test]
 fn a_machine_at_rest_says_so_and_a_resync_is_told() {
     let lanes = Lanes::of(&Machine::default(), &five(), None);
-    let mut still = activity(&[("a", 0.0, 0.0), ("b", 0.0, 0.0), ("c", 0.0, 0.0), ("d", 0.0, 0.0), ("e", 0.0, 0.0)]);
+    let mut still =
+        activity(&[("a", 0.0, 0.0), ("b", 0.0, 0.0), ("c", 0.0, 0.0), ("d", 0.0, 0.0), ("e", 0.0, 0.0)]);
     let picture = lanes.now(&still, &[]);
     assert_eq!((picture.sentence.as_str(), picture.fullest), ("Nothing moves.", None));
     let resync = Resync { action: "recover".to_owned(), speed: Some(BytesPerSec::from_mb(95.0)) };
@@ -165,7 +165,8 @@ fn an_estimate_is_shown_and_never_called_the_fullest() {
         facts: Vec::new(),
     };
     for lane in lanes.all.iter_mut().filter(|lane| lane.name == "a") {
-        lane.ceilings = Ceilings { read: Ceiling::Known(estimate.clone()), write: Ceiling::Known(estimate.clone()) };
+        lane.ceilings =
+            Ceilings { read: Ceiling::Known(estimate.clone()), write: Ceiling::Known(estimate.clone()) };
     }
     let picture = lanes.now(&activity(&ALL), &[]);
     assert!(at(&lanes, &picture, "a").is_estimate && at(&lanes, &picture, "a").fraction > Some(0.95));
@@ -242,8 +243,16 @@ fn a_foreign_load_is_ascribed_to_the_path_that_its_files_lie_on() {
     let mut disks = ALL.to_vec();
     disks.push(("md0", 50.0, 0.0));
     let picture = lanes.now(&activity(&disks), &movers);
-    assert_eq!(picture.moved.sum(), BytesPerSec::from_mb(136.0), "an array moves no bytes beside its members'");
-    assert!(picture.sentence.ends_with("fio (7) reads 50 MB/s; its open files are on md0."), "{}", picture.sentence);
+    assert_eq!(
+        picture.moved.sum(),
+        BytesPerSec::from_mb(136.0),
+        "an array moves no bytes beside its members'"
+    );
+    assert!(
+        picture.sentence.ends_with("fio (7) reads 50 MB/s; its open files are on md0."),
+        "{}",
+        picture.sentence
+    );
     // Of the path to the array, only who has files behind it.
     let lanes = Lanes::of(&machine, &paths, Some(&stacked));
     let names: BTreeMap<u32, String> =

@@ -81,7 +81,9 @@ fn waiting<'a>(lanes: &'a Lanes, picture: &'a Picture) -> Option<(&'a Lane, &'a 
     let busy = all.filter(|(lane, now)| {
         lane.kind == HopKind::Device && now.busy >= Some(ALWAYS) && now.in_flight >= Some(1.0)
     });
-    busy.max_by(|one, other| one.1.in_flight.partial_cmp(&other.1.in_flight).unwrap_or(std::cmp::Ordering::Equal))
+    busy.max_by(|one, other| {
+        one.1.in_flight.partial_cmp(&other.1.in_flight).unwrap_or(std::cmp::Ordering::Equal)
+    })
 }
 
 /// Who moves most behind the lane that is named, or anywhere.

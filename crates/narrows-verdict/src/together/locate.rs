@@ -34,8 +34,7 @@ pub(super) fn all<'a>(verdicts: &mut [GroupVerdict], name: &dyn Fn(usize) -> &'a
             .collect();
         // Of hops that all losers cross, those that fewest others cross say most.
         let fewest = places.iter().map(|hop| hop.members.len()).min();
-        let places: Vec<&SharedHop> =
-            places.iter().filter(|hop| Some(hop.members.len()) == fewest).collect();
+        let places: Vec<&SharedHop> = places.iter().filter(|hop| Some(hop.members.len()) == fewest).collect();
         verdict.located = places.iter().map(|hop| hop.id.clone()).collect();
         if !places.is_empty() {
             verdict.sentence = words::located(verdict, &places, name);
@@ -94,10 +93,8 @@ fn candidates<'v>(
 
 /// Whether another run sent clearly more across a hop than this one did.
 fn carried_more(other: &GroupVerdict, hop: &SharedHop) -> bool {
-    let is_sound = matches!(
-        other.outcome,
-        Outcome::NoSharedLimit | Outcome::SharedLimit | Outcome::LimitEachOther
-    );
+    let is_sound =
+        matches!(other.outcome, Outcome::NoSharedLimit | Outcome::SharedLimit | Outcome::LimitEachOther);
     is_sound
         && other
             .hops

@@ -94,7 +94,8 @@ fn two_switches(both: [[f64; 4]; 3]) -> Vec<GroupVerdict> {
         .into_iter()
         .zip(both)
         .map(|(members, rates)| {
-            let runs = members.iter().filter_map(|member| rates.get(*member)).map(|rate| known(*rate)).collect();
+            let runs =
+                members.iter().filter_map(|member| rates.get(*member)).map(|rate| known(*rate)).collect();
             Group { members, runs }
         })
         .collect();
@@ -112,7 +113,10 @@ fn each_of_two_limits_is_located_and_both_together_are_no_third_one() {
     assert_eq!(located(&verdicts[1]), ["switch:switch two"]);
     assert_eq!(located(&verdicts[2]), ["switch:switch one", "switch:switch two"]);
     let sentence = &verdicts[2].sentence;
-    assert!(sentence.starts_with("All at once lose no more than in smaller groups (/dev/nvme0n1 + "), "{sentence}");
+    assert!(
+        sentence.starts_with("All at once lose no more than in smaller groups (/dev/nvme0n1 + "),
+        "{sentence}"
+    );
     assert!(sentence.ends_with("No further limit was seen up to 140 MB/s."), "{sentence}");
 }
 
@@ -288,7 +292,8 @@ fn a_foretold_limit_stays_where_not_all_that_share_the_hop_ran() {
 #[test]
 fn a_target_that_no_longer_gives_what_it_gave_makes_losses_unknown() {
     let first = drive("nvme0n1", None).run(known(3000.0)).subject;
-    let judged = || vec![group(&[(3000.0, 1500.0); 2], None, |_| {}), group(&[(3000.0, 3000.0); 2], None, |_| {})];
+    let judged =
+        || vec![group(&[(3000.0, 1500.0); 2], None, |_| {}), group(&[(3000.0, 3000.0); 2], None, |_| {})];
     let mut verdicts = judged();
     assert_eq!(doubt_by_drift(&first, &known(2980.0), &mut verdicts), None);
     assert_eq!(verdicts, judged());
@@ -297,4 +302,35 @@ fn a_target_that_no_longer_gives_what_it_gave_makes_losses_unknown() {
     let outcomes: Vec<Outcome> = verdicts.iter().map(|verdict| verdict.outcome).collect();
     assert_eq!(outcomes, [Outcome::NotKnown, Outcome::NoSharedLimit]);
     assert!(verdicts[0].sentence.contains(&drift) && verdicts[0].located.is_empty());
+}
+
+#[test]
+fn hidden_groups_are_told_with_their_limit_and_with_what_explains_them() {
+    use hidden::{Hidden, HiddenGroup};
+    let mut all = group(&[(3000.0, 1500.0); 2], None, |_| {});
+    let pair = HiddenGroup {
+        members: vec![0, 1],
+        limit: BytesPerSec::from_mb(3000.0),
+        alone: BytesPerSec::from_mb(6000.0),
+        is_confirmed: true,
+    };
+    let names = ["a", "b"];
+    let name = |at: usize| names[at];
+    let found = || Hidden { groups: vec![pair.clone()], runs: 4, ..Hidden::default() };
+    let explained = hidden::judge(Ok(found()), &all, &name);
+    assert_eq!(
+        explained.sentence,
+        "a + b share a limit of 3 GB/s (6 GB/s in sum, each alone): exactly these cross the uplink."
+    );
+    assert_eq!(explained.groups[0].hops.len(), 1);
+    all.hops.clear();
+    let unexplained = hidden::judge(Ok(found()), &all, &name);
+    assert!(unexplained.sentence.ends_with("no hop that the topology shows is crossed by exactly these."));
+    let none = hidden::judge(Ok(Hidden::default()), &all, &name);
+    assert_eq!(none.sentence, "No group that shares a limit was seen up to 3 GB/s.");
+    let failed = hidden::judge(Err("interrupted".to_owned()), &all, &name);
+    assert_eq!(failed.sentence, "Hidden groups were not found out: interrupted.");
+    assert!(hidden::may_search(&all).is_ok());
+    all.outcome = Outcome::NotKnown;
+    assert!(hidden::may_search(&all).is_err());
 }

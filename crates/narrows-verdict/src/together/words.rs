@@ -86,9 +86,8 @@ pub(super) fn lost_already<'a>(
     smaller: &[&GroupVerdict],
     name: &dyn Fn(usize) -> &'a str,
 ) -> String {
-    let group = |one: &&GroupVerdict| {
-        one.members.iter().map(|member| name(*member)).collect::<Vec<_>>().join(" + ")
-    };
+    let group =
+        |one: &&GroupVerdict| one.members.iter().map(|member| name(*member)).collect::<Vec<_>>().join(" + ");
     let groups: Vec<String> = smaller.iter().map(group).collect();
     format!(
         "All at once lose no more than in smaller groups ({}): {}. No further limit was seen up to {}.",

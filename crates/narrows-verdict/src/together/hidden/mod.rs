@@ -233,8 +233,7 @@ impl<E> Search<'_, E> {
                 let expected = self.expected(group, out, *at);
                 pair.map_or(Change::Stayed, |(before, after)| change(*before, *after, expected))
             };
-            let changes: BTreeMap<usize, Change> =
-                who.difference(out).map(|at| (*at, of(at))).collect();
+            let changes: BTreeMap<usize, Change> = who.difference(out).map(|at| (*at, of(at))).collect();
             let is_clear = changes.values().all(|change| *change != Change::Unclear);
             if is_clear || repeat == MOST_REPEATS {
                 return Ok(changes);
@@ -265,7 +264,9 @@ impl<E> Search<'_, E> {
             return Ok(found.group);
         }
         let rest: BTreeSet<usize> = free.difference(&members).copied().collect();
-        if change(sum(&self.all, &members), found.carried, self.expected_without(&members, &rest)) != Change::Rose {
+        if change(sum(&self.all, &members), found.carried, self.expected_without(&members, &rest))
+            != Change::Rose
+        {
             return Ok(found.group);
         }
         let more = self.quiet(&members, rest)?;

@@ -55,8 +55,7 @@ pub fn judge<'a>(
             return HiddenVerdict { doubt: Some(why), sentence, ..HiddenVerdict::default() };
         }
     };
-    let groups: Vec<FoundGroup> =
-        found.groups.into_iter().map(|group| explained(group, all, name)).collect();
+    let groups: Vec<FoundGroup> = found.groups.into_iter().map(|group| explained(group, all, name)).collect();
     let mut sentences: Vec<String> = groups.iter().map(|one| one.sentence.clone()).collect();
     if groups.is_empty() && found.unexplained.is_empty() {
         let up_to = human::rate(all.together.bytes_per_second);
