@@ -37,7 +37,9 @@ pub struct HiddenVerdict {
 /// Why no search is made.
 pub fn may_search(all: &GroupVerdict) -> Result<(), String> {
     match all.outcome {
-        Outcome::NotKnown | Outcome::Generator => Err(all.sentence.clone()),
+        Outcome::NotKnown | Outcome::Generator => {
+            Err("the runs alone and together tell nothing of who limits whom".to_owned())
+        }
         Outcome::SharedLimit | Outcome::NoSharedLimit | Outcome::LimitEachOther => Ok(()),
     }
 }
