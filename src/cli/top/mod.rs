@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::geteuid;
 
-use super::args::duration;
+use super::values::duration;
 use super::output_args::OutputArgs;
 use super::{Failure, NOTHING_FOUND, output, target};
 use narrows_machine::Machine;
