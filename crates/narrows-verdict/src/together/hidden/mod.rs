@@ -60,6 +60,9 @@ pub struct Hidden {
     pub drifted: Option<String>,
 }
 
+/// What each of the drives of a run gave, in their order.
+pub type Gave<E> = Result<Vec<Rate>, E>;
+
 /// Finds the groups. `alone` is what each drive gives alone, `all` what each gives beside all others; `run` runs the drives that
 /// it is given, in ascending order, and tells what each gives. Where somebody loses, the last run is that of all once more.
 ///
@@ -68,7 +71,7 @@ pub struct Hidden {
 pub fn find<E>(
     alone: &[Rate],
     all: &[Rate],
-    run: &mut dyn FnMut(&[usize]) -> Result<Vec<Rate>, E>,
+    run: &mut dyn FnMut(&[usize]) -> Gave<E>,
 ) -> Result<Hidden, E> {
     let noise = noise(alone, all);
     let seen = |rates: &[Rate]| rates.iter().map(|rate| Mean::of(*rate, noise)).enumerate().collect();
@@ -175,7 +178,7 @@ struct Search<'a, E> {
     all: Seen,
     noise: f64,
     runs: usize,
-    run: &'a mut dyn FnMut(&[usize]) -> Result<Vec<Rate>, E>,
+    run: &'a mut dyn FnMut(&[usize]) -> Gave<E>,
 }
 
 impl<E> Search<'_, E> {
