@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::geteuid;
 
-use super::values::duration;
 use super::output_args::OutputArgs;
+use super::values::duration;
 use super::{Failure, NOTHING_FOUND, output, target};
 use narrows_machine::Machine;
 use narrows_machine::root::Root;

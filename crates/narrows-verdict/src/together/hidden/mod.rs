@@ -68,11 +68,7 @@ pub type Gave<E> = Result<Vec<Rate>, E>;
 ///
 /// # Errors
 /// Whatever `run` answers.
-pub fn find<E>(
-    alone: &[Rate],
-    all: &[Rate],
-    run: &mut dyn FnMut(&[usize]) -> Gave<E>,
-) -> Result<Hidden, E> {
+pub fn find<E>(alone: &[Rate], all: &[Rate], run: &mut dyn FnMut(&[usize]) -> Gave<E>) -> Result<Hidden, E> {
     let noise = noise(alone, all);
     let seen = |rates: &[Rate]| rates.iter().map(|rate| Mean::of(*rate, noise)).enumerate().collect();
     let mut search = Search { alone: seen(alone), all: seen(all), noise, runs: 0, run };
