@@ -46,7 +46,7 @@ missing=
 # shellcheck disable=SC2086 # a list of names
 for package in $fleet bcache-tools btrfs-progs busybox-static cryptsetup-bin dmsetup dosfstools e2fsprogs exfatprogs \
     f2fs-tools fdisk fio gdisk iperf3 iproute2 kmod lvm2 mdadm nilfs-tools ntfs-3g nvme-cli open-iscsi perl-base \
-    qemu-system-x86 tcplay udftools xfsprogs xz-utils zstd; do
+    qemu-system-x86 tcplay tmux udftools xfsprogs xz-utils zstd; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done

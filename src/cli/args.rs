@@ -23,6 +23,7 @@ use super::metrics::ExportArgs;
 use super::output_args::OutputArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
+use super::top::TopArgs;
 use super::values::duration;
 use super::watch::WatchArgs;
 
@@ -241,6 +242,15 @@ pub enum Command {
         #[command(subcommand)]
         step: HostStep,
     },
+    /// Watch what crosses each hop now, against its ceiling, and who moves it
+    ///
+    /// Counters only: no load is run, nothing is written, and no device that sleeps is woken. What all drives and interfaces
+    /// behind a hop move is summed, from main memory to the media; the hop that is nearest to its ceiling is highlighted, and a
+    /// sentence says what that means. It needs no root; root sees the processes of all users. Keys: q ends, s puts the fullest
+    /// first, i hides what is idle, space holds the picture, + and - change the interval, ? lists all.
+    ///
+    /// Exit status: 0 done, 2 it could not be done.
+    Top(TopArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {
@@ -261,6 +271,20 @@ pub struct CheckArgs {
     #[arg(value_name = "TARGET", requires = "measure",
         conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
     pub others: Vec<String>,
+
+    /// With --measure and in place of targets: every drive of this machine, alone and together
+    #[arg(long, hide_short_help = true, requires = "measure",
+        conflicts_with_all = ["target", "why", "export", "to_path", "fleet", "scratch"])]
+    pub all: bool,
+
+    /// With several targets: find out by more runs which of them share a limit, also one that the topology hides
+    #[arg(long, hide_short_help = true, requires = "measure")]
+    pub find_shared: bool,
+
+    /// With several targets: read each at no more than this rate, in MB/s
+    #[arg(long, hide_short_help = true, value_name = "MB/S", requires = "measure",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rate: Option<u64>,
 
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
     ///

@@ -35,6 +35,7 @@ mod suggest;
 pub mod sweep;
 mod target;
 mod together;
+pub mod top;
 mod usage;
 mod values;
 pub mod watch;
@@ -100,5 +101,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Config(args) => config::run(args),
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
+        Command::Top(args) => top::run(&args),
     }
 }

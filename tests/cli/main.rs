@@ -47,6 +47,7 @@ mod systems;
 mod targets;
 mod together;
 mod watch;
+mod top;
 
 #[path = "../support/mod.rs"]
 mod support;

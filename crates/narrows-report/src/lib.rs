@@ -26,6 +26,7 @@ pub mod sanitize;
 pub mod schema;
 pub mod text;
 pub mod together;
+pub mod top;
 pub mod view;
 pub mod watch;
 pub mod why;

@@ -17,6 +17,7 @@ use super::ladder::{self, LadderReport};
 use super::plan;
 use super::predict::{self, PredictReport};
 use super::together::{self, TogetherReport};
+use super::top::{self, TopReport};
 use super::view::{CheckReport, SCHEMA};
 use super::watch::{self, WatchLog};
 use narrows_verdict::compare::{self, Comparison};
@@ -54,6 +55,11 @@ pub fn check() -> Value {
 /// The schema of [`TogetherReport`] (JSON Schema, draft 2020-12).
 pub fn together() -> Value {
     of::<TogetherReport>(together::SCHEMA, "narrows check A B --measure --json")
+}
+
+/// The schema of [`TopReport`] (JSON Schema, draft 2020-12).
+pub fn top() -> Value {
+    of::<TopReport>(top::SCHEMA, "narrows top --once --json")
 }
 
 /// The schema of one line, a [`fleet::Record`] (JSON Schema, draft 2020-12).

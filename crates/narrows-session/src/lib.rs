@@ -5,5 +5,6 @@
 
 pub mod fleet;
 pub mod lab;
+pub mod live;
 pub mod measure;
 pub mod scene;

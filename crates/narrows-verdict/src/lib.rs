@@ -18,6 +18,7 @@ mod gain;
 mod interval;
 pub mod ladder;
 mod link;
+pub mod live;
 mod measured;
 mod partial;
 pub mod results;
