@@ -51,6 +51,7 @@ pub enum Law {
     MediumRead,
     MediumWrite,
     MediumMix,
+    MediumTogether,
     DiskRate,
     Memory,
     Socket,
