@@ -47,10 +47,13 @@ impl Score {
 }
 
 /// A law that takes less than this share of the time of a byte is not measured by the whole.
-const CHARGED: f64 = 0.3;
+const CHARGED: f64 = 0.05;
 
-/// A law that takes less than this share has no part in what decides.
-const DECIDES: f64 = 0.05;
+/// The same of a wire or a maker's rate, which are off by little: what is wrong with the whole is the fault of the rest.
+const CHARGED_OF_BOUNDS: f64 = 0.3;
+
+/// A law outside of its range that takes this share and more may be to blame for the whole: then no law is charged.
+const TO_BLAME: f64 = 0.15;
 
 /// The outcome of a row.
 pub(crate) fn of(row: Row) -> Score {
@@ -85,10 +88,13 @@ fn residuals(it: &Prediction, factor: f64) -> Vec<(Law, f64)> {
     let terms = it.narrowest().map_or(&[][..], |bound| &bound.terms);
     let in_range = |law: Law| law.validity().is_some_and(|validity| validity.range.has(&it.situation));
     // What a law without a say here takes is not the fault of the others.
-    if terms.iter().any(|term| term.share >= DECIDES && !in_range(term.law)) {
+    if terms.iter().any(|term| term.share >= TO_BLAME && !in_range(term.law)) {
         return Vec::new();
     }
-    terms.iter().filter(|term| term.share >= CHARGED).map(|term| (term.law, factor.ln())).collect()
+    let is_bound = |law: Law| law.validity().is_some_and(|validity| validity.bounds);
+    let least = |law: Law| if is_bound(law) { CHARGED_OF_BOUNDS } else { CHARGED };
+    let charged = terms.iter().filter(|term| term.share >= least(term.law) && in_range(term.law));
+    charged.map(|term| (term.law, factor.ln())).collect()
 }
 
 /// The bound that decides; of a copy out of the page cache and the path, which take turns, the one that takes longer.

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::bound::{Bound, BoundKind};
-use super::hops::{Loaded, host_of};
+use super::hops::{Loaded, host_of, rate};
 use super::law::{Law, Situation, Term};
 use super::time::Stage;
 use super::{cached, medium, time, zfs};
-use crate::ceiling::{Basis, FactRef, buffered, io_cost, queueing};
+use crate::ceiling::{Basis, FactRef, buffered, io_cost, queueing, served};
 use crate::path::file::{Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
@@ -48,6 +48,7 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     // The copy out of the page cache follows on what the cache gives, where that is less than the path.
     let given = cache.as_ref().map(Narrowest::of);
     let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.rate.total_cmp(&b.rate));
+    found.extend(served(hops, own));
     found.extend(copy(hops, own.workload, narrowest));
     found.extend(cache);
     found
@@ -201,6 +202,26 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
         formula: format!("{at_work} {noun} ÷ {} for each I/O = {iops}", human::time(cost)),
         facts: Vec::new(),
         terms,
+    })
+}
+
+/// What a file or block server writes of what its network carries.
+fn served(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
+    let writes = own.workload.read_share <= 0.0 && own.situation.has("file-server");
+    let networks = hops.iter().filter(|it| writes && it.hop.kind() == HopKind::Network);
+    let rated = networks.filter_map(|it| Some((it, rate(&it.ceilings, false)? * (own.factor)(&it.hop.id))));
+    let (network, carried) = rated.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
+    let written = served::written(carried);
+    Some(Bound {
+        kind: BoundKind::Bandwidth,
+        hop: network.hop.id.clone(),
+        name: format!("{}, as servers write over it", network.hop.name),
+        direction: None,
+        rate: written,
+        basis: Basis::Guess,
+        formula: format!("{carried} × {} = {written}", served::WRITE_SHARE),
+        facts: Vec::new(),
+        terms: Term::whole(Law::FileServerWrite),
     })
 }
 

@@ -59,6 +59,7 @@ pub enum Law {
     CryptRate,
     Network,
     FileServer,
+    FileServerWrite,
     NvmeFabric,
     Given,
 }
