@@ -37,8 +37,8 @@ cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (
 result-cases: toolchain ## score the audit of other tools' results: CASES=dir (tests/result-cases); writes target/result-cases/summary.json
 	@$(CARGO) test --locked --quiet --test result_cases -- $(CASES)
 
-accuracy: toolchain ## compare predictions with published measurements: CSV=file (tests/measurements.csv); writes target/accuracy/summary.json
-	@$(CARGO) test --locked --quiet --test accuracy -- $(CSV)
+accuracy: toolchain ## compare predictions with published measurements: PATHS=dir (tests/published); writes target/accuracy/summary.json
+	@$(CARGO) test --locked --quiet --package narrows-model --test accuracy -- $(PATHS)
 
 fresh: ## type both commands of the README in a new Debian, made in a chroot: RELEASE=name (trixie), TOOLCHAIN=dir
 	@scripts/fresh.sh "$(or $(RELEASE),trixie)" "$(TOOLCHAIN)"
