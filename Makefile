@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh
+.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh pages gallery
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -55,6 +55,12 @@ fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), 
 
 import-bench: build ## time and memory of import beside jq, on fio JSON+ and a log of MB=500 each
 	@scripts/import-bench.sh "$(or $(MB),500)"
+
+pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, overlaps, PDF: PAGES=dir (made of tests/figures)
+	@CARGO="$(CARGO)" scripts/pages.sh $(PAGES)
+
+gallery: toolchain ## make the pictures of docs/gallery.md
+	@$(CARGO) run --locked --quiet -p narrows-report --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"

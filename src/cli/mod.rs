@@ -7,6 +7,7 @@ mod apart;
 pub mod args;
 mod bar;
 pub mod bench;
+pub mod card;
 mod check;
 pub mod compare;
 pub mod copy;
@@ -67,6 +68,7 @@ pub fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<u8, Failure> {
     match command {
+        Command::Card(args) => card::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
@@ -80,5 +82,6 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Verify(args) => card::verify(&args),
     }
 }

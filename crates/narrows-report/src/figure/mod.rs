@@ -4,6 +4,8 @@
 //! only, which [`style`] gives their colours, on light and on dark. Whatever devices and people call themselves is text in
 //! them and nothing else. The same input gives the same bytes.
 
+pub mod card;
+pub mod chart;
 mod html;
 mod path_map;
 mod style;

@@ -121,6 +121,11 @@ impl Svg {
         self.reach(y + 4.0);
     }
 
+    /// Says what it is in words that a program finds again.
+    pub fn describe(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<desc>{}</desc>", markup(text));
+    }
+
     /// The whole element, for a page.
     pub fn element(&self) -> String {
         self.written("", "")

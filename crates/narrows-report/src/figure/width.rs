@@ -31,7 +31,7 @@ pub struct Face {
 }
 
 /// What the style calls its sizes of text. The style is made of the same values.
-pub const FACES: [Face; 6] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STRONG, HUGE];
+pub const FACES: [Face; 8] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STRONG, HUGE, HEAD, LEAD];
 /// The title of a picture.
 pub const TITLE: Face = Face { class: "t-title", size: 17.0, is_bold: true };
 /// A number, or a name that leads.
@@ -43,7 +43,11 @@ pub const SMALL: Face = Face { class: "t-small", size: 12.0, is_bold: false };
 /// The same, of weight.
 pub const SMALL_STRONG: Face = Face { class: "t-small-strong", size: 12.0, is_bold: true };
 /// What is read from afar.
-pub const HUGE: Face = Face { class: "t-huge", size: 40.0, is_bold: true };
+pub const HUGE: Face = Face { class: "t-huge", size: 64.0, is_bold: true };
+/// A headline of a card.
+pub const HEAD: Face = Face { class: "t-head", size: 26.0, is_bold: true };
+/// Text of a card.
+pub const LEAD: Face = Face { class: "t-lead", size: 20.0, is_bold: false };
 
 impl Face {
     /// The width of a text in pixels: at most this in any common font.

@@ -140,7 +140,7 @@ fn pinch(svg: &mut Svg, mark: Mark, place: &Place) {
 fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
     let y = layout.height + 30.0;
     let mut x = 8.0;
-    let mut word = |svg: &mut Svg, x: &mut f64, text: &str| {
+    let word = |svg: &mut Svg, x: &mut f64, text: &str| {
         svg.text("t-small soft", (*x, y + 4.0), Anchor::Start, text);
         *x += SMALL.width(text) + 26.0;
     };

@@ -80,7 +80,8 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         svg.path(&class, &Stroke::from(tip, *y - 8.0).to(base, *y - 13.0).to(base, *y - 3.0).close());
         x += 14.0;
     }
-    let said = [item.rate(), item.mark.words().to_owned()].join("  ");
+    let rate = item.rate();
+    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.mark.words()) };
     svg.text(
         &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
         (x, *y - 4.0),
