@@ -21,37 +21,37 @@ const BOLD: [u16; 95] = [
 
 /// The size of a text and how heavy it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Face {
+pub(super) struct Face {
     /// Its class in the style.
-    pub class: &'static str,
+    pub(super) class: &'static str,
     /// The font's size in pixels.
-    pub size: f64,
+    pub(super) size: f64,
     /// Whether it is set in bold.
-    pub is_bold: bool,
+    pub(super) is_bold: bool,
 }
 
 /// What the style calls its sizes of text. The style is made of the same values.
-pub const FACES: [Face; 8] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STRONG, HUGE, HEAD, LEAD];
+pub(super) const FACES: [Face; 8] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STRONG, HUGE, HEAD, LEAD];
 /// The title of a picture.
-pub const TITLE: Face = Face { class: "t-title", size: 17.0, is_bold: true };
+pub(super) const TITLE: Face = Face { class: "t-title", size: 17.0, is_bold: true };
 /// A number, or a name that leads.
-pub const STRONG: Face = Face { class: "t-strong", size: 14.0, is_bold: true };
+pub(super) const STRONG: Face = Face { class: "t-strong", size: 14.0, is_bold: true };
 /// Text.
-pub const PLAIN_TEXT: Face = Face { class: "t-text", size: 14.0, is_bold: false };
+pub(super) const PLAIN_TEXT: Face = Face { class: "t-text", size: 14.0, is_bold: false };
 /// What stands beside.
-pub const SMALL: Face = Face { class: "t-small", size: 12.0, is_bold: false };
+pub(super) const SMALL: Face = Face { class: "t-small", size: 12.0, is_bold: false };
 /// The same, of weight.
-pub const SMALL_STRONG: Face = Face { class: "t-small-strong", size: 12.0, is_bold: true };
+pub(super) const SMALL_STRONG: Face = Face { class: "t-small-strong", size: 12.0, is_bold: true };
 /// What is read from afar.
-pub const HUGE: Face = Face { class: "t-huge", size: 64.0, is_bold: true };
+pub(super) const HUGE: Face = Face { class: "t-huge", size: 64.0, is_bold: true };
 /// A headline of a card.
-pub const HEAD: Face = Face { class: "t-head", size: 26.0, is_bold: true };
+pub(super) const HEAD: Face = Face { class: "t-head", size: 26.0, is_bold: true };
 /// Text of a card.
-pub const LEAD: Face = Face { class: "t-lead", size: 20.0, is_bold: false };
+pub(super) const LEAD: Face = Face { class: "t-lead", size: 20.0, is_bold: false };
 
 impl Face {
     /// The width of a text in pixels: at most this in any common font.
-    pub fn width(self, text: &str) -> f64 {
+    pub(super) fn width(self, text: &str) -> f64 {
         let table = if self.is_bold { &BOLD } else { &PLAIN };
         let advance = |c: char| {
             let place = (c as usize).checked_sub(0x20);
@@ -61,7 +61,7 @@ impl Face {
     }
 
     /// The text if it fits, else its beginning with a mark.
-    pub fn fit(self, text: &str, room: f64) -> String {
+    pub(super) fn fit(self, text: &str, room: f64) -> String {
         if self.width(text) <= room {
             return text.to_owned();
         }
@@ -80,7 +80,7 @@ impl Face {
 
     /// The text in at most `most` lines, broken between words, and in a word that is longer than a line; the last is cut off
     /// where it does not suffice.
-    pub fn wrap(self, text: &str, room: f64, most: usize) -> Vec<String> {
+    pub(super) fn wrap(self, text: &str, room: f64, most: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut rest = text.trim();
         while !rest.is_empty() && lines.len() < most.max(1) {
@@ -106,7 +106,7 @@ impl Face {
             }
             width += self.width(c.encode_utf8(&mut [0; 4]));
             if width > room && c != ' ' {
-                return last_gap.filter(|gap| *gap > 0).unwrap_or(at.max(c.len_utf8()));
+                return last_gap.filter(|gap| *gap > 0).unwrap_or(if at == 0 { c.len_utf8() } else { at });
             }
         }
         text.len()
