@@ -100,6 +100,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
         Attack::new(Class::Bytes, "a default ladder with a scratch file", |ground, judge| {
             by_default(ground, judge, &["ladder", "--write-scratch"])
         }),
+        Attack::new(Class::Bytes, "a check that measures a directory", |ground, judge| {
+            by_default(ground, judge, &["check", "--measure=full"])
+        }),
+        Attack::new(Class::Bytes, "a bench leaves room on the file system", leaves_room).quick(),
         Attack::new(Class::Bytes, "a default bench of a device", default_on_device),
         Attack::new(Class::Bytes, "a lab leaves zeros and keeps its word", lab_word).quick(),
         Attack::new(Class::Bytes, "nothing beside the region is discarded", discards).quick(),
@@ -169,10 +173,10 @@ fn on_device(name: &str, words: &'static [&'static str]) -> Attack {
 }
 
 /// A file system of its own, whose device counts what is written to it.
-fn mounted(ground: &Ground, gib: u64) -> Result<(Device, PathBuf)> {
+fn mounted(ground: &Ground, bytes: u64) -> Result<(Device, PathBuf)> {
     needs(&["mkfs.ext4"])?;
     let image = ground.path("fs.img");
-    sparse(&image, gib * GIB)?;
+    sparse(&image, bytes)?;
     let device = Device::over(&image)?;
     let point = ground.directory("fs")?;
     shell(
@@ -183,7 +187,7 @@ fn mounted(ground: &Ground, gib: u64) -> Result<(Device, PathBuf)> {
 }
 
 fn by_default(ground: &Ground, judge: &mut Judge, words: &[&str]) -> Result<()> {
-    let (device, point) = mounted(ground, 20)?;
+    let (device, point) = mounted(ground, 20 * GIB)?;
     device.settle()?;
     let before = device.written();
     let target = [words[0], text(&point)?];
@@ -203,6 +207,38 @@ fn by_default(ground: &Ground, judge: &mut Judge, words: &[&str]) -> Result<()> 
         fs::read_dir(&point)?.flatten().filter(|entry| entry.file_name() != "lost+found").collect();
     judge.that(left.is_empty(), || format!("left: {left:?}"));
     succeeds("umount \"$1\"", &[text(&point)?]);
+    Ok(())
+}
+
+/// Whatever is asked for, 5 % of the file system stay free, at every moment.
+fn leaves_room(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let (device, point) = mounted(ground, 256 * MIB)?;
+    fs::write(point.join("theirs"), vec![b'x'; 100 << 20])?;
+    for (command, size) in [("bench", "64MiB"), ("bench", "240MiB"), ("bench", "1GiB"), ("sweep", "200MiB")] {
+        let words = [command, text(&point)?, "--size", size, "--duration", "50ms", "--warm-up", "1ms"];
+        let rest: &[&str] = if command == "sweep" {
+            &["--block-sizes", "1MiB", "--depths", "4"]
+        } else {
+            &["--preset", "peak"]
+        };
+        let mut running = Run::new(ground, &[&words[..], rest].concat()).start()?;
+        let (mut least, mut whole) = (u64::MAX, 0);
+        while !running.wait(Duration::from_millis(2)) {
+            let room = rustix::fs::statvfs(&point).map_err(std::io::Error::from)?;
+            least = least.min(room.f_bavail * room.f_frsize);
+            whole = room.f_blocks * room.f_frsize;
+        }
+        let answer = running.answer()?;
+        answer.must_be_orderly(judge, size);
+        judge.that(least >= whole / 20, || {
+            format!("{command} --size {size}: only {least} of {whole} bytes were free: {}", answer.short())
+        });
+    }
+    judge.that(fs::read(point.join("theirs"))?.iter().all(|byte| *byte == b'x'), || {
+        "their file changed".to_owned()
+    });
+    succeeds("umount \"$1\"", &[text(&point)?]);
+    drop(device);
     Ok(())
 }
 

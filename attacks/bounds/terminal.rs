@@ -38,6 +38,9 @@ pub(super) fn attacks() -> Vec<Attack> {
     };
     vec![
         typed("check", &["check", "NAME"]),
+        typed("no command", &["NAME"]),
+        typed("several targets", &["check", "NAME", "/", "NAME", "--measure=quick"]),
+        typed("snapshot", &["snapshot", "NAME/x.tar.gz"]),
         typed("check --from", &["check", "--from", "NAME"]),
         typed("check --since", &["check", "--from", "/", "--fleet", "--since", "NAME"]),
         typed("import", &["import", "NAME"]),
@@ -47,7 +50,11 @@ pub(super) fn attacks() -> Vec<Attack> {
         typed("plan --board", &["plan", "--board", "NAME"]),
         typed("guard", &["guard", "NAME", "--i-own", "NAME"]),
         typed("bench", &["bench", "NAME", "--size", "1MiB"]),
+        typed("sweep", &["sweep", "NAME", "--size", "1MiB", "--duration", "10ms"]),
+        typed("ladder", &["ladder", "NAME"]),
+        typed("ladder --peer", &["ladder", "/", "--peer", "NAME"]),
         typed("bench --resume", &["bench", "--resume", "NAME"]),
+        typed("lab", &["lab", "NAME", "--dry-run"]),
         typed("lab --scratch", &["lab", "--scratch", "NAME", "--dry-run"]),
         typed("lab --undo", &["lab", "--undo", "--journal", "NAME"]),
         typed("copy", &["copy", "NAME", "NAME.copied"]),

@@ -4,6 +4,7 @@
 mod hidden;
 mod kernel;
 mod loops;
+mod overlays;
 mod processes;
 
 use super::attack::{Attack, Class, Judge, Result, Stop};
@@ -17,7 +18,8 @@ const SIZE: u64 = 48;
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
     let nobody = Attack::new(Class::Use, "a device that nobody uses is free", nobody).quick();
-    let kinds = [processes::attacks(), loops::attacks(), hidden::attacks(), kernel::attacks()];
+    let kinds =
+        [processes::attacks(), loops::attacks(), overlays::attacks(), hidden::attacks(), kernel::attacks()];
     std::iter::once(nobody).chain(kinds.into_iter().flatten()).collect()
 }
 

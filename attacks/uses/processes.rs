@@ -56,7 +56,8 @@ pub(super) fn attacks() -> Vec<Attack> {
     ]
 }
 
-fn hold(ground: &Ground, how: &str, file: &Path) -> Result<Holder> {
+/// A process that holds a file in a way of [`holder`].
+pub(super) fn hold(ground: &Ground, how: &str, file: &Path) -> Result<Holder> {
     let ready = ground.path("ready");
     Holder::ready(&mut holder::command(how, file, &ready)?, &ready)
 }

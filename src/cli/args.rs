@@ -13,12 +13,14 @@ use super::card::{CardArgs, VerifyArgs};
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
+use super::guard::args::GuardArgs;
 use super::import::ImportArgs;
 use super::lab::args::LabArgs;
 use super::ladder::args::LadderArgs;
 use super::output_args::OutputArgs;
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
+use super::values::duration;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -314,31 +316,6 @@ pub struct SnapshotArgs {
     pub no_redact: bool,
 }
 
-/// What `guard` is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub struct GuardArgs {
-    /// The block device, such as /dev/nvme1n1; links are followed
-    pub device: String,
-
-    /// The serial number of the device, to show that it is the one that is meant
-    ///
-    /// A device without one is named by its worldwide name, a loop device by its file, a device in memory (zram, brd,
-    /// null_blk) by its kernel name.
-    #[arg(long, value_name = "SERIAL")]
-    pub i_own: Option<String>,
-
-    /// Clear exactly what a bench or sweep of narrows that was killed left on the device, and nothing else
-    ///
-    /// Every sector that narrows writes to a device bears a mark. What bears none stays and is named. Exit status: 0 the
-    /// device is blank as far as is seen, 2 data of others are left or it could not be done.
-    #[arg(long, requires = "i_own")]
-    pub clean: bool,
-
-    /// Print JSON (schema narrows/guard/1)
-    #[arg(long)]
-    pub json: bool,
-}
-
 impl Cli {
     /// What to do: the command that was typed, or `check`.
     pub fn into_command(self) -> Command {
@@ -362,34 +339,10 @@ impl CheckArgs {
     }
 }
 
-/// The longest time that can be asked for.
-pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let refused = || format!("`{text}` is not a time such as 4s, 500ms or 2m");
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let factor = match unit.trim() {
-        "ms" => 1e-3,
-        "s" | "" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(refused()),
-    };
-    let seconds = number.parse::<f64>().map_err(|_| refused())? * factor;
-    let span = Duration::try_from_secs_f64(seconds).map_err(|_| refused())?;
-    if span.is_zero() || span > LONGEST {
-        return Err(format!("`{text}` is not between 1 ms and 24 h"));
-    }
-    Ok(span)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
-    use proptest::prelude::*;
 
     fn check(words: &[&str]) -> CheckArgs {
         match Cli::try_parse_from([&["narrows"], words].concat()).map(Cli::into_command) {
@@ -472,23 +425,5 @@ mod tests {
         assert_eq!((last.from, last.target.as_deref()), (paths(&["Cargo.toml"]), Some("/dev/no-such-disk")));
         let first = check(&["sda", "--from", "a.txt", "b.txt"]);
         assert_eq!((first.from, first.target.as_deref()), (paths(&["a.txt", "b.txt"]), Some("sda")));
-    }
-
-    #[test]
-    fn times_carry_their_unit() {
-        for (text, want) in [("4s", 4000), ("500ms", 500), ("2m", 120_000), ("1.5", 1500), ("1h", 3_600_000)]
-        {
-            assert_eq!(duration(text), Ok(Duration::from_millis(want)), "{text}");
-        }
-        for text in ["", "s", "0", "-1s", "1e9s", "25h", "1 fortnight", "1.2.3s", "99999999999999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_time_panics(text in "\\PC{0,30}") {
-            let _ = duration(&text);
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! `narrows guard`: may narrows write to this device? Writes nothing but with `--clean`. `bench --write` asks the same here before it
 //! writes.
 
+pub mod args;
 mod blank;
 mod clean;
 mod hints;
@@ -11,8 +12,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use args::GuardArgs;
+
 use super::apart::{self, Silence};
-use super::args::GuardArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output, target};
 use narrows_base::units::Bytes;
 use narrows_load::guard::{

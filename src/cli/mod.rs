@@ -15,7 +15,7 @@ pub mod export;
 mod facts;
 mod failure;
 pub mod fleet;
-mod guard;
+pub mod guard;
 mod help;
 pub mod import;
 pub mod lab;
@@ -32,6 +32,8 @@ mod suggest;
 pub mod sweep;
 mod target;
 mod together;
+mod usage;
+mod values;
 
 pub use failure::Failure;
 
@@ -55,7 +57,7 @@ pub fn main() -> ExitCode {
             let target = suggest::bare_target(&cli);
             run(cli.into_command()).map_err(|failure| suggest::with_command(failure, target.as_deref()))
         }
-        Err(error) => return output::usage(&error),
+        Err(error) => return usage::show(&error),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -5,14 +5,12 @@
 //! as an escape. Only the colours of our own pass, and only where the style of this output has colours.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
-use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{Failure, help, suggest};
+use super::Failure;
 use narrows_report::sanitize;
 use narrows_report::text::is_coloured;
 
@@ -57,29 +55,6 @@ pub(super) fn note(text: &str) {
 /// Says why the program ends.
 pub(super) fn failure(failure: &Failure) {
     note(&failure.to_string());
-}
-
-/// Prints help, version or a usage error as clap made it. A usage error repeats what was typed: where a terminal would obey
-/// some of that, the error of the same words in their inert form is printed.
-pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(super::FAILED));
-    let typed: Vec<OsString> = env::args_os().collect();
-    let first = typed.get(1).map(|word| word.to_string_lossy()).filter(|_| error.use_stderr());
-    if let Some(no_such) = first.and_then(|word| suggest::no_such_command(&word)) {
-        self::failure(&no_such);
-        return code;
-    }
-    let inert: Vec<OsString> =
-        typed.iter().map(|word| sanitize::one_line(&word.to_string_lossy()).into_owned().into()).collect();
-    if inert == typed {
-        let _ = error.print();
-        return code;
-    }
-    match help::parse(inert) {
-        Err(same) if same.kind() == error.kind() => drop(same.print()),
-        _ => note(error.render().to_string().trim_end()),
-    }
-    code
 }
 
 /// Says where narrows itself is at fault. What it says of the fault may hold a text from outside.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::bench::args::{Common, size};
+use super::bench::args::Common;
 use super::bench::failed;
 use super::bench::kept;
 use super::bench::place::{Filling, Place};
@@ -14,6 +14,7 @@ use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
 use super::bench::{beside, ground, json, style, with};
 use super::scene;
+use super::values::size;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{Bytes, Nanos, human};

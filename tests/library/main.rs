@@ -1,6 +1,7 @@
 //! What the library makes of fixtures, and what holds of the repository itself.
 
 mod capture_stack;
+mod circles;
 mod doors;
 mod findings_doc;
 mod guard_source;

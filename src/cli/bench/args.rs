@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::duration;
 use crate::cli::output_args::OutputArgs;
+use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
 use narrows_report::bench::Engine;
 
@@ -168,31 +168,6 @@ fn preset_names() -> clap::builder::PossibleValuesParser {
     narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }
 
-/// Reads `512MiB`, `4G`, `1048576`: units are binary, as block sizes and files are.
-pub(in crate::cli) fn size(text: &str) -> Result<Bytes, String> {
-    let refused = || format!("`{text}` is not a size such as 4KiB, 512MiB or 4GiB");
-    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return Err(refused()),
-    };
-    let number: u64 = number.parse().map_err(|_| refused())?;
-    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(refused)?;
-    Ok(Bytes::new(bytes))
-}
-
-/// Reads `2%` or `2`.
-pub(in crate::cli) fn percent(text: &str) -> Result<f64, String> {
-    let refused = || format!("`{text}` is not a percentage between 0.1 and 50, such as 2%");
-    let number: f64 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
-    if (0.1..=50.0).contains(&number) { Ok(number / 100.0) } else { Err(refused()) }
-}
-
 /// Reads `50%` or `50`.
 fn part(text: &str) -> Result<u8, String> {
     let refused = || format!("`{text}` is not a percentage between 0 and 100, such as 50%");
@@ -239,22 +214,10 @@ mod tests {
         assert!(bench(&["--resume", "x"]).is_ok());
     }
 
-    #[test]
-    fn sizes_are_binary() {
-        for (text, want) in
-            [("4096", 4096), ("4K", 4096), ("1MiB", 1 << 20), ("2 GiB", 2 << 30), ("1t", 1 << 40)]
-        {
-            assert_eq!(size(text), Ok(Bytes::new(want)), "{text}");
-        }
-        for text in ["", "0", "-1", "1.5G", "1MB", "99999999999999999999", "99999999999T"] {
-            assert!(size(text).is_err(), "{text}");
-        }
-    }
-
     proptest! {
         #[test]
-        fn no_size_or_percentage_panics(text in "\\PC{0,30}") {
-            let _ = (size(&text), percent(&text), part(&text));
+        fn no_part_panics(text in "\\PC{0,30}") {
+            let _ = part(&text);
         }
     }
 }

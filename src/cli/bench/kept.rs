@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::Failure;
-use crate::cli::args::LONGEST;
+use crate::cli::values::LONGEST;
 use narrows_base::units::Nanos;
 use narrows_load::preset::LoadSpec;
 use narrows_load::scan::ScanPlan;

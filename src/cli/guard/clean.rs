@@ -1,8 +1,8 @@
 //! `narrows guard --clean`: clears what a killed run of ours left on a device.
 
+use super::args::GuardArgs;
 use super::watching::Watching;
 use super::{blank, load_failure, not_opened, open, refused, settled_usage, silence};
-use crate::cli::args::GuardArgs;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use narrows_load::guard::{self, Cleaned, Medium, Reason, Refusal};

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args::duration;
-use crate::cli::bench::args::{percent, size};
 use crate::cli::output_args::OutputArgs;
+use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
 use narrows_session::lab::aim::{Aim, AimError};
 use narrows_session::lab::{Cell, Encryption, FileSystem, Layout};

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args::duration;
-use crate::cli::bench::args::size;
 use crate::cli::output_args::OutputArgs;
 use crate::cli::sweep::Order;
+use crate::cli::values::{duration, size};
 use narrows_base::units::Bytes;
 
 /// What `ladder` is asked.

@@ -28,6 +28,13 @@ pub struct Refusal {
     pub reasons: Vec<Reason>,
 }
 
+impl Refusal {
+    /// Whether any of it holds until somebody changes something: then waiting is of no use.
+    pub fn stays(&self) -> bool {
+        self.reasons.iter().any(Reason::stays)
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "narrows does not write to {}:", self.device)?;

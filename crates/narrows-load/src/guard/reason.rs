@@ -128,6 +128,28 @@ impl Reason {
         }
     }
 
+    /// Whether it holds until somebody changes something, so that waiting for its end is of no use.
+    pub const fn stays(&self) -> bool {
+        match self {
+            Self::InUse(used) => used.kind.stays(),
+            Self::Claimed { .. }
+            | Self::Written { .. }
+            | Self::Unseen { .. }
+            | Self::Unreadable { .. }
+            | Self::Unsearched { .. } => false,
+            Self::Content { .. }
+            | Self::Data { .. }
+            | Self::Marked { .. }
+            | Self::Zoned { .. }
+            | Self::ReadOnly { .. }
+            | Self::TooSmall { .. }
+            | Self::Changed { .. }
+            | Self::NotNamed { .. }
+            | Self::OtherNamed { .. }
+            | Self::NoIdentity => true,
+        }
+    }
+
     /// What the user can do.
     pub fn hint(&self) -> &'static str {
         match self {

@@ -307,6 +307,19 @@ mod tests {
     }
 
     #[test]
+    fn what_lasts_until_somebody_ends_it_is_told_from_what_passes() {
+        let refused = |kinds: &[UseKind]| {
+            let by = |kind: &UseKind| Use { device: "sdb".to_owned(), kind: *kind, by: String::new() };
+            let usage = Usage { uses: kinds.iter().map(by).collect(), ..usage() };
+            Refusal { device: "sdb".to_owned(), reasons: objections(&usage, "S1", Bytes::from_mib(64)) }
+        };
+        assert!(!refused(&[UseKind::OpenFile, UseKind::Holder, UseKind::Traffic]).stays());
+        assert!(refused(&[UseKind::OpenFile, UseKind::Partitioned]).stays());
+        let other = objections(&usage(), "S2", Bytes::from_mib(64));
+        assert!(other.iter().all(Reason::stays), "{other:?}");
+    }
+
+    #[test]
     fn what_bears_no_mark_is_counted_and_named() {
         let mixed = medium(&[(0, b"XFSB"), (32, &[0xab; 16]), (9000, b"precious"), ((1 << 20) + 77, b"x")]);
         let found = survey(&mixed, WHOLE, &mark()).unwrap();

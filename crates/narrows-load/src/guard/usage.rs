@@ -121,6 +121,30 @@ impl UseKind {
         }
     }
 
+    /// Whether it lasts until somebody ends it. A process that was killed, udev, and the kernel after the last of either let
+    /// go by themselves.
+    pub(super) const fn stays(self) -> bool {
+        match self {
+            Self::Swap
+            | Self::Component
+            | Self::Partitioned
+            | Self::PartitionOf
+            | Self::Exported
+            | Self::Path
+            | Self::Suspended => true,
+            Self::Mount
+            | Self::Holder
+            | Self::OpenFile
+            | Self::Loop
+            | Self::Mapped
+            | Self::Registered
+            | Self::FileSystem
+            | Self::Kernel
+            | Self::Locked
+            | Self::Traffic => false,
+        }
+    }
+
     /// What to do about it.
     pub(super) const fn hint(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
 //! What tells a file from all others, whatever path leads to it: `stat(2)`, `statfs(2)` and `kcmp(2)`.
 //!
 //! A tree has no inodes: there each resolved path is a file of its own, and a path below `/dev` is the device that
-//! `/sys/class/block` tells of. A fixture says more under [`PROBES`]`/stat`: `block 8:32`, `char 21:0`, `file 8:1 77`,
-//! `socket`.
+//! `/sys/class/block` tells of. A fixture says more under [`PROBES`]`/stat`: `block 8:32`, `char 21:0`, `file 8:1 77`
+//! (and its length, 0 where there is none), `socket`; and under [`PROBES`]`/again` what [`Root::stands_elsewhere`] is true of.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
 
 use std::fs;
@@ -49,7 +49,25 @@ pub struct Stat {
     pub kind: FileKind,
     /// Which one it is.
     pub file: FileId,
+    /// How long a regular file is, in bytes.
+    pub bytes: u64,
 }
+
+/// File systems whose files stand elsewhere, too (their numbers in `include/uapi/linux/magic.h`): overlay, FUSE and virtiofs, eCryptfs, NFS, SMB in its three versions, 9P, Ceph, AFS, Coda, VirtualBox.
+const ELSEWHERE: [u64; 12] = [
+    0x794c_7630,
+    0x6573_5546,
+    0xf15f,
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x00c3_6400,
+    0x5346_414f,
+    0x7375_7245,
+    0x786f_4256,
+];
 
 /// A file system of the kernel's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +96,21 @@ impl Root {
             Backing::Live => fs::metadata(path).ok().map(|meta| Stat {
                 kind: kind_of(&meta),
                 file: FileId { device: split(meta.dev()), inode: meta.ino() },
+                bytes: meta.len(),
             }),
+        }
+    }
+
+    /// Whether `path` is on a file system whose files stand on another one, too, under other identities: an overlay, a file
+    /// system in user space, one of the network. `false` when that cannot be told.
+    pub fn stands_elsewhere(&self, path: &str) -> bool {
+        match &self.backing {
+            Backing::Tree(tree) => {
+                let real = tree.read_link(path).map_or_else(|_| path.to_owned(), str::to_owned);
+                tree.read(&format!("{PROBES}/again{}", normalise(&real))).is_ok()
+            }
+            Backing::Live => rustix::fs::statfs(path)
+                .is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|magic| ELSEWHERE.contains(&magic))),
         }
     }
 
@@ -157,7 +189,7 @@ fn stat_in(tree: &Tree, path: &str) -> Option<Stat> {
         Ok(_) => FileKind::Directory,
         Err(_) => device_in(tree, &real).unwrap_or(FileKind::File),
     };
-    Some(Stat { kind, file: id_of(&real) })
+    Some(Stat { kind, file: id_of(&real), bytes: 0 })
 }
 
 /// The device that a node of a tree stands for.
@@ -185,7 +217,8 @@ fn parse_told(text: &str) -> Option<Stat> {
         ("socket", _) => (FileKind::Socket, id_of(text)),
         _ => return None,
     };
-    Some(Stat { kind, file })
+    let bytes = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    Some(Stat { kind, file, bytes })
 }
 
 fn kind_of(meta: &fs::Metadata) -> FileKind {

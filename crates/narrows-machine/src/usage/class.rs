@@ -84,13 +84,13 @@ pub const CLASSES: &[Row] = &[
     Row {
         class: Class::OpenFiles,
         name: "open files",
-        shown_by: "the device number, or the inode, behind each of `/proc/*/fd` and of `/proc/*/task/*/fd` where a thread has files of its own; also of the `sg`, `bsg` and NVMe character devices of the disk",
+        shown_by: "the device number, or the inode, behind each of `/proc/*/fd` and of `/proc/*/task/*/fd` where a thread has files of its own; also of the `sg`, `bsg` and NVMe character devices of the disk; of a loop device also a file as long, one of both on an overlay, FUSE or a network file system",
         hidden_by: "another PID namespace, no or a limited `/proc`, missing capabilities, a process that a security module closes; not seen: process 1 where it is closed so",
     },
     Row {
         class: Class::Mappings,
         name: "mapped memory",
-        shown_by: "the device number, or the inode, behind each of `/proc/*/map_files`",
+        shown_by: "the device number, or the inode, behind each of `/proc/*/map_files`; of a loop device also a file as long, one of both on an overlay, FUSE or a network file system",
         hidden_by: "another PID namespace, no or a limited `/proc`, missing capabilities, a process that a security module closes; not seen: process 1 where it is closed so",
     },
     Row {
@@ -108,7 +108,7 @@ pub const CLASSES: &[Row] = &[
     Row {
         class: Class::Loops,
         name: "loop devices",
-        shown_by: "device and inode of the file that each holds (`LOOP_GET_STATUS64`), and the number of the device when that file is a node",
+        shown_by: "device and inode of the file that each holds (`LOOP_GET_STATUS64`), and the number of the device when that file is a node; a file as long, one of both on an overlay, FUSE or a network file system",
         hidden_by: "no sysfs at `/sys`; a loop device whose node in `/dev` is missing or may not be opened",
     },
     Row {

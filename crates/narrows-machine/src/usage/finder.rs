@@ -112,7 +112,7 @@ impl Finder<'_> {
         if let Some(told) = loops::behind(self.root, name)
             && told.behind.device.is_none()
         {
-            self.wanted.watch_file(told.behind.file, name);
+            self.wanted.watch_file(loops::file_behind(self.root, name, told.behind.file));
         }
     }
 

@@ -43,6 +43,6 @@ pub(super) enum Lead {
 pub(super) fn lead(root: &Root, wanted: &Wanted, path: &str) -> Lead {
     match root.stat(path).filter(|_| path.starts_with('/')) {
         None => Lead::Nowhere,
-        Some(stat) => wanted.held(&stat).map_or(Lead::Elsewhere, Lead::Member),
+        Some(stat) => wanted.held_at(root, path, &stat).map_or(Lead::Elsewhere, Lead::Member),
     }
 }

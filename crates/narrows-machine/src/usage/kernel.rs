@@ -133,8 +133,7 @@ impl Kernel<'_> {
 
     /// Who locks the file behind a loop device, or has it open over the network.
     fn file_users(&mut self) {
-        let Some((file, shown)) = self.wanted.file() else { return };
-        let shown = shown.to_owned();
+        let Some((file, Held { device: shown, .. })) = self.wanted.file() else { return };
         let text = self.root.text("/proc/locks").get().unwrap_or_default();
         for (_, process) in texts::locks(&text).filter(|(other, _)| is_one(file, *other)) {
             self.findings.note(&shown, How::Locked { process });

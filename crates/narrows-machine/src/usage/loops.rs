@@ -3,7 +3,7 @@
 
 use super::class::Class;
 use super::findings::Findings;
-use super::wanted::Wanted;
+use super::wanted::{FileBehind, Wanted};
 use super::{How, number};
 use crate::block::device_path::is_numbered;
 use crate::block::dm_table::parse_number_pair;
@@ -39,6 +39,23 @@ pub(super) struct Told {
     pub(super) is_sure: bool,
 }
 
+/// The file behind a loop device, which the kernel told. Where its name leads to it no longer, it is taken to be as long as the
+/// device, and its file system for one whose files stand elsewhere, unless that has a device of its own.
+pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
+    let device = name.to_owned();
+    let path = root.text(&format!("/sys/class/block/{name}/loop/backing_file")).get().unwrap_or_default();
+    if let Some(stat) = root.stat(&path).filter(|stat| stat.file == file) {
+        return FileBehind {
+            file,
+            bytes: stat.bytes,
+            stands_elsewhere: root.stands_elsewhere(&path),
+            device,
+        };
+    }
+    let sectors = root.number(&format!("/sys/class/block/{name}/size")).get().unwrap_or(0);
+    FileBehind { file, bytes: sectors.saturating_mul(512), stands_elsewhere: file.device.0 == 0, device }
+}
+
 /// Looks for loop devices other than the target.
 pub(super) fn search(root: &Root, target: &str, wanted: &Wanted, findings: &mut Findings) {
     let mut unsure = Vec::new();
@@ -52,7 +69,12 @@ pub(super) fn search(root: &Root, target: &str, wanted: &Wanted, findings: &mut 
         }
         let member = match told.behind.device {
             Some(number) => wanted.numbered(number).map(str::to_owned),
-            None => wanted.held_file(told.behind.file).map(|_| target.to_owned()),
+            None if wanted.held_file(told.behind.file).is_some() => Some(target.to_owned()),
+            None => {
+                let FileBehind { file, bytes, stands_elsewhere, .. } =
+                    file_behind(root, &name, told.behind.file);
+                wanted.maybe_held(file, bytes, || stands_elsewhere).map(|held| held.device)
+            }
         };
         if let Some(member) = member {
             findings.note(&member, How::Loop(name));
@@ -83,6 +105,7 @@ mod tests {
     use super::super::tests::{hows, machine, over_file};
     use super::super::{Identity, read};
     use super::*;
+    use crate::tree::Tree;
     use proptest::prelude::*;
 
     fn backed(name: &str) -> (String, How) {
@@ -123,6 +146,57 @@ mod tests {
             unseen[0].starts_with("loop devices, hidden here because what is behind loop1"),
             "{unseen:?}"
         );
+    }
+
+    /// The file behind `loop0` with a length, and another file as long on another file system.
+    fn as_long() -> Tree {
+        let mut tree = over_file();
+        tree.file("/narrows/probe/stat/srv/disk.img", "file 8:1 77 4096")
+            .file("/narrows/probe/stat/merged/disk.img", "file 0:40 9 4096");
+        tree
+    }
+
+    fn maybe(found: &[(String, How)]) -> bool {
+        found
+            .iter()
+            .any(|(device, _)| device.starts_with("what may be the file behind loop0 (a file as long"))
+    }
+
+    #[test]
+    fn a_file_that_an_overlay_shows_under_another_identity_may_be_the_same() {
+        let open = |tree: &mut Tree| {
+            tree.link("/proc/5/fd/3", "/merged/disk.img").file("/proc/5/comm", "dd\n");
+        };
+        let twin = |tree: &mut Tree| {
+            tree.file("/sys/class/block/loop1/loop/backing_file", "/merged/disk.img")
+                .file("/narrows/probe/loop/loop1", "0:40 9");
+        };
+        for used in [&open as &dyn Fn(&mut Tree), &twin] {
+            let mut tree = as_long();
+            used(&mut tree);
+            assert_eq!(hows(tree.clone(), "loop0"), [], "both are files of their own");
+            for elsewhere in ["/srv/disk.img", "/merged/disk.img"] {
+                let mut tree = tree.clone();
+                tree.file(&format!("/narrows/probe/again{elsewhere}"), "");
+                assert!(maybe(&hows(tree.clone(), "loop0")), "{elsewhere}");
+                tree.file("/narrows/probe/stat/merged/disk.img", "file 0:40 9 4097");
+                assert_eq!(hows(tree.clone(), "loop0"), [], "not as long");
+                tree.file("/narrows/probe/stat/merged/disk.img", "file 8:1 78 4096");
+                tree.file("/narrows/probe/loop/loop1", "8:1 78");
+                assert_eq!(hows(tree, "loop0"), [], "another file of the same file system");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_lost_its_name_may_be_one_of_an_overlay() {
+        let mut tree = as_long();
+        tree.file("/sys/class/block/loop1/loop/backing_file", "/merged/disk.img (deleted)")
+            .file("/sys/class/block/loop1/size", "8")
+            .file("/narrows/probe/loop/loop1", "0:41 9");
+        assert!(maybe(&hows(tree.clone(), "loop0")));
+        tree.file("/narrows/probe/loop/loop1", "8:2 9");
+        assert_eq!(hows(tree, "loop0"), [], "a file system with a device of its own has it for itself");
     }
 
     proptest! {

@@ -160,7 +160,7 @@ impl<'a> Processes<'a> {
         let path = format!("{directory}/fd/{entry}");
         let fdinfo = || self.root.text(&format!("{directory}/fdinfo/{entry}")).get().unwrap_or_default();
         let stat = self.root.stat(&path);
-        if let Some(held) = stat.and_then(|stat| self.wanted.held(&stat)) {
+        if let Some(held) = stat.and_then(|stat| self.wanted.held_at(self.root, &path, &stat)) {
             if !texts::is_path_only(&fdinfo()) {
                 self.note(held, process, |process, program| How::Open { process, program });
             }
@@ -245,7 +245,7 @@ impl<'a> Processes<'a> {
             ["anon_inode:", "/SYSV", "/dev/zero"].iter().any(|start| found.path.starts_with(start));
         let path = format!("/proc/{teller}/map_files/{}", found.range);
         match self.root.stat(&path) {
-            Some(stat) => Ok(self.wanted.held(&stat)),
+            Some(stat) => Ok(self.wanted.held_at(self.root, &path, &stat)),
             None if is_no_file => Ok(None),
             None => Err(()),
         }

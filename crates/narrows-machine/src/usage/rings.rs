@@ -86,8 +86,8 @@ impl Processes<'_> {
             return self.unnamed(directory, name).map(|file| self.wanted.held(&file)).ok_or(());
         }
         let places = [format!("/proc/{process}/root{name}"), name.to_owned()];
-        let found: Vec<_> = places.iter().filter_map(|place| self.root.stat(place)).collect();
-        match found.iter().find_map(|stat| self.wanted.held(stat)) {
+        let found: Vec<_> = places.iter().filter_map(|place| Some((place, self.root.stat(place)?))).collect();
+        match found.iter().find_map(|(place, stat)| self.wanted.held_at(self.root, place, stat)) {
             Some(held) => Ok(Some(held)),
             None if found.is_empty() => Err(()),
             None => Ok(None),

@@ -14,8 +14,34 @@ pub(super) struct Wanted {
     by_number: BTreeMap<(u32, u32), String>,
     /// Character devices that lead to a member: their names and that member.
     characters: BTreeMap<(u32, u32), (String, String)>,
-    /// The file behind a loop device.
-    file: Option<(FileId, String)>,
+    file: Option<FileBehind>,
+}
+
+/// The file behind a loop device.
+#[derive(Debug)]
+pub(super) struct FileBehind {
+    /// Which one it is.
+    pub(super) file: FileId,
+    /// How long it is, in bytes.
+    pub(super) bytes: u64,
+    /// Whether it may stand on another file system, too, as that of an overlay does: there it has another identity.
+    pub(super) stands_elsewhere: bool,
+    /// The loop device.
+    pub(super) device: String,
+}
+
+impl FileBehind {
+    /// As a member.
+    fn held(&self) -> Held {
+        Held::plainly(&format!("the file behind {}", self.device))
+    }
+
+    /// Whether another file may be the same one under another identity. Its length is the same then.
+    fn may_be(&self, other: FileId, bytes: u64, stands_elsewhere: impl FnOnce() -> bool) -> bool {
+        other.device != self.file.device
+            && bytes == self.bytes
+            && (self.stands_elsewhere || stands_elsewhere())
+    }
 }
 
 /// A member that something leads to.
@@ -69,14 +95,14 @@ impl Wanted {
         }
     }
 
-    /// Looks for a file, too, which is behind this loop device.
-    pub(super) fn watch_file(&mut self, file: FileId, name: &str) {
-        self.file = Some((file, format!("the file behind {name}")));
+    /// Looks for a file, too, which is behind a loop device.
+    pub(super) fn watch_file(&mut self, file: FileBehind) {
+        self.file = Some(file);
     }
 
     /// The file behind the target.
-    pub(super) fn file(&self) -> Option<(FileId, &str)> {
-        self.file.as_ref().map(|(file, shown)| (*file, shown.as_str()))
+    pub(super) fn file(&self) -> Option<(FileId, Held)> {
+        self.file.as_ref().map(|behind| (behind.file, behind.held()))
     }
 
     /// Whether a device is a member.
@@ -106,9 +132,29 @@ impl Wanted {
         }
     }
 
+    /// The member that a path leads to, which was looked at already; or what may be one, seen through another file system.
+    pub(super) fn held_at(&self, root: &Root, path: &str, stat: &Stat) -> Option<Held> {
+        self.held(stat).or_else(|| match stat.kind {
+            FileKind::File => self.maybe_held(stat.file, stat.bytes, || root.stands_elsewhere(path)),
+            _ => None,
+        })
+    }
+
+    /// What may be the file behind the target under another identity.
+    pub(super) fn maybe_held(
+        &self,
+        file: FileId,
+        bytes: u64,
+        stands_elsewhere: impl FnOnce() -> bool,
+    ) -> Option<Held> {
+        let behind = self.file.as_ref().filter(|behind| behind.may_be(file, bytes, stands_elsewhere))?;
+        let like = "a file as long, one of both on an overlay or a network file system";
+        Some(Held::plainly(&format!("what may be the file behind {} ({like})", behind.device)))
+    }
+
     /// The member that a file with this identity is behind.
     pub(super) fn held_file(&self, file: FileId) -> Option<Held> {
-        self.file.as_ref().filter(|(own, _)| *own == file).map(|(_, shown)| Held::plainly(shown))
+        self.file.as_ref().filter(|behind| behind.file == file).map(FileBehind::held)
     }
 }
 
@@ -130,9 +176,10 @@ mod tests {
         assert!(wanted.join(&root, "sdc") && !wanted.join(&root, "sdc"));
         assert!(wanted.join(&root, "nvme0n1"));
         let file = FileId { device: (8, 1), inode: 77 };
-        wanted.watch_file(file, "loop0");
+        let device = "loop0".to_owned();
+        wanted.watch_file(FileBehind { file, bytes: 4096, stands_elsewhere: false, device });
         let other = FileId { device: (8, 1), inode: 78 };
-        let held = |kind, file| wanted.held(&Stat { kind, file });
+        let held = |kind, file| wanted.held(&Stat { kind, file, bytes: 4096 });
         assert_eq!(held(FileKind::Block(8, 32), other), Some(Held::plainly("sdc")));
         assert_eq!(held(FileKind::Block(8, 33), other), None);
         assert_eq!(held(FileKind::File, file), Some(Held::plainly("the file behind loop0")));

@@ -116,6 +116,17 @@ impl UndoError {
     }
 }
 
+impl UndoError {
+    /// Whether it may succeed when it is tried again.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Tool(_) | Self::Load(_) | Self::Write(WriteError::Open(_)) => true,
+            Self::Write(WriteError::Refused(refusal)) => !refusal.stays(),
+            _ => false,
+        }
+    }
+}
+
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undone {
@@ -190,11 +201,7 @@ impl<'a> Undoer<'a> {
             self.left.clear();
             let tried = self.once(&names, &today);
             match tried {
-                Err(UndoError::Tool(_) | UndoError::Load(_) | UndoError::Write(_))
-                    if begin.elapsed() < PATIENCE =>
-                {
-                    thread::sleep(TICK);
-                }
+                Err(error) if error.may_pass() && begin.elapsed() < PATIENCE => thread::sleep(TICK),
                 Ok(()) if !self.scope.is_later && !self.left.is_empty() => {
                     return Err(UndoError::Left(std::mem::take(&mut self.left)));
                 }
