@@ -1,8 +1,8 @@
 //! A card to share: a path, what its hops can carry, what was measured and the verdict on one picture of 1200 × 630, without what
 //! identifies its owner; and the check that a card follows from a report.
 
+use super::alone::standalone;
 use super::path_map::{Lane, Sort, lanes};
-use super::standalone;
 use super::svg::{Anchor, Stroke, Svg};
 use super::width::{HEAD, HUGE, LEAD, SMALL, SMALL_STRONG, STRONG};
 use crate::sanitize::markup;

@@ -1,7 +1,9 @@
 //! How figures look: one table of colours, of which a style for light and one for dark paper are made.
 
-use super::html::MOST;
 use super::width::FACES;
+
+/// The most pictures of a figure that can be shown in turn.
+pub(super) const MOST: usize = 9;
 
 /// What has which colour: selector, property, on light paper, on dark paper. Hues keep apart for those who see no red or green (the
 /// vermilion, blue and orange of Okabe and Ito, Color Universal Design, 2008), and differ in lightness, too; text has a contrast

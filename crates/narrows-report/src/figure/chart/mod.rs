@@ -13,7 +13,8 @@ pub use runs::{percentiles, rate_over_time};
 pub use spread::fleet_heat;
 pub use sweeps::{roofline, sweep_heat, sweep_knee};
 
-use super::{Picture, Svg};
+use super::svg::Svg;
+use super::whole::Picture;
 
 /// The width of a chart for wide screens and paper, and for narrow ones.
 const WIDTHS: [f64; 2] = [1080.0, 340.0];

@@ -3,7 +3,7 @@
 use super::bars::{Bar, Row, bars};
 use super::picture;
 use crate::copy::CopyReport;
-use crate::figure::{Data, Figure};
+use crate::figure::whole::{Data, Figure};
 use crate::ladder::{LadderReport, LadderView};
 use crate::together::TogetherReport;
 use narrows_base::units::{BytesPerSec, Nanos, human};

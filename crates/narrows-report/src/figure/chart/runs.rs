@@ -2,7 +2,7 @@
 
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::picture;
-use crate::figure::{Data, Figure};
+use crate::figure::whole::{Data, Figure};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::Latency;
 use narrows_load::percentile::{PERCENTILES, Percentile};

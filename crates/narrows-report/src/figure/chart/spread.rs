@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::heat::{Cell, heat};
 use super::picture;
-use crate::figure::{Data, Figure};
+use crate::figure::whole::{Data, Figure};
 use narrows_verdict::Severity;
 use narrows_verdict::cohort::Host;
 

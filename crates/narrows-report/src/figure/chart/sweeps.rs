@@ -4,7 +4,7 @@ use super::heat::{Cell, heat};
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::picture;
 use crate::bench::sweep::{Along, SweepPoint, SweepReport};
-use crate::figure::{Data, Figure};
+use crate::figure::whole::{Data, Figure};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_model::predict::roofline::{Axis as Of, Roofline};

@@ -132,7 +132,10 @@ fn a_copy_has_its_time_budget() {
     let figure = time_budget(&build("a", "b", &result, Moved::default())).expect("a figure");
     check(&figure);
     let text = svg(&figure);
-    assert!(text.contains("data-part=\"read\" data-ns=\"6000000000\"") && text.contains("6 s (75 %)"), "{text}");
+    assert!(
+        text.contains("data-part=\"read\" data-ns=\"6000000000\"") && text.contains("6 s (75 %)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -169,6 +172,9 @@ fn two_results_stand_beside_each_other() {
     let figure = before_after(&comparison).expect("a figure");
     check(&figure);
     let text = svg(&figure);
-    assert!(text.contains("data-side=\"B\" data-rate=\"1500000000\"") && text.contains("−25 %, B is slower"), "{text}");
+    assert!(
+        text.contains("data-side=\"B\" data-rate=\"1500000000\"") && text.contains("−25 %, B is slower"),
+        "{text}"
+    );
     assert!(!text.contains("<b>"));
 }

@@ -7,7 +7,7 @@ mod list;
 mod tree;
 
 use super::svg::number;
-use super::{Data, Figure, Picture};
+use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
