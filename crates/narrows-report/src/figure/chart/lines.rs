@@ -99,7 +99,10 @@ pub(super) fn lines(
         }
     }
     svg.path("axis", &Stroke::from(left, top).to(left, bottom).to(right, bottom));
-    svg.text("t-small soft", (f64::midpoint(left, right), bottom + 35.0), Anchor::Middle, across.name);
+    let name = SMALL.fit(across.name, width - 16.0);
+    let half = SMALL.width(&name) / 2.0;
+    let middle = f64::midpoint(left, right).min(width - half - 6.0).max(half + 6.0);
+    svg.text("t-small soft", (middle, bottom + 35.0), Anchor::Middle, &name);
     for (row, event) in events.iter().take(6).enumerate() {
         let height = 26.0 + 15.0 * row as f64;
         svg.path("event", &Stroke::from(x(event.at), height + 4.0).to(x(event.at), bottom));

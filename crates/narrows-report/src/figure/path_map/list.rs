@@ -42,7 +42,7 @@ fn row(svg: &mut Svg, item: &Item, depth: usize, most: f64, y: &mut f64) {
     let room = WIDTH - left - 4.0;
     svg.group("node", &item.attributes(), &item.tip());
     let top = *y;
-    for line in SMALL_STRONG.wrap(&item.title, room, 3) {
+    for line in SMALL_STRONG.wrap(&item.title, room - 8.0, 3) {
         *y += 15.0;
         svg.text(SMALL_STRONG.class, (left + 8.0, *y - 3.0), Anchor::Start, &line);
     }
