@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: rig-fleet help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check
+.PHONY: rig-fleet help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -70,6 +70,12 @@ dist-twice: toolchain ## build what is released twice, at two places, and compar
 
 release-check: toolchain ## everything that is looked at before a release
 	@MAKE="$(MAKE)" scripts/release-check.sh
+
+pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, overlaps, PDF: PAGES=dir (made of tests/figures)
+	@CARGO="$(CARGO)" scripts/pages.sh $(PAGES)
+
+gallery: toolchain ## make the pictures of docs/gallery.md
+	@$(CARGO) run --locked --quiet -p narrows-report --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"

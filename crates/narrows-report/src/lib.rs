@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod config;
 pub mod copy;
+pub mod figure;
 pub mod fleet;
 pub mod fleet_run;
 pub mod guard;
