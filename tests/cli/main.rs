@@ -46,8 +46,8 @@ mod snapshot_check;
 mod systems;
 mod targets;
 mod together;
-mod watch;
 mod top;
+mod watch;
 
 #[path = "../support/mod.rs"]
 mod support;
