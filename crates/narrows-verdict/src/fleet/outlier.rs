@@ -56,7 +56,7 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.get(sorted.len() / 2) {
-        Some(upper) if sorted.len() % 2 == 0 => {
+        Some(upper) if sorted.len().is_multiple_of(2) => {
             f64::midpoint(*upper, sorted.get(sorted.len() / 2 - 1).copied().unwrap_or(*upper))
         }
         Some(middle) => *middle,

@@ -55,11 +55,11 @@ pub fn parse(text: &str) -> Result<Output, String> {
         let before = text.get(..*at).unwrap_or_default();
         before.is_empty() || before.ends_with('\n')
     });
-    let document = starts.filter_map(|(at, _)| {
+    let mut documents = starts.filter_map(|(at, _)| {
         let mut values = serde_json::Deserializer::from_str(text.get(at..)?).into_iter::<Value>();
         values.next()?.ok().filter(|value| value.get("client_stats").is_some())
     });
-    let document = document.last().ok_or("fio wrote no whole report")?;
+    let document = documents.next_back().ok_or("fio wrote no whole report")?;
     let version = document.get("fio version").and_then(Value::as_str).unwrap_or_default();
     let mut output = Output { version: version.trim_start_matches("fio-").to_owned(), ..Output::default() };
     let jobs = document.get("client_stats").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
