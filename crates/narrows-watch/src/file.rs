@@ -369,6 +369,7 @@ impl Journal<'_> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "a test makes files and looks at them")]
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
