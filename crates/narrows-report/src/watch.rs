@@ -126,7 +126,7 @@ fn order(events: &[KernelEvent]) -> String {
     let is_before = |error: &&KernelEvent| link.is_none_or(|link| error.micros <= link.micros);
     let errors = || events.iter().filter(|event| event.what == LinkEvent::Error);
     let named = |error: &KernelEvent| error.error.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-    match (errors().filter(is_before).next_back(), link) {
+    match (errors().rfind(is_before), link) {
         (Some(error), Some(link)) => {
             let apart = (link.micros - error.micros) as f64 / 1e6;
             let what = match link.what {

@@ -78,5 +78,5 @@ fn keep(found: &Inventory, place: &Path) -> Result<usize, Failure> {
 /// The question as `check --from DIR --fleet` has it.
 fn as_captures(args: &CheckHosts, place: PathBuf) -> CheckArgs {
     let fleet = FleetArgs { fleet: true, format: args.format, since: args.since.clone() };
-    CheckArgs { from: vec![place], fleet, output: args.output.clone(), ..CheckArgs::default() }
+    CheckArgs { from: vec![place], fleet, output: args.output, ..CheckArgs::default() }
 }

@@ -20,6 +20,7 @@ fn hop(kind: HopKind, name: &str, spec: HopSpec) -> Hop {
         against: Traffic::NONE,
         depth: 0,
         above: None,
+        below: Vec::new(),
         shared_with: Vec::new(),
     }
 }

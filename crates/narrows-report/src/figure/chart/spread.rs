@@ -13,6 +13,9 @@ const MOST_ROWS: usize = 60;
 /// So many kinds of findings.
 const MOST_COLUMNS: usize = 12;
 
+/// Findings of one code: how many, and the weight of the worst.
+type Counts = BTreeMap<String, (usize, usize)>;
+
 const fn weight(severity: Severity) -> usize {
     match severity {
         Severity::Fault => 100,
@@ -25,7 +28,7 @@ const fn weight(severity: Severity) -> usize {
 pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let counts = |host: &Host| {
-        let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        let mut counts: Counts = BTreeMap::new();
         for found in host.findings.iter().filter(|found| found.counts()) {
             let entry = counts.entry(found.code.as_str()).or_default();
             entry.0 += 1;
@@ -33,8 +36,7 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         }
         counts
     };
-    let mut rows: Vec<(&Host, BTreeMap<String, (usize, usize)>)> =
-        hosts.iter().map(|host| (*host, counts(host))).collect();
+    let mut rows: Vec<(&Host, Counts)> = hosts.iter().map(|host| (*host, counts(host))).collect();
     for (code, (count, worst)) in rows.iter().flat_map(|(_, counts)| counts) {
         *kinds.entry(code.clone()).or_default() += count * worst;
     }

@@ -195,7 +195,7 @@ pub fn sweep_knee(report: &SweepReport) -> Vec<Figure> {
                 title: format!("Scaling: {}", human::block_size(curve.of.block_size)),
                 alternative: format!("The rate over {}. {told}", name.trim_end_matches(", logarithmic")),
                 pictures: vec![picture(|width| {
-                    lines(width, "Rate and its knee", &across, &up, &[line.clone()], &events)
+                    lines(width, "Rate and its knee", &across, &up, std::slice::from_ref(&line), &events)
                 })],
                 data,
             })
