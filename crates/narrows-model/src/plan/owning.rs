@@ -74,7 +74,7 @@ fn whole(bytes: f64) -> Bytes {
 /// Seconds to write a drive of `size`, at best and at worst, while other load takes a share of it.
 pub fn rebuild(size: Bytes, write: BytesPerSec, load: Option<f64>) -> (f64, f64) {
     let load = load.unwrap_or(0.0).clamp(0.0, 1.0);
-    let floor = write.get().min(REBUILD_LEAST).max(1.0);
+    let floor = write.get().clamp(1.0, REBUILD_LEAST);
     let best = (write.get() * (1.0 - load)).min(REBUILD_MOST).max(floor);
     let worst = if load > 0.0 { floor } else { best };
     (size.as_f64() / best, size.as_f64() / worst)
