@@ -1,6 +1,7 @@
 //! The options of output, declared once for every command that has them.
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use narrows_report::text::{Colour, Style};
 
@@ -23,7 +24,8 @@ pub struct OutputArgs {
 }
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set
     #[default]
@@ -34,14 +36,25 @@ pub enum ColorWhen {
     Never,
 }
 
+impl ColorWhen {
+    /// As it is typed.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
 impl OutputArgs {
     /// How text may look.
     pub(super) fn style(&self) -> Style {
-        let colour = match self.color {
+        let colour = match super::config::colour().unwrap_or(self.color) {
             ColorWhen::Auto => Colour::Auto,
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
-        Style::detect(colour, self.plain)
+        Style::detect(colour, self.plain || super::config::is_plain())
     }
 }

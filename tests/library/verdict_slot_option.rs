@@ -97,6 +97,7 @@ fn verdict(lanes: u8) -> Verdict {
                 depth: 0,
                 above: above.replace(id),
                 against: narrows::path::Traffic::NONE,
+                below: Vec::new(),
                 shared_with: Vec::new(),
             }
         })

@@ -85,6 +85,7 @@ impl Sketch {
             depth: 0,
             above: self.above.replace(id),
             against: narrows_model::path::Traffic::NONE,
+            below: Vec::new(),
             shared_with: Vec::new(),
         });
         self.subject.ceilings.push(ceilings);

@@ -79,6 +79,7 @@ impl Stack {
             depth,
             above,
             against: narrows::path::Traffic::NONE,
+            below: Vec::new(),
             shared_with: Vec::new(),
         });
         self.ceilings.push(ceilings);

@@ -50,6 +50,7 @@ mod tests {
             depth: 0,
             above: None,
             against: crate::path::Traffic::NONE,
+            below: Vec::new(),
             shared_with: Vec::new(),
         }
     }

@@ -20,6 +20,7 @@ fn hop(name: &str, spec: HopSpec, share: f64) -> Hop {
         depth: 0,
         above: None,
         against: crate::path::Traffic::NONE,
+        below: Vec::new(),
         shared_with: Vec::new(),
     }
 }

@@ -227,6 +227,7 @@ impl Graph {
                     against: place.against,
                     depth: place.depth,
                     above: place.above.and_then(|above| ids.get(above).cloned()),
+                    below: entry.below.iter().filter_map(|(below, _)| ids.get(*below).cloned()).collect(),
                     shared_with: Vec::new(),
                 })
             })

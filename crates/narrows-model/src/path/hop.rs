@@ -177,6 +177,9 @@ pub struct Hop {
     pub depth: usize,
     /// The hop next to it towards the application; `None` for the application.
     pub above: Option<HopId>,
+    /// The hops next to it away from the application, where its data comes from: several where data is spread, one where
+    /// branches meet again, none for main memory.
+    pub below: Vec<HopId>,
     /// Other targets of this machine whose data crosses it too.
     pub shared_with: Vec<String>,
 }

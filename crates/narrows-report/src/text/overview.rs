@@ -44,9 +44,7 @@ pub(super) fn put(out: &mut String, style: &Style, report: &CheckReport) {
         let from = super::from(&report.machine);
         out.push('\n');
         hints(out, style, &[("Look closer", format!("narrows {target}{from}"))]);
-        if from.is_empty() {
-            hints(out, style, &[("Prove it", format!("narrows {target} --measure"))]);
-        }
+        hints(out, style, &[super::prove(&target, &report.machine)]);
     }
 }
 

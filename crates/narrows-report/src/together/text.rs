@@ -48,6 +48,15 @@ pub fn render(report: &TogetherReport, style: &Style) -> String {
         out.push('\n');
         alone(&mut out, style, report);
     }
+    if let Some(drift) = &report.drift {
+        out.push('\n');
+        paragraph(&mut out, style, (Tone::Warn, "changed meanwhile: "), Tone::Normal, drift);
+    }
+    if let Some(hidden) = &report.hidden {
+        out.push('\n');
+        let tone = if hidden.groups.is_empty() { Tone::Strong } else { Tone::Bad };
+        paragraph(&mut out, style, (Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
+    }
     foretold(&mut out, style, &report.foretold);
     if !report.findings.is_empty() {
         out.push('\n');
@@ -100,7 +109,7 @@ fn put_group(out: &mut String, style: &Style, group: &GroupView) {
     out.push('\n');
     table.row(out, Tone::Faint, "shared hop", &["alone", "together", "ceiling", "of it"].map(str::to_owned));
     for hop in &group.hops {
-        let is_limit = group.limiting_hops.contains(&hop.id);
+        let is_limit = group.limiting_hops.contains(&hop.id) || group.located_hops.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
         let ceiling = hop.ceiling_bytes_per_second;
         let ceiling = ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}"));
@@ -174,11 +183,21 @@ fn texts(report: &mut TogetherReport) -> Vec<&mut String> {
     }
     for group in &mut report.groups {
         texts.push(&mut group.sentence);
-        texts.extend(group.targets.iter_mut().chain(&mut group.limiting_hops));
+        let hops = group.limiting_hops.iter_mut().chain(&mut group.located_hops);
+        texts.extend(group.targets.iter_mut().chain(hops));
         texts.extend(group.shares.iter_mut().map(|share| &mut share.target));
         for hop in &mut group.hops {
             texts.extend([&mut hop.id, &mut hop.name]);
             texts.extend(&mut hop.targets);
+        }
+    }
+    texts.extend(&mut report.drift);
+    if let Some(hidden) = &mut report.hidden {
+        texts.push(&mut hidden.sentence);
+        texts.extend(&mut hidden.reason);
+        texts.extend(&mut hidden.unexplained);
+        for group in &mut hidden.groups {
+            texts.extend(group.targets.iter_mut().chain(&mut group.hops));
         }
     }
     for one in &mut report.foretold {

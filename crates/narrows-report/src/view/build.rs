@@ -134,6 +134,7 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
         name: inert(&hop.name),
         depth: hop.depth,
         above: hop.above.as_ref().map(|id| inert(id.as_str())),
+        below: hop.below.iter().map(|id| inert(id.as_str())).collect(),
         port: port(hop),
         traffic: TrafficView { read: hop.traffic.read, write: hop.traffic.write },
         shared_with: hop.shared_with.iter().map(|target| inert(target)).collect(),

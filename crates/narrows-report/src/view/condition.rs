@@ -256,6 +256,7 @@ mod tests {
             depth: 0,
             above: None,
             against: narrows_model::path::Traffic::NONE,
+            below: Vec::new(),
             shared_with: Vec::new(),
         };
         let device = DeviceHop { block: "nvme0n1".to_owned(), ..DeviceHop::default() };

@@ -149,6 +149,10 @@ pub struct HopView {
     pub depth: usize,
     /// The hop next to it towards the application.
     pub above: Option<String>,
+    /// The hops next to it away from the application: several where data is spread, the same one for several where
+    /// branches meet again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
     /// The PCI address of a link's other end, the port towards the processor; a link's own id has that of its device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,

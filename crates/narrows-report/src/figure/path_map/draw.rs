@@ -1,0 +1,184 @@
+//! The map for wide screens and paper.
+
+use super::layout::{Layout, Place, THINNEST, WIDTH, Words, layout};
+use super::tree::Tree;
+use super::{Item, Mark, State, is_drawn_alike};
+use crate::figure::svg::{Anchor, Stroke, Svg};
+use crate::figure::width::SMALL;
+use narrows_base::units::{BytesPerSec, human};
+
+/// The map with its legend.
+pub(super) fn wide(tree: &Tree, label: &str) -> Svg {
+    let mut svg = Svg::new(WIDTH, label);
+    let layout = layout(tree, 6.0);
+    for node in 0..tree.nodes.len() {
+        flows(&mut svg, tree, &layout, node);
+    }
+    for (node, place) in layout.places.iter().enumerate() {
+        put(&mut svg, tree, node, place, layout.scale);
+    }
+    svg.reach(layout.height);
+    legend(&mut svg, tree, &layout);
+    svg
+}
+
+/// What leads from a node to those behind it: each gets a part of its edge as large as its own share of their widths.
+fn flows(svg: &mut Svg, tree: &Tree, layout: &Layout, node: usize) {
+    let from = &layout.places[node];
+    let children = &tree.nodes[node].children;
+    let total: f64 = children.iter().map(|child| layout.places[*child].thick).sum();
+    if total <= 0.0 {
+        return;
+    }
+    let edge = from.thick.min(total.max(if from.is_box { total } else { from.thick }));
+    let mut top = from.middle - edge / 2.0;
+    for &child in children {
+        let to = &layout.places[child];
+        let part = edge * to.thick / total;
+        flow(svg, from, (top, top + part), to);
+        top += part;
+    }
+    for &other in &tree.nodes[node].also_from {
+        let up = &layout.places[other];
+        flow(svg, up, (up.middle - up.thick / 2.0, up.middle + up.thick / 2.0), from);
+    }
+}
+
+fn flow(svg: &mut Svg, from: &Place, (top, bottom): (f64, f64), to: &Place) {
+    let start = from.left + from.width;
+    let bend = start + 38.0_f64.min((to.left - start).max(4.0));
+    let half = (if to.is_box { (bottom - top).clamp(4.0, to.thick) } else { to.thick }) / 2.0;
+    let (high, low) = (to.middle - half, to.middle + half);
+    let mut stroke = Stroke::from(start, top).bend((start, top), (bend, high));
+    if to.left > bend && !is_drawn_alike(to.left, bend) {
+        stroke = stroke.to(to.left, high).to(to.left, low).to(bend, low);
+    } else {
+        stroke = stroke.to(bend, low);
+    }
+    svg.path("flow", &stroke.bend((bend, low), (start, bottom)).close());
+}
+
+fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
+    let items: Vec<&Item> = tree.nodes[node].items.iter().map(|item| &tree.items[*item]).collect();
+    let lane = items.iter().find(|item| item.state != State::Passes);
+    let tip = items.iter().map(|item| item.tip()).collect::<Vec<_>>().join("; ");
+    let attributes = match (lane, items.first()) {
+        (Some(lane), _) => lane.attributes(),
+        (None, Some(first)) => first.attributes(),
+        (None, None) => Vec::new(),
+    };
+    svg.group("node", &attributes, &tip);
+    let top = place.middle - place.thick / 2.0;
+    match lane {
+        None => svg.rect("box", (place.left, top), (place.width, place.thick), 6.0),
+        Some(lane) => {
+            let class = match lane.state {
+                State::Unknown(_) => "lane unknown".to_owned(),
+                _ => format!("lane{}", lane.mark.class()),
+            };
+            svg.rect(&class, (place.left, top), (place.width, place.thick), 2.0_f64.min(place.thick / 2.0));
+            measured(svg, lane, place, scale);
+            if place.is_broken {
+                broken(svg, place.left + place.width * 0.5, place.middle);
+            }
+            pinch(svg, lane.mark, place);
+        }
+    }
+    for (y, line) in place.words() {
+        words(svg, place, y, line);
+    }
+    svg.end();
+}
+
+fn words(svg: &mut Svg, place: &Place, y: f64, line: &Words) {
+    let soft = if line.is_soft { " soft" } else { "" };
+    let class = format!("{}{soft}{}", line.face.class, line.mark.class());
+    match place.is_box {
+        true => svg.text(&class, (place.left + place.width / 2.0, y), Anchor::Middle, &line.text),
+        false => svg.text(&class, (place.left, y), Anchor::Start, &line.text),
+    }
+}
+
+/// The band of what was measured, in the scale of the lane, with its interval.
+fn measured(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
+    let Some(measured) = &lane.measured else { return };
+    let thick = (measured.bytes_per_second.get() * scale).clamp(1.5, place.thick.max(1.5));
+    let class = if measured.trusted { "band" } else { "band doubted" };
+    svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
+    let Some([low, high]) = measured.ci95 else { return };
+    for end in [low, high] {
+        let y = place.middle - (end.get() * scale).min(place.thick * 1.5) / 2.0;
+        svg.path(
+            "interval",
+            &Stroke::from(place.left + place.width - 14.0, y).to(place.left + place.width - 4.0, y),
+        );
+    }
+}
+
+/// Says that a lane is thinner than it could be drawn.
+fn broken(svg: &mut Svg, x: f64, y: f64) {
+    for shift in [-4.0, 4.0] {
+        svg.path("break", &Stroke::from(x + shift - 3.0, y + 7.0).to(x + shift + 3.0, y - 7.0));
+    }
+}
+
+/// Two arrowheads that press on the lane: the symbol of the narrowest hop, hollow for the next.
+fn pinch(svg: &mut Svg, mark: Mark, place: &Place) {
+    if mark == Mark::None {
+        return;
+    }
+    let (x, half) = (place.left + place.width * 0.8, place.thick / 2.0);
+    for side in [-1.0, 1.0] {
+        let tip = place.middle + side * (half + 1.0);
+        let base = tip + side * 9.0;
+        let class = format!("pinch{}", mark.class());
+        svg.path(&class, &Stroke::from(x, tip).to(x - 6.5, base).to(x + 6.5, base).close());
+    }
+}
+
+/// What the widths and signs mean: only those that the map has.
+fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
+    let y = layout.height + 30.0;
+    let mut x = 8.0;
+    let word = |svg: &mut Svg, x: &mut f64, text: &str| {
+        svg.text("t-small soft", (*x, y + 4.0), Anchor::Start, text);
+        *x += SMALL.width(text) + 26.0;
+    };
+    if layout.scale > 0.0 {
+        let nice = nice_below(24.0 / layout.scale);
+        let thick = nice * layout.scale;
+        svg.rect("lane", (x, y - thick / 2.0), (26.0, thick), 1.0);
+        x += 34.0;
+        let text =
+            format!("{}: the width of a lane is its ceiling, linear", human::rate(BytesPerSec::new(nice)));
+        word(svg, &mut x, &text);
+    }
+    if layout.places.iter().any(|place| place.is_broken) {
+        svg.rect("lane", (x, y - THINNEST / 2.0), (26.0, THINNEST), 1.0);
+        broken(svg, x + 13.0, y);
+        x += 34.0;
+        word(svg, &mut x, "thinner than drawn");
+    }
+    if tree.items.iter().any(|item| matches!(item.state, State::Unknown(_))) {
+        svg.rect("lane unknown", (x, y - 5.0), (26.0, 10.0), 1.0);
+        x += 34.0;
+        word(svg, &mut x, "ceiling not known");
+    }
+    if tree.items.iter().any(|item| item.measured.is_some()) {
+        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
+        svg.rect("band", (x, y - 4.0), (26.0, 8.0), 0.0);
+        x += 34.0;
+        word(svg, &mut x, "measured");
+    }
+    svg.reach(y + 18.0);
+}
+
+/// The largest of 1, 2 and 5 times a power of ten that is at most `value`.
+fn nice_below(value: f64) -> f64 {
+    let power = 10_f64.powf(value.max(1.0).log10().floor());
+    [5.0, 2.0, 1.0]
+        .into_iter()
+        .map(|digit| digit * power)
+        .find(|step| *step <= value * 1.000_001)
+        .unwrap_or(power)
+}

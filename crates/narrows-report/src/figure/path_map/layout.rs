@@ -1,0 +1,295 @@
+//! Where everything of a map stands. Each node has a part of the height that no other node of its column shares, so that nothing
+//! overlaps whatever the texts are.
+
+use super::tree::Tree;
+use super::{Item, Mark, State};
+use crate::figure::width::{Face, SMALL, SMALL_STRONG, STRONG};
+
+/// The width of a map in pixels.
+pub(super) const WIDTH: f64 = 1080.0;
+/// The thickness of the widest lane.
+const THICKEST: f64 = 58.0;
+/// A lane is drawn at least so thick; where it would be thinner, a mark says so.
+pub(super) const THINNEST: f64 = 3.0;
+/// The thickness of a lane of which the ceiling is not known.
+const UNKNOWN: f64 = 12.0;
+/// Between columns, where lanes divide.
+const GAP: f64 = 38.0;
+/// Room for the marks above and below the narrowest lane.
+const PINCH: f64 = 12.0;
+const LINE: f64 = 16.0;
+const SMALL_LINE: f64 = 14.0;
+/// Above and below each node.
+const AIR: f64 = 7.0;
+/// From so many rows on each has one line for its name.
+const MANY: usize = 8;
+
+/// One line of text, and how it is set.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Words {
+    pub(super) face: Face,
+    pub(super) text: String,
+    pub(super) is_soft: bool,
+    pub(super) mark: Mark,
+}
+
+/// Where a node stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Place {
+    pub(super) left: f64,
+    pub(super) width: f64,
+    /// The middle of its lane or box.
+    pub(super) middle: f64,
+    pub(super) thick: f64,
+    /// Whether the lane is thinner than it is drawn.
+    pub(super) is_broken: bool,
+    /// Above the lane, or in the box.
+    pub(super) over: Vec<Words>,
+    /// Below the lane.
+    pub(super) under: Vec<Words>,
+    pub(super) is_box: bool,
+}
+
+/// A tree with places.
+pub(super) struct Layout {
+    pub(super) places: Vec<Place>,
+    pub(super) height: f64,
+    /// Pixels for a byte each second.
+    pub(super) scale: f64,
+}
+
+/// Finds a place for every node.
+pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
+    let known = tree.items.iter().filter_map(|item| match item.state {
+        State::Known(rate) => Some(rate),
+        _ => None,
+    });
+    let most = known.fold(0.0, f64::max);
+    let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
+    let columns = columns(tree);
+    let rows = tree.nodes.iter().filter(|node| node.children.is_empty()).count();
+    let edges = edges(tree, &columns);
+    let places = (0..tree.nodes.len())
+        .map(|node| {
+            let (left, width) = edges[columns[node]];
+            place(tree, node, (left, width), scale, rows > MANY)
+        })
+        .collect();
+    let mut layout = Layout { places, height: top, scale };
+    let bottom = layout.put(tree, tree.root, top);
+    layout.height = bottom;
+    layout
+}
+
+impl Layout {
+    /// Puts a node and all behind it below `top`; says where they end.
+    fn put(&mut self, tree: &Tree, node: usize, top: f64) -> f64 {
+        let own = self.places[node].height();
+        let mut bottom = top;
+        for &child in &tree.nodes[node].children {
+            bottom = self.put(tree, child, bottom);
+        }
+        // What is behind it is moved down where it is lower than the node itself.
+        let missing = own - (bottom - top);
+        if missing > 0.0 {
+            for &child in &tree.nodes[node].children {
+                self.shift(tree, child, missing / 2.0);
+            }
+            bottom = top + own;
+        }
+        let middle = f64::midpoint(top, bottom);
+        let (over, under) = self.places[node].around();
+        // The lane's middle, so that the whole of it with its texts is in the middle of what it may have.
+        self.places[node].middle = middle + (over - under) / 2.0;
+        bottom
+    }
+
+    fn shift(&mut self, tree: &Tree, node: usize, by: f64) {
+        self.places[node].middle += by;
+        for &child in &tree.nodes[node].children {
+            self.shift(tree, child, by);
+        }
+    }
+}
+
+impl Place {
+    /// What it needs above and below its middle.
+    fn around(&self) -> (f64, f64) {
+        let half = self.thick / 2.0;
+        if self.is_box {
+            return (half + AIR, half + AIR);
+        }
+        let pinch =
+            if self.over.iter().chain(&self.under).any(|line| line.mark >= Mark::Next) { PINCH } else { 4.0 };
+        (half + pinch + lines(&self.over) + AIR, half + pinch + lines(&self.under) + AIR)
+    }
+
+    fn height(&self) -> f64 {
+        let (over, under) = self.around();
+        over + under
+    }
+
+    /// The base lines of its texts, each with its text.
+    pub(super) fn words(&self) -> Vec<(f64, &Words)> {
+        let half = self.thick / 2.0;
+        let (mut over, mut under) = (Vec::new(), Vec::new());
+        if self.is_box {
+            let mut y = self.middle - lines(&self.over) / 2.0;
+            for line in &self.over {
+                y += height(line);
+                over.push((y - 4.0, line));
+            }
+            return over;
+        }
+        let pinch = self.around().0 - half - lines(&self.over) - AIR;
+        let mut y = self.middle - half - pinch - lines(&self.over);
+        for line in &self.over {
+            y += height(line);
+            over.push((y - 4.0, line));
+        }
+        y = self.middle + half + pinch;
+        for line in &self.under {
+            y += height(line);
+            under.push((y - 3.0, line));
+        }
+        over.extend(under);
+        over
+    }
+}
+
+fn height(line: &Words) -> f64 {
+    if line.face.size > 12.0 { LINE } else { SMALL_LINE }
+}
+
+fn lines(all: &[Words]) -> f64 {
+    all.iter().map(height).sum()
+}
+
+/// The column of each node: media last, each other one before the farthest of what is behind it.
+fn columns(tree: &Tree) -> Vec<usize> {
+    let mut behind = vec![0; tree.nodes.len()];
+    // Children stand before their parents in the list of nodes.
+    for (at, node) in tree.nodes.iter().enumerate() {
+        behind[at] = node.children.iter().map(|child| behind[*child] + 1).max().unwrap_or(0);
+    }
+    let most = behind.iter().copied().max().unwrap_or(0);
+    behind.iter().map(|behind| most - behind).collect()
+}
+
+/// Left edge and width of each column: boxes need less than lanes.
+fn edges(tree: &Tree, columns: &[usize]) -> Vec<(f64, f64)> {
+    let count = columns.iter().copied().max().unwrap_or(0) + 1;
+    let mut weights = vec![0.7_f64; count];
+    for (at, node) in tree.nodes.iter().enumerate() {
+        if node.items.iter().any(|item| tree.items[*item].state != State::Passes) {
+            weights[columns[at]] = 1.0;
+        }
+    }
+    let margin = 8.0;
+    let room = WIDTH - 2.0 * margin - GAP * (count - 1) as f64;
+    let sum: f64 = weights.iter().sum();
+    let mut left = margin;
+    weights
+        .iter()
+        .map(|weight| {
+            let width = (room * weight / sum).min(260.0);
+            let place = (left, width);
+            left += width + GAP;
+            place
+        })
+        .collect()
+}
+
+fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_many: bool) -> Place {
+    let items: Vec<&Item> = tree.nodes[node].items.iter().map(|item| &tree.items[*item]).collect();
+    let lane = items.iter().find(|item| item.state != State::Passes);
+    let mut over = Vec::new();
+    let Some(lane) = lane else {
+        for item in &items {
+            over.extend(set(SMALL_STRONG, &item.title, width - 16.0, 2, false));
+            over.extend(set(SMALL, &item.detail, width - 16.0, 2, true));
+        }
+        let thick = (lines(&over) + 12.0).max(26.0);
+        return Place {
+            left,
+            width,
+            middle: 0.0,
+            thick,
+            is_broken: false,
+            over,
+            under: Vec::new(),
+            is_box: true,
+        };
+    };
+    let is_leaf = tree.nodes[node].children.is_empty();
+    if is_many {
+        let whole = if lane.detail.is_empty() {
+            lane.title.clone()
+        } else {
+            format!("{} {}", lane.title, lane.detail)
+        };
+        over.extend(set(SMALL, &whole, width, 1, false));
+    } else {
+        over.extend(set(STRONG, &lane.title, width, 2, false));
+        over.extend(set(SMALL, &lane.detail, width, if is_leaf { 3 } else { 2 }, true));
+    }
+    let (thick, is_broken) = match lane.state {
+        State::Known(rate) => ((rate * scale).max(THINNEST), rate * scale < THINNEST),
+        _ => (UNKNOWN, false),
+    };
+    Place {
+        left,
+        width,
+        middle: 0.0,
+        thick,
+        is_broken,
+        over,
+        under: under(lane, width, is_many),
+        is_box: false,
+    }
+}
+
+/// The number beside the lane, what is said of it, what was measured and who else crosses it.
+fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
+    let number = if is_many { SMALL_STRONG } else { STRONG };
+    let rate = lane.rate();
+    let words = lane.mark.words();
+    let both = if words.is_empty() { rate.clone() } else { format!("{rate} · {words}") };
+    let mut under = Vec::new();
+    let is_known = matches!(lane.state, State::Known(_));
+    if number.width(&both) <= width {
+        under.extend(set(number, &both, width, 1, !is_known));
+    } else {
+        under.extend(set(number, &rate, width, 1, !is_known));
+        under.extend(set(number, words, width, 1, false));
+    }
+    for line in &mut under {
+        line.mark = lane.mark;
+    }
+    // Several lanes carry a path together: what the application gets through all of them is more than one can carry.
+    if let (State::Known(own), Some(all), false) = (&lane.state, lane.for_application, words.is_empty())
+        && (all - own).abs() > own * 0.001
+    {
+        let text = format!(
+            "{} for the path",
+            narrows_base::units::human::rate(narrows_base::units::BytesPerSec::new(all))
+        );
+        under.extend(set(SMALL, &text, width, 1, true));
+    }
+    if let Some(text) = lane.measured_text() {
+        under.extend(set(SMALL, &text, width, 2, false));
+    }
+    let used: Vec<&str> = lane.targets.iter().map(String::as_str).collect();
+    if lane.kind == narrows_model::path::HopKind::Device && !used.is_empty() {
+        under.extend(set(SMALL, &used.join(", "), width, if is_many { 1 } else { 2 }, true));
+    } else if used.is_empty() && lane.shared > 0 {
+        let others = if lane.shared == 1 { "path" } else { "paths" };
+        under.extend(set(SMALL, &format!("shared with {} more {others}", lane.shared), width, 1, true));
+    }
+    under
+}
+
+fn set(face: Face, text: &str, room: f64, most: usize, is_soft: bool) -> Vec<Words> {
+    let lines = face.wrap(text, room, most).into_iter();
+    lines.map(|text| Words { face, text, is_soft, mark: Mark::None }).collect()
+}

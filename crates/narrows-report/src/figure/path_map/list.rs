@@ -1,0 +1,95 @@
+//! The map for narrow screens: a list from the application to the medium, where the length of a bar is the ceiling.
+
+use super::tree::Tree;
+use super::{Item, Mark, State};
+use crate::figure::svg::{Anchor, Stroke, Svg};
+use crate::figure::width::{SMALL, SMALL_STRONG};
+
+const WIDTH: f64 = 340.0;
+const STEP: f64 = 9.0;
+/// What is behind so many others is not moved further to the right.
+const DEEPEST: usize = 6;
+const BAR: f64 = 8.0;
+
+/// The list.
+pub(super) fn narrow(tree: &Tree, label: &str) -> Svg {
+    let mut svg = Svg::new(WIDTH, label);
+    let rates = tree.items.iter().filter_map(|item| match item.state {
+        State::Known(rate) => Some(rate),
+        _ => None,
+    });
+    let most = rates.fold(0.0, f64::max);
+    let mut y = 4.0;
+    put(&mut svg, tree, (tree.root, 0), most, &mut y);
+    svg.text("t-small soft", (2.0, y + 14.0), Anchor::Start, "The length of a bar is the ceiling, linear.");
+    svg.reach(y + 22.0);
+    svg
+}
+
+fn put(svg: &mut Svg, tree: &Tree, (node, depth): (usize, usize), most: f64, y: &mut f64) {
+    for &item in &tree.nodes[node].items {
+        row(svg, &tree.items[item], depth, most, y);
+    }
+    let children = &tree.nodes[node].children;
+    let deeper = depth + usize::from(children.len() > 1);
+    for &child in children {
+        put(svg, tree, (child, deeper), most, y);
+    }
+}
+
+fn row(svg: &mut Svg, item: &Item, depth: usize, most: f64, y: &mut f64) {
+    let left = 4.0 + STEP * depth.min(DEEPEST) as f64;
+    let room = WIDTH - left - 4.0;
+    svg.group("node", &item.attributes(), &item.tip());
+    let top = *y;
+    for line in SMALL_STRONG.wrap(&item.title, room - 8.0, 3) {
+        *y += 15.0;
+        svg.text(SMALL_STRONG.class, (left + 8.0, *y - 3.0), Anchor::Start, &line);
+    }
+    for line in SMALL.wrap(&item.detail, room - 8.0, 3) {
+        *y += 14.0;
+        svg.text("t-small soft", (left + 8.0, *y - 3.0), Anchor::Start, &line);
+    }
+    if item.state != State::Passes {
+        bar(svg, item, (left + 8.0, room - 8.0), most, y);
+    }
+    svg.path(&format!("rail{}", item.mark.class()), &Stroke::from(left, top + 2.0).to(left, *y));
+    *y += 7.0;
+    svg.end();
+}
+
+fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut f64) {
+    *y += 3.0;
+    match item.state {
+        State::Known(rate) if most > 0.0 => {
+            let long = room * rate / most;
+            svg.rect(&format!("lane{}", item.mark.class()), (left, *y), (long.max(1.5), BAR), 1.0);
+            if let Some(measured) = &item.measured {
+                let reached = (room * measured.bytes_per_second.get() / most).clamp(1.0, room);
+                svg.rect("band", (left, *y + 2.0), (reached, BAR - 4.0), 0.0);
+            }
+        }
+        _ => svg.rect("lane unknown", (left, *y), (room * 0.3, BAR), 1.0),
+    }
+    *y += BAR;
+    let mut x = left;
+    *y += 15.0;
+    if item.mark != Mark::None {
+        let (tip, base) = (x, x + 9.0);
+        let class = format!("pinch{}", item.mark.class());
+        svg.path(&class, &Stroke::from(tip, *y - 8.0).to(base, *y - 13.0).to(base, *y - 3.0).close());
+        x += 14.0;
+    }
+    let rate = item.rate();
+    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.mark.words()) };
+    svg.text(
+        &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
+        (x, *y - 4.0),
+        Anchor::Start,
+        said.trim_end(),
+    );
+    if let Some(text) = item.measured_text() {
+        *y += 14.0;
+        svg.text("t-small", (left, *y - 4.0), Anchor::Start, &SMALL.fit(&text, room));
+    }
+}

@@ -1,0 +1,405 @@
+//! The path as a map: a pipe that narrows. The width of a lane is its hop's ceiling.
+
+mod after;
+mod draw;
+mod layout;
+mod list;
+mod tree;
+
+use super::svg::number;
+use super::whole::{Data, Figure, Picture};
+use crate::view::{CheckReport, HopView, MeasuredView, PathView};
+use narrows_base::units::{BytesPerSec, human};
+use narrows_model::ceiling::{Basis, Direction};
+use narrows_model::path::HopKind;
+use narrows_verdict::Severity;
+use tree::Tree;
+
+/// What is known of the rate that a hop can carry.
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    /// At most so many of its own bytes each second.
+    Known(f64),
+    /// Unknown, and why.
+    Unknown(String),
+    /// It moves no bytes of its own.
+    Passes,
+}
+
+/// What is to be said of a hop at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    None,
+    /// The narrowest once the narrowest one is widened.
+    Next,
+    /// The narrowest, which nobody needs to mend.
+    Narrowest,
+    /// The narrowest, and a finding says that it could be wider.
+    Fault,
+}
+
+impl Mark {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Next => " next",
+            Self::Narrowest => " narrowest",
+            Self::Fault => " fault",
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Next => "next",
+            Self::Narrowest | Self::Fault => "narrowest",
+        }
+    }
+}
+
+/// One hop, as it is drawn.
+#[derive(Debug, Clone, PartialEq)]
+struct Item {
+    id: String,
+    kind: HopKind,
+    /// What leads: the slot's link, the drive's name.
+    title: String,
+    /// What follows: the slot, the model.
+    detail: String,
+    /// Its whole name.
+    name: String,
+    /// Whether it is drawn though it moves no bytes of its own.
+    is_named: bool,
+    state: State,
+    /// What the application gets through it, of one path only.
+    for_application: Option<f64>,
+    is_guess: bool,
+    formula: String,
+    measured: Option<MeasuredView>,
+    mark: Mark,
+    /// The targets whose data crosses it, where several are drawn.
+    targets: Vec<String>,
+    shared: usize,
+}
+
+impl Item {
+    fn new(hop: &HopView, paths: &[&PathView], direction: Direction) -> Self {
+        let ceiling = hop.ceiling.of(direction);
+        let state = match ceiling.bytes_per_second {
+            Some(rate) => State::Known(rate.get()),
+            None if ceiling.transparent => State::Passes,
+            None => State::Unknown(ceiling.reason.clone().unwrap_or_default()),
+        };
+        let crossing: Vec<&&PathView> = paths.iter().filter(|path| path.hop(&hop.id).is_some()).collect();
+        let (title, detail) = names(hop);
+        Self {
+            id: hop.id.clone(),
+            kind: hop.kind,
+            title,
+            detail,
+            name: hop.name.clone(),
+            is_named: !matches!(hop.kind, HopKind::BlockQueue | HopKind::Controller),
+            state,
+            for_application: ceiling.path_bytes_per_second.filter(|_| paths.len() == 1).map(BytesPerSec::get),
+            is_guess: ceiling.basis == Some(Basis::Guess),
+            formula: ceiling.formula.clone().unwrap_or_default(),
+            measured: match direction {
+                Direction::Read => hop.measured.read.clone(),
+                Direction::Write => hop.measured.write.clone(),
+            }
+            .filter(|_| paths.len() == 1),
+            mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
+            targets: match paths {
+                [_] => Vec::new(),
+                _ => crossing.iter().map(|path| path.target.clone()).collect(),
+            },
+            shared: hop.shared_with.len(),
+        }
+    }
+
+    /// The ceiling in words.
+    fn rate(&self) -> String {
+        let guess = if self.is_guess { "~" } else { "" };
+        match &self.state {
+            State::Known(rate) => format!("{guess}{}", human::rate(BytesPerSec::new(*rate))),
+            State::Unknown(_) => "not known".to_owned(),
+            State::Passes => String::new(),
+        }
+    }
+
+    /// The values of it that a program reads back from the picture: those of the JSON, digit by digit.
+    fn attributes(&self) -> Vec<(&'static str, String)> {
+        let mut all = vec![("hop", self.id.clone())];
+        if let State::Known(rate) = self.state {
+            all.push(("ceiling", format!("{rate}")));
+        }
+        all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
+        all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
+        if self.mark != Mark::None {
+            all.push(("mark", self.mark.words().to_owned()));
+        }
+        all
+    }
+
+    /// All that is known of it, for the pointer that rests on it.
+    fn tip(&self) -> String {
+        let mut parts = vec![self.name.clone()];
+        match &self.state {
+            State::Known(_) => parts.push(format!("ceiling {}", self.rate())),
+            State::Unknown(why) => parts.push(format!("ceiling not known: {why}")),
+            State::Passes => {}
+        }
+        if !self.formula.is_empty() {
+            parts.push(self.formula.clone());
+        }
+        if let Some(text) = self.measured_text() {
+            parts.push(text);
+        }
+        parts.join("; ")
+    }
+
+    fn measured_text(&self) -> Option<String> {
+        let measured = self.measured.as_ref()?;
+        let doubt = if measured.trusted { "" } else { ", not trusted" };
+        Some(format!("measured {}{doubt}", human::rate(measured.bytes_per_second)))
+    }
+}
+
+/// Whether a hop is the narrowest of a path or the next, or stands beside one that is: members of an array are narrow together.
+fn mark(hop: &HopView, path: &PathView, direction: Direction) -> Mark {
+    let is_like = |id: Option<&str>| {
+        let Some(other) = id.and_then(|id| path.hop(id)) else { return false };
+        let rate = |hop: &HopView| hop.ceiling.of(direction).path_bytes_per_second.map(BytesPerSec::get);
+        let alike = other.kind == hop.kind && other.depth == hop.depth && other.traffic == hop.traffic;
+        other.id == hop.id || (alike && rate(other).is_some() && rate(other) == rate(hop))
+    };
+    if is_like(path.limiting_hop.of(direction)) {
+        Mark::Narrowest
+    } else if is_like(path.next_hop.of(direction)) {
+        Mark::Next
+    } else {
+        Mark::None
+    }
+}
+
+/// What leads in a hop's name, and what follows.
+fn names(hop: &HopView) -> (String, String) {
+    let name = hop.name.as_str();
+    let own = |title: &str, detail: &str| (title.to_owned(), detail.to_owned());
+    match hop.kind {
+        HopKind::Device => match name.rsplit_once(" (") {
+            Some((model, block)) => own(block.trim_end_matches(')'), model),
+            None => own(name, ""),
+        },
+        HopKind::Link => match name.split_once(" link of ") {
+            Some((speed, place)) => match place.split_once(", ") {
+                Some((address, slot)) => own(speed, &format!("{slot} ({address})")),
+                None => own(speed, &format!("at {place}")),
+            },
+            None => own(name, ""),
+        },
+        HopKind::Chipset => match name.rsplit_once(", ") {
+            Some((chipset, uplink)) => own(uplink, chipset),
+            None => own(name, ""),
+        },
+        HopKind::Switch => match name.split_once(" at ") {
+            Some((switch, place)) => own(switch, &format!("at {place}")),
+            None => own(name, ""),
+        },
+        HopKind::Network => match name.split_once(" at ") {
+            Some((interface, speed)) => own(interface.trim_start_matches("network interface "), speed),
+            None => own(name, ""),
+        },
+        HopKind::Raid => match name.split_once(", ") {
+            Some((array, members)) => own(array, members),
+            None => own(name, ""),
+        },
+        _ => own(name, ""),
+    }
+}
+
+/// The map of one path in one direction; `None` if it has no such path or nothing to draw.
+fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> Option<Tree> {
+    paths.iter().find(|path| !path.hops.is_empty())?;
+    let mut tree = tree::grow(paths, direction);
+    let faults = report.findings.iter().filter(|finding| finding.severity == Severity::Fault);
+    let faulty: Vec<&str> = faults.filter_map(|finding| finding.hop.as_deref()).collect();
+    for item in &mut tree.items {
+        if item.mark == Mark::Narrowest && faulty.contains(&item.id.as_str()) {
+            item.mark = Mark::Fault;
+        }
+    }
+    Some(tree)
+}
+
+/// What stands out of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Plain,
+    Next,
+    Narrowest,
+    Fault,
+}
+
+/// One hop that moves bytes of its own, as others draw it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lane {
+    pub(super) id: String,
+    pub(super) kind: HopKind,
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) name: String,
+    /// What the application gets through it; `None` where that is not known.
+    pub(super) rate: Option<f64>,
+    pub(super) sort: Sort,
+}
+
+/// The lanes of one path, from the application to the medium.
+pub(super) fn lanes(report: &CheckReport, index: usize, direction: Direction) -> Vec<Lane> {
+    let tree = report.paths.get(index).and_then(|path| tree_of(report, &[path], direction));
+    let Some(tree) = tree else { return Vec::new() };
+    let mut lanes = Vec::new();
+    let mut open = vec![tree.root];
+    while let Some(node) = open.pop() {
+        let node = &tree.nodes[node];
+        let items =
+            node.items.iter().map(|item| &tree.items[*item]).filter(|item| item.state != State::Passes);
+        lanes.extend(items.map(|item| Lane {
+            id: item.id.clone(),
+            kind: item.kind,
+            title: item.title.clone(),
+            detail: item.detail.clone(),
+            name: item.name.clone(),
+            rate: item.for_application,
+            sort: match item.mark {
+                Mark::None => Sort::Plain,
+                Mark::Next => Sort::Next,
+                Mark::Narrowest => Sort::Narrowest,
+                Mark::Fault => Sort::Fault,
+            },
+        }));
+        open.extend(node.children.iter().rev());
+    }
+    lanes
+}
+
+const fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "reads",
+        Direction::Write => "writes",
+    }
+}
+
+/// The map of the path at `index`, with what each advice would make of it; `None` where there is no such path.
+pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
+    let path = report.paths.get(index)?;
+    let mut pictures = Vec::new();
+    let mut predicted = Vec::new();
+    let mut data = data();
+    for direction in [Direction::Read, Direction::Write] {
+        let tree = tree_of(report, &[path], direction)?;
+        put_rows(&mut data, &tree, direction);
+        let title = format!("Path map of {}, {}", path.target, direction_name(direction));
+        pictures.push(Picture {
+            label: capital(direction_name(direction)),
+            note: String::new(),
+            wide: draw::wide(&tree, &title),
+            narrow: Some(list::narrow(&tree, &title)),
+        });
+        if direction == Direction::Read {
+            predicted = after::pictures(report, path, &tree);
+        }
+    }
+    pictures.extend(predicted);
+    Some(Figure {
+        id: format!("path-map-{}", index + 1),
+        title: format!("Path of {}", path.target),
+        alternative: alternative(path),
+        pictures,
+        data,
+    })
+}
+
+/// The map of the whole machine: every hop once, with all paths that cross it. `None` for fewer than two paths.
+pub fn machine_map(report: &CheckReport) -> Option<Figure> {
+    let paths: Vec<&PathView> = report.paths.iter().collect();
+    if paths.len() < 2 {
+        return None;
+    }
+    let tree = tree_of(report, &paths, Direction::Read)?;
+    let title = "Path map of the machine, reads".to_owned();
+    let mut data = data();
+    put_rows(&mut data, &tree, Direction::Read);
+    Some(Figure {
+        id: "machine-map".to_owned(),
+        title: "All paths of this machine".to_owned(),
+        alternative: format!(
+            "The links and drives of {} paths, for reads. A hop that several paths share stands once, before all that cross it. \
+             Marked is the narrowest hop of each path. Arrays, ciphers and file systems are on the map of each path.",
+            paths.len()
+        ),
+        pictures: vec![Picture {
+            label: String::new(),
+            note: String::new(),
+            wide: draw::wide(&tree, &title),
+            narrow: Some(list::narrow(&tree, &title)),
+        }],
+        data,
+    })
+}
+
+fn alternative(path: &PathView) -> String {
+    format!(
+        "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
+         ceiling that is not known; the band within a lane is what was measured.",
+        path.sentence
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn data() -> Data {
+    Data::new(&[
+        "hop",
+        "direction",
+        "ceiling#",
+        "for the application#",
+        "measured#",
+        "95 % interval#",
+        "what is said of it",
+    ])
+}
+
+fn put_rows(data: &mut Data, tree: &Tree, direction: Direction) {
+    for item in &tree.items {
+        let said = match (&item.state, item.mark) {
+            (_, mark) if mark != Mark::None => mark.words().to_owned(),
+            (State::Unknown(why), _) => why.clone(),
+            (State::Passes, _) => "passes on what others allow".to_owned(),
+            _ => String::new(),
+        };
+        let interval = item.measured.as_ref().and_then(|measured| measured.ci95);
+        data.push([
+            item.name.clone(),
+            direction_name(direction).to_owned(),
+            item.rate(),
+            item.for_application.map(|rate| human::rate(BytesPerSec::new(rate))).unwrap_or_default(),
+            item.measured.as_ref().map(|it| human::rate(it.bytes_per_second)).unwrap_or_default(),
+            interval
+                .map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high)))
+                .unwrap_or_default(),
+            said,
+        ]);
+    }
+}
+
+/// Whether two numbers are drawn at the same place.
+fn is_drawn_alike(a: f64, b: f64) -> bool {
+    number(a) == number(b)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! A drawing as SVG, element by element.
+
+use std::fmt::Write;
+
+use crate::sanitize::markup;
+
+/// A drawing: elements with classes, in its own coordinates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Svg {
+    width: f64,
+    height: f64,
+    label: String,
+    body: String,
+    open: Vec<&'static str>,
+}
+
+/// Where a text begins, ends or has its middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// It begins at the point.
+    Start,
+    /// The point is its middle.
+    Middle,
+    /// It ends at the point.
+    End,
+}
+
+impl Svg {
+    /// An empty drawing; `label` is its name for those who do not see it.
+    pub fn new(width: f64, label: &str) -> Self {
+        Self { width, height: 0.0, label: label.to_owned(), body: String::new(), open: Vec::new() }
+    }
+
+    /// Its width in pixels where it is not scaled.
+    pub const fn width(&self) -> f64 {
+        self.width
+    }
+
+    /// Its height in the same unit.
+    pub const fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// Makes it at least so high.
+    pub const fn reach(&mut self, height: f64) {
+        self.height = self.height.max(height);
+    }
+
+    /// Begins a group; `data` become `data-` attributes, `title` what is shown where the pointer rests.
+    pub fn group(&mut self, class: &str, data: &[(&str, String)], title: &str) {
+        let _ = write!(self.body, "<g class=\"{}\"", markup(class));
+        for (name, value) in data {
+            let _ = write!(self.body, " data-{name}=\"{}\"", markup(value));
+        }
+        self.body.push('>');
+        if !title.is_empty() {
+            let _ = write!(self.body, "<title>{}</title>", markup(title));
+        }
+        self.body.push('\n');
+        self.open.push("g");
+    }
+
+    /// Ends the group that was begun last.
+    pub fn end(&mut self) {
+        if let Some(name) = self.open.pop() {
+            let _ = writeln!(self.body, "</{name}>");
+        }
+    }
+
+    /// A rectangle with round corners.
+    pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), round: f64) {
+        let _ = write!(
+            self.body,
+            "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
+            markup(class),
+            number(x),
+            number(y),
+            number(width.max(0.0)),
+            number(height.max(0.0)),
+        );
+        if round > 0.0 {
+            let _ = write!(self.body, " rx=\"{}\"", number(round));
+        }
+        self.body.push_str("/>\n");
+        self.reach(y + height);
+    }
+
+    /// Lines and curves; `d` is made by [`Stroke`].
+    pub fn path(&mut self, class: &str, d: &Stroke) {
+        let _ = writeln!(self.body, "<path class=\"{}\" d=\"{}\"/>", markup(class), d.0);
+    }
+
+    /// A circle.
+    pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
+        let _ = writeln!(
+            self.body,
+            "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>",
+            markup(class),
+            number(x),
+            number(y),
+            number(radius)
+        );
+        self.reach(y + radius);
+    }
+
+    /// A line of text on a base line.
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let _ = writeln!(
+            self.body,
+            "<text class=\"{}\" x=\"{}\" y=\"{}\"{anchor}>{}</text>",
+            markup(class),
+            number(x),
+            number(y),
+            markup(text)
+        );
+        self.reach(y + 4.0);
+    }
+
+    /// Says what it is in words that a program finds again.
+    pub fn describe(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<desc>{}</desc>", markup(text));
+    }
+
+    /// The whole element, for a page.
+    pub fn element(&self) -> String {
+        self.written("", "")
+    }
+
+    pub(super) fn written(&self, namespace: &str, inside: &str) -> String {
+        let (width, height) = (number(self.width), number(self.height.ceil()));
+        let mut out = format!(
+            "<svg{namespace} class=\"picture\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             role=\"img\" aria-label=\"{}\">\n{inside}",
+            markup(&self.label)
+        );
+        out.push_str(&self.body);
+        for name in self.open.iter().rev() {
+            let _ = writeln!(out, "</{name}>");
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+/// A number with at most two decimals and no more than it needs, the same everywhere; 0 for what is no number.
+pub(super) fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "0".to_owned();
+    }
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// What a pen does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stroke(String);
+
+impl Stroke {
+    /// From here on.
+    pub fn from(x: f64, y: f64) -> Self {
+        Self::default().go('M', &[x, y])
+    }
+
+    /// A straight line to there.
+    pub fn to(self, x: f64, y: f64) -> Self {
+        self.go('L', &[x, y])
+    }
+
+    /// Begins anew there.
+    pub fn jump(self, x: f64, y: f64) -> Self {
+        self.go('M', &[x, y])
+    }
+
+    /// A curve that leaves and arrives level.
+    pub fn bend(self, (from_x, from_y): (f64, f64), (x, y): (f64, f64)) -> Self {
+        let middle = f64::midpoint(from_x, x);
+        self.go('C', &[middle, from_y, middle, y, x, y])
+    }
+
+    /// Back to where it began.
+    pub fn close(mut self) -> Self {
+        self.0.push('Z');
+        self
+    }
+
+    fn go(mut self, letter: char, values: &[f64]) -> Self {
+        self.0.push(letter);
+        self.0.push_str(&values.iter().map(|value| number(*value)).collect::<Vec<_>>().join(" "));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_never_what_svg_does_not_know() {
+        let shown = [1.0, 1.5, 0.333_33, -0.001, 1e6, f64::NAN, f64::INFINITY].map(number);
+        assert_eq!(shown, ["1", "1.5", "0.33", "0", "1000000", "0", "0"]);
+    }
+
+    #[test]
+    fn names_of_others_are_text_in_every_place() {
+        let hostile = "</text><script>x</script>\" onload='y'\u{202e}";
+        let mut svg = Svg::new(100.0, hostile);
+        svg.group(hostile, &[("hop", hostile.to_owned())], hostile);
+        svg.text("name", (1.0, 2.0), Anchor::End, hostile);
+        let whole = svg.element();
+        assert!(
+            !whole.contains("<script") && !whole.contains(" onload='") && !whole.contains('\u{202e}'),
+            "{whole}"
+        );
+        let mut reader = quick_xml::Reader::from_str(&whole);
+        let mut depth = 0;
+        loop {
+            match reader.read_event().expect("is XML") {
+                quick_xml::events::Event::Start(_) => depth += 1,
+                quick_xml::events::Event::End(_) => depth -= 1,
+                quick_xml::events::Event::Eof => break,
+                _ => {}
+            }
+        }
+        assert_eq!(depth, 0);
+    }
+}
