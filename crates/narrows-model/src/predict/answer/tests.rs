@@ -16,12 +16,14 @@ fn refusal(more: &str, work: &str) -> NotKnown {
     prediction.answer.not_known().cloned().unwrap_or_else(|| panic!("{work}: {:?}", prediction.answer))
 }
 
+const FAST_SHARE: &str = "[network.m]\nin = \"h\"\nrate = \"40 Gbit/s\"\n[remote.r]\non = \"d0\"\nthrough = [\"m\"]\nprotocol = \"iscsi\"\n";
+
 const SMALL: &str = "pattern = \"random\"\nblock_size = \"4 KiB\"\ndepth = 32\njobs = 8\n";
 
 #[test]
 fn what_no_law_covers_is_refused_with_its_reason() {
     let raid = "[raid.r]\nlevel = \"raid5\"\nmembers = [\"d\"]\n";
-    let share = "[remote.r]\non = \"d0\"\nthrough = [\"n\"]\nprotocol = \"iscsi\"\n";
+    let share = FAST_SHARE;
     let write = "read_share = 0.0\nblock_size = \"1 MiB\"\ndepth = 8\n";
     let cases = [
         (raid, format!("target = \"r\"\n{SMALL}"), "md's locks"),
@@ -62,17 +64,27 @@ fn what_no_law_covers_is_refused_with_its_reason() {
     }
 }
 
-/// The network carries 10 Gbit/s ÷ 8 × 1448/1538 = 1.177 GB/s, whatever the server does with writes.
+/// The network carries 40 Gbit/s ÷ 8 × 1448/1538 = 4.707 GB/s, whatever the server does with writes.
 #[test]
 fn what_is_refused_has_the_nearest_bound_that_nothing_exceeds() {
-    let share = "[remote.r]\non = \"d0\"\nthrough = [\"n\"]\nprotocol = \"iscsi\"\n";
+    let share = FAST_SHARE;
     let prediction = of(share, "target = \"r\"\nread_share = 0.0\nblock_size = \"1 MiB\"\ndepth = 8\n");
     let most = prediction.at_most().expect("the network bounds");
-    assert_eq!(most.hop.as_str(), "network:n");
-    assert!((most.rate.get() / 1.177e9 - 1.0).abs() < 1e-3, "{}", most.rate);
+    assert_eq!(most.hop.as_str(), "network:m");
+    assert!((most.rate.get() / 4.707e9 - 1.0).abs() < 1e-3, "{}", most.rate);
     // A page cache takes writes at any rate: no drive bounds them.
     let cached = of("", "target = \"d0\"\nread_share = 0.0\nblock_size = \"1 MiB\"\nengine = \"buffered\"\n");
     assert_eq!(cached.at_most(), None);
+}
+
+/// Of 1.177 GB/s that 10 Gbit/s carry, 0.44 to 0.85 were published.
+#[test]
+fn large_writes_to_a_server_are_known_in_an_interval_as_wide_as_what_was_published() {
+    let share = "[remote.r]\non = \"d0\"\nthrough = [\"n\"]\nprotocol = \"iscsi\"\n";
+    let prediction = of(share, "target = \"r\"\nread_share = 0.0\nblock_size = \"1 MiB\"\ndepth = 8\n");
+    let it = prediction.answer.intervals().unwrap_or_else(|| panic!("{:?}", prediction.answer));
+    let at = |factor: f64| prediction.rate.get() * factor / 1.177e9;
+    assert!(at(it.in_95.0) <= 0.45 && at(it.in_95.1) >= 0.84, "{it:?} of {}", prediction.rate);
 }
 
 #[test]
