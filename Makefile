@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh
+.PHONY: rig-fleet help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,8 +37,8 @@ cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (
 result-cases: toolchain ## score the audit of other tools' results: CASES=dir (tests/result-cases); writes target/result-cases/summary.json
 	@$(CARGO) test --locked --quiet --test result_cases -- $(CASES)
 
-accuracy: toolchain ## compare predictions with published measurements: CSV=file (tests/measurements.csv); writes target/accuracy/summary.json
-	@$(CARGO) test --locked --quiet --test accuracy -- $(CSV)
+accuracy: toolchain ## compare predictions with published measurements: PATHS=dir (tests/published); writes target/accuracy/summary.json
+	@$(CARGO) test --locked --quiet --package narrows-model --test accuracy -- $(PATHS)
 
 fresh: ## type both commands of the README in a new Debian, made in a chroot: RELEASE=name (trixie), TOOLCHAIN=dir
 	@scripts/fresh.sh "$(or $(RELEASE),trixie)" "$(TOOLCHAIN)"
@@ -46,6 +46,9 @@ fresh: ## type both commands of the README in a new Debian, made in a chroot: RE
 bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
 	@scripts/peers.sh fio=fio || true
 	$(CARGO) bench --locked --bench engine
+
+rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit)
+	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
 
 perf: build ## time and memory of check beside lstopo, in one run
 	@scripts/perf.sh
@@ -55,6 +58,24 @@ fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), 
 
 import-bench: build ## time and memory of import beside jq, on fio JSON+ and a log of MB=500 each
 	@scripts/import-bench.sh "$(or $(MB),500)"
+
+dist: toolchain ## build what is released: static binary, .deb, .rpm, tarball, checksums, SBOM; into target/dist
+	@scripts/dist.sh
+
+dist-check: ## try what `make dist` made: lintian; install, upgrade and purge in new Debians; the .rpm in an empty root (as root)
+	@scripts/dist-check.sh
+
+dist-twice: toolchain ## build what is released twice, at two places, and compare the bytes
+	@scripts/dist-twice.sh
+
+release-check: toolchain ## everything that is looked at before a release
+	@MAKE="$(MAKE)" scripts/release-check.sh
+
+pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, overlaps, PDF: PAGES=dir (made of tests/figures)
+	@CARGO="$(CARGO)" scripts/pages.sh $(PAGES)
+
+gallery: toolchain ## make the pictures of docs/gallery.md
+	@$(CARGO) run --locked --quiet -p narrows-report --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"

@@ -1,7 +1,7 @@
 //! How well intervals hold: each row judged by residuals of other sources than its own.
 
-use narrows::predict::law::{Residual, Residuals};
-use narrows::predict::{Answer, Intervals};
+use narrows_model::predict::law::{Residual, Residuals};
+use narrows_model::predict::{Answer, Intervals};
 use serde::Serialize;
 
 use crate::score::Score;
@@ -26,8 +26,8 @@ pub(crate) enum Part {
 /// The figures of one way to judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub(crate) struct Figures {
-    /// Rows that a path file can express.
-    pub(crate) in_scope: usize,
+    /// Rows, all of which a path file expresses.
+    pub(crate) rows: usize,
     /// Those of them that have a rate and intervals.
     pub(crate) answered: usize,
     /// Median of the absolute error of these.
@@ -58,18 +58,17 @@ pub(crate) struct Figures {
 /// The residuals that rows give.
 pub(crate) fn residuals(scores: &[Score]) -> Residuals {
     let rows = scores.iter().flat_map(|score| {
-        let of = |&(law, log)| Residual { law, source: score.source.clone(), row: score.id.clone(), log };
+        let of = |&(law, log)| Residual { law, source: score.publisher.clone(), row: score.id.clone(), log };
         score.residuals.iter().map(of)
     });
     Residuals::of(rows.collect())
 }
 
-/// The rows in scope that the laws would predict but may not, and why.
+/// The rows of which the rate is not known, and why.
 pub(crate) fn refused(scores: &[Score]) -> Vec<(&Score, String)> {
     let all = residuals(scores);
-    let because = |score: &Score| Some(score.judged.as_ref()?.answer(&all).not_known()?.because.clone());
-    let in_scope = scores.iter().filter(|score| score.in_scope);
-    in_scope.filter_map(|score| Some((score, because(score)?))).collect()
+    let because = |score: &Score| Some(score.answer(&all).not_known()?.because.clone());
+    scores.iter().filter_map(|score| Some((score, because(score)?))).collect()
 }
 
 /// Which rows are kept back: every third in their order.
@@ -88,11 +87,11 @@ pub(crate) fn figures(scores: &[Score], part: Part, crossed: bool) -> Figures {
             Part::Seen => !is_kept_back,
             Part::KeptBack => is_kept_back,
         };
-        if !(wanted && score.in_scope) {
+        if !wanted {
             continue;
         }
         let others = all.without(|row| {
-            (crossed && row.source == score.source)
+            (crossed && row.source == score.publisher)
                 || (part != Part::All && self::is_kept_back(scores, &row.row))
         });
         // Who is answered is what the program does; by which residuals is what is tried.
@@ -112,17 +111,16 @@ struct Judged {
 
 impl Judged {
     fn put(&mut self, score: &Score, all: &Residuals, others: &Residuals) {
-        self.figures.in_scope += 1;
-        let Some((judged, factor)) = score.judged.as_ref().zip(score.factor) else { return };
-        let first = judged.answer(all);
-        let answer = if first.intervals().is_some() { judged.answer(others) } else { first };
+        self.figures.rows += 1;
+        let first = score.answer(all);
+        let answer = if first.intervals().is_some() { score.answer(others) } else { first };
         match answer {
-            Answer::Known(intervals) => self.answered(&score.id, factor, &intervals),
+            Answer::Known(intervals) => self.answered(&score.id, score.factor, &intervals),
             Answer::NotKnown(it) => {
-                let most = it.at_most.and_then(|at| judged.bound(at));
+                let most = it.at_most.and_then(|at| score.bound(at));
                 self.figures.bounded += usize::from(most.is_some());
                 // Rounding aside.
-                if most.is_some_and(|most| factor > most * 1.01) {
+                if most.is_some_and(|most| score.factor > most * 1.01) {
                     self.figures.above_bound.push(score.id.clone());
                 }
             }

@@ -24,3 +24,4 @@ pub use narrows_report as report;
 pub use narrows_session::lab;
 pub use narrows_verdict as verdict;
 pub use narrows_verdict::{cohort, compare};
+pub use narrows_watch as watch;

@@ -40,6 +40,10 @@ pub(crate) fn arguments(machine: &MachineSpec, ports: usize) -> Vec<String> {
     for number in 0..ports {
         push_port(&mut arguments, "pcie-root-port", &port(number), "", &mut chassis);
     }
+    for group in &machine.groups {
+        let limits = format!("throttle-group,id={},x-bps-total={}", group.id, group.bytes_per_second);
+        push(&mut arguments, &["-object", &limits]);
+    }
     for drive in machine.drives.iter().filter(|drive| !shape::is_pluggable(drive)) {
         push_drive(&mut arguments, drive, drive.port.as_deref());
     }
@@ -61,7 +65,14 @@ pub(crate) fn make_file(drive: &Drive, directory: &Path) -> Result<()> {
 /// What `-drive` takes, but for the limits of the drive.
 pub(crate) fn backend(drive: &Drive) -> String {
     let name = &drive.name;
-    format!("if=none,id={name}.file,file={name}.raw,format=raw,cache=unsafe")
+    let Some(group) = &drive.group else {
+        return format!("if=none,id={name}.file,file={name}.raw,format=raw,cache=unsafe");
+    };
+    // The limit that is shared lies below that of the drive, which is the backend's own (QEMU docs/throttle.txt).
+    format!(
+        "if=none,id={name}.file,driver=throttle,throttle-group={group},file.driver=raw,file.file.driver=file,\
+         file.file.filename={name}.raw,cache=unsafe"
+    )
 }
 
 /// What `-device` takes.
@@ -71,6 +82,7 @@ pub(crate) fn device(drive: &Drive, port: Option<&str>) -> String {
         Interface::Nvme => "nvme",
         Interface::Virtio => "virtio-blk-pci",
         Interface::Sata => "ide-hd",
+        Interface::Scsi => "scsi-hd",
     };
     let mut device = format!("{driver},id={name}.device,drive={name}.file,serial={name}");
     for property in port.map(|port| format!("bus={port}")).iter().chain(&drive.properties) {

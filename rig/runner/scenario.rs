@@ -77,6 +77,9 @@ pub(crate) struct MachineSpec {
     /// PCIe switches.
     #[serde(default, rename = "switch")]
     pub(crate) switches: Vec<Switch>,
+    /// Limits that several drives share.
+    #[serde(default, rename = "group")]
+    pub(crate) groups: Vec<Group>,
     /// Drives.
     #[serde(default, rename = "drive")]
     pub(crate) drives: Vec<Drive>,
@@ -126,6 +129,16 @@ pub(crate) struct Switch {
     pub(crate) ports: u8,
 }
 
+/// A limit that several drives share, whatever their places: a throttle node below the limit of each drive.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Group {
+    /// Its name, by which QMP finds it as `/objects/<id>`.
+    pub(crate) id: String,
+    /// Bytes per second for reads and writes of all together.
+    pub(crate) bytes_per_second: u64,
+}
+
 /// How a drive is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -136,6 +149,8 @@ pub(crate) enum Interface {
     Virtio,
     /// A SATA disk on the machine's AHCI adapter.
     Sata,
+    /// A SCSI disk on an adapter among `qemu`, which `port` names.
+    Scsi,
 }
 
 /// A drive: a sparse file on the host, throttled by QEMU.
@@ -155,6 +170,8 @@ pub(crate) struct Drive {
     pub(crate) bytes_per_second: Option<u64>,
     /// I/Os per second for reads and writes together.
     pub(crate) ios_per_second: Option<u64>,
+    /// The limit that it shares with others, by its name.
+    pub(crate) group: Option<String>,
     /// More properties of the QEMU device, `key=value`.
     #[serde(default)]
     pub(crate) properties: Vec<String>,
@@ -415,6 +432,11 @@ impl Scenario {
             {
                 return Err(format!("drive `{}` is in port `{port}`, which no switch has", drive.name));
             }
+            if let Some(id) = &drive.group
+                && !self.machine.groups.iter().any(|group| group.id == *id)
+            {
+                return Err(format!("drive `{}` is in the group `{id}`, which there is not", drive.name));
+            }
         }
         self.checks.iter().enumerate().try_for_each(|(index, check)| {
             check.validate().map_err(|reason| format!("check {}: {reason}", index + 1))
@@ -425,9 +447,13 @@ impl Scenario {
 impl MachineSpec {
     /// Whether a switch, or a device among QEMU's own arguments, has this port.
     fn has_port(&self, port: &str) -> bool {
-        let id = format!("id={port}");
+        // QEMU names the bus of an adapter after it: `hba.0`.
+        let id = format!("id={}", port.strip_suffix(".0").unwrap_or(port));
         self.switches.iter().any(|switch| (0..switch.ports).any(|n| format!("{}.{n}", switch.id) == port))
-            || self.qemu.iter().any(|argument| argument.split(',').any(|word| word == id))
+            || self
+                .qemu
+                .iter()
+                .any(|argument| argument.split(',').any(|word| word == id || word == format!("id={port}")))
     }
 
     /// The modules to load before the setup, each with its parameters. Looking for disks at an adapter that has none takes AHCI's

@@ -11,15 +11,17 @@ impl Shape {
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let machine = &scenario.machine;
         let fixed: Vec<&Drive> = machine.drives.iter().filter(|drive| !is_pluggable(drive)).collect();
-        let MachineSpec { cpus, memory, instruction_shift, switches, qemu, kernel, .. } = machine;
-        Self(format!("{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {fixed:?}"))
+        let MachineSpec { cpus, memory, instruction_shift, switches, groups, qemu, kernel, .. } = machine;
+        Self(format!(
+            "{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {groups:?} {fixed:?}"
+        ))
     }
 }
 
 /// Whether a drive can be plugged in while the machine runs. QEMU's SATA disks cannot; and a drive whose port is given is about
-/// its place, so it is there from the beginning.
+/// its place, so it is there from the beginning; as is one whose limit others share.
 pub(crate) fn is_pluggable(drive: &Drive) -> bool {
-    drive.port.is_none() && drive.interface != Interface::Sata
+    drive.port.is_none() && drive.group.is_none() && drive.interface != Interface::Sata
 }
 
 /// How many ports a machine needs for the drives of these scenarios.

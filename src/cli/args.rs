@@ -5,22 +5,29 @@ use std::time::Duration;
 
 use super::bench::args::BenchArgs;
 use super::fleet::args::FleetArgs;
+use super::fleet_run::args::{FleetCommand, HostStep};
 use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::card::{CardArgs, VerifyArgs};
 use super::compare::CompareArgs;
+use super::config::ConfigArgs;
 use super::copy::CopyArgs;
 use super::export::Export;
+use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::args::GuardArgs;
 use super::import::ImportArgs;
 use super::lab::args::LabArgs;
 use super::ladder::args::LadderArgs;
+use super::metrics::ExportArgs;
 use super::output_args::{OutputArgs, ShownArgs};
 use super::plan::PlanArgs;
 use super::predict::args::PredictArgs;
 use super::report::ReportArgs;
+use super::top::TopArgs;
 use super::values::duration;
+use super::watch::WatchArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -199,6 +206,74 @@ pub enum Command {
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
     Lab(Box<LabArgs>),
+    /// Record when a link narrows, errors rise, an array loses a member, a drive gets hot
+    ///
+    /// Reads links, error counters, arrays, temperatures and network cards every 30 s, and at once when the kernel tells of a
+    /// device or of an error of a link. Each change is dated by the two readings around it. The best state of each link is kept:
+    /// `narrows check` then finds `narrower_than_before`. A device that sleeps is never touched. Needs no root; without it the
+    /// kernel's log may not be heard. Runs until it is ended.
+    ///
+    /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
+    Watch(WatchArgs),
+    /// Write what check finds for Prometheus, or as a line for Nagios and Icinga
+    ///
+    /// Exit status: 0 written, 2 it could not be done. With --format nagios: 0 OK (no fault), 1 WARNING (a fault), 2 CRITICAL
+    /// (a link is narrower than before, or an array lacks a member), 3 UNKNOWN (it could not be looked at).
+    Export(ExportArgs),
+    /// Show what is preferred (colour, plain text, preset, groups of hosts), and where each value came from
+    ///
+    /// Preferences are in ~/.config/narrows/config.toml. None is needed, and none permits a write.
+    ///
+    /// Exit status: 0 shown, 2 the file cannot be used.
+    Config(ConfigArgs),
+    /// Print the completions of a shell: bash, zsh, fish, elvish or powershell
+    ///
+    /// Exit status: 0 printed, 2 it could not be done.
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a directory, one for each command
+    ///
+    /// Exit status: 0 written, 2 it could not be done.
+    #[command(hide = true)]
+    Man(ManArgs),
+    /// Look at many hosts over ssh, or put one load on all of them with a common start
+    ///
+    /// Exit status: 0 nothing stands out, 1 something does, 2 a host is missing, or it could not be done.
+    Fleet {
+        /// Which of the three
+        #[command(subcommand)]
+        command: FleetCommand,
+    },
+    /// What narrows starts of itself on the hosts of a fleet
+    #[command(hide = true)]
+    FleetHost {
+        /// Which step
+        #[command(subcommand)]
+        step: HostStep,
+    },
+    /// Watch what crosses each hop now, against its ceiling, and who moves it
+    ///
+    /// Counters only: no load is run, nothing is written, and no device that sleeps is woken. What all drives and interfaces
+    /// behind a hop move is summed, from main memory to the media; the hop that is nearest to its ceiling is highlighted, and a
+    /// sentence says what that means. It needs no root; root sees the processes of all users. Keys: q ends, s puts the fullest
+    /// first, i hides what is idle, space holds the picture, + and - change the interval, ? lists all.
+    ///
+    /// Exit status: 0 done, 2 it could not be done.
+    Top(TopArgs),
+    /// Draw a card to share: a path, its ceilings, what was measured and the verdict on one picture
+    ///
+    /// The card is an SVG of 1200 x 630 or a Markdown text, by the ending of its name. Addresses, serial numbers and names that
+    /// people chose are left out. It bears the date and the hash of the report that it is made of.
+    ///
+    /// Exit status: 0 the card is written, 2 it could not be.
+    Card(CardArgs),
+    /// Say whether a card follows from a report
+    ///
+    /// The card is made again from the report: path, ceilings, sentence, rates and advice. Whether the report is true, nobody
+    /// can tell from it.
+    ///
+    /// Exit status: 0 it follows, 1 it does not, 2 a file could not be read.
+    Verify(VerifyArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {
@@ -220,6 +295,20 @@ pub struct CheckArgs {
         conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
     pub others: Vec<String>,
 
+    /// With --measure and in place of targets: every drive of this machine, alone and together
+    #[arg(long, hide_short_help = true, requires = "measure",
+        conflicts_with_all = ["target", "why", "export", "to_path", "fleet", "scratch"])]
+    pub all: bool,
+
+    /// With several targets: find out by more runs which of them share a limit, also one that the topology hides
+    #[arg(long, hide_short_help = true, requires = "measure")]
+    pub find_shared: bool,
+
+    /// With several targets: read each at no more than this rate, in MB/s
+    #[arg(long, hide_short_help = true, value_name = "MB/S", requires = "measure",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rate: Option<u64>,
+
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
     ///
     /// quick takes 10 s at most, full runs until the rate is steady (about a minute). A device is only ever read. For
@@ -238,6 +327,10 @@ pub struct CheckArgs {
     /// Say where the numbers of a hop come from: its id, the beginning of its id, or a kind such as link
     #[arg(long, value_name = "HOP", conflicts_with_all = ["json", "html", "markdown"])]
     pub why: Option<String>,
+
+    /// Write a short answer in Markdown to post where somebody asked: the sentence, the evidence, and the one command to ask for next
+    #[arg(long, requires = "from", conflicts_with_all = ["json", "plain", "html", "markdown", "why", "export"])]
+    pub reply: bool,
 
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
     ///
@@ -334,7 +427,11 @@ impl Command {
             Self::Sweep(args) => &args.common.output.shown,
             Self::Ladder(args) => &args.output.shown,
             Self::Lab(args) => &args.output.shown,
-            Self::Snapshot(_) | Self::Guard(_) | Self::LookAtDevices { .. } => return None,
+            Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
+            Self::Fleet { .. } | Self::Top(_) | Self::Config(_) => return None,
+            Self::Watch(_) | Self::Export(_) | Self::Card(_) | Self::Verify(_) => return None,
+            Self::Snapshot(_) | Self::Guard(_) | Self::Completions(_) | Self::Man(_) => return None,
+            Self::FleetHost { .. } | Self::LookAtDevices { .. } => return None,
         })
     }
 }

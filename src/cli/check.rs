@@ -18,7 +18,7 @@ use narrows_verdict::{self as verdict, Subject, Verdict};
 /// # Errors
 /// [`Failure`] when the target does not exist, or cannot be measured as asked.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
-    if args.measure.is_some() && args.target.is_none() {
+    if args.measure.is_some() && args.target.is_none() && !args.all {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
     }
@@ -29,8 +29,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     if args.fleet.fleet {
         return fleet::run(args, style(args));
     }
-    if let Some(extent) = args.measure.filter(|_| !args.others.is_empty()) {
+    if let Some(extent) = args.measure.filter(|_| args.all || !args.others.is_empty()) {
         return together::run(args, extent);
+    }
+    if args.find_shared || args.rate.is_some() {
+        return Err(Failure::new("--find-shared and --rate are for several targets")
+            .hint("name more targets, or --all: `narrows sda sdb --measure --find-shared`"));
     }
     let facts = facts::open(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(&inert(note)));
@@ -53,7 +57,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let mut verdict = verdict::judge(&machine, &subjects);
     verdict.add_results(seen.judge(&machine));
-    let report = view::build(&machine, &subjects, &verdict);
+    let mut report = view::build(&machine, &subjects, &verdict);
+    if !root.is_live() && report.machine.inputs.is_empty() {
+        report.machine.inputs.push(of_record());
+    }
     if let Some(export) = &args.export {
         export.write(&machine, &report)?;
     }
@@ -70,6 +77,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         true => FINDINGS,
         false => NOTHING_FOUND,
     })
+}
+
+/// What stands for a record, which answers as a machine does: readers must see that it is another one.
+fn of_record() -> view::InputView {
+    view::InputView { name: "a record".to_owned(), kinds: vec!["narrows snapshot".to_owned()] }
 }
 
 /// Refuses a NUMA node that the machine does not have.
@@ -129,6 +141,9 @@ fn measure(
 }
 
 fn show(report: &view::CheckReport, args: &CheckArgs) -> Result<(), Failure> {
+    if args.reply {
+        return output::data(&text::reply::render(report));
+    }
     let Some(hop) = args.why.as_ref().filter(|_| !args.output.json) else {
         return output::report(report, &args.output, text::document);
     };

@@ -1,4 +1,4 @@
-//! `narrows compare`: which of two results is faster, and what was different?
+//! `narrows compare`: which of two or more results is faster, and what was different?
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::output_args::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
-use narrows_verdict::compare::{Input, Verdict, compare};
+use narrows_verdict::compare::{Comparison, Input, Verdict, compare_all};
 
 /// No result is larger than this; a series of a week is some 100 MB.
 const LARGEST: u64 = 256 << 20;
@@ -17,11 +17,12 @@ const LARGEST: u64 = 256 << 20;
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
-    /// The result to compare with: of `narrows check TARGET --measure`, `bench` or `sweep` with --json, or of another tool as `import` reads it (fio, KDiskMark, …); - is standard input
+    /// The result to compare with: of `narrows check TARGET --measure`, `bench`, `sweep`, `ladder` or `lab` with --json, or of another tool as `import` reads it (fio, KDiskMark, …); - is standard input
     pub a: PathBuf,
 
-    /// The result to judge
-    pub b: PathBuf,
+    /// The result to judge; of several each is compared with A, and their intervals hold together
+    #[arg(required = true)]
+    pub b: Vec<PathBuf>,
 
     /// Differences smaller than this do not count: one run says little of how much the next one would differ
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
@@ -41,18 +42,31 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads both results, compares them and shows what differs: 0 when nothing can be told apart, 1 when something can.
+/// Reads the results, compares each with the first and shows what differs: 0 when nothing can be told apart, 1 when something can.
 ///
 /// # Errors
 /// [`Failure`] when a file cannot be read, or holds no measurement.
 pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
-    let comparison = compare(&read(&args.a)?, &read(&args.b)?, args.threshold);
+    let is_stdin = |path: &PathBuf| path.as_path() == Path::new("-");
+    if args.b.iter().chain([&args.a]).filter(|path| is_stdin(path)).count() > 1 {
+        return Err(
+            Failure::new("only one result can come from standard input").hint("save the others in files")
+        );
+    }
+    let reference = read(&args.a)?;
+    let others: Vec<Input> = args.b.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let Some(comparison) = compare_all(&reference, &others, args.threshold) else {
+        return Err(
+            Failure::new("there is one result, and nothing to compare it with").hint("name another file")
+        );
+    };
     output::report(&comparison, &args.output, text::compare::document)?;
     let is_told_apart = |verdict| matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Mixed);
-    Ok(match comparison.verdict {
-        verdict if is_told_apart(verdict) || is_told_apart(comparison.latency_verdict) => FINDINGS,
-        Verdict::NotComparable => FAILED,
-        _ => NOTHING_FOUND,
+    let is_apart = |one: &Comparison| is_told_apart(one.verdict) || is_told_apart(one.latency_verdict);
+    Ok(match () {
+        () if comparison.all().any(is_apart) => FINDINGS,
+        () if comparison.all().any(|one| one.verdict == Verdict::NotComparable) => FAILED,
+        () => NOTHING_FOUND,
     })
 }
 

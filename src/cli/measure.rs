@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Failure;
 use super::args::{CheckArgs, Measure};
 use super::bar::Bar;
 use super::bench::writes::{Wanted, Writes};
 use super::signals::stop_on_signals;
+use super::{Failure, output};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::error::LoadError;
 use narrows_load::measurement::{Pattern, Workload};
@@ -117,7 +117,11 @@ pub(super) fn run(
     let (progress, stop) = (Progress::on_stderr(false), stop_on_signals()?);
     let place = place(&subject.path, args)?;
     let writes = match &place {
-        Place::Scratch(_) => Some(writes(&plan, &subject.path, root)?),
+        Place::Scratch(dir) => {
+            let writes = writes(&plan, &subject.path, root)?;
+            output::note(&writes.announcement(&format!("a scratch file in {}", dir.display())));
+            Some(writes)
+        }
         Place::Device(_) | Place::File(_) => None,
     };
     let target = match open(&place, &plan, writes.as_ref(), (&progress, &stop)) {

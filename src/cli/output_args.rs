@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use narrows_report::document::Audience;
 use narrows_report::text::{Colour, Style};
@@ -19,23 +20,43 @@ pub struct OutputArgs {
     pub shown: ShownArgs,
 }
 
-/// How a report is shown to a person.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct ShownArgs {
+/// How a report that has no page is printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub struct TextArgs {
+    /// Print JSON (bytes per second, bytes, nanoseconds); its schema is in schema/
+    #[arg(long, conflicts_with = "plain")]
+    pub json: bool,
+
+    /// How text looks.
+    #[command(flatten)]
+    pub look: LookArgs,
+}
+
+/// How text looks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub struct LookArgs {
     /// Print ASCII without colour, at most 78 columns wide: to paste in public
     ///
-    /// Addresses, UUIDs and WWNs are left out, and by `check` and `compare` also names that people chose. With --html the
-    /// same is so of the page.
+    /// Addresses, UUIDs and WWNs are left out, and by `check` and `compare` also names that people chose.
     #[arg(long)]
     pub plain: bool,
 
     /// When to use colour; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub color: ColorWhen,
+}
+
+/// How a report is shown to a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct ShownArgs {
+    /// How text looks.
+    #[command(flatten)]
+    pub look: LookArgs,
 
     /// Also write the report as one page: no script, no request, for screen, phone and print
     ///
-    /// The file must not be there yet; `-` prints the page in place of the text.
+    /// The file must not be there yet; `-` prints the page in place of the text. With --plain the page leaves out what the
+    /// text does.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
@@ -45,7 +66,8 @@ pub struct ShownArgs {
 }
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set
     #[default]
@@ -56,6 +78,17 @@ pub enum ColorWhen {
     Never,
 }
 
+impl ColorWhen {
+    /// As it is typed.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
 impl OutputArgs {
     /// How text may look.
     pub(super) fn style(&self) -> Style {
@@ -63,20 +96,34 @@ impl OutputArgs {
     }
 }
 
-impl ShownArgs {
+impl TextArgs {
     /// How text may look.
-    pub(super) fn style(&self) -> Style {
-        let colour = match self.color {
+    pub(super) fn style(self) -> Style {
+        self.look.style()
+    }
+}
+
+impl LookArgs {
+    /// How text may look.
+    fn style(self) -> Style {
+        let colour = match super::config::colour().unwrap_or(self.color) {
             ColorWhen::Auto => Colour::Auto,
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
-        Style::detect(colour, self.plain)
+        Style::detect(colour, self.plain || super::config::is_plain())
+    }
+}
+
+impl ShownArgs {
+    /// How text may look.
+    pub(super) fn style(&self) -> Style {
+        self.look.style()
     }
 
     /// Who reads the page.
     pub(super) const fn audience(&self) -> Audience {
-        if self.plain { Audience::Public } else { Audience::Owner }
+        if self.look.plain { Audience::Public } else { Audience::Owner }
     }
 
     /// Whether the page takes the place of the text.

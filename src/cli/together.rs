@@ -11,9 +11,10 @@ use super::measure::failure;
 use super::signals::stop_on_signals;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::measurement::{Pattern, Workload};
+use narrows_load::measurement::{Pattern, RateLimit, Workload};
 use narrows_load::target::Target as LoadTarget;
 use narrows_machine::Machine;
+use narrows_machine::block::BlockKind;
 use narrows_machine::root::Root;
 use narrows_machine::unfit::{self, Unfit};
 use narrows_model::ceiling::{Basis, Direction};
@@ -25,8 +26,9 @@ use narrows_session::measure::{
     Asked, Command, Kernel, Processors, Rounds, Seen, Session, Timing, alone_and_together,
 };
 use narrows_session::scene;
-use narrows_verdict::Subject;
-use narrows_verdict::together::{Group, conclude, groups, judge_groups};
+use narrows_verdict::together::hidden::{self, HiddenVerdict};
+use narrows_verdict::together::{Group, GroupVerdict, Rate, conclude, doubt_by_drift, groups, judge_groups};
+use narrows_verdict::{Run, Subject};
 
 /// How long the idle machine is watched, the load that is not counted, and the measured time of each run.
 struct Times {
@@ -66,26 +68,33 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let paths: Vec<Path> = chosen.subjects.iter().map(|subject| subject.path.clone()).collect();
     let opened = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (plan, times) = (groups(&paths), Times::new(extent, args.duration));
-    announce(&chosen, &plan, &times);
+    announce(&chosen, &plan, &times, args);
     let progress = Progress::on_stderr(false);
     let drives = paths.iter().flat_map(scene::drives).collect();
     let on = (Processors::of_all(&machine, &paths, args.cpu_node), drives);
     progress.phase("watching the idle machine", times.idle);
     let session = Session::begin(Command::Check, (&root, Kernel), on, stop_on_signals()?, times.idle);
     let timing = Timing::exactly(times.each, times.warm_up);
-    let workload = Workload::read(Pattern::Sequential, Bytes::from_mib(1), 8, times.each.into());
+    let mut workload = Workload::read(Pattern::Sequential, Bytes::from_mib(1), 8, times.each.into());
+    workload.rate_limit = args.rate.map(|rate| RateLimit::BytesPerSecond(rate * 1_000_000));
     let options = session.options(1, &timing);
     let asked = Asked { workload: workload.clone(), options, timing, budget: None, is_short: false };
     let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());
     let bar = Bar { progress: &progress, before: Duration::ZERO };
     let rounds = alone_and_together(&session, &asked, (&opened, &plan), &bar, &ahead);
     let rounds = rounds.map_err(|error| failure(&error))?;
-    drop(progress);
     let reason = rounds.cut_short.clone();
     let (subjects, ran) = collect(&session, chosen.subjects, &plan, rounds);
-    let verdicts = judge_groups(&machine, &subjects, &ran);
+    let mut verdicts = judge_groups(&machine, &subjects, &ran);
+    let more = More { session: &session, asked: &asked, targets: &opened, bar: &bar, ahead: &ahead };
+    let drift = match reason {
+        Some(_) => None,
+        None => more.drift(&subjects, &mut verdicts),
+    };
+    let hidden = (args.find_shared && reason.is_none()).then(|| more.hidden(&subjects, &ran, &verdicts));
     let conclusion = conclude(&machine, &subjects, &verdicts);
-    let about = About { workload, left_out: chosen.left_out, reason: reason.clone() };
+    let about = About { workload, left_out: chosen.left_out, drift, hidden, reason: reason.clone() };
+    drop(progress);
     let report = report(&machine, about, &subjects, &verdicts, &conclusion);
     output::report(&report, &args.output, document)?;
     if let Some(why) = reason {
@@ -103,7 +112,9 @@ fn choose(
 ) -> Result<Chosen, Failure> {
     let options = build::Options { reader_node: args.cpu_node };
     let mut chosen = Chosen::default();
-    for typed in args.target.iter().chain(&args.others) {
+    let named = args.target.iter().chain(&args.others);
+    let all = if args.all { every_drive(machine) } else { Vec::new() };
+    for typed in named.chain(&all) {
         let asked = target::resolve(root, machine, typed)?;
         target::awake(root, machine, &asked)?;
         let path = build::path_with(machine, &asked, &options)
@@ -130,6 +141,73 @@ fn choose(
             .hint("name more targets, or measure the one that is left by itself"));
     }
     Ok(chosen)
+}
+
+/// The drives of a machine, as somebody would name them. What is in memory, or a file, is none.
+fn every_drive(machine: &Machine) -> Vec<String> {
+    let is_own =
+        |path: &&Path| matches!(&path.asked, Target::Block(name) if scene::drives(path) == [name.as_str()]);
+    let is_drive = |path: &&Path| {
+        let device = match &path.asked {
+            Target::Block(name) => machine.block.get(name),
+            _ => None,
+        };
+        device.is_some_and(|device| {
+            let kind = &device.kind;
+            !matches!(kind, BlockKind::Loop(_) | BlockKind::Zram | BlockKind::RamDisk | BlockKind::NullBlk)
+        })
+    };
+    build::all(machine).iter().filter(is_own).filter(is_drive).map(|path| path.target.clone()).collect()
+}
+
+/// The runs that are made once the plan is through.
+struct More<'a, 'm> {
+    session: &'a Session<'m>,
+    asked: &'a Asked,
+    targets: &'a [LoadTarget],
+    bar: &'a Bar<'a>,
+    ahead: &'a dyn Fn(&[usize]),
+}
+
+impl More<'_, '_> {
+    /// Runs these targets at the same time.
+    fn run(&self, members: &[usize]) -> Result<Vec<Run>, String> {
+        (self.ahead)(members);
+        let those: Vec<&LoadTarget> = members.iter().filter_map(|at| self.targets.get(*at)).collect();
+        let seen = self.session.run(self.asked, &those, self.bar).map_err(|error| error.to_string())?;
+        if let Some(why) = seen.measurements.iter().find_map(|one| one.cut_short.clone()) {
+            return Err(why);
+        }
+        if self.session.is_stopped() {
+            return Err("interrupted".to_owned());
+        }
+        Ok(runs(self.session, seen))
+    }
+
+    /// Makes the first run once more, and says what changed.
+    fn drift(&self, subjects: &[Subject], verdicts: &mut [GroupVerdict]) -> Option<String> {
+        let first = subjects.first()?;
+        match self.run(&[0]) {
+            Ok(again) => doubt_by_drift(first, again.first()?, verdicts),
+            Err(why) => Some(format!("the first run could not be repeated: {why}")),
+        }
+    }
+
+    /// Finds out who shares a limit, from the runs of each alone and of all.
+    fn hidden(&self, subjects: &[Subject], ran: &[Group], verdicts: &[GroupVerdict]) -> HiddenVerdict {
+        let Some((all, verdict)) = ran.last().zip(verdicts.last()) else { return HiddenVerdict::default() };
+        let found = hidden::may_search(verdict).and_then(|()| {
+            let alone: Vec<Rate> =
+                subjects.iter().filter_map(|subject| subject.runs.first()).map(Rate::of).collect();
+            let together: Vec<Rate> = all.runs.iter().map(Rate::of).collect();
+            let mut run = |who: &[usize]| -> Result<Vec<Rate>, String> {
+                Ok(self.run(who)?.iter().map(Rate::of).collect())
+            };
+            hidden::find(&alone, &together, &mut run)
+        });
+        let name = |at: usize| subjects.get(at).map_or("", |subject| subject.path.target.as_str());
+        hidden::judge(found, verdict, &name)
+    }
 }
 
 /// Opens what is read of a path. Nothing is written, so a directory is none.
@@ -160,12 +238,19 @@ fn phase(paths: &[Path], members: &[usize]) -> String {
 }
 
 /// Says what will run, before the first byte is read.
-fn announce(chosen: &Chosen, plan: &[Vec<usize>], times: &Times) {
-    let (targets, runs) = (chosen.subjects.len(), chosen.subjects.len() + plan.len());
+fn announce(chosen: &Chosen, plan: &[Vec<usize>], times: &Times, args: &CheckArgs) {
+    // The first run is made once more at the end.
+    let (targets, runs) = (chosen.subjects.len(), chosen.subjects.len() + plan.len() + 1);
     let loaded = times.warm_up + times.each;
     let whole = times.idle + loaded * u32::try_from(runs).unwrap_or(u32::MAX);
-    let known: Vec<Option<BytesPerSec>> = chosen.subjects.iter().map(narrowest).collect();
-    let often = |target: usize| 1 + plan.iter().filter(|group| group.contains(&target)).count();
+    let cap = args.rate.map(|rate| BytesPerSec::from_mb(rate as f64));
+    let known = chosen.subjects.iter().map(|subject| match (narrowest(subject), cap) {
+        (Some(one), Some(other)) => Some(if one.get() < other.get() { one } else { other }),
+        (one, other) => one.or(other),
+    });
+    let known: Vec<Option<BytesPerSec>> = known.collect();
+    let in_groups = |target: usize| plan.iter().filter(|group| group.contains(&target)).count();
+    let often = |target: usize| 1 + in_groups(target) + usize::from(target == 0);
     let bytes: Option<f64> = known
         .iter()
         .enumerate()
@@ -182,6 +267,12 @@ fn announce(chosen: &Chosen, plan: &[Vec<usize>], times: &Times) {
         human::time(Nanos::from(loaded)),
         human::time(Nanos::from(whole)),
     ));
+    if args.find_shared {
+        let each = 3 * (f64::from(u32::try_from(targets).unwrap_or(u32::MAX))).log2().ceil() as usize;
+        output::note(&format!(
+            "narrows: where they give less together than alone, about {each} more such runs for each group that shares a limit"
+        ));
+    }
 }
 
 /// The least that a hop allows the application to read, where that is known and no guess.
@@ -194,6 +285,13 @@ fn narrowest(subject: &Subject) -> Option<BytesPerSec> {
     rates.filter(|rate| rate.get().is_finite()).min_by(|a, b| a.get().total_cmp(&b.get()))
 }
 
+/// What each target of a run gave.
+fn runs(session: &Session<'_>, seen: Seen) -> Vec<Run> {
+    let Seen { measurements, activity, .. } = seen;
+    let judged = |one| session.judged(Direction::Read, one, activity.clone());
+    measurements.into_iter().map(judged).collect()
+}
+
 /// Hands each run to whom it speaks for: those alone to the targets, the others to their groups.
 fn collect(
     session: &Session<'_>,
@@ -201,16 +299,12 @@ fn collect(
     plan: &[Vec<usize>],
     rounds: Rounds,
 ) -> (Vec<Subject>, Vec<Group>) {
-    let runs = |seen: Seen| {
-        let Seen { measurements, activity, .. } = seen;
-        let judged = move |one| session.judged(Direction::Read, one, activity.clone());
-        measurements.into_iter().map(judged).collect::<Vec<_>>()
-    };
     for (subject, seen) in subjects.iter_mut().zip(rounds.alone) {
-        subject.runs = runs(seen);
+        subject.runs = runs(session, seen);
         subject.settle_links();
     }
     let ran = plan.iter().zip(rounds.together);
-    let ran = ran.map(|(members, seen)| Group { members: members.clone(), runs: runs(seen) }).collect();
+    let ran =
+        ran.map(|(members, seen)| Group { members: members.clone(), runs: runs(session, seen) }).collect();
     (subjects, ran)
 }

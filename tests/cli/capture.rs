@@ -246,3 +246,86 @@ fn the_collector_runs_and_what_it_writes_is_understood() {
     };
     assert_eq!(disks(&report), disks(&live));
 }
+
+#[test]
+fn a_reply_has_the_sentence_the_evidence_and_one_command() {
+    let text = "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller SM981/PM981/PM983 (prog-if 02 [NVM Express])\n\tCapabilities: [70] Express (v2) Endpoint, MSI 00\n\t\tLnkCap:\tPort #0, Speed 8GT/s, Width x4, ASPM L1\n\t\tLnkSta:\tSpeed 8GT/s (ok), Width x1 (downgraded)\n\tKernel driver in use: nvme\n";
+    let said = narrows(&["check", "--from", "-", "--reply"], text.as_bytes());
+    assert!(said.out.starts_with("**"), "{}{}", said.out, said.err);
+    assert!(said.out.contains("\n- ") && said.out.contains("\n    sudo lspci"), "{}", said.out);
+    assert_eq!(narrows(&["check", "--reply"], b"").status, Some(2));
+    // What is shown of another machine says so, and measures nothing of this one.
+    let shown = narrows(&["check", "--from", "-"], text.as_bytes());
+    assert!(shown.out.contains("not this machine"), "{}", shown.out);
+    assert!(!shown.out.contains("Prove it"), "{}", shown.out);
+}
+
+#[test]
+fn a_log_says_the_same_in_every_form_that_journals_and_editors_give_it() {
+    let log = [
+        (0.001, "Linux version 6.1.0 (build@host) (gcc 12.2.0) #1 SMP"),
+        (0.412, "pci 0000:00:1c.0: [8086:a33c] type 01 class 0x060400"),
+        (0.413, "pci 0000:00:1c.0: PCI bridge to [bus 01]"),
+        (0.420, "pci 0000:01:00.0: [144d:a80a] type 00 class 0x010802"),
+        (
+            0.421,
+            "pci 0000:01:00.0: 7.876 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x1 link at 0000:00:1c.0 (capable of 63.012 Gb/s with 16.0 GT/s PCIe x4 link)",
+        ),
+        (1.100, "nvme nvme0: pci function 0000:01:00.0"),
+        (1.200, "nvme nvme0: 8/0/0 default/read/poll queues"),
+        (1.300, " nvme0n1: p1 p2"),
+        (1.400, "EXT4-fs (nvme0n1p2): re-mounted 52797-161f r/w. Quota mode: none."),
+    ];
+    let of = |put: &dyn Fn(usize, f64, &str) -> String| -> String {
+        log.iter().enumerate().map(|(at, (time, message))| put(at + 1, *time, message) + "\n").collect()
+    };
+    let quoted = |text: &str| serde_json::to_string(text).expect("text");
+    let plain = of(&|_, time, message| format!("[{time:12.6}] {message}"));
+    let first = narrows(&["check", "--json", "--from", "-"], plain.as_bytes());
+    assert!(first.codes().contains(&"slot_limited".to_owned()), "{}", first.out);
+    let of_dmesg = format!(
+        "{{\n   \"dmesg\": [\n{}   ]\n}}\n",
+        of(&|_, time, message| format!(
+            "      {{\n         \"time\": {time:.6},\n         \"msg\": {}\n      }},",
+            quoted(message)
+        ))
+    );
+    for (name, text) in [
+        (
+            "json",
+            of(&|_, _, message| format!("{{\"MESSAGE\":{},\"_TRANSPORT\":\"kernel\"}}", quoted(message))),
+        ),
+        (
+            "json-pretty",
+            of(&|_, _, message| {
+                format!("{{\n\t\"MESSAGE\" : {},\n\t\"_TRANSPORT\" : \"kernel\"\n}}", quoted(message))
+            }),
+        ),
+        ("export", of(&|_, _, message| format!("_TRANSPORT=kernel\nMESSAGE={message}\n"))),
+        (
+            "verbose",
+            of(&|_, _, message| {
+                format!(
+                    "Tue 2023-11-14 12:34:56.123456 CET [s=a;i=1]\n    _TRANSPORT=kernel\n    MESSAGE={message}"
+                )
+            }),
+        ),
+        ("dmesg --json", of_dmesg),
+        ("kmsg", of(&|at, time, message| format!("6,{at},{:.0},-;{message}", time * 1e6))),
+        ("unix", of(&|_, time, message| format!("{:.6} box kernel: {message}", 1_700_000_000.0 + time))),
+        (
+            "iso",
+            of(&|_, time, message| {
+                format!("2023-11-14T22:13:{:09.6}+01:00 {message}", time).replacen('.', ",", 1)
+            }),
+        ),
+        ("months", of(&|_, _, message| format!("11月 14 12:34:56 box kernel: {message}"))),
+        ("cat -n", of(&|at, time, message| format!("{at:6}\t[{time:12.6}] {message}"))),
+        ("grep -n", of(&|at, time, message| format!("{}:[{time:12.6}] {message}", 7 * at))),
+        ("grep -Hn", of(&|at, time, message| format!("dmesg.txt:{at}:[{time:12.6}] {message}"))),
+        ("comment", of(&|_, time, message| format!("# [{time:12.6}] {message}"))),
+    ] {
+        let said = narrows(&["check", "--json", "--from", "-"], text.as_bytes());
+        assert_eq!(said.codes(), first.codes(), "{name}: {}{}", said.out, said.err);
+    }
+}

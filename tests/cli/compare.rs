@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use assert_cmd::Command;
-use narrows::compare::{Comparison, Input, Verdict, compare};
+use narrows::compare::{Comparison, Input, Verdict, compare, compare_all};
 use narrows::report::schema;
 use narrows::report::text::{Style, compare::render};
 use proptest::prelude::*;
@@ -238,6 +238,58 @@ fn points_of_a_sweep_are_compared() {
     };
     let found = compared(&sweep(100e6), &sweep(90e6));
     assert_eq!((found.verdict, found.workloads[0].workload.as_str()), (Verdict::Slower, "random 4 KiB × 4"));
+}
+
+#[test]
+fn several_results_are_compared_with_the_first_and_their_intervals_hold_together() {
+    let of = |mb: f64, turn: u64| one(run("sequential", 8, &series(mb, 0.02, turn)));
+    let (reference, same, faster) = (of(374.0, 1), of(374.0, 2), of(500.0, 3));
+    let others = [parse("b.json", &same), parse("c.json", &faster)];
+    let all = compare_all(&parse("a.json", &reference), &others, 0.01).expect("two results");
+    let verdicts: Vec<Verdict> = all.all().map(|one| one.verdict).collect();
+    assert_eq!(verdicts, [Verdict::NotDistinguishable, Verdict::Faster]);
+    // With two comparisons each interval is wider than that of one alone.
+    let width = |one: &Comparison| {
+        let [low, high] = one.workloads[0].difference.expect("an interval").interval;
+        high - low
+    };
+    assert!(width(&all) > width(&compared(&reference, &same)));
+    let text = render(&all, &Style { colour: false, width: 100, unicode: true, plain: false });
+    assert!(text.contains("c.json is faster than the reference"), "{text}");
+    assert!(text.contains("the reference and b.json cannot be told apart"), "{text}");
+    assert!(compare_all(&parse("a.json", &reference), &[], 0.01).is_none());
+}
+
+#[test]
+fn a_series_that_is_not_of_the_rate_beside_it_is_refused() {
+    let mut wrong = run("sequential", 8, &series(374.0, 0.02, 1));
+    wrong["measurement"]["bytes_per_second"] = json!(900e6);
+    let found = compared(&one(wrong), &one(run("sequential", 8, &series(374.0, 0.02, 2))));
+    assert_eq!(found.verdict, Verdict::NotComparable);
+    assert!(
+        found.workloads[0].reason.as_deref().is_some_and(|why| why.contains("not of one run")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn rungs_of_a_ladder_and_cells_of_a_lab_are_compared_each_with_its_like() {
+    let load = json!({ "pattern": "sequential", "block_size": 1_048_576, "queue_depth": 8, "parallel": { "threads": 1 }, "write_percent": 0, "buffered": false });
+    let rate = |mb: f64| json!({ "bytes_per_second": mb * 1e6, "ci95": [mb * 0.99e6, mb * 1.01e6], "iops": mb, "trusted": true });
+    let ladder = |mb: f64| {
+        json!({ "schema": "narrows/ladder/1", "ladders": [{ "load": load, "rungs": [
+        { "id": "device:vda", "name": "vda", "measured": { "read": rate(mb), "write": null } },
+        { "id": "filesystem:/", "name": "ext4", "measured": { "read": rate(500.0), "write": null } }] }] })
+    };
+    let found = compared(&ladder(600.0), &ladder(900.0));
+    let verdicts: Vec<Verdict> = found.workloads.iter().map(|workload| workload.verdict).collect();
+    assert_eq!(verdicts, [Verdict::Faster, Verdict::NotDistinguishable]);
+    assert_eq!(found.told_apart(), (1, 2));
+    let text = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
+    assert!(text.contains("B is faster than A in 1 of 2 workloads"), "{text}");
+    let lab = |cell: &str| json!({ "cells": [{ "name": cell, "tests": [{ "test": "SEQ", "load": load, "measured": rate(700.0) }] }] });
+    assert_eq!(compared(&lab("raid0"), &lab("raid0")).workloads.len(), 1);
+    assert!(compared(&lab("raid0"), &lab("raid1")).workloads.is_empty());
 }
 
 #[test]

@@ -9,6 +9,7 @@
     reason = "the tests run the binary, make files for it, and may panic"
 )]
 
+mod alerts;
 mod bad_places;
 mod bench_cli;
 mod bench_failures;
@@ -20,6 +21,7 @@ mod chroot;
 mod compare;
 mod copy;
 mod devices;
+mod export;
 mod fio_formats;
 mod fleet;
 mod guard_clean;
@@ -45,6 +47,8 @@ mod snapshot_check;
 mod systems;
 mod targets;
 mod together;
+mod top;
+mod watch;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! Only seven files open anything for writing: those of the scratch file, the guard, the destination of a copy, the new files of
-//! a held directory, the journal of a lab and its key, and the device-mapper's control node.
+//! Only eight files open anything for writing: those of the scratch file, the guard, the destination of a copy, the new files of
+//! a held directory, the journal of a lab and its key, the journal of the recorder, and the device-mapper's control node.
 
 #![expect(clippy::disallowed_methods, reason = "a test reads the source tree")]
 
@@ -19,6 +19,7 @@ const WRITERS: &[(&str, &str)] = &[
     ),
     ("session/lab/journal_file.rs", "the journal of a lab, which is only appended to"),
     ("session/lab/trust.rs", "the key by which journals are sealed"),
+    ("watch/file.rs", "the journal of the recorder, which is only appended to, and its lock"),
     (
         "machine/ioctl/device_mapper.rs",
         "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",

@@ -134,9 +134,13 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
         ("check-1.json", schema::check()),
         ("copy-1.json", schema::copy()),
         ("fleet-1.json", schema::fleet()),
+        ("fleet-run-1.json", schema::fleet_run()),
         ("guard-1.json", schema::guard()),
         ("import-1.json", schema::import()),
         ("together-1.json", schema::together()),
+        ("watch-1.json", schema::watch()),
+        ("config-1.json", schema::config()),
+        ("top-1.json", schema::top()),
     ] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&schema).expect("serialises") + "\n";

@@ -19,11 +19,14 @@ pub mod health;
 mod hex;
 mod ioctl;
 pub mod irq;
+pub mod kept;
+pub mod listen;
 pub mod log;
 pub mod mount;
 pub mod nic;
 pub mod pci;
 pub mod program;
+pub mod reading;
 pub mod root;
 pub mod route;
 pub mod snapshot;
@@ -92,6 +95,8 @@ pub struct Machine {
     pub zfs: Vec<zfs::ZfsPool>,
     /// What NVMe drives say of themselves, by kernel name (`nvme0n1`); empty until it was asked for.
     pub health: BTreeMap<String, DriveHealth>,
+    /// The best state that `narrows watch` saw links in, by the function at the lower end.
+    pub kept: Fact<BTreeMap<PciAddress, kept::BestLink>>,
 }
 
 impl Machine {
@@ -116,6 +121,7 @@ impl Machine {
             cipher_benchmarks: Vec::new(),
             zfs: zfs::read(root),
             health: BTreeMap::new(),
+            kept: kept::read(root),
         }
     }
 

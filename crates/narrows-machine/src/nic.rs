@@ -47,7 +47,7 @@ fn read_one(root: &Root, name: String) -> Nic {
     let entries = root.list(&dir);
     let lower = entries.iter().filter_map(|entry| entry.strip_prefix("lower_")).map(str::to_owned).collect();
     Nic {
-        speed: text("speed").absent_when(|text| says_no_speed(text)).parse(parse_speed),
+        speed: speed(root, &dir),
         duplex: text("duplex").absent_when(|text| text == "unknown"),
         state: text("operstate"),
         mtu: root.number(&format!("{dir}/mtu")).map(Bytes::new),
@@ -57,6 +57,11 @@ fn read_one(root: &Root, name: String) -> Nic {
         is_virtual: path.contains("/devices/virtual/"),
         name,
     }
+}
+
+/// The line rate of the interface whose directory is `dir`.
+pub(crate) fn speed(root: &Root, dir: &str) -> Fact<BitsPerSec> {
+    root.text(&format!("{dir}/speed")).absent_when(|text| says_no_speed(text)).parse(parse_speed)
 }
 
 /// `SPEED_UNKNOWN` is -1, which old kernels print without its sign; some drivers say 0 (kernel

@@ -5,6 +5,7 @@
 //! root can record what it was asked ([`Root::recording`]); the record is a tree from which the same answers come.
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
 
+mod sleep;
 mod stat;
 
 use std::cell::RefCell;
@@ -30,6 +31,7 @@ pub const PROBES: &str = "/narrows/probe";
 pub struct Root {
     backing: Backing,
     record: Option<RefCell<Record>>,
+    lets_sleep: bool,
 }
 
 #[derive(Debug)]
@@ -49,17 +51,24 @@ struct Record {
 impl Root {
     /// The machine we run on.
     pub const fn live() -> Self {
-        Self { backing: Backing::Live, record: None }
+        Self { backing: Backing::Live, record: None, lets_sleep: false }
     }
 
     /// The machine we run on; everything that is read is kept for [`Root::into_record`].
     pub fn recording() -> Self {
-        Self { backing: Backing::Live, record: Some(RefCell::default()) }
+        Self { backing: Backing::Live, record: Some(RefCell::default()), lets_sleep: false }
     }
 
     /// A machine that was recorded, or a fixture.
     pub const fn from_tree(tree: Tree) -> Self {
-        Self { backing: Backing::Tree(tree), record: None }
+        Self { backing: Backing::Tree(tree), record: None, lets_sleep: false }
+    }
+
+    /// The same machine, of which no device is woken: what the kernel would ask of a PCI function whose
+    /// `power/runtime_status` is anything but `active` is absent.
+    #[must_use]
+    pub fn letting_sleep(self) -> Self {
+        Self { lets_sleep: true, ..self }
     }
 
     /// Whether this is the machine we run on.
@@ -80,6 +89,9 @@ impl Root {
 
     /// At most the first `most` bytes of a file, for one of which every byte costs an access to hardware.
     pub fn head(&self, path: &str, most: u64) -> Fact<Vec<u8>> {
+        if self.lets_sleep && sleep::would_wake(path, |status| self.text(status).get()) {
+            return Fact::absent(path);
+        }
         let read = match &self.backing {
             Backing::Tree(tree) => tree.read(path).map(|content| {
                 let most = usize::try_from(most).unwrap_or(usize::MAX);

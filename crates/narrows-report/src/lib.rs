@@ -6,24 +6,30 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod bench;
+pub mod config;
 pub mod copy;
 pub mod document;
 pub mod figure;
 pub mod fleet;
+pub mod fleet_run;
 pub mod guard;
 pub mod hwloc;
 pub mod import;
 pub mod lab;
 pub mod ladder;
+pub mod nagios;
 mod names;
 pub mod plan;
 pub mod predict;
 pub mod progress;
+pub mod prometheus;
 pub mod roofline;
 pub mod sanitize;
 pub mod saved;
 pub mod schema;
 pub mod text;
 pub mod together;
+pub mod top;
 pub mod view;
+pub mod watch;
 pub mod why;

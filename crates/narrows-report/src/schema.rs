@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use super::bench::BenchReport;
 use super::bench::sweep::SweepReport;
+use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::fleet;
+use super::fleet_run::{self, FleetRunReport};
 use super::guard::{self, GuardReport};
 use super::import::{self, ImportReport};
 use super::lab::{self, LabReport};
@@ -15,7 +17,9 @@ use super::ladder::{self, LadderReport};
 use super::plan;
 use super::predict::{self, PredictReport};
 use super::together::{self, TogetherReport};
+use super::top::{self, TopReport};
 use super::view::{CheckReport, SCHEMA};
+use super::watch::{self, WatchLog};
 use narrows_verdict::compare::{self, Comparison};
 
 /// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
@@ -53,9 +57,19 @@ pub fn together() -> Value {
     of::<TogetherReport>(together::SCHEMA, "narrows check A B --measure --json")
 }
 
+/// The schema of [`TopReport`] (JSON Schema, draft 2020-12).
+pub fn top() -> Value {
+    of::<TopReport>(top::SCHEMA, "narrows top --once --json")
+}
+
 /// The schema of one line, a [`fleet::Record`] (JSON Schema, draft 2020-12).
 pub fn fleet() -> Value {
     of::<fleet::Record>(fleet::SCHEMA, "narrows check --fleet --format jsonl")
+}
+
+/// The schema of [`FleetRunReport`] (JSON Schema, draft 2020-12).
+pub fn fleet_run() -> Value {
+    of::<FleetRunReport>(fleet_run::SCHEMA, "narrows fleet run --json, narrows fleet report --json")
 }
 
 /// The schema of [`GuardReport`] (JSON Schema, draft 2020-12).
@@ -76,6 +90,16 @@ pub fn predict() -> Value {
 /// The schema of [`plan::PlanReport`] (JSON Schema, draft 2020-12).
 pub fn plan() -> Value {
     of::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json")
+}
+
+/// The schema of [`ConfigReport`] (JSON Schema, draft 2020-12).
+pub fn config() -> Value {
+    of::<ConfigReport>(config::SCHEMA, "narrows config --json")
+}
+
+/// The schema of [`WatchLog`] (JSON Schema, draft 2020-12).
+pub fn watch() -> Value {
+    of::<WatchLog>(watch::SCHEMA, "narrows watch --log --json")
 }
 
 /// The schema of [`Comparison`] (JSON Schema, draft 2020-12).

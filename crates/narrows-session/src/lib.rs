@@ -3,6 +3,8 @@
 //!
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
+pub mod fleet;
 pub mod lab;
+pub mod live;
 pub mod measure;
 pub mod scene;

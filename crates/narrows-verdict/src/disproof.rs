@@ -8,6 +8,9 @@ pub const fn not_so_when(code: Code) -> &'static str {
         Code::LinkWidthDegraded => {
             "the slot is wired for fewer lanes than its port claims (the board's manual says so)"
         }
+        Code::NarrowerThanBefore => {
+            "the card was put on a narrower riser or the slot was split on purpose since then"
+        }
         Code::LinkSpeedDegraded => "a run shows that the link speeds up under load (then it is `power_save`)",
         Code::SlotLimited => "a measurement stays below the link's ceiling; then something else is narrower",
         Code::PowerSave => "the link stays slow in a run with `--measure` (then it is `link_speed_degraded`)",

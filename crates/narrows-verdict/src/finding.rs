@@ -13,6 +13,8 @@ use narrows_model::path::{Hop, HopId, HopSpec};
 pub enum Code {
     /// A link has fewer lanes than both its ends can do.
     LinkWidthDegraded,
+    /// A link has fewer lanes than it had before, as `narrows watch` saw it.
+    NarrowerThanBefore,
     /// A link is slower than both its ends can do, under load.
     LinkSpeedDegraded,
     /// The slot gives a device less than it can use, by design or by a setting.

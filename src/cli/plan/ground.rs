@@ -101,6 +101,11 @@ fn found_drives(system: &System, host: &Name, site: &mut Site) -> Result<Option<
         let others: Vec<&str> = found.others.iter().map(Name::as_str).collect();
         site.notes.push(format!("Layouts leave out drives of another kind: {}.", others.join(", ")));
     }
+    for because in found.iter().flat_map(|found| &found.not_known) {
+        site.notes.push(format!(
+            "Layouts are ranked by what bounds their drives, because what these do is not known: {because}."
+        ));
+    }
     Ok(found)
 }
 

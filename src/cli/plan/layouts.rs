@@ -4,13 +4,15 @@ use super::PlanArgs;
 use super::ground::Ground;
 use crate::cli::Failure;
 use narrows_base::units::BytesPerSec;
-use narrows_model::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
+use narrows_model::plan::layout::{Aim, AimError, Cipher, Resources, rank};
 use narrows_model::plan::outcome::Outcome;
+use narrows_model::plan::owning::owning;
 use narrows_model::plan::search::Request;
 use narrows_model::plan::wish::{self, Wish};
+use narrows_report::plan::PlannedLayouts;
 use narrows_report::sanitize::inert;
 
-/// The aims as typed, the number of drives, and the layouts ranked; `None` without aims.
+/// The layouts ranked, and what each means for an owner; `None` without aims.
 ///
 /// # Errors
 /// [`Failure`] when an aim or a rate is not understood, or there are no drives.
@@ -19,7 +21,7 @@ pub(super) fn layouts(
     request: &Request,
     ground: &Ground,
     outcome: Option<&Outcome>,
-) -> Result<Option<(String, u8, Ranked)>, Failure> {
+) -> Result<Option<PlannedLayouts>, Failure> {
     let Some(typed) = &args.aim else { return Ok(None) };
     let aims = Aim::parse_all(typed)
         .map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
@@ -68,7 +70,10 @@ pub(super) fn layouts(
     };
     let cipher = cipher(args, ground)?;
     let resources = Resources { drives, read, write, read_together, write_together, cipher };
-    Ok(Some((typed.clone(), drives, rank(&resources, &aims))))
+    let ranked = rank(&resources, &aims);
+    let stated = args.stated();
+    let owned = ranked.fitting.iter().map(|layout| owning(layout, drives, write, &stated)).collect();
+    Ok(Some(PlannedLayouts { aims: typed.clone(), drives, ranked, owned }))
 }
 
 /// What one core encrypts: as typed, or as it is known.

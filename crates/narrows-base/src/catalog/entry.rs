@@ -12,6 +12,9 @@ use crate::units::{GtPerSec, Lanes, Nanos};
 pub struct Chipset {
     /// `Intel X99`.
     pub name: String,
+    /// Models of the family that its name does not have, as people write them: `B650`.
+    #[serde(default)]
+    pub words: Vec<String>,
     /// What the uplink is called: `DMI 2.0`.
     pub uplink: String,
     /// The PCIe generation of the uplink's signalling.

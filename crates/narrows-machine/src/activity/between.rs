@@ -66,6 +66,8 @@ pub struct DiskActivity {
     pub in_flight: f64,
     /// The mean time of a read; `None` without reads.
     pub read_latency: Option<Nanos>,
+    /// The mean time of a write; `None` without writes.
+    pub write_latency: Option<Nanos>,
     /// The mean number of requests that the driver held, of those in flight: the others waited in the kernel's scheduler.
     /// `None` where it was not sampled.
     pub at_driver: Option<f64>,
@@ -161,15 +163,17 @@ fn fraction(part: u64, whole: u64) -> f64 {
 fn disk(before: &DiskCounters, after: &DiskCounters, elapsed: Nanos) -> DiskActivity {
     let time = |before: Nanos, after: Nanos| grown_wrapping(before.get(), after.get(), DISK_TIME_WRAP);
     let reads = grown(before.reads, after.reads);
+    let writes = grown(before.writes, after.writes);
     let weighted = time(before.weighted, after.weighted);
     DiskActivity {
         read_bytes: bytes(before.read_bytes, after.read_bytes),
         written_bytes: bytes(before.written_bytes, after.written_bytes),
         reads,
-        writes: grown(before.writes, after.writes),
+        writes,
         busy: fraction(time(before.busy, after.busy), elapsed.get()),
         in_flight: if elapsed.get() == 0 { 0.0 } else { weighted as f64 / elapsed.get() as f64 },
         read_latency: time(before.read_time, after.read_time).checked_div(reads).map(Nanos::new),
+        write_latency: time(before.write_time, after.write_time).checked_div(writes).map(Nanos::new),
         at_driver: None,
     }
 }

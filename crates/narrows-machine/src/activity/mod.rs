@@ -5,18 +5,20 @@
 
 mod between;
 mod condition;
+mod movers;
 mod over;
 mod parse;
 mod tcp;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::time::Instant;
 
 pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
 pub use condition::Condition;
+pub use movers::{Mover, Movers};
 pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
-pub use tcp::{TcpState, connections};
+pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
 
 use crate::block::md::parse_speed;
 use crate::pci::PciAddress;
@@ -68,6 +70,13 @@ pub struct DiskCounters {
     pub busy: Nanos,
     /// Time weighted by requests in flight.
     pub weighted: Nanos,
+}
+
+impl DiskCounters {
+    /// Bytes read and written.
+    pub const fn bytes(&self) -> Bytes {
+        Bytes::new(self.read_bytes.get().saturating_add(self.written_bytes.get()))
+    }
 }
 
 /// One `cpuN` line of `/proc/stat`.
@@ -167,12 +176,33 @@ impl Sample {
         Self { at: now(), disks, cpus, nics, ..Self::default() }
     }
 
+    /// Reads what moved only: disks and interfaces, two files of the kernel for any number of them.
+    pub fn of_traffic(root: &Root) -> Self {
+        let text = |path: &str| root.text(path).get().unwrap_or_default();
+        let disks = parse_diskstats(&text("/proc/diskstats"));
+        Self { at: now(), disks, nics: parse_nics(&text("/proc/net/dev")), ..Self::default() }
+    }
+
+    /// Reads what the arrays among the disks of this sample do.
+    pub fn resyncs(&mut self, root: &Root) {
+        let found = self.disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?)));
+        self.resyncs = found.collect();
+    }
+
+    /// Reads the state of these links.
+    pub fn links_of<'a>(
+        root: &Root,
+        known: impl Iterator<Item = &'a PciAddress>,
+    ) -> BTreeMap<PciAddress, LinkState> {
+        known.filter_map(|address| Some((*address, link_of(root, *address)?))).collect()
+    }
+
     /// Reads what changes as soon as load is gone: these links, arrays and connections.
     pub fn of_states<'a>(root: &Root, known: impl Iterator<Item = &'a PciAddress>) -> Self {
         let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
         Self {
             at: now(),
-            links: known.filter_map(|address| Some((*address, link_of(root, *address)?))).collect(),
+            links: Self::links_of(root, known),
             resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
             tcp: connections(root),
             ..Self::default()
@@ -204,6 +234,14 @@ fn disks(root: &Root) -> BTreeMap<String, DiskCounters> {
         disk.in_flight = text.value().and_then(|text| parse_inflight(text)).unwrap_or(disk.in_flight);
     }
     disks
+}
+
+/// Which of these PCI functions sleep, by `power/runtime_status`. Asking does not wake them.
+pub fn asleep<'a>(root: &Root, known: impl Iterator<Item = &'a PciAddress>) -> BTreeSet<PciAddress> {
+    let status = |address: &PciAddress| {
+        root.text(&format!("/sys/bus/pci/devices/{address}/power/runtime_status")).get()
+    };
+    known.filter(|address| status(address).is_some_and(|status| status != "active")).copied().collect()
 }
 
 /// Time since the first sample of this process.

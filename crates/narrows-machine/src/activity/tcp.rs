@@ -5,6 +5,8 @@
 //! nearly every segment took so long: [`TcpState::round_trip_of_most`]. Where data is read it has to queue on its way to
 //! us, which [`TcpState::data_round_trip`] tells.
 
+mod flow;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
@@ -12,6 +14,8 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
+
+pub use flow::{Flow, flows};
 
 use crate::block::nvme::fabric_option;
 use crate::mount;
@@ -72,7 +76,7 @@ pub fn connections(root: &Root) -> BTreeMap<String, TcpState> {
 }
 
 /// The ports of the servers that this machine has storage from.
-fn storage_ports(root: &Root) -> BTreeSet<u16> {
+pub fn storage_ports(root: &Root) -> BTreeSet<u16> {
     let nvme = root.list("/sys/class/nvme").into_iter().filter_map(|name| {
         let address = root.text(&format!("/sys/class/nvme/{name}/address")).get()?;
         fabric_option(&address, "trsvcid")?.parse().ok()

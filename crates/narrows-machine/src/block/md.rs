@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::root::Root;
 use narrows_base::fact::Fact;
-use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 
 /// A md array, `/sys/block/md*/md`.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +25,8 @@ pub struct MdArray {
     pub sync_speed: Fact<BytesPerSec>,
     /// How far a running resync is, 0 to 1, `…/sync_completed`.
     pub sync_done: Fact<f64>,
+    /// The time that the kernel expects it to take still, of `/proc/mdstat`; no attribute has it.
+    pub sync_left: Fact<Nanos>,
     /// The write-intent bitmap, `…/bitmap/location`.
     pub bitmap: Fact<String>,
     /// The state of each member, `…/dev-*/state`, by kernel name.
@@ -48,6 +50,7 @@ pub(super) fn read(root: &Root, block: &str) -> MdArray {
         sync_action: text("sync_action"),
         sync_speed: text("sync_speed").parse(parse_speed),
         sync_done: text("sync_completed").absent_when(|text| text == "delayed").parse(parse_done),
+        sync_left: Fact::default(),
         bitmap: text("bitmap/location"),
         members: members(root, block),
         group_threads: count("group_thread_cnt"),

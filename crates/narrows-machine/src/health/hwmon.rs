@@ -10,11 +10,11 @@ const DRIVERS: [&str; 2] = ["drivetemp", "nvme"];
 
 /// The monitors of all drives: the device of each and its directory.
 #[derive(Debug, Default)]
-pub(super) struct Monitors(Vec<(String, String)>);
+pub(crate) struct Monitors(Vec<(String, String)>);
 
 impl Monitors {
     /// Finds them.
-    pub(super) fn find(root: &Root) -> Self {
+    pub(crate) fn find(root: &Root) -> Self {
         let names = root.list("/sys/class/hwmon").into_iter();
         let monitors = names.map(|name| format!("/sys/class/hwmon/{name}")).filter_map(|dir| {
             let driver = root.text(&format!("{dir}/name")).get()?;
@@ -25,14 +25,14 @@ impl Monitors {
     }
 
     /// The directory of the monitor of a device, or of one above it, by its resolved path in sysfs.
-    pub(super) fn of(&self, device: &str) -> Option<&str> {
+    pub(crate) fn of(&self, device: &str) -> Option<&str> {
         let is_above = |above: &str| device.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
         self.0.iter().find(|(monitored, _)| is_above(monitored)).map(|(_, dir)| dir.as_str())
     }
 }
 
 /// One attribute of a monitor, in thousandths of a degree.
-pub(super) fn read(root: &Root, dir: &str, attribute: &str) -> Fact<Celsius> {
+pub(crate) fn read(root: &Root, dir: &str, attribute: &str) -> Fact<Celsius> {
     root.parse(&format!("{dir}/{attribute}"), |text| {
         let thousandths: i32 = text.parse().ok()?;
         Some(Celsius::new(f64::from(thousandths) / 1000.0))

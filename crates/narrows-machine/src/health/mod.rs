@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub use smart::{SmartChange, SmartLog, Throttling};
 
-use hwmon::Monitors;
+pub(crate) use hwmon::{Monitors, read as monitored};
 
 use super::Machine;
 use super::block::Transport;

@@ -7,7 +7,7 @@ use crate::root::Root;
 use narrows_base::fact::Fact;
 
 /// Reads the error counts of the function at `dir`; absent when it does not report errors.
-pub(super) fn read(root: &Root, dir: &str) -> Fact<Aer> {
+pub(crate) fn read(root: &Root, dir: &str) -> Fact<Aer> {
     let counts = |kind: &str| root.parse(&format!("{dir}/aer_dev_{kind}"), parse_counts);
     counts("correctable").map(|correctable| Aer {
         correctable,

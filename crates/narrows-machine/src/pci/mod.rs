@@ -13,8 +13,10 @@ mod state;
 use std::collections::BTreeMap;
 
 pub use address::PciAddress;
+pub(crate) use aer::read as aer_of;
 pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
+pub(crate) use read::slot_names;
 pub use role::role;
 pub use state::{End, Ends, Told};
 

@@ -163,6 +163,12 @@ fn parse_slot_address(text: &str) -> Option<(u32, u8, Option<u8>)> {
     Some((address.domain, address.bus, has_device.then_some(address.device)))
 }
 
+/// Names slots by what sits in them.
+pub(crate) fn slot_names(root: &Root) -> impl Fn(PciAddress) -> Option<String> {
+    let slots = slots(root);
+    move |address| slot(&slots, address).get()
+}
+
 fn slot(slots: &Slots, address: PciAddress) -> Fact<String> {
     let of = |device| slots.get(&(address.domain, address.bus, device));
     match of(Some(address.device)).or_else(|| of(None)) {

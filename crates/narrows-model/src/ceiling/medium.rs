@@ -17,6 +17,10 @@ use narrows_base::units::BytesPerSec;
 /// What the outer tracks of the fastest hard disks with one actuator carry, MB/s.
 const HARD_DISK: f64 = 285.0;
 
+/// What the bus of eMMC carries in its fastest mode, HS400: 8 bits on both edges of 200 MHz (JEDEC JESD84-B51), MB/s. That of
+/// SD cards is slower: 312 MB/s of UHS-II (SD Association, Part 1, UHS-II Addendum).
+const MMC_BUS: f64 = 400.0;
+
 /// Models of disks that a hypervisor or a provider makes: their names begin so.
 const VIRTUAL_MODELS: &[&str] =
     &["QEMU", "VBOX", "VMware", "Virtual Disk", "Amazon Elastic Block Store", "PersistentDisk"];
@@ -40,6 +44,7 @@ pub fn of_device(device: &DeviceHop) -> Ceilings {
     let Some((model, medium)) = model.and_then(|model| Some((model, catalog::medium(model)?))) else {
         return match device.is_hard_disk {
             true => Ceilings::same(of_class(device)),
+            false if device.block.starts_with("mmcblk") => Ceilings::same(of_mmc()),
             false => Ceilings::unknown(why_unknown(device)),
         };
     };
@@ -83,6 +88,25 @@ fn of_class(device: &DeviceHop) -> Limit {
              carry {rate}, and all others less"
         ),
         facts: vec![FactRef::new("rotational", "1", device.rotational.source())],
+    }
+}
+
+/// The ceiling of eMMC and of SD cards whose model the catalogue does not know: that of the bus.
+fn of_mmc() -> Limit {
+    let rate = BytesPerSec::from_mb(MMC_BUS);
+    Limit {
+        rate,
+        raw: None,
+        basis: Basis::Guess,
+        formula: format!(
+            "the catalogue has no figures for this eMMC or SD card; the fastest bus of eMMC, HS400, carries {rate}, and \
+             cards and their memory less"
+        ),
+        facts: vec![FactRef::new(
+            "bus",
+            "MMC",
+            &Source::new("JEDEC JESD84-B51, 6.3.8: 8 bits, 200 MHz, both edges"),
+        )],
     }
 }
 
@@ -143,6 +167,15 @@ mod tests {
         assert_eq!(of_device(&nameless).read.rate(), Some(limit.rate));
         let known = of_device(&turns("WD_BLACK SN770 2TB"));
         assert_eq!(known.read.rate().map(human::rate).as_deref(), Some("5.15 GB/s"));
+    }
+
+    #[test]
+    fn emmc_of_any_model_has_the_ceiling_of_its_bus_as_a_guess() {
+        let card = DeviceHop { block: "mmcblk0".to_owned(), ..device("DG4016") };
+        let ceilings = of_device(&card);
+        let limit = ceilings.read.limit().expect("a guess");
+        assert_eq!((human::rate(limit.rate).as_str(), limit.basis), ("400 MB/s", Basis::Guess));
+        assert_eq!(of_device(&DeviceHop { block: "sda".to_owned(), ..card }).read.rate(), None);
     }
 
     #[test]

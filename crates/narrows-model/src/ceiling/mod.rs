@@ -30,6 +30,7 @@ pub mod replicas;
 pub mod resync;
 pub mod sas;
 pub mod sata;
+pub mod served;
 pub mod socket;
 pub mod uplink;
 pub mod usb;

@@ -111,6 +111,13 @@ impl HopKind {
             Self::Generator => "generator",
         }
     }
+
+    /// The kind that is written so in hop ids and in JSON.
+    pub fn from_word(word: &str) -> Option<Self> {
+        use serde::de::IntoDeserializer;
+        let text: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
+        Self::deserialize(text).ok()
+    }
 }
 
 /// Bytes that cross a hop for one byte that the application moves.

@@ -22,6 +22,8 @@ pub struct Drives {
     pub write_together: BytesPerSec,
     /// Drives of other kinds, with which no layout is made.
     pub others: Vec<Name>,
+    /// Why a rate is a bound and not what is predicted, each reason once; empty where all rates are known.
+    pub not_known: Vec<String>,
 }
 
 /// The drives of a host: those of the kind that it has most of. `None` when it has none.
@@ -50,7 +52,9 @@ pub fn drives(system: &System, host: &Name) -> Result<Option<Drives>, BuildError
     let names = named(true);
     let workloads =
         |write: bool| -> Vec<Workload> { names.iter().map(|name| transfer(name, write)).collect() };
-    let [read, write] = [alone(system, &workloads(false))?, alone(system, &workloads(true))?];
+    let mut not_known = Vec::new();
+    let read = alone(system, &workloads(false), &mut not_known)?;
+    let write = alone(system, &workloads(true), &mut not_known)?;
     let sum = |all: Vec<Prediction>| all.iter().map(|one| one.rate).sum();
     Ok(Some(Drives {
         read,
@@ -59,15 +63,24 @@ pub fn drives(system: &System, host: &Name) -> Result<Option<Drives>, BuildError
         write_together: sum(predict_together(system, &workloads(true))?),
         others: named(false),
         names,
+        not_known,
     }))
 }
 
-/// What the slowest of these gets, each by itself.
-fn alone(system: &System, workloads: &[Workload]) -> Result<BytesPerSec, BuildError> {
+/// What the slowest of these gets, each by itself. Where that is not known it is the lowest rate that bounds it, with the reason.
+fn alone(
+    system: &System,
+    workloads: &[Workload],
+    not_known: &mut Vec<String>,
+) -> Result<BytesPerSec, BuildError> {
     let mut least: Option<BytesPerSec> = None;
     for workload in workloads {
-        let rate = predict_together(system, std::slice::from_ref(workload))?.first().map(|one| one.rate);
-        least = least.into_iter().chain(rate).reduce(BytesPerSec::min);
+        let found = predict_together(system, std::slice::from_ref(workload))?;
+        let Some(one) = found.first() else { continue };
+        let because = one.answer.not_known().map(|it| it.because.clone());
+        not_known.extend(because.filter(|because| !not_known.contains(because)));
+        let rate = one.at_most().map_or(one.rate, |bound| bound.rate);
+        least = Some(least.map_or(rate, |least| least.min(rate)));
     }
     Ok(least.unwrap_or_default())
 }
@@ -123,5 +136,17 @@ mod tests {
         );
         assert_eq!([found.read, found.write].map(human::rate), ["1 GB/s", "2 GB/s"]);
         assert_eq!(human::rate(found.read_together), "4 GB/s");
+        assert!(found.not_known.is_empty(), "{:?}", found.not_known);
+    }
+
+    /// 32 reads under way at 200 ms each would decide, by the time in a switch, of which there are no measurements.
+    #[test]
+    fn what_no_law_answers_is_a_bound_and_said_once() {
+        let found = of(
+            "[slot.s]\ngeneration = 3\nwidth = 8\n[switch.c]\nin = \"s\"\ngeneration = 3\nwidth = 8\nport_generation = 3\n\
+             port_width = 4\nlatency = \"100 ms\"\n[device.d]\ncount = 2\nin = \"c\"\nread = \"3 GB/s\"\nwrite = \"3 GB/s\"\n",
+        );
+        assert_eq!([found.read, found.write].map(human::rate), ["3 GB/s", "3 GB/s"]);
+        assert_eq!(found.not_known.len(), 1, "{:?}", found.not_known);
     }
 }

@@ -154,7 +154,8 @@ fn ancestors<'p>(known: &BTreeMap<&HopId, &'p Hop>, hop: &Hop) -> Vec<&'p Hop> {
     found
 }
 
-fn duplex(hop: &Hop) -> Duplex {
+/// Whether both directions of a hop share one capacity.
+pub fn duplex(hop: &Hop) -> Duplex {
     match &hop.spec {
         HopSpec::Network(network) if network.both_ways => Duplex::Half,
         _ => match hop.kind() {

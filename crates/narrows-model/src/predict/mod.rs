@@ -28,6 +28,7 @@ mod zfs;
 pub use answer::{Answer, Intervals, NotKnown};
 pub use bound::{Bound, BoundKind};
 pub use describe::describe;
+pub use hops::duplex;
 pub use prediction::{Prediction, Sensitivity};
 pub use solve::{predict, predict_together};
 

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::bound::{Bound, BoundKind};
-use super::hops::{Loaded, host_of};
+use super::hops::{Loaded, host_of, rate};
 use super::law::{Law, Situation, Term};
 use super::time::Stage;
 use super::{cached, medium, time, zfs};
-use crate::ceiling::{Basis, FactRef, buffered, io_cost};
+use crate::ceiling::{Basis, FactRef, buffered, io_cost, queueing, served};
 use crate::path::file::{Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
@@ -48,6 +48,7 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     // The copy out of the page cache follows on what the cache gives, where that is less than the path.
     let given = cache.as_ref().map(Narrowest::of);
     let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.rate.total_cmp(&b.rate));
+    found.extend(served(hops, own));
     found.extend(copy(hops, own.workload, narrowest));
     found.extend(cache);
     found
@@ -81,7 +82,7 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         value: human::time(nanos(stage.seconds(workload.read_share))),
         source: stage.hop.to_string(),
     });
-    Some(Bound {
+    let bound = Bound {
         kind: BoundKind::Depth,
         hop: longest.hop.clone(),
         name: format!("time of one request, most of it in {}", longest.name),
@@ -95,7 +96,43 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         ),
         facts: facts.collect(),
         terms: shares(&stages, workload.read_share),
-    })
+    };
+    Some(near_knee(bound, own))
+}
+
+/// The bound of depth where the I/Os that a solid-state drive completes are the narrowest of the rest: near the knee both take
+/// their part, and the larger part names the bound.
+fn near_knee(bound: Bound, own: &Own<'_>) -> Bound {
+    let is_drive =
+        |it: &&Narrowest| !it.terms.is_empty() && it.terms.iter().all(|term| term.law == Law::FlashIops);
+    let is_random = own.situation.pattern == crate::path::file::Pattern::Random;
+    let Some(drive) = own.narrowest.as_ref().filter(is_drive).filter(|_| is_random) else { return bound };
+    let rate = queueing::knee(bound.rate.get(), drive.rate, own.workload.in_flight());
+    if rate.is_nan() || rate <= 0.0 {
+        return bound;
+    }
+    let of_depth = (rate / bound.rate.get()).powf(queueing::FLASH_KNEE).min(1.0);
+    let part = |term: &Term| Term { share: term.share * of_depth, ..*term };
+    let mut terms: Vec<Term> = bound.terms.iter().map(part).collect();
+    terms.push(Term { law: Law::FlashIops, share: 1.0 - of_depth });
+    let rate = BytesPerSec::new(rate);
+    let formula = format!(
+        "{}; beside {} of the drive with all dies at work: {rate}",
+        bound.formula,
+        BytesPerSec::new(drive.rate)
+    );
+    match of_depth < 0.5 {
+        true => Bound {
+            kind: BoundKind::Iops,
+            hop: drive.hop.clone(),
+            name: drive.name.clone(),
+            rate,
+            formula,
+            terms,
+            ..bound
+        },
+        false => Bound { rate, formula, terms, ..bound },
+    }
 }
 
 /// The laws of the stages of a request, each with its share of the time.
@@ -142,8 +179,18 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
     let host = host_of(system, &workload.target);
     let there = host.and_then(|host| host.cores).unwrap_or(u32::MAX);
     let at_work = workload.jobs.clamp(1, there.max(1));
-    let cost = time::cost(system, workload);
+    let call = time::cost(system, workload);
+    let cipher = time::inline_ciphers(system, hops, workload);
+    let cost = Nanos::new(call.get().saturating_add(cipher.get()));
     let iops = io_cost::of_cores(cost, at_work);
+    let of_cipher = cipher.get() as f64 / (cost.get() as f64).max(1.0);
+    let terms = match of_cipher > 0.0 {
+        true => vec![
+            Term { law: Law::Core, share: 1.0 - of_cipher },
+            Term { law: Law::CryptTime, share: of_cipher },
+        ],
+        false => Term::whole(Law::Core),
+    };
     let noun = if at_work == 1 { "core" } else { "cores" };
     Some(Bound {
         kind: BoundKind::Processor,
@@ -154,7 +201,27 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
         basis: Basis::Guess,
         formula: format!("{at_work} {noun} ÷ {} for each I/O = {iops}", human::time(cost)),
         facts: Vec::new(),
-        terms: Term::whole(Law::Core),
+        terms,
+    })
+}
+
+/// What a file or block server writes of what its network carries.
+fn served(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
+    let writes = own.workload.read_share <= 0.0 && own.situation.has("file-server");
+    let networks = hops.iter().filter(|it| writes && it.hop.kind() == HopKind::Network);
+    let rated = networks.filter_map(|it| Some((it, rate(&it.ceilings, false)? * (own.factor)(&it.hop.id))));
+    let (network, carried) = rated.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
+    let written = served::written(carried);
+    Some(Bound {
+        kind: BoundKind::Bandwidth,
+        hop: network.hop.id.clone(),
+        name: format!("{}, as servers write over it", network.hop.name),
+        direction: None,
+        rate: written,
+        basis: Basis::Guess,
+        formula: format!("{carried} × {} = {written}", served::WRITE_SHARE),
+        facts: Vec::new(),
+        terms: Term::whole(Law::FileServerWrite),
     })
 }
 

@@ -186,6 +186,20 @@ fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: boo
     })
 }
 
+/// What mappings without queues take of the core that starts or completes each I/O.
+pub(super) fn inline_ciphers(system: &System, hops: &[Loaded], workload: &Workload) -> Nanos {
+    let is_inline = |loaded: &&Loaded| {
+        let part = system.part(&loaded.part()).map(|part| &part.kind);
+        matches!(part, Some(PartKind::Crypt(crypt)) if !crypt.workqueues)
+    };
+    let stages = hops.iter().filter(|it| it.hop.kind() == HopKind::Crypt).filter(is_inline);
+    let seconds: f64 = stages
+        .filter_map(|loaded| encryption(system, loaded, workload, false))
+        .map(|stage| stage.seconds(workload.read_share))
+        .sum();
+    Nanos::new((seconds * 1e9).round() as u64)
+}
+
 fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Stage> {
     let part = system.part(&loaded.part())?;
     let latency = match &part.kind {

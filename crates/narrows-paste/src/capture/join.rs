@@ -168,6 +168,7 @@ fn absorb(into: &mut BlockDevice, from: BlockDevice) {
             fill(&mut into.sync_action, from.sync_action);
             fill(&mut into.sync_speed, from.sync_speed);
             fill(&mut into.sync_done, from.sync_done);
+            fill(&mut into.sync_left, from.sync_left);
             fill(&mut into.bitmap, from.bitmap);
             for (member, state) in from.members {
                 into.members.entry(member).or_insert(state);

@@ -1,11 +1,14 @@
 //! A pasted text, cleaned of what mail, forums and terminals put around it.
 //!
 //! Cleaning takes away, in this order: encodings other than UTF-8 and quoted-printable, what a terminal obeys, HTML, the quoting of mail,
-//! the fences and the indent of Markdown. Lines are neither added nor removed, so that line numbers stay those of the
+//! what `grep`, `cat -n` and scripts put before lines, the fences and the indent of Markdown, the fields of a journal around
+//! the kernel's messages. Lines are neither added nor removed, so that line numbers stay those of the
 //! original.
 
+mod before;
 mod decode;
 mod gvariant;
+mod journal;
 mod markup;
 mod printable;
 mod quote;
@@ -73,8 +76,10 @@ fn clean(text: &str) -> String {
         markup::strip_html(&mut lines);
     }
     quote::strip(&mut lines);
+    before::strip(&mut lines);
     markup::strip_fences(&mut lines);
     markup::strip_indent(&mut lines);
+    journal::messages(&mut lines);
     let mut body = String::with_capacity(text.len());
     for line in &lines {
         body.push_str(line.trim_end());

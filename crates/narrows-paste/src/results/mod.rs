@@ -39,6 +39,7 @@ mod mdtest;
 mod nench;
 mod number;
 mod nvbandwidth;
+mod own;
 mod page;
 mod prefix;
 mod pveperf;
@@ -53,12 +54,13 @@ mod winsat;
 mod yabs;
 mod zpool;
 
+pub use fio::client as fio_client;
 pub use ior::is_reordered;
 pub use long::{FoundInLong, Long};
 pub use page::Page;
 pub use types::{
-    Cpu, Derived, DeviceUse, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread, Tool,
-    Work,
+    Cpu, Derived, DeviceUse, Doubt, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread,
+    Tool, Work,
 };
 
 /// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.
@@ -111,6 +113,7 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (btrfs_scrub::read, Some("btrfs scrub")),
     (winsat::read, Some("winsat disk")),
     (hd_tune::read, Some("HD Tune")),
+    (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab)")),
     (activity::read, Some("iostat -x and zpool iostat, where no result stands beside them")),
 ];
 

@@ -78,6 +78,8 @@ pub enum Tool {
     Winsat,
     /// HD Tune.
     Hdtune,
+    /// narrows itself: what it saved as JSON.
+    Narrows,
 }
 
 impl Tool {
@@ -118,6 +120,7 @@ impl Tool {
             Self::Fsmark => "fs_mark",
             Self::Winsat => "winsat disk",
             Self::Hdtune => "HD Tune",
+            Self::Narrows => "narrows",
         }
     }
 }
@@ -464,6 +467,17 @@ pub struct Measured {
     pub entries_spread: Option<Spread>,
     /// What the names of its logs begin with, if it was told to write any.
     pub logs: Option<String>,
+    /// What the tool itself says against it.
+    pub doubts: Vec<Doubt>,
+}
+
+/// What narrows said against a run of its own when it made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Doubt {
+    /// The code of its finding; empty where it says only that the run is not trusted.
+    pub code: String,
+    /// The finding in words.
+    pub summary: String,
 }
 
 impl Measured {

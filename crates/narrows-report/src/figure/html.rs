@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Data, Figure, Picture};
+use super::style::MOST;
+use super::whole::{Data, Figure, Picture};
 use crate::sanitize::markup;
-
-/// The most pictures that [`super::style`] can show in turn.
-pub(super) const MOST: usize = 9;
 
 impl Figure {
     /// The figure as an element: pictures, words, and the values to unfold. It needs [`super::style`] on its page.

@@ -1,7 +1,9 @@
 //! How figures look: one table of colours, of which a style for light and one for dark paper are made.
 
-use super::html::MOST;
 use super::width::FACES;
+
+/// The most pictures of a figure that can be shown in turn.
+pub(super) const MOST: usize = 9;
 
 /// What has which colour: selector, property, on light paper, on dark paper. Hues keep apart for those who see no red or green (the
 /// vermilion, blue and orange of Okabe and Ito, Color Universal Design, 2008), and differ in lightness, too; text has a contrast
@@ -32,7 +34,34 @@ const COLOURS: &[(&str, &str, &str, &str)] = &[
     (".band", "fill", "#14375f", "#d2e7ff"),
     (".interval, .whisker", "stroke", "#1b1f24", "#e8ecf1"),
     (".break", "stroke", "#1b1f24", "#e8ecf1"),
+    (".fill.plain", "fill", "#a9bdd3", "#4b6480"),
+    (".fill.good", "fill", "#2f7fd1", "#4a97e6"),
+    (".fill.bad", "fill", "#d5401f", "#f2704f"),
+    (".lost", "stroke", "#6b7785", "#8d99a6"),
+    (".roof", "stroke", "#1b1f24", "#e8ecf1"),
+    (".event", "stroke", "#59636e", "#9aa5b1"),
+    (".curve.k0", "stroke", "#0b6bcb", "#5fb1ff"),
+    (".curve.k1", "stroke", "#c7401c", "#ff8a68"),
+    (".curve.k2", "stroke", "#8a5d00", "#e9b44c"),
+    (".curve.k3", "stroke", "#00795f", "#3fc9a4"),
+    (".curve.k4", "stroke", "#8e3f7d", "#e39ad2"),
+    (".curve.k5", "stroke", "#4d5966", "#aab5c0"),
+    (".sign.k0", "fill", "#0b6bcb", "#5fb1ff"),
+    (".sign.k1", "fill", "#c7401c", "#ff8a68"),
+    (".sign.k2", "fill", "#8a5d00", "#e9b44c"),
+    (".sign.k3", "fill", "#00795f", "#3fc9a4"),
+    (".sign.k4", "fill", "#8e3f7d", "#e39ad2"),
+    (".sign.k5", "fill", "#4d5966", "#aab5c0"),
+    (".sign", "stroke", "#ffffff", "#0f1318"),
+    (".heat.none", "fill", "#f1f4f7", "#171d24"),
+    (".framed", "stroke", "#1b1f24", "#e8ecf1"),
     (".rail", "stroke", "#c3ccd6", "#3a4552"),
+];
+
+/// Cells of heat maps and the text in them, from little to much: the same on every paper, each with a contrast of 4.5 to its text.
+const SHADES: [(&str, [&str; 6]); 2] = [
+    ("cool", ["#e3eefa", "#c3daf0", "#9cc6e6", "#6aacd8", "#2a6fb0", "#0a4a8f"]),
+    ("warm", ["#fdeee3", "#fbd6b9", "#f6b585", "#ec8f52", "#b9451a", "#8a2a0a"]),
 ];
 
 /// What does not depend on the paper.
@@ -44,6 +73,14 @@ const SHAPES: &str = "\
 .interval, .break, .whisker { stroke-width: 1.6 }
 .rail { stroke-width: 3 }
 .pinch { stroke-width: 1.4; stroke-linejoin: round }
+.curve { fill: none; stroke-width: 2.2; stroke-linejoin: round }
+.curve.bound { stroke-width: 1.6; stroke-dasharray: 7 4 }
+.sign { stroke-width: 1 }
+.lost, .framed { fill: none; stroke-width: 1.2 }
+.lost { stroke-dasharray: 4 3 }
+.roof { fill: none; stroke-width: 2.4 }
+.event { fill: none; stroke-width: 1.2; stroke-dasharray: 3 3 }
+.on-none { font-weight: 400 }
 .band.doubted { fill-opacity: 0.45 }
 ";
 
@@ -71,6 +108,14 @@ pub(super) fn drawing() -> String {
     COLOURS.iter().for_each(|(selector, property, light, _)| {
         out.push_str(&format!("{selector} {{ {property}: {light} }}\n"));
     });
+    for (tone, shades) in SHADES {
+        for (at, shade) in shades.iter().enumerate() {
+            let ink = if at < 4 { "#1b1f24" } else { "#ffffff" };
+            out.push_str(&format!(
+                ".{tone}{at} {{ fill: {shade} }}\n.picture .on-{tone}{at} {{ fill: {ink} }}\n"
+            ));
+        }
+    }
     out.push_str("@media screen and (prefers-color-scheme: dark) {\n");
     COLOURS.iter().for_each(|(selector, property, _, dark)| {
         out.push_str(&format!("{selector} {{ {property}: {dark} }}\n"));

@@ -121,12 +121,17 @@ impl Svg {
         self.reach(y + 4.0);
     }
 
+    /// Says what it is in words that a program finds again.
+    pub fn describe(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<desc>{}</desc>", markup(text));
+    }
+
     /// The whole element, for a page.
     pub fn element(&self) -> String {
         self.written("", "")
     }
 
-    fn written(&self, namespace: &str, inside: &str) -> String {
+    pub(super) fn written(&self, namespace: &str, inside: &str) -> String {
         let (width, height) = (number(self.width), number(self.height.ceil()));
         let mut out = format!(
             "<svg{namespace} class=\"picture\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
@@ -140,13 +145,6 @@ impl Svg {
         out.push_str("</svg>\n");
         out
     }
-}
-
-/// A drawing as a file of its own, with its colours and its paper.
-pub fn standalone(svg: &Svg) -> String {
-    let paper = "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
-    let inside = format!("<style>\n{}</style>\n{paper}", super::style::drawing());
-    svg.written(" xmlns=\"http://www.w3.org/2000/svg\"", &inside)
 }
 
 /// A number with at most two decimals and no more than it needs, the same everywhere; 0 for what is no number.
@@ -214,7 +212,7 @@ mod tests {
         let mut svg = Svg::new(100.0, hostile);
         svg.group(hostile, &[("hop", hostile.to_owned())], hostile);
         svg.text("name", (1.0, 2.0), Anchor::End, hostile);
-        let whole = standalone(&svg);
+        let whole = svg.element();
         assert!(
             !whole.contains("<script") && !whole.contains(" onload='") && !whole.contains('\u{202e}'),
             "{whole}"

@@ -25,7 +25,7 @@ pub fn line(row: &Row) -> String {
 }
 
 /// A cell that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
-fn put_cell(line: &mut String, value: &str) {
+pub(crate) fn put_cell(line: &mut String, value: &str) {
     let is_formula = value.trim_start().starts_with(FORMULA) || value.starts_with(['\t', '\r', '\n']);
     let guard = if is_formula { "'" } else { "" };
     if value.contains(['"', ',', '\n', '\r']) {

@@ -173,7 +173,8 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, nu
         out.add(Block::Figure(Box::new(figure)));
     }
     let names = vec![
-        Column::left("rank", Width::Fixed(4)).gap(0),
+        // The arrow takes a column more in ASCII.
+        Column::left("rank", Width::Fit(4, 5)).gap(0),
         Column { names: true, ..Column::left("layout", Width::Fixed(NAME)) },
     ];
     let mut table = Table::new(title, 0, columns(names));

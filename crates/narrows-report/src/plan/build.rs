@@ -2,12 +2,26 @@
 
 use super::*;
 use crate::sanitize::inert;
-use narrows_base::units::human;
+use narrows_base::units::{Bytes, human};
 use narrows_model::plan::layout::{Layout, Ranked};
 use narrows_model::plan::outcome::{DeviceOutcome, Outcome, Rates, why_worse};
+use narrows_model::plan::owning::Owning;
 use narrows_model::plan::search::{Component, Found, Request};
 use narrows_model::plan::site::{Site, Slot, Splitting};
 use narrows_model::plan::wish::Wish;
+
+/// Layouts for aims.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedLayouts {
+    /// The aims as typed.
+    pub aims: String,
+    /// How many drives there are.
+    pub drives: u8,
+    /// The layouts.
+    pub ranked: Ranked,
+    /// What each of those that fit means for its owner, in their order.
+    pub owned: Vec<Owning>,
+}
 
 /// What was asked, found and made of it.
 #[derive(Debug)]
@@ -26,8 +40,8 @@ pub struct Planned<'a> {
     pub alternatives: &'a [(String, Option<Outcome>)],
     /// Why it is impossible.
     pub impossible: &'a [String],
-    /// The aims as typed, the number of drives, and the layouts.
-    pub layouts: Option<(String, u8, Ranked)>,
+    /// What to build on the drives; `None` without aims.
+    pub layouts: Option<PlannedLayouts>,
 }
 
 /// The report.
@@ -44,7 +58,7 @@ pub fn build(planned: &Planned<'_>) -> PlanReport {
         alternatives: alternatives(planned),
         impossible: if is_known { planned.impossible.to_vec() } else { Vec::new() },
         not_known: if is_known { Vec::new() } else { planned.impossible.to_vec() },
-        layouts: planned.layouts.as_ref().map(|(aims, drives, ranked)| layouts(aims, *drives, ranked)),
+        layouts: planned.layouts.as_ref().map(layouts),
     }
 }
 
@@ -332,8 +346,9 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
     planned.alternatives.iter().map(view).collect()
 }
 
-fn layouts(aims: &str, drives: u8, ranked: &Ranked) -> LayoutsView {
-    let view = |layout: &Layout| LayoutView {
+fn layouts(planned: &PlannedLayouts) -> LayoutsView {
+    let PlannedLayouts { aims, drives, ranked, owned } = planned;
+    let view = |layout: &Layout, owned: &Owning| LayoutView {
         name: layout.name(),
         array: layout.array,
         encryption: layout.encryption,
@@ -345,12 +360,16 @@ fn layouts(aims: &str, drives: u8, ranked: &Ranked) -> LayoutsView {
         write_iops_drives: layout.write_iops,
         wear: layout.wear,
         limit: layout.limit.into(),
+        usable_bytes: owned.usable.map(Bytes::get),
+        endurance_years: owned.years,
+        rebuild_seconds: owned.rebuild.map(RangeView::of),
+        loss_while_rebuilding: owned.loss.map(RangeView::of),
     };
     LayoutsView {
         aims: inert(aims),
-        drives,
-        ranked: ranked.fitting.iter().map(view).collect(),
-        unfit: ranked.others.iter().map(view).collect(),
+        drives: *drives,
+        ranked: ranked.fitting.iter().zip(owned).map(|(layout, owned)| view(layout, owned)).collect(),
+        unfit: ranked.others.iter().map(|layout| view(layout, &Owning::default())).collect(),
         advice: ranked
             .advice
             .iter()

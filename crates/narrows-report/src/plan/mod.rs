@@ -3,7 +3,7 @@
 mod build;
 mod text;
 
-pub use build::{Planned, build};
+pub use build::{Planned, PlannedLayouts, build};
 pub use text::{document, render};
 
 use std::borrow::Cow;
@@ -356,6 +356,33 @@ pub struct LayoutView {
     pub wear: f64,
     /// What limits reads.
     pub limit: Cow<'static, str>,
+    /// What it holds; absent unless the size of a drive was stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usable_bytes: Option<u64>,
+    /// Years until the first drive was written as often as it may be; absent unless that and the writes of a day were stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endurance_years: Option<f64>,
+    /// How long a rebuild takes; absent where nothing can be rebuilt, or the size of a drive was not stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuild_seconds: Option<RangeView>,
+    /// The chance that data is lost by further failures during one rebuild; absent unless a rate of failures was stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_while_rebuilding: Option<RangeView>,
+}
+
+/// From the best to the worst case.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RangeView {
+    /// At best.
+    pub best: f64,
+    /// At worst.
+    pub worst: f64,
+}
+
+impl RangeView {
+    const fn of((best, worst): (f64, f64)) -> Self {
+        Self { best, worst }
+    }
 }
 
 /// One thing that a person should know.

@@ -1,10 +1,13 @@
 //! A plan as text.
 
-use super::{DeviceView, FilledView, LayoutsView, PlacementView, PlanReport, RatesView, SiteView, SlotView};
+use super::{
+    DeviceView, FilledView, LayoutView, LayoutsView, PlacementView, PlanReport, RangeView, RatesView,
+    SiteView, SlotView,
+};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
 use crate::text::{Style, Tone};
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec, human};
 
 /// Columns of the names of what a placement brings.
 const NAMES: usize = 11;
@@ -246,8 +249,8 @@ fn put_layouts(out: &mut Document, layouts: &LayoutsView) {
     out.gap();
     out.part(Place::Data, "");
     out.heading(format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
-    let titles = [("capacity", 8), ("survives", 9), ("read", 10), ("write", 10), ("4k r, w", 8), ("wear", 6)];
-    let mut columns = vec![Column::name("layout", Width::Fixed(25))];
+    let titles = [("capacity", 7), ("survives", 9), ("read", 10), ("write", 10), ("4k r, w", 8), ("wear", 6)];
+    let mut columns = vec![Column::name("layout", Width::Broad(26))];
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));
     let mut table = Table::new("Layouts", 2, columns);
     for layout in &layouts.ranked {
@@ -268,9 +271,41 @@ fn put_layouts(out: &mut Document, layouts: &LayoutsView) {
     if layouts.ranked.is_empty() {
         out.say(2, Tone::Warn, "None does all that must be.");
     }
+    for layout in &layouts.ranked {
+        if let Some(said) = owned(layout) {
+            let name = format!("  {}: ", layout.name);
+            out.lead((Tone::Normal, &name), Tone::Normal, said);
+        }
+    }
     for advice in &layouts.advice {
         let gain =
             advice.gain_bytes_per_second.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
         out.lead((Tone::Normal, "  → "), Tone::Normal, format!("{gain}{}", advice.text));
     }
+}
+
+/// What a layout means for its owner; `None` where nothing was stated.
+fn owned(layout: &LayoutView) -> Option<String> {
+    let range = |range: RangeView, show: &dyn Fn(f64) -> String| match range.worst > range.best * 1.001 {
+        true => format!("{} to {}", show(range.best), show(range.worst)),
+        false => show(range.best),
+    };
+    let hours = |seconds: f64| match seconds / 3600.0 {
+        hours if hours >= 48.0 => format!("{} days", human::count(hours / 24.0)),
+        hours => format!("{} hours", human::count(hours)),
+    };
+    let said = [
+        layout.usable_bytes.map(|bytes| format!("holds {}", human::bytes(Bytes::new(bytes)))),
+        layout.endurance_years.map(|years| format!("lasts {} years of these writes", human::count(years))),
+        layout.rebuild_seconds.map(|it| format!("rebuilds in {}", range(it, &hours))),
+        layout.loss_while_rebuilding.map(|it| {
+            let chance = |part: f64| format!("{:.2e}", part);
+            format!(
+                "loses data meanwhile with a chance of {}, if failures are independent",
+                range(it, &chance)
+            )
+        }),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }

@@ -26,6 +26,9 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
         }
         Audience::Owner => comparison,
     };
+    if !comparison.others.is_empty() {
+        return table(comparison);
+    }
     let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
     out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
     out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
@@ -61,20 +64,112 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
     out
 }
 
-fn sentence(comparison: &Comparison) -> (Tone, String) {
-    let scope = format!(
+/// Several results against one: what is to be said of each, then each workload with the rates below each other.
+fn table(comparison: &Comparison) -> Document {
+    let names: Vec<&str> = comparison.all().map(|one| one.b.as_str()).collect();
+    let subject = format!("{} with {}", comparison.a, names.join(", "));
+    let mut out = Document::new("compare", subject, None);
+    out.lead((Tone::Strong, "reference  "), Tone::Normal, &comparison.a);
+    out.say(0, Tone::Faint, format!("all {}", scope(comparison)));
+    out.gap();
+    for one in comparison.all() {
+        let (tone, text) = answer(one, &one.b, "the reference");
+        out.say(0, tone, text);
+    }
+    out.part(Place::Data, "Workloads");
+    for workload in workloads(comparison) {
+        out.gap();
+        out.say(2, Tone::Strong, workload);
+        put_rows(&mut out, comparison, workload);
+    }
+    for one in comparison.all() {
+        for run in one.unmatched.iter().filter(|run| run.only_in == "B") {
+            let text = format!("not compared: {} of {}; {}", run.workload, one.b, run.reason);
+            out.say(2, Tone::Faint, text);
+        }
+    }
+    for one in comparison.all().filter(|one| !one.inventory.is_empty()) {
+        let text = format!(
+            "{} was measured on something else: `narrows compare` of these two says what differs",
+            one.b
+        );
+        out.say(0, Tone::Faint, text);
+    }
+    out
+}
+
+/// Each workload of the reference that any result has, once.
+fn workloads(comparison: &Comparison) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for workload in comparison.all().flat_map(|one| &one.workloads) {
+        if !names.contains(&workload.workload.as_str()) {
+            names.push(&workload.workload);
+        }
+    }
+    names
+}
+
+fn put_rows(out: &mut Document, comparison: &Comparison, workload: &str) {
+    let find = |one: &'_ Comparison| one.workloads.iter().find(|other| other.workload == workload).cloned();
+    let Some(reference) = comparison.all().find_map(find) else { return };
+    let rate = human::rate(reference.a_bytes_per_second);
+    out.say(DETAIL, Tone::Normal, format!("{rate}  {}", comparison.a));
+    for one in comparison.all() {
+        let Some(found) = find(one) else {
+            out.say(DETAIL, Tone::Faint, format!("not in {}", one.b));
+            continue;
+        };
+        let (tone, verdict) = word(found.verdict);
+        let change = match (&found.difference, found.as_printed) {
+            (Some(difference), _) => relative(difference.relative, difference.relative_interval),
+            (None, Some(part)) => {
+                let sign = if part < 0.0 { "−" } else { "+" };
+                format!("{sign}{} as printed", human::percent(part.abs()))
+            }
+            (None, None) => found.reason.clone().unwrap_or_default(),
+        };
+        let rate = human::rate(found.b_bytes_per_second);
+        let doubts = if found.cautions.is_empty() { "" } else { "  !" };
+        out.say(DETAIL, tone, format!("{rate}  {}  {change} {verdict}{doubts}", one.b));
+        for caution in found.cautions.iter().filter(|caution| !caution.starts_with("A: ")) {
+            out.lead((Tone::Warn, "    ! "), Tone::Warn, caution);
+        }
+    }
+}
+
+fn scope(comparison: &Comparison) -> String {
+    format!(
         "intervals hold together with {}, differences below {} do not count",
         human::percent(comparison.confidence),
         human::percent(comparison.threshold)
-    );
-    let (tone, text) = match comparison.verdict {
-        Verdict::Faster => (Tone::Good, "B is faster than A"),
-        Verdict::Slower => (Tone::Bad, "B is slower than A"),
-        Verdict::Mixed => (Tone::Warn, "B is faster than A in some workloads and slower in others"),
-        Verdict::NotDistinguishable => (Tone::Strong, "A and B cannot be told apart"),
-        Verdict::NotComparable => return (Tone::Warn, "A and B cannot be compared".to_owned()),
+    )
+}
+
+fn sentence(comparison: &Comparison) -> (Tone, String) {
+    let (tone, text) = answer(comparison, "B", "A");
+    match comparison.verdict {
+        Verdict::NotComparable => (tone, text),
+        _ => (tone, format!("{text} ({})", scope(comparison))),
+    }
+}
+
+/// What the tests support of two results, and no more: where only some workloads differ, in how many.
+fn answer(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
+    let (apart, of) = comparison.told_apart();
+    let some = if apart < of {
+        format!(" in {apart} of {of} workloads; the others cannot be told apart")
+    } else {
+        String::new()
     };
-    (tone, format!("{text} ({scope})"))
+    match comparison.verdict {
+        Verdict::Faster => (Tone::Good, format!("{b} is faster than {a}{some}")),
+        Verdict::Slower => (Tone::Bad, format!("{b} is slower than {a}{some}")),
+        Verdict::Mixed => {
+            (Tone::Warn, format!("{b} is faster than {a} in some workloads and slower in others"))
+        }
+        Verdict::NotDistinguishable => (Tone::Strong, format!("{a} and {b} cannot be told apart")),
+        Verdict::NotComparable => (Tone::Warn, format!("{a} and {b} cannot be compared")),
+    }
 }
 
 /// The verdict on latencies; `None` when there are none to compare.

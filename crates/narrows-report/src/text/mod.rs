@@ -11,6 +11,7 @@ mod latency;
 mod overview;
 pub(super) mod public;
 mod rate;
+pub mod reply;
 mod runs;
 mod style;
 mod tree;
@@ -68,15 +69,15 @@ fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
     out.gap();
 }
 
-/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg)`; `None` for a machine that answered itself.
+/// `From lspci.txt (lspci -vv), dmesg.txt (dmesg): not this machine`; `None` for a machine that answered itself.
 fn inputs_line(inputs: &[InputView]) -> Option<String> {
     const MOST: usize = 6;
     let named = inputs.iter().take(MOST).map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
     let named = named.collect::<Vec<_>>().join(", ");
     match inputs.len().checked_sub(MOST) {
         _ if inputs.is_empty() => None,
-        Some(more @ 1..) => Some(format!("From {named} and {more} more")),
-        _ => Some(format!("From {named}")),
+        Some(more @ 1..) => Some(format!("From {named} and {more} more: not this machine")),
+        _ => Some(format!("From {named}: not this machine")),
     }
 }
 
@@ -140,8 +141,8 @@ fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, St
     let mut hints = Vec::new();
     let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
     let from = from(machine);
-    if path.runs.is_empty() && path.hops.iter().any(has_bytes) && from.is_empty() {
-        hints.push(("Prove it", format!("narrows {target} --measure")));
+    if path.runs.is_empty() && path.hops.iter().any(has_bytes) {
+        hints.push(prove(&target, machine));
     }
     if let Some(hop) = hop {
         hints.push(("Explain it", format!("narrows {target} --why {}{from}", quoted(hop))));
@@ -152,6 +153,17 @@ fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, St
 /// What a command needs to look at the same machine: nothing for one that answers itself.
 fn from(machine: &MachineView) -> &'static str {
     if machine.inputs.is_empty() { "" } else { " --from …" }
+}
+
+/// How to prove it: here, or by its owner, since the same name is another device here.
+fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
+    match machine.inputs.is_empty() {
+        true => ("Prove it", format!("narrows {target} --measure")),
+        false => (
+            "Ask them",
+            format!("to run `narrows {target} --measure` there; --reply writes an answer to post"),
+        ),
+    }
 }
 
 /// A word as a shell takes it.

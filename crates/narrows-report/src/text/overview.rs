@@ -47,12 +47,11 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
     if let Some(path) = example {
         let target = super::quoted(&path.target);
         let from = super::from(&report.machine);
-        let mut next = vec![("Look closer", format!("narrows {target}{from}"))];
-        if from.is_empty() {
-            next.push(("Prove it", format!("narrows {target} --measure")));
-        }
         out.gap();
-        hints(out, next);
+        hints(
+            out,
+            vec![("Look closer", format!("narrows {target}{from}")), super::prove(&target, &report.machine)],
+        );
     }
 }
 

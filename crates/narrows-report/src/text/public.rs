@@ -18,6 +18,7 @@ const IDENTITIES: [&str; 5] = ["serial", "uuid", "wwn", "wwid", "host name"];
 /// The comparison without what identifies its owner. Of a file only its name is left.
 pub(super) fn comparison_without_identity(comparison: &Comparison) -> Comparison {
     let mut comparison = comparison.clone();
+    comparison.others = comparison.others.iter().map(comparison_without_identity).collect();
     for change in &mut comparison.inventory {
         hide_identity(change);
     }

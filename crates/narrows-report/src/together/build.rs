@@ -1,10 +1,14 @@
 //! From verdicts to the view model: joins and cleans, and decides nothing.
 
-use super::{ForetoldView, GroupView, LeftOut, SCHEMA, ShareView, SharedHopView, TargetView, TogetherReport};
+use super::{
+    ForetoldView, GroupView, HiddenGroupView, HiddenView, LeftOut, SCHEMA, ShareView, SharedHopView,
+    TargetView, TogetherReport,
+};
 use crate::sanitize::inert;
 use crate::view::{finding_view, machine_view, tool};
 use narrows_load::measurement::Workload;
 use narrows_machine::Machine;
+use narrows_verdict::together::hidden::{FoundGroup, HiddenVerdict};
 use narrows_verdict::together::{Conclusion, Foretold, GroupVerdict, Rate, SharedHop};
 use narrows_verdict::{Evidence, PathVerdict, Subject};
 
@@ -15,6 +19,10 @@ pub struct About {
     pub workload: Workload,
     /// Targets that were not measured, and why.
     pub left_out: Vec<(String, String)>,
+    /// What changed between the first run and the same at the end.
+    pub drift: Option<String>,
+    /// What was found of hidden groups, where that was asked for.
+    pub hidden: Option<HiddenVerdict>,
     /// Why it is not complete, if it is not.
     pub reason: Option<String>,
 }
@@ -40,6 +48,8 @@ pub fn report(
             .map(|(one, verdict)| target_view(one, verdict))
             .collect(),
         groups: groups.iter().map(|group| group_view(&names, group)).collect(),
+        drift: about.drift.as_deref().map(inert),
+        hidden: about.hidden.as_ref().map(|hidden| hidden_view(&names, hidden)),
         foretold: conclusion.foretold.iter().map(foretold_view).collect(),
         findings: conclusion.findings.iter().map(finding_view).collect(),
         left_out: left_out
@@ -64,6 +74,24 @@ fn named(names: &[String], members: &[usize]) -> Vec<String> {
     members.iter().filter_map(|member| names.get(*member).cloned()).collect()
 }
 
+fn hidden_view(names: &[String], hidden: &HiddenVerdict) -> HiddenView {
+    let group = |one: &FoundGroup| HiddenGroupView {
+        targets: named(names, &one.group.members),
+        limit_bytes_per_second: one.group.limit,
+        alone_bytes_per_second: one.group.alone,
+        is_confirmed: one.group.is_confirmed,
+        hops: one.hops.iter().map(|id| inert(id.as_str())).collect(),
+    };
+    HiddenView {
+        groups: hidden.groups.iter().map(group).collect(),
+        unexplained: named(names, &hidden.unexplained),
+        runs: hidden.runs,
+        is_certain: hidden.doubt.is_none(),
+        sentence: inert(&hidden.sentence),
+        reason: hidden.doubt.as_deref().map(inert),
+    }
+}
+
 fn group_view(names: &[String], group: &GroupVerdict) -> GroupView {
     let clean = |one: &Evidence| Evidence::new(inert(&one.fact), inert(&one.value), inert(&one.source));
     let shares = group.shares.iter().map(|share| {
@@ -84,6 +112,7 @@ fn group_view(names: &[String], group: &GroupVerdict) -> GroupView {
         shares: shares.collect(),
         hops: group.hops.iter().map(|hop| hop_view(names, hop)).collect(),
         limiting_hops: group.limiting.iter().map(|id| inert(id.as_str())).collect(),
+        located_hops: group.located.iter().map(|id| inert(id.as_str())).collect(),
         evidence: group.evidence.iter().map(clean).collect(),
         sentence: inert(&group.sentence),
     }

@@ -5,6 +5,8 @@
 //! why in `reason`.
 
 mod build;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use build::{About, report};
@@ -39,6 +41,12 @@ pub struct TogetherReport {
     pub targets: Vec<TargetView>,
     /// Targets that ran at the same time: those that share a hop, the smallest groups first, and all of them at the end.
     pub groups: Vec<GroupView>,
+    /// What changed between the first run and the same at the end; `null` where nothing did, or it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<String>,
+    /// Groups that share a limit, found from runs of chosen subsets; `null` unless `--find-shared` asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<HiddenView>,
     /// What became of shared limits that were foretold from facts.
     pub foretold: Vec<ForetoldView>,
     /// Findings by what is known after the runs, worst first.
@@ -92,10 +100,47 @@ pub struct GroupView {
     pub hops: Vec<SharedHopView>,
     /// The ids of the hops that limit them.
     pub limiting_hops: Vec<String>,
+    /// The hops at one of which the limit is, where none is at a known ceiling: all who give less cross them, and no other
+    /// run sent more across them. Or it is at something that the topology does not show.
+    #[serde(default)]
+    pub located_hops: Vec<String>,
     /// The observations behind it.
     pub evidence: Vec<Evidence>,
     /// The verdict in words.
     pub sentence: String,
+}
+
+/// What was found of targets that share a limit, whether the topology shows it or not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HiddenView {
+    /// The groups.
+    pub groups: Vec<HiddenGroupView>,
+    /// Targets that give less than alone, and of which nobody was found that they share with.
+    pub unexplained: Vec<String>,
+    /// How many runs were made beyond those alone and together.
+    pub runs: usize,
+    /// Whether the run of all, repeated at the end, gave what it gave at the beginning.
+    pub is_certain: bool,
+    /// The verdict in words.
+    pub sentence: String,
+    /// Why it is not certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Targets that share a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HiddenGroupView {
+    /// Which ones.
+    pub targets: Vec<String>,
+    /// What they carry together.
+    pub limit_bytes_per_second: BytesPerSec,
+    /// What they give each alone, in sum.
+    pub alone_bytes_per_second: BytesPerSec,
+    /// Whether a run of these and no others carried the same.
+    pub is_confirmed: bool,
+    /// The hops that exactly these cross; none where the topology hides what they share.
+    pub hops: Vec<String>,
 }
 
 /// What one target gives alone and beside the others.

@@ -59,6 +59,16 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
             out.say(0, Tone::Normal, &target.sentence);
         }
     }
+    if let Some(drift) = &report.drift {
+        out.gap();
+        out.lead((Tone::Warn, "changed meanwhile: "), Tone::Normal, drift);
+    }
+    if let Some(hidden) = &report.hidden {
+        out.gap();
+        out.part(Place::Verdict, "");
+        let tone = if hidden.groups.is_empty() { Tone::Strong } else { Tone::Bad };
+        out.lead((Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
+    }
     foretold(&mut out, &report.foretold);
     if !report.findings.is_empty() {
         out.gap();
@@ -116,7 +126,7 @@ fn put_group(out: &mut Document, group: &GroupView) {
     out.gap();
     let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {
-        let is_limit = group.limiting_hops.contains(&hop.id);
+        let is_limit = group.limiting_hops.contains(&hop.id) || group.located_hops.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
         let ceiling = hop.ceiling_bytes_per_second;
         hops.row(cells(
@@ -190,11 +200,21 @@ fn texts(report: &mut TogetherReport) -> Vec<&mut String> {
     }
     for group in &mut report.groups {
         texts.push(&mut group.sentence);
-        texts.extend(group.targets.iter_mut().chain(&mut group.limiting_hops));
+        let hops = group.limiting_hops.iter_mut().chain(&mut group.located_hops);
+        texts.extend(group.targets.iter_mut().chain(hops));
         texts.extend(group.shares.iter_mut().map(|share| &mut share.target));
         for hop in &mut group.hops {
             texts.extend([&mut hop.id, &mut hop.name]);
             texts.extend(&mut hop.targets);
+        }
+    }
+    texts.extend(&mut report.drift);
+    if let Some(hidden) = &mut report.hidden {
+        texts.push(&mut hidden.sentence);
+        texts.extend(&mut hidden.reason);
+        texts.extend(&mut hidden.unexplained);
+        for group in &mut hidden.groups {
+            texts.extend(group.targets.iter_mut().chain(&mut group.hops));
         }
     }
     for one in &mut report.foretold {

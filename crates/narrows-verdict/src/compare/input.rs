@@ -1,5 +1,5 @@
 //! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it, the
-//! `results` of `narrows bench` or the `points` of `narrows sweep`.
+//! `results` of `narrows bench`, the `points` of `narrows sweep`, and what `ladder` and `lab` list.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -21,7 +21,7 @@ pub enum InputError {
     Json(#[from] serde_json::Error),
     /// It holds no measurement.
     #[error(
-        "it holds no measurement (no `runs` with a `measurement`, no `results` or `points` of a load, and no result of another tool)"
+        "it holds no measurement (no `runs` with a `measurement`, no `results`, `points`, `ladders` or `cells` of a load, and no result of another tool)"
     )]
     NoRuns,
 }
@@ -85,7 +85,7 @@ impl Input {
         let mut runs: Vec<Entry> =
             found.iter().filter_map(|(target, run)| entry(run, target.filter(|_| is_of_several))).collect();
         let tests = value.as_object().map(results::runs).unwrap_or_default();
-        runs.extend(tests.iter().filter_map(|run| entry(run, None)));
+        runs.extend(tests.iter().filter_map(|(of, run)| entry(run, of.as_deref())));
         if runs.is_empty() {
             return Self::foreign(name, text).ok_or(InputError::NoRuns);
         }

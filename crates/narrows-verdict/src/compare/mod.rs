@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use input::Entry;
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_load::stats::BatchMeans;
 
 /// The name and version of the schema, in [`Comparison::schema`].
@@ -47,6 +47,23 @@ pub struct Comparison {
     pub unmatched: Vec<Unmatched>,
     /// What was measured on, as far as it differs.
     pub inventory: Vec<Change>,
+    /// Each further result against the same A, in the order in which they were given; the intervals of all hold together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Comparison>,
+}
+
+impl Comparison {
+    /// This comparison and those of all further results with the same reference.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.others)
+    }
+
+    /// In how many of the workloads that were compared B is told apart from A, and of how many.
+    pub fn told_apart(&self) -> (usize, usize) {
+        let compared = || self.workloads.iter().filter(|one| one.verdict != Verdict::NotComparable);
+        let apart = compared().filter(|one| matches!(one.verdict, Verdict::Faster | Verdict::Slower));
+        (apart.count(), compared().count())
+    }
 }
 
 /// Which is faster.
@@ -138,6 +155,19 @@ pub struct Change {
 /// 5 % are shared half and half by rates and percentiles, and evenly among each. So two results that are alike are told
 /// apart in at most one of twenty comparisons however many workloads they have.
 pub fn compare(a: &Input, b: &Input, threshold: f64) -> Comparison {
+    against(a, b, threshold, 1)
+}
+
+/// Compares each of several results with one, the reference. All intervals of all comparisons hold together with 95 %.
+/// `None` of no result.
+pub fn compare_all(reference: &Input, others: &[Input], threshold: f64) -> Option<Comparison> {
+    let mut all = others.iter().map(|other| against(reference, other, threshold, others.len()));
+    let first = all.next()?;
+    Some(Comparison { others: all.collect(), ..first })
+}
+
+/// One of so many comparisons that are made together.
+fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison {
     let (pairs, unmatched) = input::matched(a, b);
     let tails: usize = pairs
         .iter()
@@ -146,7 +176,8 @@ pub fn compare(a: &Input, b: &Input, threshold: f64) -> Comparison {
         })
         .sum();
     let share = if tails > 0 { 0.5 } else { 1.0 };
-    let sure = |part: f64, count: usize| 1.0 - (1.0 - CONFIDENCE) * part / count.max(1) as f64;
+    let sure =
+        |part: f64, count: usize| 1.0 - (1.0 - CONFIDENCE) * part / (count.max(1) * together.max(1)) as f64;
     let test = Test { rate: sure(share, pairs.len()), latency: sure(1.0 - share, tails), threshold };
     let workloads: Vec<WorkloadComparison> = pairs.iter().map(|(a, b)| compare_one(a, b, test)).collect();
     let latencies = workloads.iter().flat_map(|workload| &workload.latency);
@@ -161,6 +192,7 @@ pub fn compare(a: &Input, b: &Input, threshold: f64) -> Comparison {
         workloads,
         unmatched,
         inventory: inventory::changes(&a.inventory, &b.inventory),
+        others: Vec::new(),
     }
 }
 
@@ -240,7 +272,26 @@ fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> 
             )
         })
     };
-    Ok((means(a, "A")?, means(b, "B")?))
+    Ok((of_its_rate(a, "A", means(a, "A")?)?, of_its_rate(b, "B", means(b, "B")?)?))
+}
+
+/// The batch means around the rate that is printed, so that a difference is that of the two rates beside it. The last samples,
+/// too few for a batch, make the two differ a little; a series of another run makes them differ by more.
+fn of_its_rate(entry: &Entry, side: &str, means: BatchMeans) -> Result<BatchMeans, String> {
+    /// The tenth of the run that batches leave out at most cannot move the mean further than so many standard errors, and
+    /// rounding not further than this part of it.
+    const ERRORS: f64 = 4.0;
+    const ROUNDING: f64 = 0.02;
+    let apart = (means.mean.get() - entry.rate.get()).abs();
+    let most = (ERRORS * means.squared_error().sqrt()).max(ROUNDING * means.mean.get());
+    if apart > most {
+        return Err(format!(
+            "the series of {side} has a mean of {} and its rate is {}: they are not of one run",
+            human::rate(means.mean),
+            human::rate(entry.rate)
+        ));
+    }
+    Ok(BatchMeans { mean: entry.rate, ..means })
 }
 
 fn cautions(a: &Entry, b: &Entry) -> Vec<String> {

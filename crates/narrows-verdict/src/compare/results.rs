@@ -1,10 +1,84 @@
-//! Makes runs of the tests of `narrows bench` and of the points of `narrows sweep`.
+//! Makes runs of the tests of `narrows bench`, the points of `narrows sweep`, the rungs of `narrows ladder`, the cells of
+//! `narrows lab` and the targets and groups of `narrows A B --measure`.
 
 use serde_json::{Map, Value, json};
 
-/// The runs in an object that lists tests (`results`) or points (`points`), in the form of those of `narrows check`: one
-/// for each direction of a test, one for each point.
-pub(super) fn runs(object: &Map<String, Value>) -> Vec<Value> {
+/// The runs in an object that lists tests (`results`), points (`points`), rungs (`ladders`), cells (`cells`) or groups
+/// (`groups`), in the form of those of `narrows check`: one for each direction of a test, one for each point. With each what
+/// it is of, where that is not the whole report.
+pub(super) fn runs(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let parts = of_ladders(object).into_iter().chain(of_cells(object)).chain(of_groups(object));
+    whole(object).into_iter().map(|run| (None, run)).chain(parts).collect()
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn word(value: &Value, name: &str) -> Option<String> {
+    value.get(name)?.as_str().map(str::to_owned)
+}
+
+fn of_ladders(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let mut found = Vec::new();
+    for ladder in object.get("ladders").and_then(Value::as_array).into_iter().flatten() {
+        for rung in list(ladder, "rungs") {
+            for direction in ["read", "write"] {
+                let rate = rung.get("measured").and_then(|measured| measured.get(direction));
+                let run = rate.and_then(|rate| part(ladder.get("load")?, rate, Some(direction)));
+                found.extend(run.map(|run| (word(rung, "id").or(word(rung, "name")), run)));
+            }
+        }
+    }
+    found
+}
+
+fn of_cells(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let mut found = Vec::new();
+    for cell in object.get("cells").and_then(Value::as_array).into_iter().flatten() {
+        for test in list(cell, "tests") {
+            let run = test.get("measured").and_then(|rate| part(test.get("load")?, rate, None));
+            found.extend(run.map(|run| (word(cell, "name"), run)));
+        }
+    }
+    found
+}
+
+fn of_groups(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let Some(load) = object.get("workload") else { return Vec::new() };
+    let each = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
+    let alone = each("targets")
+        .filter_map(|one| Some((word(one, "target"), part(load, one.get("alone")?, Some("read"))?)));
+    let together = each("groups").filter_map(|group| {
+        let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
+        Some((
+            Some(format!("together: {}", names.join(" "))),
+            part(load, group.get("together")?, Some("read"))?,
+        ))
+    });
+    alone.chain(together).collect()
+}
+
+/// A run of a rate that stands for itself.
+fn part(load: &Value, rate: &Value, direction: Option<&str>) -> Option<Value> {
+    let of = |name: &str| rate.get(name).cloned().unwrap_or_default();
+    rate.get("bytes_per_second")?;
+    Some(json!({
+        "direction": direction,
+        "trusted": of("trusted"),
+        "measurement": {
+            "workload": load.as_object()?,
+            "bytes_per_second": of("bytes_per_second"),
+            "ci95": of("ci95"),
+            "latency_ns": of("latency_ns"),
+            "access": of("access"),
+            "cut_short": of("cut_short"),
+            "generator": of("generator"),
+        }
+    }))
+}
+
+fn whole(object: &Map<String, Value>) -> Vec<Value> {
     let list = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
     let size = object.get("target").and_then(|target| target.get("size_bytes"));
     let sides = list("results").flat_map(|test| {

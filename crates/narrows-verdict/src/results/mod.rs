@@ -21,6 +21,7 @@ mod measures;
 mod network_limited;
 mod network_run;
 mod not_synchronous;
+mod own;
 mod partial_input;
 mod raid_resync;
 mod run_failed;
@@ -136,6 +137,7 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
     let rules = if is_activity { OF_ACTIVITY } else { RULES };
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(case)).collect();
     findings.extend(against::find(case, &against));
+    findings.extend(own::find(case, &findings));
     findings.sort_by_key(|finding| finding.severity);
     let trusted = !findings.iter().any(breaks_trust);
     let measures = measures::of(case);

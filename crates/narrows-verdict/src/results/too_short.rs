@@ -50,7 +50,9 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
         Tool::Sysbench | Tool::F3 | Tool::Fsmark => Severity::Limit,
-        Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
+        Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench | Tool::Narrows => {
+            Severity::Limit
+        }
     };
     let why = if falling { ", and the rate still fell at its end" } else { "" };
     let more = short.len() - 1;

@@ -23,6 +23,7 @@ mod link_state;
 mod link_width_degraded;
 mod missing_device_bifurcation;
 mod mps_mrrs;
+mod narrower_than_before;
 mod need;
 mod network_limited;
 mod nic_slot_limited;
@@ -152,6 +153,7 @@ const PATH_RULES: &[PathRule] = &[
     unsteady::check,
     depth_too_low::check,
     link_state::check,
+    narrower_than_before::check,
     mps_mrrs::check,
     aer_errors::check,
     switch_oversubscribed::check,

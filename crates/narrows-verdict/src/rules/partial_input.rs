@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
+use narrows_machine::pci::PciAddress;
 use narrows_model::path::HopSpec;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -24,7 +25,8 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let gaps = gaps(context);
-    if denied.is_empty() && gaps.is_empty() {
+    let without_disks = without_disks(context);
+    if denied.is_empty() && gaps.is_empty() && without_disks.is_none() {
         return Vec::new();
     }
     let is_captured = context.machine.captured.is_some();
@@ -36,7 +38,7 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     if !denied.is_empty() {
         summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
     }
-    if !gaps.is_empty() {
+    if !gaps.is_empty() || without_disks.is_some() {
         summary.push(
             "The verdict rests on part of the facts: the texts lack some that would make it surer."
                 .to_owned(),
@@ -46,7 +48,10 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
         (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
     let runs =
         gaps.keys().map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
-    let advice: Vec<String> = root.into_iter().chain(runs).collect();
+    let disks = without_disks
+        .as_ref()
+        .map(|_| format!("Run `{LISTS_DISKS}` there, and give its output to --from with the rest."));
+    let advice: Vec<String> = root.into_iter().chain(runs).chain(disks).collect();
     let advice = match advice.is_empty() {
         true => {
             vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()]
@@ -58,6 +63,7 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             .with_confidence(Confidence::High)
             .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
             .with_evidence(gaps.iter().map(|(run, what)| missing(run, what)))
+            .with_evidence(without_disks.map(|said| Evidence::new("not in the capture", said, LISTS_DISKS)))
             .with_advice(advice.into_iter().map(Advice::new)),
     ]
 }
@@ -69,6 +75,37 @@ fn gaps<'a>(context: &Context<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
         gaps.entry(&gap.run).or_default().push(&gap.what);
     }
     gaps
+}
+
+/// What tells which disk hangs on which controller.
+const LISTS_DISKS: &str = "ls -l /dev/disk/by-path";
+
+/// Storage controllers of a capture that no path crosses, since no text tells their disks: named, so that nobody takes them
+/// for seen and judged.
+fn without_disks(context: &Context<'_>) -> Option<String> {
+    const MOST: usize = 4;
+    context.machine.captured.as_ref()?;
+    let hops = || context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let crossed: BTreeSet<PciAddress> = hops()
+        .filter_map(|hop| match &hop.spec {
+            HopSpec::Link(link) => Some(link.device.address),
+            HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.address,
+            _ => None,
+        })
+        .collect();
+    let is_named =
+        |address: &str| hops().any(|hop| hop.id.as_str().ends_with(address) || hop.name.contains(address));
+    let storage = context.machine.pci.values().filter(|function| function.is_storage());
+    let alone: Vec<String> = storage
+        .filter(|function| !crossed.contains(&function.address))
+        .map(|function| function.address.to_string())
+        .filter(|address| !is_named(address))
+        .collect();
+    let named = alone.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(" and ");
+    let more = alone.len().checked_sub(MOST).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    (!alone.is_empty())
+        .then(|| format!("the disks of the storage controllers {named}{more}, which have no path here"))
 }
 
 /// One line for each thing to run, with what it would tell.
@@ -101,7 +138,7 @@ fn evidence(kind: &str, need: &str, sources: &BTreeSet<String>) -> Evidence {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Sketch, link};
+    use crate::testing::{NVME, Sketch, at, function, link};
     use crate::{Code, Severity};
     use narrows_base::fact::{Fact, Source};
     use narrows_machine::captured::{Captured, Gap};
@@ -142,6 +179,21 @@ mod tests {
         assert_eq!(evidence.source, "sudo lspci -vvv");
         let [advice] = finding.advice.as_slice() else { panic!("{:?}", finding.advice) };
         assert!(advice.action.starts_with("Run `sudo lspci -vvv` there"), "{}", advice.action);
+    }
+
+    #[test]
+    fn a_controller_of_a_capture_whose_disks_no_text_tells_is_named() {
+        let with = |captured: Option<Captured>| {
+            let mut sketch = Sketch::drive(link((3, 4), (3, 4), (3, 4)));
+            sketch.machine.pci.insert(at(9), function(at(9), NVME, (3, 4)));
+            sketch.machine.captured = captured;
+            sketch.finding(Code::PartialInput)
+        };
+        let finding = with(Some(Captured::default())).expect("a controller without disks");
+        assert!(finding.evidence[0].value.contains(&at(9).to_string()), "{:?}", finding.evidence);
+        assert!(finding.advice[0].action.contains("by-path"), "{:?}", finding.advice);
+        // A machine that answers itself shows all disks that there are.
+        assert_eq!(with(None), None);
     }
 
     #[test]

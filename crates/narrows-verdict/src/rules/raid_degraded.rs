@@ -1,5 +1,6 @@
 //! `raid_degraded`: an array lacks members.
 
+use narrows_base::units::human;
 use narrows_machine::zfs::ZfsPool;
 use narrows_model::path::{HopSpec, RaidHop, RaidLevel};
 
@@ -21,16 +22,15 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
             said.then(|| Evidence::from_fact(format!("state of {name}"), state))
         });
         // A log tells how it was at the last start.
-        let past = context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
+        let past =
+            context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
         let severity = if past { Severity::Info } else { Severity::Fault };
         Some(
             Finding::about(Code::RaidDegraded, severity, hop, summary)
                 .with_evidence([Evidence::from_fact("missing members", &raid.md.degraded)])
                 .with_evidence(faulty)
-                .with_advice([Advice::new(format!(
-                    "Replace the member and add it: mdadm /dev/{} --add DEVICE. Until then another failure may lose data.",
-                    raid.block
-                ))]),
+                .with_evidence(rebuilt(raid))
+                .with_advice([Advice::new(advice(raid))]),
         )
     })
     .collect()
@@ -68,6 +68,37 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// Members that md is writing to, as evidence; they count as missing until they are whole.
+fn rebuilt(raid: &RaidHop) -> impl Iterator<Item = Evidence> + '_ {
+    let is_rebuilding = raid.md.sync_action.value().is_some_and(|action| action == "recover");
+    let spares = raid
+        .md
+        .members
+        .iter()
+        .filter(|(_, state)| state.value().is_some_and(|state| state.contains("spare")));
+    spares
+        .filter(move |_| is_rebuilding)
+        .map(|(name, state)| Evidence::from_fact(format!("state of {name}"), state))
+}
+
+/// What to do: wait where the array is being made whole, replace what failed where it is not.
+fn advice(raid: &RaidHop) -> String {
+    if raid.md.sync_action.value().is_none_or(|action| action != "recover") {
+        return format!(
+            "Replace the member and add it: mdadm /dev/{} --add DEVICE. Until then another failure may lose data.",
+            raid.block
+        );
+    }
+    let done =
+        raid.md.sync_done.value().map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
+    let left =
+        raid.md.sync_left.value().map(|left| format!(", {} left", human::time(*left))).unwrap_or_default();
+    format!(
+        "A replacement is in place and is being rebuilt{done}{left}. Wait until it is done, and remove nothing: until then \
+         another failure may lose data."
+    )
+}
+
 /// What that costs besides safety.
 const fn effect(raid: &RaidHop) -> &'static str {
     match raid.level {
@@ -84,6 +115,7 @@ mod tests {
     use crate::testing::Sketch;
     use crate::{Code, Severity};
     use narrows_base::fact::Fact;
+    use narrows_base::units::Nanos;
     use narrows_machine::captured::{Captured, Recognised};
     use narrows_machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
     use narrows_model::path::{HopSpec, RaidLevel};
@@ -103,6 +135,32 @@ mod tests {
         assert!(finding.summary.contains("lacks 1 of 2 members"), "{}", finding.summary);
         assert_eq!(path(Fact::known(0, "degraded")).finding(Code::RaidDegraded), None);
         assert_eq!(path(Fact::absent("degraded")).finding(Code::RaidDegraded), None);
+    }
+
+    #[test]
+    fn a_member_that_is_being_rebuilt_is_waited_for_and_not_replaced() {
+        let of = |action: &str| {
+            let path = path(Fact::known(1, "degraded")).change(|hop| {
+                if let HopSpec::Raid(raid) = &mut hop.spec {
+                    raid.md.sync_action = Fact::known(action.to_owned(), "mdstat:3");
+                    raid.md.sync_done = Fact::known(0.126, "mdstat:3");
+                    raid.md.sync_left = Fact::known(Nanos::from_millis(7_650_000), "mdstat:3");
+                    raid.md.members.insert("sdb".to_owned(), Fact::known("spare".to_owned(), "mdstat:2"));
+                }
+            });
+            path.finding(Code::RaidDegraded).expect("one of two")
+        };
+        let recovering = of("recover");
+        assert!(
+            recovering.advice[0].action.contains("being rebuilt, 12.6 % done"),
+            "{:?}",
+            recovering.advice
+        );
+        assert!(!recovering.advice[0].action.contains("--add"));
+        assert!(recovering.evidence.iter().any(|one| one.fact == "state of sdb"));
+        let idle = of("idle");
+        assert!(idle.advice[0].action.contains("--add"));
+        assert!(idle.evidence.iter().all(|one| one.fact != "state of sdb"));
     }
 
     #[test]

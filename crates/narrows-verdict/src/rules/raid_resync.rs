@@ -24,8 +24,10 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         let done = raid.md.sync_done.value();
         let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
         let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
+        let left = raid.md.sync_left.value();
+        let left = left.map(|left| format!(", {} left by the kernel's count", human::time(*left))).unwrap_or_default();
         let effect = if limit.is_some() { "; it limits this path" } else { "" };
-        let summary = format!("/dev/{} is busy with a {action}{speed}{done}{effect}.", raid.block);
+        let summary = format!("/dev/{} is busy with a {action}{speed}{done}{left}{effect}.", raid.block);
         Some(
             Finding::about(Code::RaidResync, severity, hop, summary)
                 .with_confidence(Confidence::High)

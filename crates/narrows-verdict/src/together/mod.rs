@@ -5,6 +5,8 @@
 //! less than [`SIGNIFICANT`], are none.
 
 mod foretold;
+pub mod hidden;
+mod locate;
 mod rates;
 #[cfg(test)]
 mod tests;
@@ -105,6 +107,8 @@ pub struct GroupVerdict {
     pub hops: Vec<SharedHop>,
     /// The hops that limit them.
     pub limiting: Vec<HopId>,
+    /// The hops at one of which the limit is, by who loses and who does not, where none is at a known ceiling.
+    pub located: Vec<HopId>,
     /// The observations behind it.
     pub evidence: Vec<Evidence>,
     /// The verdict in words.
@@ -142,9 +146,30 @@ fn crossing<'a>(paths: impl Iterator<Item = (usize, &'a Path)>) -> Vec<(HopId, V
     shared.into_iter().map(|(id, (_, members))| (id.clone(), members)).collect()
 }
 
-/// Judges each group. `alone` holds the targets, each with its run alone.
+/// Judges each group, then what they tell of each other. `alone` holds the targets, each with its run alone.
 pub fn judge_groups(machine: &Machine, alone: &[Subject], groups: &[Group]) -> Vec<GroupVerdict> {
-    groups.iter().map(|group| one(machine, alone, group)).collect()
+    let mut verdicts: Vec<GroupVerdict> = groups.iter().map(|group| one(machine, alone, group)).collect();
+    let names: Vec<&str> = alone.iter().map(|subject| subject.path.target.as_str()).collect();
+    locate::all(&mut verdicts, &|index| names.get(index).copied().unwrap_or(""));
+    verdicts
+}
+
+/// What the first run, made once more at the end, says of the runs in between: where a target no longer gives what it gave alone
+/// (burst credit that is used up, a neighbour that came), what groups lose is no longer known to be a limit of theirs. Returns
+/// what changed, in words.
+pub fn doubt_by_drift(first: &Subject, again: &Run, verdicts: &mut [GroupVerdict]) -> Option<String> {
+    let (before, after) = (first.runs.first().map(Rate::of)?, Rate::of(again));
+    if !after.falls_short_of(before) && !before.falls_short_of(after) {
+        return None;
+    }
+    let (target, then, now) = (&first.path.target, before.bytes_per_second, after.bytes_per_second);
+    let drift = format!("{target} alone gave {then} at the beginning and {now} at the end");
+    for verdict in verdicts.iter_mut().filter(|verdict| verdict.outcome == Outcome::LimitEachOther) {
+        verdict.outcome = Outcome::NotKnown;
+        verdict.located.clear();
+        verdict.sentence = words::not_known(&drift);
+    }
+    Some(drift)
 }
 
 /// A target with its run alone and its run beside the others.
@@ -174,6 +199,7 @@ fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
         hops: hops(machine, &members),
         shares,
         limiting: Vec::new(),
+        located: Vec::new(),
         evidence: Vec::new(),
         sentence: String::new(),
     };

@@ -54,13 +54,91 @@ fn a_shared_hop_at_its_ceiling_is_named_with_its_rates() {
 }
 
 #[test]
-fn a_hop_of_unknown_ceiling_or_below_it_is_not_named_as_the_limit() {
-    for uplink in [None, Some(20_000.0)] {
-        let verdict = group(&[(3000.0, 1500.0); 2], uplink, |_| {});
-        assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
-        assert!(verdict.limiting.is_empty() && verdict.sentence.contains("The hop is not known."));
-        assert_eq!(verdict.sentence.contains("unknown ceiling: the uplink"), uplink.is_none());
-    }
+fn a_hop_below_its_ceiling_is_not_named_as_the_limit() {
+    let verdict = group(&[(3000.0, 1500.0); 2], Some(20_000.0), |_| {});
+    assert_eq!(verdict.outcome, Outcome::LimitEachOther, "{verdict:#?}");
+    assert!(verdict.limiting.is_empty() && verdict.located.is_empty());
+    assert!(verdict.sentence.contains("The hop is not known."), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_hop_of_unknown_ceiling_that_all_who_lose_cross_is_where_the_limit_is() {
+    let verdict = group(&[(3000.0, 1500.0); 2], None, |_| {});
+    assert_eq!((verdict.outcome, verdict.limiting.len()), (Outcome::LimitEachOther, 0));
+    assert_eq!(verdict.located.len(), 1);
+    assert_eq!(
+        verdict.sentence,
+        "They limit each other: two targets that give 3 GB/s alone get 1.5 GB/s each. The limit is at the uplink, which \
+         /dev/nvme0n1, /dev/nvme1n1 cross and whose ceiling is not known, or at something that the topology does not show."
+    );
+}
+
+/// Drives a, b behind one switch and c, d behind another, all behind one chipset; no ceiling is known. Each gives 100 MB/s
+/// alone; `both` is what each gets in each group of the plan.
+fn two_switches(both: [[f64; 4]; 3]) -> Vec<GroupVerdict> {
+    let alone: Vec<Subject> = (0_u8..4)
+        .map(|index| {
+            let hop = |address| UplinkHop { address: at(address), ..UplinkHop::default() };
+            let switch = if index < 2 { ("switch one", 1) } else { ("switch two", 2) };
+            let sketch = Sketch::of(&format!("/dev/nvme{index}n1"))
+                .device(&format!("nvme{index}n1"), None)
+                .unknown(switch.0, HopSpec::Switch(hop(switch.1)))
+                .unknown("the chipset", HopSpec::Chipset(hop(3)));
+            sketch.memory().run(known(100.0)).subject
+        })
+        .collect();
+    let paths: Vec<Path> = alone.iter().map(|one| one.path.clone()).collect();
+    let plan = super::groups(&paths);
+    assert_eq!(plan, [vec![0, 1], vec![2, 3], vec![0, 1, 2, 3]]);
+    let groups: Vec<Group> = plan
+        .into_iter()
+        .zip(both)
+        .map(|(members, rates)| {
+            let runs =
+                members.iter().filter_map(|member| rates.get(*member)).map(|rate| known(*rate)).collect();
+            Group { members, runs }
+        })
+        .collect();
+    judge_groups(&Machine::default(), &alone, &groups)
+}
+
+fn located(verdict: &GroupVerdict) -> Vec<&str> {
+    verdict.located.iter().map(HopId::as_str).collect()
+}
+
+#[test]
+fn each_of_two_limits_is_located_and_both_together_are_no_third_one() {
+    let verdicts = two_switches([[30.0; 4], [40.0; 4], [30.0, 30.0, 40.0, 40.0]]);
+    assert_eq!(located(&verdicts[0]), ["switch:switch one"]);
+    assert_eq!(located(&verdicts[1]), ["switch:switch two"]);
+    assert_eq!(located(&verdicts[2]), ["switch:switch one", "switch:switch two"]);
+    let sentence = &verdicts[2].sentence;
+    assert!(
+        sentence.starts_with("All at once lose no more than in smaller groups (/dev/nvme0n1 + "),
+        "{sentence}"
+    );
+    assert!(sentence.ends_with("No further limit was seen up to 140 MB/s."), "{sentence}");
+}
+
+#[test]
+fn a_limit_that_only_all_together_reach_is_behind_what_carried_more_in_smaller_groups() {
+    let verdicts = two_switches([[100.0; 4], [100.0; 4], [55.0; 4]]);
+    assert_eq!(verdicts[0].outcome, Outcome::NoSharedLimit);
+    assert_eq!(located(&verdicts[2]), ["chipset:the chipset"]);
+}
+
+#[test]
+fn a_hop_over_which_two_moved_more_than_all_four_is_not_where_the_limit_is() {
+    let verdicts = two_switches([[100.0; 4], [100.0; 4], [30.0; 4]]);
+    assert!(verdicts[2].located.is_empty(), "{:?}", verdicts[2].located);
+    assert!(verdicts[2].sentence.contains("The hop is not known."), "{}", verdicts[2].sentence);
+}
+
+#[test]
+fn a_further_limit_of_all_is_told_from_that_of_a_smaller_group() {
+    let verdicts = two_switches([[60.0; 4], [100.0; 4], [50.0, 50.0, 55.0, 55.0]]);
+    assert_eq!(located(&verdicts[0]), ["switch:switch one"]);
+    assert_eq!(located(&verdicts[2]), ["chipset:the chipset"], "{}", verdicts[2].sentence);
 }
 
 #[test]
@@ -209,4 +287,50 @@ fn a_foretold_limit_stays_where_not_all_that_share_the_hop_ran() {
     assert!(!finding.summary.starts_with("Measured"), "{}", finding.summary);
     assert_eq!(fates[0].fate, Fate::Open);
     assert!(fates[0].sentence.contains("0000:0c:00.0 did not"), "{}", fates[0].sentence);
+}
+
+#[test]
+fn a_target_that_no_longer_gives_what_it_gave_makes_losses_unknown() {
+    let first = drive("nvme0n1", None).run(known(3000.0)).subject;
+    let judged =
+        || vec![group(&[(3000.0, 1500.0); 2], None, |_| {}), group(&[(3000.0, 3000.0); 2], None, |_| {})];
+    let mut verdicts = judged();
+    assert_eq!(doubt_by_drift(&first, &known(2980.0), &mut verdicts), None);
+    assert_eq!(verdicts, judged());
+    let drift = doubt_by_drift(&first, &known(1500.0), &mut verdicts).expect("it drifted");
+    assert_eq!(drift, "/dev/nvme0n1 alone gave 3 GB/s at the beginning and 1.5 GB/s at the end");
+    let outcomes: Vec<Outcome> = verdicts.iter().map(|verdict| verdict.outcome).collect();
+    assert_eq!(outcomes, [Outcome::NotKnown, Outcome::NoSharedLimit]);
+    assert!(verdicts[0].sentence.contains(&drift) && verdicts[0].located.is_empty());
+}
+
+#[test]
+fn hidden_groups_are_told_with_their_limit_and_with_what_explains_them() {
+    use hidden::{Hidden, HiddenGroup};
+    let mut all = group(&[(3000.0, 1500.0); 2], None, |_| {});
+    let pair = HiddenGroup {
+        members: vec![0, 1],
+        limit: BytesPerSec::from_mb(3000.0),
+        alone: BytesPerSec::from_mb(6000.0),
+        is_confirmed: true,
+    };
+    let names = ["a", "b"];
+    let name = |at: usize| names[at];
+    let found = || Hidden { groups: vec![pair.clone()], runs: 4, ..Hidden::default() };
+    let explained = hidden::judge(Ok(found()), &all, &name);
+    assert_eq!(
+        explained.sentence,
+        "a + b share a limit of 3 GB/s (6 GB/s in sum, each alone): exactly these cross the uplink."
+    );
+    assert_eq!(explained.groups[0].hops.len(), 1);
+    all.hops.clear();
+    let unexplained = hidden::judge(Ok(found()), &all, &name);
+    assert!(unexplained.sentence.ends_with("no hop that the topology shows is crossed by exactly these."));
+    let none = hidden::judge(Ok(Hidden::default()), &all, &name);
+    assert_eq!(none.sentence, "No group that shares a limit was seen up to 3 GB/s.");
+    let failed = hidden::judge(Err("interrupted".to_owned()), &all, &name);
+    assert_eq!(failed.sentence, "Hidden groups were not found out: interrupted.");
+    assert!(hidden::may_search(&all).is_ok());
+    all.outcome = Outcome::NotKnown;
+    assert!(hidden::may_search(&all).is_err());
 }

@@ -1,5 +1,7 @@
 //! The verdict on targets that ran at the same time, in words.
 
+use std::collections::BTreeSet;
+
 use super::{Evidence, GroupVerdict, Rate, Share, SharedHop};
 use narrows_base::units::{BytesPerSec, human};
 
@@ -52,6 +54,47 @@ pub(super) fn limited<'a>(
     }
     sentences.extend(fairness(&verdict.shares, name));
     sentences.join(" ")
+}
+
+/// Where the limit is by who loses and who does not.
+pub(super) fn located<'a>(
+    verdict: &GroupVerdict,
+    places: &[&SharedHop],
+    name: &dyn Fn(usize) -> &'a str,
+) -> String {
+    let names: Vec<&str> = places.iter().map(|hop| hop.name.as_str()).collect();
+    let crossing: BTreeSet<usize> = places.iter().flat_map(|hop| hop.members.iter().copied()).collect();
+    let who: Vec<&str> = crossing.into_iter().map(name).collect();
+    let place = match names[..] {
+        [one] => format!("The limit is at {one}"),
+        _ => format!("The limit is at one of these: {}", names.join("; ")),
+    };
+    let mut sentences = vec![
+        format!("They limit each other: {}.", compared(&verdict.shares)),
+        format!(
+            "{place}, which {} cross and whose ceiling is not known, or at something that the topology does not show.",
+            who.join(", ")
+        ),
+    ];
+    sentences.extend(fairness(&verdict.shares, name));
+    sentences.join(" ")
+}
+
+/// What is lost is lost in smaller groups already.
+pub(super) fn lost_already<'a>(
+    verdict: &GroupVerdict,
+    smaller: &[&GroupVerdict],
+    name: &dyn Fn(usize) -> &'a str,
+) -> String {
+    let group =
+        |one: &&GroupVerdict| one.members.iter().map(|member| name(*member)).collect::<Vec<_>>().join(" + ");
+    let groups: Vec<String> = smaller.iter().map(group).collect();
+    format!(
+        "All at once lose no more than in smaller groups ({}): {}. No further limit was seen up to {}.",
+        groups.join("; "),
+        compared(&verdict.shares),
+        human::rate(verdict.together.bytes_per_second)
+    )
 }
 
 pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {

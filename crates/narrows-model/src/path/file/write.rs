@@ -409,5 +409,9 @@ fn published_body(it: &Published) -> String {
     );
     t.some("source", Some(it.source.as_str()).filter(|source| !source.is_empty()), quoted);
     t.some("why", it.why.as_deref(), quoted);
+    if !it.limited_by.is_empty() {
+        let kinds: Vec<String> = it.limited_by.iter().map(|kind| quoted(kind.as_str())).collect();
+        t.put("limited_by", &format!("[{}]", kinds.join(", ")));
+    }
     t.body
 }

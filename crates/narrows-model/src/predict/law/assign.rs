@@ -21,7 +21,7 @@ pub(in crate::predict) fn bandwidth(
         HopKind::Sas => Law::Sas,
         HopKind::Usb => Law::Usb,
         HopKind::Hba | HopKind::Controller => Law::Adapter,
-        HopKind::Device => medium(system, loaded, direction),
+        HopKind::Device => medium(system, loaded, situation, direction),
         HopKind::Memory => Law::Memory,
         HopKind::Socket => Law::Socket,
         HopKind::Raid => Law::StripeThread,
@@ -43,8 +43,9 @@ fn is_card(system: &System, loaded: &Loaded) -> bool {
     system.part(&loaded.part()).is_some_and(|part| matches!(part.kind, PartKind::Network(_)))
 }
 
-fn medium(system: &System, loaded: &Loaded, direction: Option<Direction>) -> Law {
+fn medium(system: &System, loaded: &Loaded, situation: &Situation, direction: Option<Direction>) -> Law {
     match (loaded.device(system).map(|device| device.kind), direction) {
+        (_, Some(_)) if situation.has("many-drives") => Law::MediumTogether,
         (Some(DeviceKind::Hdd), _) => Law::DiskRate,
         (_, Some(Direction::Read)) => Law::MediumRead,
         (_, Some(Direction::Write)) => Law::MediumWrite,
@@ -67,7 +68,7 @@ pub(in crate::predict) fn operations(system: &System, loaded: &Loaded) -> Law {
 pub(in crate::predict) fn time(system: &System, loaded: &Loaded, situation: &Situation, moves: bool) -> Law {
     let device = loaded.device(system).map(|device| device.kind);
     match (loaded.hop.kind(), device) {
-        (HopKind::Device, Some(_)) if moves => medium(system, loaded, Some(Direction::Read)),
+        (HopKind::Device, Some(_)) if moves => medium(system, loaded, situation, Some(Direction::Read)),
         (_, Some(DeviceKind::Hdd)) => Law::DiskAccess,
         (_, Some(DeviceKind::Ramdisk)) => Law::MemoryIo,
         (_, Some(_)) if situation.pattern == crate::path::file::Pattern::Sequential => {

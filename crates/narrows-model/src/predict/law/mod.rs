@@ -51,6 +51,7 @@ pub enum Law {
     MediumRead,
     MediumWrite,
     MediumMix,
+    MediumTogether,
     DiskRate,
     Memory,
     Socket,
@@ -58,6 +59,7 @@ pub enum Law {
     CryptRate,
     Network,
     FileServer,
+    FileServerWrite,
     NvmeFabric,
     Given,
 }

@@ -40,22 +40,45 @@ pub(super) fn for_each(text: &Text, mut take: impl FnMut(&Line<'_>)) {
             take(&Line { message: &message, text, number });
         }
     };
+    let width = folded_at(text);
+    let mut is_full = false;
     for (number, line) in text.lines() {
+        let is_broken_in_word = std::mem::replace(&mut is_full, width == Some(line.chars().count()))
+            && !line.starts_with(char::is_whitespace);
         let (is_stamped, message) = strip(line);
         if is_stamped || starts_message(message) {
             close(open.replace((number, Cow::Borrowed(message), 0)));
         } else if message.is_empty() {
             close(open.take());
+        } else if of_kmsg(message) {
+            continue;
         } else if let Some((_, whole, continuations)) = &mut open
             && *continuations < MOST_CONTINUATIONS
         {
             *continuations += 1;
             let whole = whole.to_mut();
-            whole.push(' ');
+            if !is_broken_in_word {
+                whole.push(' ');
+            }
             whole.push_str(message);
         }
     }
     close(open);
+}
+
+/// `SUBSYSTEM=pci` and `DEVICE=+pci:0000:01:00.0`, which `/dev/kmsg` has below a message.
+fn of_kmsg(message: &str) -> bool {
+    message.starts_with("SUBSYSTEM=") || message.starts_with("DEVICE=+") || message.starts_with("DEVICE=c")
+}
+
+/// The width at which a terminal broke lines wherever they were: none is longer, and several are just as long.
+fn folded_at(text: &Text) -> Option<usize> {
+    /// No terminal is narrower, and fewer lines are as long as the longest by chance.
+    const NARROWEST: usize = 60;
+    const FEWEST: usize = 3;
+    let widths = || text.lines().map(|(_, line)| line.chars().count());
+    let widest = widths().max().filter(|widest| *widest >= NARROWEST)?;
+    (widths().filter(|width| *width == widest).count() >= FEWEST).then_some(widest)
 }
 
 /// Takes stamps, levels and names off the front of a line. Whether there was any, and the message.
@@ -136,6 +159,9 @@ fn is_digits(text: &str) -> bool {
 /// an editor puts before a stamp.
 fn strip_number(line: &str) -> Option<&str> {
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    if let Some(message) = strip_kmsg(line, digits) {
+        return Some(message);
+    }
     let numbered = digits.trim_start_matches([':', ' ', '\t']);
     if digits.len() < line.len() && numbered.starts_with('[') && strip_one(numbered).is_some() {
         return Some(numbered);
@@ -146,6 +172,16 @@ fn strip_number(line: &str) -> Option<&str> {
     }
     let is_date = word.len() >= 19 && word.as_bytes().get(4) == Some(&b'-') && has_clock(word);
     is_date.then(|| behind_tag(rest).unwrap_or(rest))
+}
+
+/// `6,339,5140900,-;` of `/dev/kmsg`: level, number, microseconds, flags and what later kernels add.
+fn strip_kmsg<'l>(line: &'l str, digits: &str) -> Option<&'l str> {
+    digits.strip_prefix(',').filter(|_| digits.len() < line.len())?;
+    let (head, message) = line.split_once(';')?;
+    let mut fields = head.split(',');
+    let are_numbers = fields.by_ref().take(3).filter(|field| is_digits(field)).count() == 3;
+    let flag = fields.next()?;
+    (are_numbers && flag.len() <= 4 && head.len() <= DEEPEST_TAG).then_some(message)
 }
 
 /// `Sep 28 14:48:15 host kernel: ` with months of any language, `Sat 2024-01-06 12:34:56 CET host kernel: `,
@@ -163,7 +199,8 @@ fn strip_date(line: &str) -> Option<&str> {
                 _ => has_number.then(|| told.unwrap_or_default()),
             };
         }
-        let number = word.trim_end_matches(['.', ',']);
+        // `11月`, `6월`.
+        let number = word.trim_end_matches(['.', ',', '月', '월', '日', '일']);
         let is_number = number.len() <= 10
             && number.starts_with(|c: char| c.is_ascii_digit())
             && number.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'/' | b'.'));
@@ -288,10 +325,39 @@ mod tests {
             "[ven. janv. 3 19:15:47 2025] usb 2-1: x",
             "12:[    1.234567] usb 2-1: x",
             "  12  [    1.234567] usb 2-1: x",
+            "6,339,1234567,-;usb 2-1: x",
+            "6,339,1234567,-,caller=T1;usb 2-1: x",
+            "11月 14 14:48:15 desktop kernel: usb 2-1: x",
+            " 6월 04 14:48:15 desktop kernel: usb 2-1: x",
         ] {
             let want = if line.contains("[    1.2] ") { "[    1.2] usb 2-1: x" } else { "usb 2-1: x" };
             assert_eq!(messages(line), [want], "{line}");
         }
+    }
+
+    #[test]
+    fn words_that_a_terminal_broke_are_whole_again() {
+        let whole = [
+            "[    4.709607] pci 0000:01:00.0: 4.000 Gb/s available PCIe bandwidth, limited by 5.0 GT/s PCIe x1 link at 0000:00:00.0 (capable of 31.504 Gb/s with 8.0 GT/s PCIe x4 link)",
+            "[    4.748582] sd 0:0:0:0: [sda] 468862128 512-byte logical blocks: (240 GB/224 GiB)",
+            "[    4.800000] nvme nvme0: pci function 0000:01:00.0",
+            "[    4.900000] usb 2-1: New USB device found, idVendor=0bda, idProduct=9210, bcdDevice=20.01, and so on",
+        ];
+        let folded: Vec<String> = whole
+            .iter()
+            .flat_map(|line| {
+                line.as_bytes().chunks(80).map(|part| String::from_utf8_lossy(part).into_owned())
+            })
+            .collect();
+        let want: Vec<String> =
+            whole.iter().map(|line| line.split_once("] ").expect("a stamp").1.to_owned()).collect();
+        assert_eq!(messages(&folded.join("\n")), want);
+    }
+
+    #[test]
+    fn what_kmsg_says_below_a_message_is_none() {
+        let body = "6,1,100,-;pci 0000:01:00.0: a\n SUBSYSTEM=pci\n DEVICE=+pci:0000:01:00.0\n6,2,101,-;usb 2-1: b\n";
+        assert_eq!(messages(body), ["pci 0000:01:00.0: a", "usb 2-1: b"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::level;
 use crate::capture::Text;
 use crate::capture::device::{array, device, key_of, learn, stack};
 use narrows_base::fact::Fact;
-use narrows_base::units::Bytes;
+use narrows_base::units::{Bytes, Nanos};
 use narrows_machine::Machine;
 use narrows_machine::block::MdArray;
 use narrows_machine::block::device_path::is_numbered;
@@ -57,6 +57,7 @@ struct Sync {
     action: &'static str,
     done: Option<f64>,
     speed: Option<String>,
+    left: Option<Nanos>,
 }
 
 impl Array {
@@ -205,7 +206,18 @@ fn sync(number: usize, line: &str) -> Option<Sync> {
         || rest.split_once('%')?.0.trim().parse::<f64>().ok().filter(|done| (0.0..=100.0).contains(done));
     let speed =
         rest.split_once("speed=").and_then(|(_, speed)| speed.split_once('K')).map(|(kib, _)| kib.to_owned());
-    Some(Sync { line: number, action, done: done.or_else(|| percent().map(|done| done / 100.0)), speed })
+    let left = rest
+        .split_once("finish=")
+        .and_then(|(_, left)| left.split_once("min")?.0.trim().parse::<f64>().ok())
+        .filter(|minutes| minutes.is_finite() && (0.0..1e9).contains(minutes))
+        .map(|minutes| Nanos::new((minutes * 60e9) as u64));
+    Some(Sync {
+        line: number,
+        action,
+        done: done.or_else(|| percent().map(|done| done / 100.0)),
+        speed,
+        left,
+    })
 }
 
 /// Puts a finished array down; whether there was one.
@@ -241,6 +253,7 @@ fn fill(md: &mut MdArray, open: &Array, text: &Text, source: &str) {
             let source = text.source(sync.line);
             learn(&mut md.sync_action, Some(sync.action.to_owned()), &source);
             learn(&mut md.sync_done, sync.done, &source);
+            learn(&mut md.sync_left, sync.left, &source);
             learn(&mut md.sync_speed, sync.speed.as_deref().and_then(parse_speed), &source);
         }
         None if open.active && open.blocks.is_some() => {

@@ -46,6 +46,8 @@ fn a_rebuild_tells_progress_speed_and_who_is_rebuilt() {
     // 3781 KiB/s × 1024
     assert_eq!(md3.sync_speed.get(), Some(BytesPerSec::new(3_871_744.0)));
     assert!((md3.sync_done.get().expect("is known") - 0.077_056).abs() < 1e-6);
+    // finish=5790.5min
+    assert_eq!(md3.sync_left.get().map(|left| left.as_secs_f64()), Some(347_430.0));
     assert_eq!(md3.sync_speed.source().as_str(), "mdstat:7");
     assert_eq!(md3.bitmap.value().map(String::as_str), Some("internal"));
     assert_eq!((state(md3, "sdf6"), state(md3, "sde6")), ("spare", "in_sync"));

@@ -41,6 +41,7 @@ impl Fill for Machine {
             affinities,
             log,
             health,
+            kept,
             captured: _,
         } = other;
         self.kernel.fill(kernel, than);
@@ -60,6 +61,10 @@ impl Fill for Machine {
         self.links.fill(links, than);
         self.affinities.fill(affinities, than);
         self.log.extend(log);
+        // What a watcher kept is whole in one record; two of them are not joined.
+        if self.kept.value().is_none() {
+            self.kept = kept;
+        }
     }
 }
 
@@ -250,8 +255,8 @@ fill_by_field!(Queue
             write_cache }
     unites {} keeps {});
 fill_by_field!(MdArray
-    fills { level, raid_disks, chunk, layout, degraded, sync_action, sync_speed, sync_done, bitmap, members,
-            group_threads }
+    fills { level, raid_disks, chunk, layout, degraded, sync_action, sync_speed, sync_done, sync_left, bitmap,
+            members, group_threads }
     unites {} keeps {});
 fill_by_field!(DmDevice fills { name, owner, table } unites {} keeps {});
 fill_by_field!(Bcache fills { mode, state, sequential_cutoff, hit_ratio, backing } unites { caches } keeps {});

@@ -77,7 +77,8 @@ fn says_twice(text: &str) -> bool {
 /// Bytes and seconds of a line that begins with the bytes.
 fn copied(line: &str) -> Option<Seen> {
     let (bytes, rest) = whole(line)?;
-    if rest.is_empty() {
+    // A stamp of a log goes on with its fraction or its month.
+    if !rest.starts_with(|c: char| c.is_whitespace() || c.is_alphabetic()) {
         return None;
     }
     if let Some((_, rest)) = rest.split_once("bytes transferred in ") {
@@ -97,7 +98,8 @@ fn copied(line: &str) -> Option<Seen> {
     let start = rest.find(|c: char| c.is_ascii_digit())?;
     let unit = rest.get(..start)?;
     let rate = Rounded::leading(rest.get(start..)?)?;
-    let is_report = !unit.contains('/') && unit.chars().count() < 16 && rate.1.contains('/');
+    let is_rate = rate.1.split_whitespace().next().is_some_and(|word| word.contains('/'));
+    let is_report = !unit.contains('/') && unit.chars().count() < 16 && is_rate;
     if is_report { seen(bytes, seconds, Some(rate)) } else { None }
 }
 
@@ -114,4 +116,28 @@ fn seen(bytes: u64, seconds: Rounded, rate: Option<(Rounded, &str)>) -> Option<S
         contradiction(&name, rate, &units, Rounded::exact(bytes as f64), seconds)
     });
     Some(Seen { bytes, seconds, wrong })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_log_are_no_reports_and_those_of_any_language_are() {
+        for line in [
+            "1700000007.094039 box kernel: Copyright (C) 2017-2019 Broadcom. All Rights Reserved. \"Broadcom\" is Broadcom Inc. and/or its",
+            "1700000002.749045 box kernel: EXT4-fs (nvme0n1p2): re-mounted cea52797-161f-4dbc-920e-ca81333dcfb7 r/w. Quota mode: none.",
+            "2023-11-14T22:13:22,749045+01:00 EXT4-fs (nvme0n1p2): re-mounted 52797-161f r/w.",
+        ] {
+            assert_eq!(report(line), None, "{line}");
+        }
+        for line in [
+            "104857600 bytes (105 MB, 100 MiB) copied, 0.5 s, 210 MB/s",
+            "104857600 octets (105 MB) copiés, 0,5 s, 210 MB/s",
+            "104857600字节(105 MB)已复制，0.5 秒，210 MB/秒",
+            "104857600 Bytes (105 MB, 100 MiB) kopiert, 0,5 s, 210 MB/s",
+        ] {
+            assert_eq!(report(line).map(|seen| seen.bytes), Some(104_857_600), "{line}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Sources: fio's `HOWTO.rst` ("Interpreting the output", "JSON output") and `stat.c`, versions 2.1 to 3.42.
 
+pub mod client;
 mod failure;
 mod json;
 mod lines;

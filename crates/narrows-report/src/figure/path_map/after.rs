@@ -2,7 +2,7 @@
 
 use super::tree::Tree;
 use super::{Mark, State, draw, list};
-use crate::figure::Picture;
+use crate::figure::whole::Picture;
 use crate::view::{CheckReport, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;

@@ -254,17 +254,27 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
     let number = if is_many { SMALL_STRONG } else { STRONG };
     let rate = lane.rate();
     let words = lane.mark.words();
-    let both = format!("{rate}  {words}");
+    let both = if words.is_empty() { rate.clone() } else { format!("{rate} · {words}") };
     let mut under = Vec::new();
     let is_known = matches!(lane.state, State::Known(_));
-    if words.is_empty() || number.width(&both) <= width {
-        under.extend(set(number, both.trim_end(), width, 1, !is_known));
+    if number.width(&both) <= width {
+        under.extend(set(number, &both, width, 1, !is_known));
     } else {
         under.extend(set(number, &rate, width, 1, !is_known));
         under.extend(set(number, words, width, 1, false));
     }
     for line in &mut under {
         line.mark = lane.mark;
+    }
+    // Several lanes carry a path together: what the application gets through all of them is more than one can carry.
+    if let (State::Known(own), Some(all), false) = (&lane.state, lane.for_application, words.is_empty())
+        && (all - own).abs() > own * 0.001
+    {
+        let text = format!(
+            "{} for the path",
+            narrows_base::units::human::rate(narrows_base::units::BytesPerSec::new(all))
+        );
+        under.extend(set(SMALL, &text, width, 1, true));
     }
     if let Some(text) = lane.measured_text() {
         under.extend(set(SMALL, &text, width, 2, false));

@@ -42,7 +42,7 @@ fn row(svg: &mut Svg, item: &Item, depth: usize, most: f64, y: &mut f64) {
     let room = WIDTH - left - 4.0;
     svg.group("node", &item.attributes(), &item.tip());
     let top = *y;
-    for line in SMALL_STRONG.wrap(&item.title, room, 3) {
+    for line in SMALL_STRONG.wrap(&item.title, room - 8.0, 3) {
         *y += 15.0;
         svg.text(SMALL_STRONG.class, (left + 8.0, *y - 3.0), Anchor::Start, &line);
     }
@@ -80,7 +80,8 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         svg.path(&class, &Stroke::from(tip, *y - 8.0).to(base, *y - 13.0).to(base, *y - 3.0).close());
         x += 14.0;
     }
-    let said = [item.rate(), item.mark.words().to_owned()].join("  ");
+    let rate = item.rate();
+    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.mark.words()) };
     svg.text(
         &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
         (x, *y - 4.0),

@@ -7,7 +7,7 @@ mod list;
 mod tree;
 
 use super::svg::number;
-use super::{Data, Figure, Picture};
+use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
@@ -232,6 +232,57 @@ fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> O
     Some(tree)
 }
 
+/// What stands out of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Plain,
+    Next,
+    Narrowest,
+    Fault,
+}
+
+/// One hop that moves bytes of its own, as others draw it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lane {
+    pub(super) id: String,
+    pub(super) kind: HopKind,
+    pub(super) title: String,
+    pub(super) detail: String,
+    pub(super) name: String,
+    /// What the application gets through it; `None` where that is not known.
+    pub(super) rate: Option<f64>,
+    pub(super) sort: Sort,
+}
+
+/// The lanes of one path, from the application to the medium.
+pub(super) fn lanes(report: &CheckReport, index: usize, direction: Direction) -> Vec<Lane> {
+    let tree = report.paths.get(index).and_then(|path| tree_of(report, &[path], direction));
+    let Some(tree) = tree else { return Vec::new() };
+    let mut lanes = Vec::new();
+    let mut open = vec![tree.root];
+    while let Some(node) = open.pop() {
+        let node = &tree.nodes[node];
+        let items =
+            node.items.iter().map(|item| &tree.items[*item]).filter(|item| item.state != State::Passes);
+        lanes.extend(items.map(|item| Lane {
+            id: item.id.clone(),
+            kind: item.kind,
+            title: item.title.clone(),
+            detail: item.detail.clone(),
+            name: item.name.clone(),
+            rate: item.for_application,
+            sort: match item.mark {
+                Mark::None => Sort::Plain,
+                Mark::Next => Sort::Next,
+                Mark::Narrowest => Sort::Narrowest,
+                Mark::Fault => Sort::Fault,
+            },
+        }));
+        open.extend(node.children.iter().rev());
+    }
+    lanes
+}
+
 const fn direction_name(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "reads",
@@ -243,6 +294,7 @@ const fn direction_name(direction: Direction) -> &'static str {
 pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
     let path = report.paths.get(index)?;
     let mut pictures = Vec::new();
+    let mut predicted = Vec::new();
     let mut data = data();
     for direction in [Direction::Read, Direction::Write] {
         let tree = tree_of(report, &[path], direction)?;
@@ -255,11 +307,10 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
             narrow: Some(list::narrow(&tree, &title)),
         });
         if direction == Direction::Read {
-            pictures.extend(after::pictures(report, path, &tree));
+            predicted = after::pictures(report, path, &tree);
         }
     }
-    let unlike = pictures.len() - 1;
-    pictures.swap(1.min(unlike), unlike);
+    pictures.extend(predicted);
     Some(Figure {
         id: format!("path-map-{}", index + 1),
         title: format!("Path of {}", path.target),
@@ -349,3 +400,6 @@ fn put_rows(data: &mut Data, tree: &Tree, direction: Direction) {
 fn is_drawn_alike(a: f64, b: f64) -> bool {
     number(a) == number(b)
 }
+
+#[cfg(test)]
+mod tests;

@@ -75,7 +75,7 @@ impl<'a> Joined<'a> {
 
 /// Which hops of a path stand next to each other. Reports of older versions do not say it: there branches meet again at the next
 /// hop that has the same one above it and is no member.
-fn steps(path: &PathView) -> Vec<(&str, &str)> {
+pub(super) fn steps(path: &PathView) -> Vec<(&str, &str)> {
     if path.hops.iter().any(|hop| !hop.below.is_empty()) {
         let all = path.hops.iter();
         return all.flat_map(|hop| hop.below.iter().map(|below| (hop.id.as_str(), below.as_str()))).collect();

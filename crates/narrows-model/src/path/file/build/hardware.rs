@@ -475,8 +475,23 @@ pub(in crate::path::file) fn find_switch(name: &str) -> Option<&'static catalog:
 }
 
 /// The catalogue's entry of a chipset by name.
+///
+/// What people write also names one: `Intel Z97`, `C621`, `AMD B650`. A maker that is named must be its own.
 pub(in crate::path::file) fn find_chipset(name: &str) -> Option<&'static catalog::Chipset> {
-    find(&catalog().chipsets, |entry| &entry.name, name)
+    let chipsets = &catalog().chipsets;
+    find(chipsets, |entry| &entry.name, name).or_else(|| {
+        let words: Vec<&str> =
+            name.split_whitespace().filter(|word| !word.eq_ignore_ascii_case("chipset")).collect();
+        let is_of = |entry: &&catalog::Chipset, word: &str| {
+            let mut own =
+                entry.name.split([' ', ',', '(', ')']).chain(entry.words.iter().map(String::as_str));
+            own.any(|own| own.eq_ignore_ascii_case(word))
+        };
+        let mut found =
+            chipsets.iter().filter(|entry| !words.is_empty() && words.iter().all(|word| is_of(entry, word)));
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    })
 }
 
 /// The catalogue's entry of a switch.

@@ -1,6 +1,7 @@
 //! What runs on a system, and what was published of it.
 
 use super::Name;
+use crate::path::HopKind;
 use narrows_base::fact::Source;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -133,6 +134,8 @@ pub struct Published {
     pub source: String,
     /// Why the prediction is another, when it is.
     pub why: Option<String>,
+    /// The kinds of hop that its source blames, by any of which it may be limited; empty when it blames none.
+    pub limited_by: Vec<HopKind>,
     /// Where it was given.
     pub given: Source,
 }

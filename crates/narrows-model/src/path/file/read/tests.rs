@@ -344,3 +344,34 @@ fn sizes_are_read_as_on_the_command_line() {
     };
     assert_eq!((of("4k"), of("4 KiB"), of("1M")), (4096, 4096, 1 << 20));
 }
+
+#[test]
+fn chipsets_are_found_by_the_names_that_people_write() {
+    for (written, found) in [
+        ("Z97", Some("Intel 9 series (Z97, H97)")),
+        ("Intel Z97", Some("Intel 9 series (Z97, H97)")),
+        ("intel c621 chipset", Some("Intel C620 (C621 to C628)")),
+        ("AMD X470", Some("AMD 400 series")),
+        ("B650", Some("AMD 600 or 800 series (Promontory 21)")),
+        ("AMD B650", Some("AMD 600 or 800 series (Promontory 21)")),
+        ("Intel B650", None),
+        ("AMD", None),
+        ("chipset", None),
+    ] {
+        let name = crate::path::file::build::find_chipset(written).map(|entry| entry.name.as_str());
+        assert_eq!(name, found, "{written}");
+    }
+}
+
+/// What a source blames is a kind of hop; it is read, written again, and anything else is wrong with its line.
+#[test]
+fn what_a_source_blames_is_a_kind_of_hop() {
+    let rows = "[device.d]\nin = \"pc\"\nclass = \"optane\"\n[workload.w]\ntarget = \"d\"\nblock_size = \"1M\"\n\
+                [[published]]\nwhat = \"x\"\nworkload = \"w\"\nvalue = \"1 GB/s\"\nlimited_by = ";
+    let read = system(&format!("{rows}[\"link\", \"device\"]\n"));
+    let kinds = [crate::path::HopKind::Link, crate::path::HopKind::Device];
+    assert_eq!(read.published[0].limited_by, kinds);
+    let again = parse("t", &read.to_toml(&[])).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(again.published[0].limited_by, kinds);
+    assert!(wrong(&format!("{rows}[\"cable\"]\n")).0.ends_with("`cable` is no kind of hop"));
+}

@@ -4,6 +4,7 @@ use super::document::{Table, Value};
 use super::keys::{Found, Keys};
 use super::parts::TARGETS;
 use super::quantity::{self, Quantity};
+use crate::path::HopKind;
 use crate::path::file::{Engine, Name, Pattern, Published, PublishedValue, Workload};
 use narrows_base::fact::Source;
 use narrows_base::units::Bytes;
@@ -61,9 +62,25 @@ pub(super) fn published(table: &Table, found: &mut Found) -> Option<Published> {
     let value = value(&mut keys);
     let set = changes(&mut keys);
     let (source, why) = (keys.text("source").unwrap_or_default(), keys.text("why"));
+    let limited_by = blamed(&mut keys);
     keys.finish();
     let given = Source::new(table.at.cited());
-    Some(Published { what, workload: workload?, set, value: value?, source, why, given })
+    Some(Published { what, workload: workload?, set, value: value?, source, why, limited_by, given })
+}
+
+fn blamed(keys: &mut Keys<'_>) -> Vec<HopKind> {
+    let mut kinds = Vec::new();
+    for (word, _) in keys.texts("limited_by") {
+        match HopKind::from_word(&word) {
+            Some(kind) => kinds.push(kind),
+            None => keys.wrong(
+                "limited_by",
+                format!("`{word}` is no kind of hop"),
+                "name kinds as `narrows check --json` does: limited_by = [\"link\", \"device\"]",
+            ),
+        }
+    }
+    kinds
 }
 
 fn value(keys: &mut Keys<'_>) -> Option<PublishedValue> {

@@ -11,7 +11,7 @@ use crate::results::{Latency, Percentile};
 const OF_GROUP: usize = 64;
 
 /// The buckets of fio 3: 29 groups.
-pub(super) const ALL: usize = 29 * OF_GROUP;
+pub(in crate::results::fio) const ALL: usize = 29 * OF_GROUP;
 
 /// The buckets of fio 2: 19 groups.
 pub(super) const ALL_OF_2: usize = 19 * OF_GROUP;
@@ -129,7 +129,7 @@ fn lower(bucket: usize) -> u64 {
 }
 
 /// The value that fio prints for a bucket: `plat_idx_to_val`.
-fn middle(bucket: usize) -> u64 {
+pub(in crate::results::fio) fn middle(bucket: usize) -> u64 {
     if bucket < 2 * OF_GROUP {
         return bucket as u64;
     }

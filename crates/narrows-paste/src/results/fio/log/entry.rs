@@ -87,7 +87,7 @@ impl Shape {
 }
 
 /// The counts of a line of a histogram.
-pub(super) fn counts(line: &[u8]) -> impl Iterator<Item = u64> {
+pub(in crate::results::fio) fn counts(line: &[u8]) -> impl Iterator<Item = u64> {
     let mut rest = line;
     std::iter::from_fn(move || {
         let (count, next) = number(rest)?;

@@ -10,7 +10,9 @@ mod name;
 mod set;
 mod spans;
 
+pub(super) use buckets::{ALL as FINEST, middle as middle_of};
 pub(in crate::results) use entry::Shape;
+pub(super) use entry::counts;
 pub(in crate::results) use name::Name;
 use name::Quantity;
 pub(in crate::results) use set::complete;

@@ -1,0 +1,229 @@
+//! What programs and people put before each line: the number of `cat -n`, `grep -n` and editors, the file name of `grep`
+//! over several files, the `#` of a comment.
+//!
+//! Only what a whole run of lines has is taken away. Tables count their rows, too: there digits follow the count.
+
+use std::borrow::Cow;
+
+/// What stands before a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before<'l> {
+    /// A count and a tab, or a bar.
+    Counted(u64),
+    /// A count and blanks.
+    Set(u64),
+    /// A count and a colon, as `grep -n` prints it.
+    Found(u64),
+    /// The name of a file and a colon.
+    Name(&'l str),
+    /// The mark of a comment.
+    Comment,
+}
+
+/// Takes it away, of as many levels as `grep -Hn` has.
+pub(super) fn strip(lines: &mut [Cow<'_, str>]) {
+    const DEEPEST: usize = 3;
+    for _ in 0..DEEPEST {
+        if !once(lines) {
+            return;
+        }
+    }
+}
+
+fn once(lines: &mut [Cow<'_, str>]) -> bool {
+    let mut cuts = vec![0; lines.len()];
+    let mut at = 0;
+    while at < lines.len() {
+        let run = run(lines.get(at..).unwrap_or_default());
+        if is_added(&run) {
+            for (cut, (_, line, rest)) in cuts.iter_mut().skip(at).zip(&run) {
+                *cut = line.len() - rest.len();
+            }
+        }
+        at += run.len().max(1);
+    }
+    let has_any = cuts.iter().any(|cut| *cut > 0);
+    for (line, cut) in lines.iter_mut().zip(cuts).filter(|(_, cut)| *cut > 0) {
+        *line = Cow::Owned(line.get(cut..).unwrap_or_default().to_owned());
+    }
+    has_any
+}
+
+type Row<'l> = (Before<'l>, &'l str, &'l str);
+
+/// The lines from the first on that begin alike.
+fn run<'l>(lines: &'l [Cow<'_, str>]) -> Vec<Row<'l>> {
+    let mut rows: Vec<Row<'l>> = Vec::new();
+    for line in lines {
+        let Some((before, rest)) = before(line) else { break };
+        if rows.last().is_some_and(|(last, _, _)| !goes_on(*last, before)) {
+            break;
+        }
+        rows.push((before, line, rest));
+    }
+    rows
+}
+
+fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
+    match (last, next) {
+        // An empty line has its count and nothing behind it.
+        (Before::Counted(a) | Before::Set(a), Before::Counted(b) | Before::Set(b)) => {
+            a.checked_add(1) == Some(b)
+        }
+        (Before::Found(a), Before::Found(b)) => a < b,
+        (Before::Name(a), Before::Name(b)) => a == b,
+        (Before::Comment, Before::Comment) => true,
+        _ => false,
+    }
+}
+
+fn before(line: &str) -> Option<(Before<'_>, &str)> {
+    let bare = line.trim_start_matches(' ');
+    if let Some(rest) = bare.strip_prefix('#') {
+        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t']);
+        return is_apart.then(|| (Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
+    }
+    counted(bare).or_else(|| named(line))
+}
+
+fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
+    /// Longer texts nobody pastes.
+    const MOST_DIGITS: usize = 7;
+    let rest = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = bare.get(..bare.len() - rest.len()).filter(|digits| digits.len() <= MOST_DIGITS)?;
+    let count: u64 = digits.parse().ok().filter(|_| !(digits.len() > 1 && digits.starts_with('0')))?;
+    if let Some(rest) = rest.strip_prefix('\t') {
+        return Some((Before::Counted(count), rest));
+    }
+    if let Some(rest) = rest.strip_prefix(':') {
+        // A bus of PCI, and what counts things itself.
+        let is_function = rest.as_bytes().get(2) == Some(&b'.');
+        let is_count = !is_function && !rest.starts_with(' ');
+        return is_count.then_some((Before::Found(count), rest));
+    }
+    let text = rest.trim_start_matches(' ');
+    if let Some(text) = text.strip_prefix('│').or_else(|| text.strip_prefix("| ")) {
+        return Some((Before::Counted(count), text.strip_prefix(' ').unwrap_or(text)));
+    }
+    let is_set = rest.is_empty() || rest.starts_with(' ');
+    is_set.then(|| (Before::Set(count), rest.strip_prefix("  ").unwrap_or(text)))
+}
+
+/// `dmesg.txt:`. Paths below `/sys` and `/proc` say what their value is, and servers have a directory behind their name.
+fn named(line: &str) -> Option<(Before<'_>, &str)> {
+    const LONGEST: usize = 120;
+    let (name, rest) = line.split_once(':')?;
+    let file = name.rsplit('/').next()?;
+    let (stem, end) = file.rsplit_once('.')?;
+    let is_name = !stem.is_empty()
+        && (1..=6).contains(&end.len())
+        && end.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.len() <= LONGEST
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'~'));
+    let is_own = ["/sys/", "/proc/", "/dev/", "sys/", "proc/"].iter().any(|root| name.starts_with(root));
+    (is_name && !is_own && !rest.starts_with('/')).then_some((Before::Name(name), rest))
+}
+
+/// Whether somebody put that before a run, and it is no table, address or message.
+fn is_added(run: &[Row<'_>]) -> bool {
+    let Some((first, _, _)) = run.first() else { return false };
+    let rests = || run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.trim().is_empty());
+    let all = rests().count();
+    let are = |is: fn(&str) -> bool| all > 0 && 2 * rests().filter(|rest| is(rest)).count() >= all;
+    let least = match first {
+        Before::Counted(_) => 5,
+        Before::Set(_) => 8,
+        Before::Found(_) | Before::Name(_) => 3,
+        Before::Comment => 5,
+    };
+    let fits = match first {
+        Before::Name(_) => are(|rest| !rest.starts_with(' ')),
+        Before::Found(_) => are(has_word),
+        Before::Counted(_) | Before::Set(_) | Before::Comment => {
+            are(|rest| has_word(rest) && !begins_with_digit(rest))
+        }
+    };
+    all >= least && fits
+}
+
+/// Whether a word of three letters stands near the beginning: hex dumps and tables of numbers have none.
+fn has_word(rest: &str) -> bool {
+    const NEAR: usize = 60;
+    let mut letters = 0;
+    rest.chars().take(NEAR).any(|c| {
+        letters = if c.is_alphabetic() { letters + 1 } else { 0 };
+        letters >= 3
+    })
+}
+
+fn begins_with_digit(rest: &str) -> bool {
+    rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "[    0.1] Linux version 6.1\n[    0.2] pci 0000:01:00.0: [1987:5016] type 00\n\n[    0.3] nvme nvme0: pci function\n[    0.4] usb 2-1: new device\n[    0.5] md: raid1 personality\n[    0.6] sd 0:0:0:0: [sda] Attached\n[    0.7] EXT4-fs (sda1): mounted\n[    0.8] r8169 0000:02:00.0 eth0: Link is Up";
+
+    fn stripped(text: &str) -> String {
+        let mut lines: Vec<Cow<'_, str>> = text.lines().map(Cow::Borrowed).collect();
+        strip(&mut lines);
+        lines.join("\n")
+    }
+
+    fn with(put: impl Fn(usize, &str) -> String) -> String {
+        LOG.lines().enumerate().map(|(at, line)| put(at + 1, line)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn counts_names_and_comments_before_every_line_are_taken_away() {
+        assert_eq!(stripped(LOG), LOG);
+        let found = |text: &str| {
+            stripped(text).lines().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+        };
+        let want = found(LOG);
+        assert_eq!(stripped(&with(|at, line| format!("{at:6}\t{line}"))), LOG);
+        assert_eq!(stripped(&with(|at, line| format!("{at:4}  {line}"))), LOG);
+        assert_eq!(stripped(&with(|at, line| format!("{at:4} │ {line}"))), LOG);
+        assert_eq!(found(&with(|at, line| format!("{}:{line}", 100 + 7 * at))), want);
+        assert_eq!(stripped(&with(|_, line| format!("dmesg.txt:{line}"))), LOG);
+        assert_eq!(found(&with(|at, line| format!("logs/dmesg.txt:{at}:{line}"))), want);
+        assert_eq!(stripped(&with(|_, line| format!("# {line}"))), LOG);
+        let lspci = "12:01:00.0 Non-Volatile memory controller: Samsung\n13:\tControl: I/O- Mem+\n40:\t\tLnkSta: Speed 8GT/s, Width x4";
+        assert_eq!(
+            stripped(lspci),
+            "01:00.0 Non-Volatile memory controller: Samsung\n\tControl: I/O- Mem+\n\t\tLnkSta: Speed 8GT/s, Width x4"
+        );
+    }
+
+    #[test]
+    fn tables_addresses_attributes_and_messages_stay() {
+        let rows = |row: fn(usize) -> String| (0..12).map(row).collect::<Vec<_>>().join("\n");
+        for text in [
+            rows(|at| format!("{at}   0  {at}:{at}:{at}:0  yes 3600.0000")),
+            rows(|at| {
+                format!(
+                    "       {at}       8       {}        {at}      active sync   /dev/sd{at}",
+                    16 * at + 1
+                )
+            }),
+            rows(|at| format!("{}:00.0 Ethernet controller: Intel Corporation X710", at + 10)),
+            rows(|at| format!("{}: 86 80 58 15 07 04 10 00 02 00 00 02 10 00 00 00", 10 * at)),
+            rows(|at| format!("{at}: eth{at}: <BROADCAST,MULTICAST,UP> mtu 1500 state UP")),
+            rows(|at| format!("ata1.00: configured for UDMA/133, time {at}")),
+            rows(|at| format!("nas.local:/export/{at} on /mnt/{at} type nfs4")),
+            rows(|at| format!("/sys/block/sda/queue/scheduler.x:none {at}")),
+            rows(|at| {
+                format!("    {at}      16       {at}2       {at}6   63.9928        64   0.520614     0.65")
+            }),
+            rows(|at| {
+                format!("# {at}  Short offline       Completed without error       00%     29385         -")
+            }),
+        ] {
+            assert_eq!(stripped(&text), text);
+        }
+    }
+}

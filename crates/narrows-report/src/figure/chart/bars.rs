@@ -1,0 +1,141 @@
+//! Bars on a scale that begins at zero.
+
+use super::steps;
+use crate::figure::svg::{Anchor, Stroke, Svg};
+use crate::figure::width::{PLAIN_TEXT, SMALL, SMALL_STRONG};
+
+/// One bar.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bar {
+    /// Its colour.
+    pub(super) class: &'static str,
+    /// What it shows, in the unit of the chart.
+    pub(super) value: f64,
+    /// Where what follows the value ends: what was lost, hatched by its outline alone.
+    pub(super) lost_from: Option<f64>,
+    pub(super) interval: Option<[f64; 2]>,
+    /// A ceiling, as a line across the bar.
+    pub(super) ceiling: Option<f64>,
+    /// The value in words, and what is said of it.
+    pub(super) shown: String,
+    /// What is read back by a program: names and values as in JSON.
+    pub(super) data: Vec<(&'static str, String)>,
+}
+
+/// Bars that belong together, and their name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) bars: Vec<Bar>,
+    /// What is said below the name.
+    pub(super) note: String,
+    pub(super) class: &'static str,
+}
+
+const THICK: f64 = 18.0;
+
+/// All rows below each other. `shown` writes a value of the scale.
+pub(super) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
+    let mut svg = Svg::new(width, label);
+    let all = rows.iter().flat_map(|row| &row.bars);
+    let ends =
+        all.flat_map(|bar| [Some(bar.value), bar.lost_from, bar.interval.map(|it| it[1]), bar.ceiling]);
+    let most = ends.flatten().filter(|end| end.is_finite()).fold(0.0, f64::max);
+    let scale = steps(most);
+    let is_wide = width > 600.0;
+    let left = if is_wide { 250.0 } else { 6.0 };
+    // Room for the last value in words, which stands right of its bar.
+    let right = if is_wide { width - 240.0 } else { width - 14.0 };
+    let last = scale.last().copied().unwrap_or(1.0);
+    let x = |value: f64| left + (value / last).clamp(0.0, 1.0) * (right - left);
+    let plan: Vec<f64> = rows.iter().map(|row| height(row, is_wide)).collect();
+    let bottom = 6.0 + plan.iter().sum::<f64>();
+    for step in &scale {
+        svg.path("grid", &Stroke::from(x(*step), 2.0).to(x(*step), bottom));
+    }
+    let mut top = 6.0;
+    for (row, high) in rows.iter().zip(&plan) {
+        put(&mut svg, row, (top, left), is_wide, &x);
+        top += high;
+    }
+    svg.path("axis", &Stroke::from(left, bottom).to(right, bottom));
+    let every = if is_wide { 1 } else { 2 };
+    for (at, step) in scale.iter().enumerate().filter(|(at, _)| at % every == 0) {
+        let anchor = match at {
+            0 => Anchor::Start,
+            _ if at + 1 == scale.len() => Anchor::End,
+            _ => Anchor::Middle,
+        };
+        svg.text("t-small soft", (x(*step), bottom + 16.0), anchor, &shown(*step));
+    }
+    svg.reach(bottom + 22.0);
+    svg
+}
+
+fn height(row: &Row, is_wide: bool) -> f64 {
+    let bars = row.bars.len() as f64 * (THICK + 4.0);
+    match is_wide {
+        true => bars.max(names(row, true).len() as f64 * 16.0 + 4.0) + 10.0,
+        false => row.bars.len() as f64 * (THICK + 18.0) + names(row, false).len() as f64 * 16.0 + 12.0,
+    }
+}
+
+fn names(row: &Row, is_wide: bool) -> Vec<(&'static str, String)> {
+    let room = if is_wide { 232.0 } else { 326.0 };
+    let mut lines: Vec<(&'static str, String)> =
+        PLAIN_TEXT.wrap(&row.name, room, 2).into_iter().map(|line| (PLAIN_TEXT.class, line)).collect();
+    lines.extend(SMALL.wrap(&row.note, room, 2).into_iter().map(|line| ("t-small soft", line)));
+    lines
+}
+
+fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn Fn(f64) -> f64) {
+    let mut y = top;
+    for (class, line) in names(row, is_wide) {
+        y += 16.0;
+        match is_wide {
+            true => svg.text(&format!("{class} {}", row.class), (left - 12.0, y - 2.0), Anchor::End, &line),
+            false => svg.text(&format!("{class} {}", row.class), (left, y - 2.0), Anchor::Start, &line),
+        }
+    }
+    let mut y = if is_wide { top } else { y + 2.0 };
+    for bar in &row.bars {
+        svg.group("bar", &bar.data, &format!("{}: {}", row.name, bar.shown));
+        let end = x(bar.value);
+        svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);
+        let mut last = end;
+        if let Some(from) = bar.lost_from.filter(|from| *from > bar.value) {
+            svg.rect("lost", (end, y), (x(from) - end, THICK), 0.0);
+            last = x(from);
+        }
+        if let Some([low, high]) = bar.interval {
+            let middle = y + THICK / 2.0;
+            let (from, to) = (x(low), x(high));
+            let ends =
+                Stroke::from(from, middle).to(to, middle).jump(from, middle - 4.0).to(from, middle + 4.0);
+            svg.path("whisker", &ends.jump(to, middle - 4.0).to(to, middle + 4.0));
+            last = last.max(to);
+        }
+        if let Some(ceiling) = bar.ceiling {
+            svg.path("roof", &Stroke::from(x(ceiling), y - 3.0).to(x(ceiling), y + THICK + 3.0));
+            last = last.max(x(ceiling));
+        }
+        let room = svg.width() - last - 12.0;
+        match is_wide {
+            true => {
+                svg.text(
+                    SMALL_STRONG.class,
+                    (last + 8.0, y + 13.0),
+                    Anchor::Start,
+                    &SMALL_STRONG.fit(&bar.shown, room),
+                );
+                y += THICK + 4.0;
+            }
+            false => {
+                let line = SMALL_STRONG.fit(&bar.shown, svg.width() - left - 4.0);
+                svg.text(SMALL_STRONG.class, (left, y + THICK + 13.0), Anchor::Start, &line);
+                y += THICK + 18.0;
+            }
+        }
+        svg.end();
+    }
+}

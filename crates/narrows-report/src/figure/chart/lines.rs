@@ -1,0 +1,179 @@
+//! Lines over an axis.
+
+use super::steps;
+use crate::figure::svg::{Anchor, Stroke, Svg};
+use crate::figure::width::{SMALL, SMALL_STRONG};
+
+/// One line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Line {
+    /// Its name, which stands in the legend.
+    pub(super) name: String,
+    /// Place on the axis, value, and the interval of the value.
+    pub(super) points: Vec<(f64, f64, Option<[f64; 2]>)>,
+    /// Whether its points are measured: they get a sign each.
+    pub(super) is_dotted: bool,
+    /// Whether it is a bound, drawn dashed.
+    pub(super) is_bound: bool,
+    /// What is read back by a program.
+    pub(super) data: Vec<(&'static str, String)>,
+}
+
+/// What happened at a place of the axis.
+#[derive(Debug, Clone)]
+pub(super) struct Event {
+    pub(super) at: f64,
+    pub(super) name: String,
+}
+
+/// An axis: how a value becomes a place, and what stands at it.
+pub(super) struct Axis<'a> {
+    /// The ends.
+    pub(super) range: [f64; 2],
+    pub(super) is_logarithmic: bool,
+    /// Places that bear a name.
+    pub(super) ticks: Vec<(f64, String)>,
+    pub(super) name: &'a str,
+}
+
+impl Axis<'_> {
+    fn part(&self, value: f64) -> f64 {
+        let [low, high] = self.range;
+        let part = match self.is_logarithmic {
+            true if value > 0.0 && low > 0.0 => (value.ln() - low.ln()) / (high.ln() - low.ln()),
+            true => 0.0,
+            false => (value - low) / (high - low),
+        };
+        if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// A linear axis from zero.
+pub(super) fn from_zero<'a>(most: f64, shown: &dyn Fn(f64) -> String, name: &'a str) -> Axis<'a> {
+    let all = steps(most);
+    let range = [0.0, all.last().copied().unwrap_or(1.0)];
+    Axis { range, is_logarithmic: false, ticks: all.iter().map(|step| (*step, shown(*step))).collect(), name }
+}
+
+/// A logarithmic axis over powers of ten.
+pub(super) fn decades<'a>([low, high]: [f64; 2], shown: &dyn Fn(f64) -> String, name: &'a str) -> Axis<'a> {
+    let first = low.max(f64::MIN_POSITIVE).log10().floor();
+    let last = high.max(low.max(f64::MIN_POSITIVE)).log10().ceil().max(first + 1.0).min(first + 30.0);
+    let ticks =
+        (first as i32..=last as i32).map(|power| 10_f64.powi(power)).map(|at| (at, shown(at))).collect();
+    Axis { range: [10_f64.powf(first), 10_f64.powf(last)], is_logarithmic: true, ticks, name }
+}
+
+/// Classes of lines, told apart by colour, by dashes and by the sign at their points.
+pub(super) const KINDS: usize = 6;
+
+/// The lines over their axes.
+pub(super) fn lines(
+    width: f64,
+    label: &str,
+    across: &Axis<'_>,
+    up: &Axis<'_>,
+    all: &[Line],
+    events: &[Event],
+) -> Svg {
+    let mut svg = Svg::new(width, label);
+    let is_wide = width > 600.0;
+    let (left, right) = (84.0, width - 18.0);
+    let top = 26.0 + 15.0 * events.len().min(6) as f64;
+    let bottom = top + if is_wide { 280.0 } else { 210.0 };
+    let x = |value: f64| left + across.part(value) * (right - left);
+    let y = |value: f64| bottom - up.part(value) * (bottom - top);
+    svg.text("t-small soft", (4.0, 14.0), Anchor::Start, &SMALL.fit(up.name, width - 8.0));
+    for (at, name) in &up.ticks {
+        svg.path("grid", &Stroke::from(left, y(*at)).to(right, y(*at)));
+        svg.text("t-small soft", (left - 8.0, y(*at) + 4.0), Anchor::End, name);
+    }
+    let mut free = f64::NEG_INFINITY;
+    for (at, name) in &across.ticks {
+        svg.path("grid", &Stroke::from(x(*at), top).to(x(*at), bottom));
+        let half = SMALL.width(name) / 2.0;
+        let middle = x(*at).clamp(half + 2.0, width - half - 2.0);
+        if middle - half > free + 6.0 {
+            svg.text("t-small soft", (middle, bottom + 17.0), Anchor::Middle, name);
+            free = middle + half;
+        }
+    }
+    svg.path("axis", &Stroke::from(left, top).to(left, bottom).to(right, bottom));
+    let name = SMALL.fit(across.name, width - 16.0);
+    let half = SMALL.width(&name) / 2.0;
+    let middle = f64::midpoint(left, right).min(width - half - 6.0).max(half + 6.0);
+    svg.text("t-small soft", (middle, bottom + 35.0), Anchor::Middle, &name);
+    for (row, event) in events.iter().take(6).enumerate() {
+        let height = 26.0 + 15.0 * row as f64;
+        svg.path("event", &Stroke::from(x(event.at), height + 4.0).to(x(event.at), bottom));
+        let text = SMALL.fit(&event.name, width - 110.0);
+        let is_left = x(event.at) + SMALL.width(&text) > width - 4.0;
+        let at = if is_left { (width - 4.0, height) } else { (x(event.at), height) };
+        svg.text("t-small", at, if is_left { Anchor::End } else { Anchor::Start }, &text);
+    }
+    for (kind, line) in all.iter().enumerate() {
+        put(&mut svg, line, kind % KINDS, &x, &y);
+    }
+    legend(&mut svg, all, bottom + 54.0);
+    svg
+}
+
+fn put(svg: &mut Svg, line: &Line, kind: usize, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) {
+    svg.group("line", &line.data, &line.name);
+    let mut stroke: Option<Stroke> = None;
+    for (at, value, _) in &line.points {
+        stroke = Some(match stroke {
+            None => Stroke::from(x(*at), y(*value)),
+            Some(so_far) => so_far.to(x(*at), y(*value)),
+        });
+    }
+    let bound = if line.is_bound { " bound" } else { "" };
+    if let Some(stroke) = &stroke {
+        svg.path(&format!("curve k{kind}{bound}"), stroke);
+    }
+    for (at, value, interval) in &line.points {
+        if let Some([low, high]) = interval {
+            svg.path("whisker", &Stroke::from(x(*at), y(*low)).to(x(*at), y(*high)));
+        }
+        if line.is_dotted {
+            sign(svg, kind, (x(*at), y(*value)));
+        }
+    }
+    svg.end();
+}
+
+/// The sign of a line: a circle, a square, a triangle, a diamond, each filled or hollow.
+fn sign(svg: &mut Svg, kind: usize, (x, y): (f64, f64)) {
+    let class = format!("sign k{kind}");
+    let stroke = match kind % 4 {
+        0 => return svg.circle(&class, (x, y), 4.0),
+        1 => Stroke::from(x - 3.6, y - 3.6).to(x + 3.6, y - 3.6).to(x + 3.6, y + 3.6).to(x - 3.6, y + 3.6),
+        2 => Stroke::from(x, y - 4.8).to(x + 4.6, y + 3.6).to(x - 4.6, y + 3.6),
+        _ => Stroke::from(x, y - 5.0).to(x + 5.0, y).to(x, y + 5.0).to(x - 5.0, y),
+    };
+    svg.path(&class, &stroke.close());
+}
+
+fn legend(svg: &mut Svg, all: &[Line], top: f64) {
+    let (mut left, mut y) = (84.0, top);
+    if svg.width() < 600.0 {
+        left = 6.0;
+    }
+    let mut x = left;
+    for (kind, line) in all.iter().enumerate().filter(|(_, line)| !line.name.is_empty()) {
+        let name = SMALL_STRONG.fit(&line.name, svg.width() - left - 40.0);
+        let width = 34.0 + SMALL_STRONG.width(&name) + 22.0;
+        if x > left && x + width > svg.width() {
+            x = left;
+            y += 18.0;
+        }
+        let bound = if line.is_bound { " bound" } else { "" };
+        svg.path(&format!("curve k{}{bound}", kind % KINDS), &Stroke::from(x, y).to(x + 26.0, y));
+        if line.is_dotted {
+            sign(svg, kind % KINDS, (x + 13.0, y));
+        }
+        svg.text(SMALL_STRONG.class, (x + 34.0, y + 4.0), Anchor::Start, &name);
+        x += width;
+    }
+    svg.reach(y + 10.0);
+}

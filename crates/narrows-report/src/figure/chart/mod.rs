@@ -1,0 +1,41 @@
+//! Charts: bars, lines and heat maps, for wide and for narrow screens, and the figures of each command made of them.
+
+mod bars;
+mod heat;
+mod lines;
+mod rates;
+mod runs;
+mod spread;
+mod sweeps;
+
+pub use rates::{alone_together, before_after, ladder_waterfall, time_budget};
+pub use runs::{percentiles, rate_over_time};
+pub use spread::fleet_heat;
+pub use sweeps::{roofline, sweep_heat, sweep_knee};
+
+use super::svg::Svg;
+use super::whole::Picture;
+
+/// The width of a chart for wide screens and paper, and for narrow ones.
+const WIDTHS: [f64; 2] = [1080.0, 340.0];
+
+/// A chart drawn for both widths.
+fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
+    let [wide, narrow] = WIDTHS.map(draw);
+    Picture { label: String::new(), note: String::new(), wide, narrow: Some(narrow) }
+}
+
+/// Steps of 1, 2 or 5 times a power of ten from zero to at least `most`, at most six of them.
+fn steps(most: f64) -> Vec<f64> {
+    if !most.is_finite() || most <= 0.0 {
+        return vec![0.0, 1.0];
+    }
+    let power = 10_f64.powf((most / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power).into_iter().find(|step| most / step <= 5.0);
+    let step = step.unwrap_or(10.0 * power);
+    let count = (most / step).ceil().max(1.0) as usize;
+    (0..=count).map(|at| at as f64 * step).collect()
+}
+
+#[cfg(test)]
+mod tests;

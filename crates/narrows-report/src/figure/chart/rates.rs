@@ -1,0 +1,233 @@
+//! Rates beside each other: ladders, comparisons, targets alone and together, and where a copy spent its time.
+
+use super::bars::{Bar, Row, bars};
+use super::picture;
+use crate::copy::CopyReport;
+use crate::figure::whole::{Data, Figure};
+use crate::ladder::{LadderReport, LadderView};
+use crate::together::TogetherReport;
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_verdict::compare::{Comparison, Verdict};
+use narrows_verdict::together::Rate;
+
+fn rate(value: f64) -> String {
+    human::rate(BytesPerSec::new(value))
+}
+
+fn ends(interval: Option<[BytesPerSec; 2]>) -> Option<[f64; 2]> {
+    interval.map(|ends| ends.map(BytesPerSec::get))
+}
+
+fn interval_words(interval: Option<[BytesPerSec; 2]>) -> String {
+    interval.map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high))).unwrap_or_default()
+}
+
+/// What each layer gives and what it loses of what those below it gave: a waterfall, one for each load that was measured.
+pub fn ladder_waterfall(report: &LadderReport) -> Vec<Figure> {
+    report.ladders.iter().enumerate().filter_map(|(at, ladder)| waterfall(ladder, at)).collect()
+}
+
+fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
+    let mut data = Data::new(&["layer", "measured#", "95 % interval#", "those below it#", "lost#", "cause"]);
+    let mut rows = Vec::new();
+    for rung in ladder.rungs.iter().rev() {
+        let Some(measured) = rung.measured.as_ref().and_then(|pair| pair.rate()) else { continue };
+        let got = measured.bytes_per_second;
+        let limits =
+            ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref()) == Some(&rung.hop);
+        let loss = rung.loss.as_ref().map(|loss| loss.summary.clone()).unwrap_or_default();
+        let lost = rung.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));
+        rows.push(Row {
+            name: rung.name.clone(),
+            note: loss.clone(),
+            class: if limits { "fault" } else { "" },
+            bars: vec![Bar {
+                class: if limits { "bad" } else { "good" },
+                value: got.get(),
+                lost_from: rung.below_bytes_per_second.map(BytesPerSec::get),
+                interval: ends(measured.ci95),
+                ceiling: rung.ceiling.as_ref().map(|ceiling| ceiling.bytes_per_second.get()),
+                shown: format!("{}{}", human::rate(got), lost.unwrap_or_default()),
+                data: vec![("rung", rung.id.clone()), ("rate", format!("{}", got.get()))],
+            }],
+        });
+        data.push([
+            rung.name.clone(),
+            human::rate(got),
+            interval_words(measured.ci95),
+            rung.below_bytes_per_second.map(human::rate).unwrap_or_default(),
+            rung.lost.map(human::percent).unwrap_or_default(),
+            loss,
+        ]);
+    }
+    (!rows.is_empty()).then(|| Figure {
+        id: format!("ladder-{}", at + 1),
+        title: "What each layer gives".to_owned(),
+        alternative: format!(
+            "{} Bars are measured rates, the highest layer last; the outlined part is what the layers below gave and this one lost.",
+            ladder.sentence
+        ),
+        pictures: vec![picture(|width| bars(width, "Rates of each layer", &rows, &rate))],
+        data,
+    })
+}
+
+/// Two results beside each other; `None` where nothing can be compared.
+pub fn before_after(comparison: &Comparison) -> Option<Figure> {
+    let mut data = Data::new(&["workload", "A#", "B#", "difference#", "95 % interval of it#", "verdict"]);
+    let mut rows = Vec::new();
+    for workload in &comparison.workloads {
+        let (a, b) = (workload.a_bytes_per_second, workload.b_bytes_per_second);
+        let difference = workload.difference.as_ref();
+        let percent = difference.map(|it| signed(it.relative));
+        let class = match workload.verdict {
+            Verdict::Slower => "bad",
+            Verdict::Faster => "good",
+            _ => "plain",
+        };
+        let bar = |class, value: BytesPerSec, side: &str, more: &str| Bar {
+            class,
+            value: value.get(),
+            shown: format!("{side} {}{more}", human::rate(value)),
+            data: vec![("side", side.to_owned()), ("rate", format!("{}", value.get()))],
+            ..Bar::default()
+        };
+        let said = verdict_words(workload.verdict);
+        let more = percent.as_ref().map(|it| format!(" ({it}, {said})")).unwrap_or(format!(" ({said})"));
+        rows.push(Row {
+            name: workload.workload.clone(),
+            note: workload.reason.clone().unwrap_or_default(),
+            class: "",
+            bars: vec![bar("plain", a, "A", ""), bar(class, b, "B", &more)],
+        });
+        data.push([
+            workload.workload.clone(),
+            human::rate(a),
+            human::rate(b),
+            percent.unwrap_or_default(),
+            difference
+                .map(|it| {
+                    format!("{} to {}", signed(it.relative_interval[0]), signed(it.relative_interval[1]))
+                })
+                .unwrap_or_default(),
+            said.to_owned(),
+        ]);
+    }
+    (!rows.is_empty()).then(|| Figure {
+        id: "before-after".to_owned(),
+        title: "A and B".to_owned(),
+        alternative: format!("Rates of A ({}) and B ({}), workload by workload.", comparison.a, comparison.b),
+        pictures: vec![picture(|width| bars(width, "Rates of A and B", &rows, &rate))],
+        data,
+    })
+}
+
+fn signed(part: f64) -> String {
+    let sign = if part < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", human::percent(part.abs()))
+}
+
+const fn verdict_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "B is faster",
+        Verdict::Slower => "B is slower",
+        Verdict::Mixed => "mixed",
+        Verdict::NotDistinguishable => "cannot be told apart",
+        Verdict::NotComparable => "cannot be compared",
+    }
+}
+
+/// Targets alone and together, one figure for each group that shares a hop.
+pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
+    let groups = report.groups.iter().enumerate();
+    groups.map(|(at, group)| {
+        let mut data = Data::new(&["target", "alone#", "95 % interval#", "together#", "95 % interval of it#"]);
+        let mut rows = Vec::new();
+        let mut put = |name: &str, alone: &Rate, together: &Rate, ceiling: Option<f64>| {
+            let bar = |class, rate: &Rate, how: &'static str| Bar {
+                class,
+                value: rate.bytes_per_second.get(),
+                interval: ends(rate.ci95),
+                ceiling,
+                shown: format!("{how} {}", human::rate(rate.bytes_per_second)),
+                data: vec![("how", how.to_owned()), ("rate", format!("{}", rate.bytes_per_second.get()))],
+                ..Bar::default()
+            };
+            rows.push(Row {
+                name: name.to_owned(),
+                bars: vec![bar("plain", alone, "alone"), bar("good", together, "together")],
+                ..Row::default()
+            });
+            data.push([
+                name.to_owned(),
+                human::rate(alone.bytes_per_second),
+                interval_words(alone.ci95),
+                human::rate(together.bytes_per_second),
+                interval_words(together.ci95),
+            ]);
+        };
+        for share in &group.shares {
+            put(&share.target, &share.alone, &share.together, None);
+        }
+        // The lowest known ceiling of what they share belongs to the sum alone.
+        let ceilings = group.hops.iter().filter_map(|hop| hop.ceiling_bytes_per_second.map(BytesPerSec::get));
+        let lowest = ceilings.min_by(f64::total_cmp);
+        put("all of them", &group.alone, &group.together, lowest);
+        Figure {
+            id: format!("together-{}", at + 1),
+            title: "Alone and together".to_owned(),
+            alternative: format!(
+                "{} The line across the last bars is the lowest known ceiling of the hops that they share.",
+                group.sentence
+            ),
+            pictures: vec![picture(|width| bars(width, "Rates alone and together", &rows, &rate))],
+            data,
+        }
+    })
+    .collect()
+}
+
+/// Where the threads of a copy spent their time; `None` where they spent none.
+pub fn time_budget(report: &CopyReport) -> Option<Figure> {
+    let time = &report.time;
+    let parts = [
+        ("waited for reads of the source", "read", time.read_wait_ns),
+        ("waited for writes to the destination", "write", time.write_wait_ns),
+        ("waited for reading back", "verify", time.verify_wait_ns),
+        ("waited for names and attributes", "metadata", time.metadata_wait_ns),
+        ("computed", "cpu", time.cpu_ns),
+        ("waited for a processor", "queue", time.queue_ns),
+    ];
+    let total: f64 = parts.iter().map(|(_, _, span)| span.get() as f64).sum();
+    if total <= 0.0 {
+        return None;
+    }
+    let most = parts.iter().map(|(_, _, span)| span.get()).max().unwrap_or(0);
+    let mut data = Data::new(&["what", "time of all threads#", "share#"]);
+    let mut rows = Vec::new();
+    for (name, key, span) in parts {
+        let share = human::percent(span.get() as f64 / total);
+        rows.push(Row {
+            name: name.to_owned(),
+            bars: vec![Bar {
+                class: if span.get() == most { "bad" } else { "plain" },
+                value: span.get() as f64,
+                shown: format!("{} ({share})", human::time(span)),
+                data: vec![("part", key.to_owned()), ("ns", span.get().to_string())],
+                ..Bar::default()
+            }],
+            ..Row::default()
+        });
+        data.push([name.to_owned(), human::time(span), share]);
+    }
+    let shown = |value: f64| human::time(Nanos::new(value as u64));
+    Some(Figure {
+        id: "time-budget".to_owned(),
+        title: "Where the time went".to_owned(),
+        alternative: format!("{} Time is that of all threads together.", report.sentence),
+        pictures: vec![picture(|width| {
+            bars(width, "Time of the copy by what it was spent on", &rows, &shown)
+        })],
+        data,
+    })
+}

@@ -1,0 +1,163 @@
+use super::*;
+
+fn report(text: &str) -> CheckReport {
+    serde_json::from_str(text).expect("is a report")
+}
+
+fn x1_slot() -> CheckReport {
+    report(include_str!("../../../../../tests/figures/s3-x1-slot.json"))
+}
+
+/// Of a version whose reports do not say which hops stand next to each other.
+fn two_sockets() -> CheckReport {
+    report(include_str!("../../../../../tests/figures/s2-two-sockets.json"))
+}
+
+/// What each node has behind it, by the titles of hops.
+fn shape(tree: &tree::Tree, node: usize, depth: usize, out: &mut String) {
+    let titles: Vec<&str> =
+        tree.nodes[node].items.iter().map(|item| tree.items[*item].title.as_str()).collect();
+    out.push_str(&format!("{}{}\n", " ".repeat(depth), titles.join(" + ")));
+    for &child in &tree.nodes[node].children {
+        shape(tree, child, depth + 1, out);
+    }
+}
+
+fn shape_of(report: &CheckReport) -> String {
+    let tree = tree_of(report, &[&report.paths[0]], Direction::Read).expect("a tree");
+    let mut out = String::new();
+    shape(&tree, tree.root, 0, &mut out);
+    out
+}
+
+#[test]
+fn a_path_leads_from_the_application_to_the_medium() {
+    let expected = "application\n main memory\n  DMI 2.0\n   PCIe 2.0 x1\n    nvme2n1\n";
+    assert_eq!(shape_of(&x1_slot()), expected);
+}
+
+#[test]
+fn what_drives_share_stands_once_before_them() {
+    let mut expected = "application + xfs on /data + md md0 raid0\n main memory\n".to_owned();
+    for (socket, drives) in [("NUMA node 0, local", 0..4), ("NUMA node 1 to node 0", 4..8)] {
+        expected.push_str(&format!("  {socket}\n"));
+        for drive in drives {
+            expected.push_str(&format!("   PCIe 3.0 x4\n    nvme{drive}n1\n"));
+        }
+    }
+    assert_eq!(shape_of(&two_sockets()), expected);
+}
+
+#[test]
+fn steps_that_a_report_states_are_taken_before_those_that_follow_from_its_order() {
+    let mut report = two_sockets();
+    let path = &mut report.paths[0];
+    let ids: Vec<String> = path.hops.iter().map(|hop| hop.id.clone()).collect();
+    // One drive of the second socket hangs on the first, which the order of the list alone would not tell.
+    let mut steps: Vec<(String, String)> =
+        tree::steps(path).iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+    for step in &mut steps {
+        if step.0 == "link:0000:af:00.0" {
+            step.1 = "socket:0-0".to_owned();
+        }
+    }
+    for hop in &mut path.hops {
+        hop.below =
+            steps.iter().filter(|(above, _)| *above == hop.id).map(|(_, below)| below.clone()).collect();
+    }
+    assert!(ids.contains(&"socket:0-0".to_owned()));
+    let shape = shape_of(&report);
+    let (first, second) = shape.split_once("NUMA node 1").expect("two sockets");
+    assert!(first.contains("nvme4n1") && !second.contains("nvme4n1"), "{shape}");
+}
+
+/// All boxes of text of a drawing: left, top, right, bottom, words.
+fn boxes(layout: &layout::Layout) -> Vec<(f64, f64, f64, f64, String)> {
+    let mut all = Vec::new();
+    for place in &layout.places {
+        for (y, line) in place.words() {
+            let wide = line.face.width(&line.text);
+            let left = if place.is_box { place.left + (place.width - wide) / 2.0 } else { place.left };
+            all.push((
+                left,
+                y - line.face.size * 0.76,
+                left + wide,
+                y + line.face.size * 0.22,
+                line.text.clone(),
+            ));
+        }
+    }
+    all
+}
+
+#[test]
+fn no_label_covers_another_whatever_the_names_are() {
+    let long = "A Very Long Model Name of Many Words ".repeat(9);
+    for (mut report, name) in [
+        (x1_slot(), ""),
+        (two_sockets(), ""),
+        (two_sockets(), long.as_str()),
+        (two_sockets(), &"W".repeat(999)),
+    ] {
+        if !name.is_empty() {
+            for hop in &mut report.paths[0].hops {
+                hop.name = format!("{name}{}", hop.name);
+            }
+        }
+        let tree = tree_of(&report, &[&report.paths[0]], Direction::Read).expect("a tree");
+        let all = boxes(&layout::layout(&tree, 6.0));
+        for (at, a) in all.iter().enumerate() {
+            assert!(a.0 >= 0.0 && a.2 <= layout::WIDTH, "{a:?} is not on the map");
+            for b in &all[at + 1..] {
+                let apart = a.2 <= b.0 || b.2 <= a.0 || a.3 <= b.1 || b.3 <= a.1;
+                assert!(apart, "{a:?} and {b:?} overlap");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_picture_holds_the_values_of_the_report() {
+    let report = x1_slot();
+    let figure = path_map(&report, 0).expect("a figure");
+    let svg = figure.pictures[0].wide.element();
+    for hop in &report.paths[0].hops {
+        if let Some(rate) = hop.ceiling.read.bytes_per_second {
+            let stated = format!("data-hop=\"{}\" data-ceiling=\"{}\"", hop.id, rate.get());
+            assert!(svg.contains(&stated), "{stated} is not in {svg}");
+        }
+    }
+    assert!(svg.contains("data-mark=\"narrowest\"") && svg.contains("pinch fault"), "{svg}");
+    assert_eq!(svg, path_map(&report, 0).expect("a figure").pictures[0].wide.element());
+}
+
+#[test]
+fn each_advice_has_its_map_and_what_is_not_predicted_is_said() {
+    let figure = path_map(&x1_slot(), 0).expect("a figure");
+    let labels: Vec<&str> = figure.pictures.iter().map(|picture| picture.label.as_str()).collect();
+    assert_eq!(labels[..2], ["Reads", "Writes"]);
+    assert!(labels[2].contains("X4 Mode") && labels[3].contains("move the card"), "{labels:?}");
+    assert!(
+        figure.pictures[2].note.starts_with("Predicted: reads of 1.68 GB/s instead of 420 MB/s"),
+        "{}",
+        figure.pictures[2].note
+    );
+    assert!(figure.pictures[3].note.contains("not predicted"), "{}", figure.pictures[3].note);
+    let bound = figure.pictures[3].wide.element();
+    assert!(bound.contains("lane unknown"), "{bound}");
+}
+
+#[test]
+fn broken_paths_are_drawn_and_do_not_hang() {
+    let mut report = two_sockets();
+    let ids: Vec<String> = report.paths[0].hops.iter().map(|hop| hop.id.clone()).collect();
+    for hop in &mut report.paths[0].hops {
+        hop.below.clone_from(&ids);
+        hop.above = Some(ids[3].clone());
+    }
+    assert!(path_map(&report, 0).is_some());
+    report.paths[0].hops.truncate(1);
+    assert!(path_map(&report, 0).is_some());
+    report.paths[0].hops.clear();
+    assert!(path_map(&report, 0).is_none() && path_map(&report, 7).is_none());
+}

@@ -1,0 +1,72 @@
+//! What a figure is: pictures, words and values.
+
+use super::svg::Svg;
+
+/// A picture with all that a reader needs who does not see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its identity on a page: small letters, digits and `-`, once in a document.
+    pub id: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// What it shows, in sentences: the text alternative.
+    pub alternative: String,
+    /// The picture; more than one are shown in turn, chosen by radio buttons. Never empty.
+    pub pictures: Vec<Picture>,
+    /// All of its values.
+    pub data: Data,
+}
+
+/// One drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// What it is called among others of its figure; empty for the only one.
+    pub label: String,
+    /// What is said below it, if anything.
+    pub note: String,
+    /// The drawing.
+    pub wide: Svg,
+    /// What takes its place where there are fewer than 600 pixels, if it cannot be read there.
+    pub narrow: Option<Svg>,
+}
+
+impl Picture {
+    /// The only drawing of a figure, for every width.
+    pub const fn only(wide: Svg) -> Self {
+        Self { label: String::new(), note: String::new(), wide, narrow: None }
+    }
+}
+
+/// The values that a figure shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Data {
+    /// Names of the columns.
+    pub header: Vec<Column>,
+    /// One text for each column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// One column of the values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Whether it holds numbers, which stand at its right.
+    pub is_number: bool,
+}
+
+impl Data {
+    /// Columns by name; those that end in `#` hold numbers, and the sign is left out.
+    pub fn new(header: &[&str]) -> Self {
+        let column = |name: &&str| Column {
+            name: name.trim_end_matches('#').to_owned(),
+            is_number: name.ends_with('#'),
+        };
+        Self { header: header.iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    /// One more row.
+    pub fn push(&mut self, row: impl IntoIterator<Item = String>) {
+        self.rows.push(row.into_iter().collect());
+    }
+}

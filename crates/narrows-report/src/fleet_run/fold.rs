@@ -1,0 +1,89 @@
+//! Many names in few words: `c[01-12,14] db1`.
+
+use std::collections::BTreeMap;
+
+/// Folds names that differ in a number only. Numbers of another width (`c1` and `c01`) are other names and stay apart.
+pub fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let mut groups: BTreeMap<(&str, usize, &str), Vec<u64>> = BTreeMap::new();
+    let mut words = Vec::new();
+    for name in names {
+        match split(name) {
+            Some((before, digits, after, number)) => {
+                // Numbers without a zero ahead are of one kind, however long they are.
+                let width = if digits.starts_with('0') { digits.len() } else { 0 };
+                groups.entry((before, width, after)).or_default().push(number);
+            }
+            None => words.push(name.to_owned()),
+        }
+    }
+    for ((before, width, after), mut numbers) in groups {
+        numbers.sort_unstable();
+        numbers.dedup();
+        let ranges = ranges(&numbers, width);
+        words.push(match numbers.as_slice() {
+            [only] => format!("{before}{only:0width$}{after}"),
+            _ => format!("{before}[{ranges}]{after}"),
+        });
+    }
+    words.sort();
+    words.join(" ")
+}
+
+/// A name around its last number.
+fn split(name: &str) -> Option<(&str, &str, &str, u64)> {
+    let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let start = name
+        .get(..end)?
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| at + name.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    let digits = name.get(start..end)?;
+    // An address is no row of numbered hosts.
+    let is_address = name.chars().all(|c| c.is_ascii_digit() || c == '.') || name.contains(':');
+    (!is_address && digits.len() < 19)
+        .then(|| Some((name.get(..start)?, digits, name.get(end..)?, digits.parse().ok()?)))
+        .flatten()
+}
+
+fn ranges(numbers: &[u64], width: usize) -> String {
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => parts.push((*number, *number)),
+        }
+    }
+    let part = |(first, last): &(u64, u64)| match first == last {
+        true => format!("{first:0width$}"),
+        false => format!("{first:0width$}-{last:0width$}"),
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbered_hosts_are_ranges() {
+        assert_eq!(folded(["node006", "node016", "node007", "db"]), "db node[006-007,016]");
+        assert_eq!(folded(["c9", "c10", "c11"]), "c[9-11]");
+        assert_eq!(folded(["c1", "c01"]), "c01 c1");
+        assert_eq!(folded(["r1n1.x", "r1n2.x", "r2n1.x"]), "r1n[1-2].x r2n1.x");
+        assert_eq!(folded(["10.0.0.1", "10.0.0.2", "fe80::1"]), "10.0.0.1 10.0.0.2 fe80::1");
+        assert_eq!(folded([]), "");
+    }
+
+    #[test]
+    fn a_thousand_hosts_are_one_word() {
+        let names: Vec<String> = (1..=1024).filter(|n| *n != 17).map(|n| format!("node{n:04}")).collect();
+        assert_eq!(folded(names.iter().map(String::as_str)), "node[0001-0016,0018-1024]");
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_panics(names in prop::collection::vec("\\PC{0,12}", 0..8)) {
+            let _ = folded(names.iter().map(String::as_str));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Which metrics there are, and from what they are made.
+
+use std::collections::BTreeMap;
+
+use super::{Family, Kind};
+use crate::view::{CeilingView, CheckReport};
+use narrows_base::units::{GtPerSec, Lanes};
+use narrows_machine::Machine;
+use narrows_machine::health::DriveHealth;
+use narrows_machine::pci::{PciAddress, PciDevice};
+use narrows_machine::reading::Errors;
+
+/// Seconds since 1970.
+pub type Time = f64;
+
+/// The metrics of a machine that was checked.
+pub fn of_check(machine: &Machine, report: &CheckReport, at: Time) -> Vec<Family> {
+    let mut families = links(machine);
+    families.extend([ceilings(report), findings(report), errors(machine), arrays(machine), syncs(machine)]);
+    families.extend([wires(machine), temperatures(machine)]);
+    families.extend([build(report), last_run(at)]);
+    families
+}
+
+/// What drives say of their wear, which takes root to read.
+pub fn of_health(health: &BTreeMap<String, DriveHealth>, at: Time) -> Vec<Family> {
+    let mut spare = Family::new(
+        "narrows_drive_spare_ratio",
+        "Spare blocks that a drive has left, of all it had.",
+        Kind::Gauge,
+    );
+    let mut threshold = Family::new(
+        "narrows_drive_spare_threshold_ratio",
+        "The part of spare blocks below which a drive warns.",
+        Kind::Gauge,
+    );
+    let mut used = Family::new(
+        "narrows_drive_used_ratio",
+        "The part of its rated life that a drive has used.",
+        Kind::Gauge,
+    );
+    let mut run =
+        Family::new("narrows_drive_last_run_timestamp_seconds", "When drives were last asked.", Kind::Gauge);
+    for (drive, log) in health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?))) {
+        let labels = [("drive", drive.as_str())];
+        spare.add(&labels, f64::from(log.available_spare) / 100.0);
+        threshold.add(&labels, f64::from(log.spare_threshold) / 100.0);
+        used.add(&labels, f64::from(log.percentage_used) / 100.0);
+    }
+    run.add(&[], at);
+    vec![spare, threshold, used, run]
+}
+
+/// A link with the words that find it.
+struct Named {
+    address: String,
+    slot: String,
+    device: String,
+}
+
+impl Named {
+    fn of(device: &PciDevice) -> Self {
+        let id = device.id.value().map(ToString::to_string).unwrap_or_default();
+        Self {
+            address: device.address.to_string(),
+            slot: device.slot.value().cloned().unwrap_or_default(),
+            device: format!("{} {id}", device.class_name()).trim_end().to_owned(),
+        }
+    }
+
+    fn with<'a>(&'a self, name: &'static str, value: &'a str) -> [(&'static str, &'a str); 4] {
+        [("address", &self.address), ("slot", &self.slot), ("device", &self.device), (name, value)]
+    }
+}
+
+/// Links that have a true port above them, once for each card.
+fn wired(machine: &Machine) -> impl Iterator<Item = &PciDevice> {
+    machine.pci.values().filter(|device| {
+        let is_first = device.address.function == 0
+            || !machine.pci.contains_key(&PciAddress { function: 0, ..device.address });
+        is_first && !faces_down(machine, device) && machine.link_of(device).port.is_some()
+    })
+}
+
+/// Whether it is the upper end of the link below it: a bridge below a bridge that does not face down.
+fn faces_down(machine: &Machine, device: &PciDevice) -> bool {
+    let above = device.parent.and_then(|parent| machine.pci.get(&parent));
+    device.is_bridge() && above.is_none_or(|above| !faces_down(machine, above))
+}
+
+fn links(machine: &Machine) -> Vec<Family> {
+    let mut width = Family::new(
+        "narrows_link_width_lanes",
+        "Lanes of a PCIe link: now, the most that both ends can do, and the most that was seen.",
+        Kind::Gauge,
+    );
+    let mut speed = Family::new(
+        "narrows_link_transfers_per_second",
+        "Transfers of a lane of a PCIe link: now, the most that both ends can do, under load, and the most under load.",
+        Kind::Gauge,
+    );
+    for device in wired(machine) {
+        let (named, ends) = (Named::of(device), machine.link_of(device));
+        let best = machine.kept.value().and_then(|kept| kept.get(&device.address));
+        let lanes = |lanes: Lanes| f64::from(lanes.get());
+        let transfers = |speed: GtPerSec| f64::from(speed.mega()) * 1e6;
+        let widths = [
+            ("current", ends.width().map(|told| lanes(told.value))),
+            ("max", ends.max_width().map(|told| lanes(told.value))),
+            ("baseline", best.map(|best| f64::from(best.lanes))),
+        ];
+        let mega = |mega: Option<u32>| mega.map(|mega| f64::from(mega) * 1e6);
+        let speeds = [
+            ("current", ends.speed().map(|told| transfers(told.value))),
+            ("max", ends.max_speed().map(|told| transfers(told.value))),
+            ("loaded", mega(best.and_then(|best| best.last_loaded_megatransfers))),
+            ("baseline", mega(best.and_then(|best| best.loaded_megatransfers))),
+        ];
+        for (state, value) in widths {
+            value.into_iter().for_each(|value| width.add(&named.with("state", state), value));
+        }
+        for (state, value) in speeds {
+            value.into_iter().for_each(|value| speed.add(&named.with("state", state), value));
+        }
+    }
+    vec![width, speed]
+}
+
+fn ceilings(report: &CheckReport) -> Family {
+    let mut family = Family::new(
+        "narrows_hop_ceiling_bytes_per_second",
+        "The most that a hop can carry, by what that rests on.",
+        Kind::Gauge,
+    );
+    for path in &report.paths {
+        for hop in &path.hops {
+            let mut add = |direction: &str, ceiling: &CeilingView| {
+                let basis = serde_json::to_value(ceiling.basis).ok();
+                let basis = basis.as_ref().and_then(|basis| basis.as_str()).unwrap_or_default();
+                let labels = [
+                    ("target", path.target.as_str()),
+                    ("hop", &hop.id),
+                    ("direction", direction),
+                    ("basis", basis),
+                ];
+                ceiling.bytes_per_second.into_iter().for_each(|rate| family.add(&labels, rate.get()));
+            };
+            add("read", &hop.ceiling.read);
+            add("write", &hop.ceiling.write);
+        }
+    }
+    family
+}
+
+fn findings(report: &CheckReport) -> Family {
+    let mut family =
+        Family::new("narrows_finding_active", "1 for each finding of narrows check.", Kind::Gauge);
+    for finding in &report.findings {
+        let severity = serde_json::to_value(finding.severity).ok();
+        let severity = severity.as_ref().and_then(|severity| severity.as_str()).unwrap_or_default();
+        let code = finding.code.as_str();
+        let hop = finding.hop.as_deref().unwrap_or_default();
+        family.add(&[("code", &code), ("severity", severity), ("hop", hop)], 1.0);
+    }
+    family
+}
+
+fn errors(machine: &Machine) -> Family {
+    let mut family = Family::new(
+        "narrows_pcie_aer_errors_total",
+        "Errors that a PCIe function reported since boot (AER), its own end of the link.",
+        Kind::Counter,
+    );
+    for device in machine.pci.values() {
+        let Some(aer) = device.aer.value().filter(|aer| !aer.is_status) else { continue };
+        let (named, errors) = (Named::of(device), Errors::of(aer));
+        let counts =
+            [("correctable", errors.correctable), ("nonfatal", errors.nonfatal), ("fatal", errors.fatal)];
+        for (severity, count) in counts {
+            family.add(&named.with("severity", severity), count as f64);
+        }
+    }
+    family
+}
+
+fn arrays(machine: &Machine) -> Family {
+    let mut family =
+        Family::new("narrows_array_missing_members", "Members that a md array lacks.", Kind::Gauge);
+    for (name, array) in md(machine) {
+        array.degraded.value().into_iter().for_each(|missing| {
+            family.add(&[("array", name)], f64::from(*missing));
+        });
+    }
+    family
+}
+
+fn syncs(machine: &Machine) -> Family {
+    let mut family = Family::new(
+        "narrows_array_syncing",
+        "1 while a md array resyncs, recovers, checks or reshapes, else 0.",
+        Kind::Gauge,
+    );
+    for (name, array) in md(machine) {
+        array.sync_action.value().into_iter().for_each(|action| {
+            family.add(&[("array", name)], f64::from(u8::from(action != "idle")));
+        });
+    }
+    family
+}
+
+fn md(machine: &Machine) -> impl Iterator<Item = (&str, &narrows_machine::block::MdArray)> {
+    machine.block.iter().filter_map(|(name, device)| match &device.kind {
+        narrows_machine::block::BlockKind::Md(array) => Some((name.as_str(), array.as_ref())),
+        _ => None,
+    })
+}
+
+fn wires(machine: &Machine) -> Family {
+    let mut family = Family::new(
+        "narrows_network_line_bytes_per_second",
+        "The line rate of a network interface.",
+        Kind::Gauge,
+    );
+    for (name, nic) in machine.nics.iter().filter(|(_, nic)| !nic.is_virtual) {
+        nic.speed.value().into_iter().for_each(|speed| {
+            family.add(&[("interface", name)], speed.bytes_per_sec().get());
+        });
+    }
+    family
+}
+
+fn temperatures(machine: &Machine) -> Family {
+    let mut family = Family::new(
+        "narrows_drive_temperature_celsius",
+        "The temperature of a drive: now, and from which on it warns.",
+        Kind::Gauge,
+    );
+    for (name, health) in &machine.health {
+        let states = [("current", &health.temperature), ("warning", &health.warning)];
+        for (state, celsius) in states {
+            // A threshold of nothing is none.
+            let known = celsius
+                .value()
+                .map(|celsius| celsius.get())
+                .filter(|celsius| state == "current" || *celsius > 0.0);
+            known.into_iter().for_each(|celsius| family.add(&[("drive", name), ("state", state)], celsius));
+        }
+    }
+    family
+}
+
+fn build(report: &CheckReport) -> Family {
+    let mut family = Family::new("narrows_build_info", "1, with the version of narrows.", Kind::Gauge);
+    family.add(&[("version", &report.tool.version)], 1.0);
+    family
+}
+
+fn last_run(at: Time) -> Family {
+    let mut family = Family::new(
+        "narrows_last_run_timestamp_seconds",
+        "When narrows last read the machine, in seconds since 1970.",
+        Kind::Gauge,
+    );
+    family.add(&[], at);
+    family
+}

@@ -1,0 +1,142 @@
+//! Metrics for Prometheus: the text format 0.0.4 that node_exporter's textfile collector reads, or OpenMetrics.
+//!
+//! What is not known is left out. No sample has a timestamp, no label a serial number, and no two samples the same labels:
+//! they are kept in a map.
+
+mod families;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::sanitize::inert;
+
+pub use families::{Time, of_check, of_health};
+
+/// Which of the two formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text format 0.0.4 (Prometheus documentation, "Exposition formats").
+    Text,
+    /// OpenMetrics 1.0.0, for a direct scrape.
+    OpenMetrics,
+}
+
+/// Whether a value goes up and down, or counts up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It goes up and down.
+    Gauge,
+    /// It counts up; the name of its samples ends in `_total`.
+    Counter,
+}
+
+/// All samples of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    name: &'static str,
+    help: &'static str,
+    kind: Kind,
+    samples: BTreeMap<Labels, f64>,
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+impl Family {
+    /// A name without samples; that of a counter ends in `_total`.
+    pub const fn new(name: &'static str, help: &'static str, kind: Kind) -> Self {
+        Self { name, help, kind, samples: BTreeMap::new() }
+    }
+
+    /// Adds a sample. Of two with the same labels the last counts.
+    pub fn add(&mut self, labels: &[(&'static str, &str)], value: f64) {
+        let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+        let mut labels: Labels = labels.map(|(name, value)| (*name, inert(value))).collect();
+        labels.sort();
+        if value.is_finite() {
+            self.samples.insert(labels, value);
+        }
+    }
+
+    fn write(&self, out: &mut String, format: Format) {
+        // OpenMetrics names the family of a counter without the ending of its samples.
+        let family = match format {
+            Format::OpenMetrics => self.name.strip_suffix("_total").unwrap_or(self.name),
+            Format::Text => self.name,
+        };
+        let kind = if self.kind == Kind::Counter { "counter" } else { "gauge" };
+        let _ = writeln!(out, "# HELP {family} {}", self.help);
+        let _ = writeln!(out, "# TYPE {family} {kind}");
+        for (labels, value) in &self.samples {
+            let labels: Vec<String> =
+                labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+            let braces = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+            let _ = writeln!(out, "{}{braces} {value}", self.name);
+        }
+    }
+}
+
+/// A value between quotes: backslash, quote and end of line are escaped.
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
+/// The text of all families that have samples.
+pub fn render(families: &[Family], format: Format) -> String {
+    let mut out = String::new();
+    for family in families.iter().filter(|family| !family.samples.is_empty()) {
+        family.write(&mut out, format);
+    }
+    if format == Format::OpenMetrics {
+        out.push_str("# EOF\n");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn errors() -> Family {
+        Family::new("narrows_pcie_aer_errors_total", "Errors.", Kind::Counter)
+    }
+
+    #[test]
+    fn a_counter_is_named_as_each_format_wants_it() {
+        let mut family = errors();
+        family.add(&[("address", "0000:06:00.0"), ("slot", "")], 6.0);
+        let sample = "narrows_pcie_aer_errors_total{address=\"0000:06:00.0\"} 6\n";
+        let text =
+            "# HELP narrows_pcie_aer_errors_total Errors.\n# TYPE narrows_pcie_aer_errors_total counter\n";
+        assert_eq!(render(&[family.clone()], Format::Text), format!("{text}{sample}"));
+        let open = "# HELP narrows_pcie_aer_errors Errors.\n# TYPE narrows_pcie_aer_errors counter\n";
+        assert_eq!(render(&[family], Format::OpenMetrics), format!("{open}{sample}# EOF\n"));
+    }
+
+    #[test]
+    fn a_name_with_no_samples_is_left_out_and_what_is_no_number_too() {
+        let mut family = errors();
+        family.add(&[], f64::NAN);
+        assert_eq!(render(&[family], Format::Text), "");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_labels_are_each_series_is_there_once_and_on_one_line(
+            values in proptest::collection::vec("\\PC{0,12}|[\"\\\\\n]{0,4}", 0..12)
+        ) {
+            let mut family = errors();
+            for value in &values {
+                family.add(&[("hop", value), ("code", "x")], 1.0);
+            }
+            let text = render(&[family], Format::Text);
+            let series: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            let (begin, end) = ("narrows_pcie_aer_errors_total{code=", "} 1");
+            let all_whole = series.iter().all(|line| line.starts_with(begin) && line.ends_with(end));
+            prop_assert!(all_whole, "{}", text);
+            let unique: BTreeSet<&&str> = series.iter().collect();
+            prop_assert_eq!(unique.len(), series.len());
+        }
+    }
+}

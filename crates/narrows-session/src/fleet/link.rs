@@ -1,0 +1,615 @@
+//! The connection to a host: one ssh, whose first session is the keeper of the run's directory there; everything else goes through it.
+#![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+
+use narrows_machine::program;
+use narrows_machine::root::Root;
+
+use super::clock::{Offset, RoundTrip, offset};
+use super::host::{Go, Look, Prepared, Word};
+use super::hosts::HostName;
+use super::script::{self, Lengths, PREFIX, Token};
+
+/// How long a host may take to answer before it counts as unreachable.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long all of a push may take, and a step that moves no data.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Round trips of which the fastest tells the clock.
+const ROUND_TRIPS: usize = 8;
+/// No host says more than this in a run, in bytes: ten minutes of a server with a thousand connections.
+const MOST_SAMPLES: usize = 64 << 20;
+
+/// How hosts are reached.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// A configuration file for ssh in the place of the user's.
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// What is pushed to each host.
+#[derive(Debug, Clone)]
+pub struct Pushed {
+    /// This program.
+    pub narrows: Vec<u8>,
+    /// Its SHA-256 in hexadecimal digits.
+    pub checksum: String,
+    /// A static fio of the user, where the hosts' own is not to be taken.
+    pub fio: Vec<u8>,
+}
+
+impl Pushed {
+    /// This program and perhaps a fio.
+    pub fn new(narrows: Vec<u8>, fio: Vec<u8>) -> Self {
+        let digest = Sha256::digest(&narrows);
+        let checksum = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { narrows, checksum, fio }
+    }
+
+    fn lengths(&self, seconds: u64, has_load: bool) -> Lengths {
+        let (narrows, fio) = (self.narrows.len(), self.fio.len());
+        Lengths { narrows, checksum: self.checksum.clone(), fio, seconds, has_load }
+    }
+}
+
+/// Why a step on a host failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// It cannot be reached.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It was reached, and refuses.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection is there, and the step does not answer.
+    #[error("it does not answer")]
+    Silent,
+}
+
+/// What is known of a host before load.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// What it says of itself.
+    pub look: Look,
+    /// Its clock.
+    pub clock: Offset,
+}
+
+/// A connected host.
+pub(super) struct Link {
+    pub(super) host: HostName,
+    pub(super) directory: PathBuf,
+    reach: Reach,
+    keeper: Child,
+    input: Option<ChildStdin>,
+    words: Mutex<Receiver<String>>,
+    said: Arc<Mutex<String>>,
+    remote: String,
+    holder: Option<Child>,
+    sampler: Option<Child>,
+    samples: Arc<Mutex<String>>,
+    /// The run for which jobs wait, and how many.
+    waiting: (usize, usize),
+    /// Why the server of fio ended.
+    server_ended: Option<String>,
+    pub(super) ended: Option<String>,
+}
+
+/// What ssh is told beside the host.
+fn ssh(reach: &Reach, control: &std::path::Path, is_master: bool) -> Option<Command> {
+    let mut command = program::command(&Root::live(), "ssh")?;
+    for name in ["HOME", "SSH_AUTH_SOCK", "USER", "LOGNAME", "KRB5CCNAME"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    if let Some(config) = &reach.ssh_config {
+        command.arg("-F").arg(config);
+    }
+    let mut path = OsString::from("ControlPath=");
+    path.push(control);
+    command.arg("-o").arg(path);
+    let master = if is_master { "ControlMaster=yes" } else { "ControlMaster=no" };
+    let seconds = format!("ConnectTimeout={}", CONNECT.as_secs());
+    // A host that is gone is known within 4 s. Ports that a configuration forwards stay shut.
+    for option in [
+        master,
+        "ControlPersist=no",
+        "BatchMode=yes",
+        &seconds,
+        "ServerAliveInterval=1",
+        "ServerAliveCountMax=3",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "PermitLocalCommand=no",
+        "RequestTTY=no",
+        "LogLevel=ERROR",
+        "StreamLocalBindUnlink=yes",
+        "StreamLocalBindMask=0177",
+    ] {
+        command.arg("-o").arg(option);
+    }
+    if is_master {
+        command.args(["-o", "ClearAllForwardings=yes"]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    Some(command)
+}
+
+impl Link {
+    /// Connects, pushes, and waits until the server of fio is there.
+    pub(super) fn open(
+        reach: &Reach,
+        host: &HostName,
+        place: (PathBuf, &Token),
+        (pushed, seconds): (&Pushed, u64),
+    ) -> Result<Self, LinkError> {
+        let lengths = pushed.lengths(seconds, true);
+        Self::connect(reach, host, place, (pushed, &lengths))
+    }
+
+    /// As [`open`](Self::open), without a lock and a server of fio.
+    pub(super) fn look_only(
+        reach: &Reach,
+        host: &HostName,
+        place: (PathBuf, &Token),
+        (pushed, seconds): (&Pushed, u64),
+    ) -> Result<Self, LinkError> {
+        let without = Pushed { fio: Vec::new(), ..pushed.clone() };
+        let lengths = without.lengths(seconds, false);
+        Self::connect(reach, host, place, (&without, &lengths))
+    }
+
+    fn connect(
+        reach: &Reach,
+        host: &HostName,
+        (directory, token): (PathBuf, &Token),
+        (pushed, lengths): (&Pushed, &Lengths),
+    ) -> Result<Self, LinkError> {
+        let control = directory.join("m");
+        let mut command = ssh(reach, &control, true).ok_or_else(not_installed)?;
+        command.arg("--").arg(host.as_str()).arg(script::on_host(token, lengths));
+        // What belongs to the run is told by where it works, here as on the hosts.
+        command.current_dir(&directory).stdin(Stdio::piped());
+        let mut keeper = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
+        let mut input = keeper.stdin.take().ok_or(LinkError::Silent)?;
+        let said = Arc::new(Mutex::new(String::new()));
+        if let Some(errors) = keeper.stderr.take() {
+            keep_text(errors, said.clone(), 4096);
+        }
+        let (tell, words) = channel();
+        if let Some(out) = keeper.stdout.take() {
+            thread::spawn(move || {
+                for line in BufReader::new(out.take(1 << 20)).lines().map_while(Result::ok) {
+                    if tell.send(line).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        // A host that refuses closes its end before it has everything, and says why on the other.
+        let _ = input
+            .write_all(&pushed.narrows)
+            .and_then(|()| input.write_all(&pushed.fio))
+            .and_then(|()| input.flush());
+        let mut link = Self {
+            host: host.clone(),
+            directory,
+            reach: reach.clone(),
+            keeper,
+            input: Some(input),
+            words: Mutex::new(words),
+            said,
+            remote: String::new(),
+            holder: None,
+            sampler: None,
+            samples: Arc::default(),
+            waiting: (0, 0),
+            server_ended: None,
+            ended: None,
+        };
+        match link.greet() {
+            Ok(()) => Ok(link),
+            Err(error) => {
+                link.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for the directory and for the keeper.
+    fn greet(&mut self) -> Result<(), LinkError> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let word = self.words.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(left);
+            match word {
+                Ok(line) => {
+                    if let Some(why) = line.strip_prefix("refused ") {
+                        return Err(LinkError::Refused(why.to_owned()));
+                    }
+                    if let Some(directory) = line.strip_prefix("directory ") {
+                        directory.clone_into(&mut self.remote);
+                        continue;
+                    }
+                    match serde_json::from_str(&line) {
+                        Ok(Word::Ready) if is_ours(&self.remote) => return Ok(()),
+                        Ok(Word::Refused(why) | Word::Ended(why)) => return Err(LinkError::Refused(why)),
+                        // A message of the day.
+                        _ => {}
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return Err(LinkError::Silent),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = self.keeper.wait().ok();
+                    return Err(LinkError::Unreachable(self.why_gone(status)));
+                }
+            }
+        }
+    }
+
+    fn why_gone(&self, status: Option<ExitStatus>) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        match (last, status.and_then(|status| status.code())) {
+            (Some(last), Some(255)) => of_ssh(last),
+            (None, Some(255)) => "ssh lost the connection".to_owned(),
+            (last, _) => {
+                let last = last.map(|last| format!(": {last}")).unwrap_or_default();
+                format!("what keeps the run on the host was ended{last}")
+            }
+        }
+    }
+
+    /// A command on the host, in the run's directory, through the connection that is there.
+    fn on_host(&self, words: &str) -> Result<Command, LinkError> {
+        let mut command = ssh(&self.reach, &self.directory.join("m"), false).ok_or_else(not_installed)?;
+        let line = format!("cd {} && exec ./narrows fleet-host {words}", self.remote);
+        command.arg("--").arg(self.host.as_str()).arg(line).current_dir(&self.directory);
+        Ok(command)
+    }
+
+    /// Asks what the host is and has, and what its clock says.
+    pub(super) fn look(&self, target: Option<&str>) -> Result<Looked, LinkError> {
+        let clock = self.clock()?;
+        let words = target
+            .map_or_else(|| "look".to_owned(), |target| format!("look --target {}", hexadecimal(target)));
+        let text = String::from_utf8_lossy(&answer(self.on_host(&words)?)?).into_owned();
+        let look = serde_json::from_str(&text).map_err(|_| {
+            LinkError::Refused(format!("it answers with `{}`", text.chars().take(100).collect::<String>()))
+        })?;
+        Ok(Looked { look, clock })
+    }
+
+    /// A record of the host, as `narrows snapshot` makes it.
+    pub(super) fn record(&self) -> Result<Vec<u8>, LinkError> {
+        answer(self.on_host("record")?)
+    }
+
+    fn clock(&self) -> Result<Offset, LinkError> {
+        let mut command = self.on_host("clock")?;
+        command.stdin(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
+        let (Some(mut ask), Some(out)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(LinkError::Silent);
+        };
+        let (tell, answers) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                // The moment belongs to the line, however long it waits in the channel.
+                let _ = tell.send((line, now()));
+            }
+        });
+        let mut trips = Vec::new();
+        for _ in 0..ROUND_TRIPS {
+            let asked = now();
+            if ask.write_all(b"\n").and_then(|()| ask.flush()).is_err() {
+                break;
+            }
+            let Ok((line, came)) = answers.recv_timeout(CONNECT) else { break };
+            if let Ok(told) = line.trim().parse() {
+                trips.push(RoundTrip { asked, told, came });
+            }
+        }
+        drop(ask);
+        let _ = wait_until(&mut child, Instant::now() + CONNECT);
+        offset(&trips).ok_or(LinkError::Silent)
+    }
+
+    /// Makes the target ready and holds it. `size` is that of a scratch file.
+    pub(super) fn prepare(
+        &mut self,
+        target: &str,
+        size: u64,
+        patience: Duration,
+    ) -> Result<Prepared, LinkError> {
+        let words = format!("hold --target {} --size {size}", hexadecimal(target));
+        let mut command = self.on_host(&words)?;
+        command.stdin(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
+        let (tell, words) = channel();
+        if let Some(out) = child.stdout.take() {
+            thread::spawn(move || {
+                for line in BufReader::new(out.take(1 << 20)).lines().map_while(Result::ok) {
+                    let _ = tell.send(line);
+                }
+            });
+        }
+        let errors = Arc::new(Mutex::new(String::new()));
+        let reader = child.stderr.take().map(|from| keep_text(from, errors.clone(), 4096));
+        let answer = words.recv_timeout(patience);
+        let answer = match answer {
+            Ok(line) => match serde_json::from_str(&line) {
+                Ok(Word::Prepared(prepared)) => Ok(prepared),
+                _ => Err(LinkError::Refused(line)),
+            },
+            Err(RecvTimeoutError::Timeout) => Err(LinkError::Silent),
+            Err(RecvTimeoutError::Disconnected) => {
+                let _ = reader.map(thread::JoinHandle::join);
+                let said = errors.lock().unwrap_or_else(PoisonError::into_inner);
+                let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+                Err(LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()))
+            }
+        };
+        self.holder = Some(child);
+        answer
+    }
+
+    /// Forwards the socket of the host's fio to `s` in our directory.
+    pub(super) fn forward(&self) -> Result<(), LinkError> {
+        let mut command = ssh(&self.reach, &self.directory.join("m"), false).ok_or_else(not_installed)?;
+        let mut way = self.directory.join("s").into_os_string();
+        way.push(format!(":{}/fio.sock", self.remote));
+        command.args(["-O", "forward", "-L"]).arg(way).arg("--").arg(self.host.as_str());
+        command.current_dir(&self.directory);
+        answer(command).map(drop)
+    }
+
+    /// Starts to sample the host's counters.
+    pub(super) fn sample(&mut self, ports: &str) -> Result<(), LinkError> {
+        let mut command = self.on_host(&format!("sample --ports {ports}"))?;
+        command.stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
+        if let Some(out) = child.stdout.take() {
+            keep_text(out, self.samples.clone(), MOST_SAMPLES);
+        }
+        self.sampler = Some(child);
+        Ok(())
+    }
+
+    /// What the host sampled until now.
+    pub(super) fn samples(&self) -> String {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes in what the keeper has said since.
+    fn listen(&mut self) {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in words.try_iter() {
+            match serde_json::from_str(&line) {
+                Ok(Word::Ended(why)) => self.server_ended = Some(why),
+                Ok(Word::Waiting { point, jobs }) => self.waiting = (point, jobs),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether so many jobs of a run wait for its beginning.
+    pub(super) fn is_waiting(&mut self, point: usize, jobs: usize) -> bool {
+        self.listen();
+        self.waiting.0 == point && self.waiting.1 >= jobs
+    }
+
+    /// Tells the host when a run begins, on its own clock.
+    pub(super) fn go(&mut self, go: Go) {
+        // A host that is gone is noticed by whoever follows it.
+        if let (Some(input), Ok(line)) = (&mut self.input, serde_json::to_string(&go)) {
+            let _ = input.write_all((line + "\n").as_bytes()).and_then(|()| input.flush());
+        }
+    }
+
+    /// Looks whether the host is still there; says once why not, and whether the connection itself is gone.
+    pub(super) fn check(&mut self) -> Option<(bool, String)> {
+        if self.ended.is_some() {
+            return None;
+        }
+        self.listen();
+        let gone = match (self.server_ended.take(), self.keeper.try_wait()) {
+            (Some(why), _) => (false, why),
+            (None, Ok(Some(status))) => (status.code() == Some(255), self.why_gone(Some(status))),
+            _ => return None,
+        };
+        self.ended = Some(gone.1.clone());
+        Some(gone)
+    }
+
+    /// Ends the connection. What has to be done by hand where it is not known that the host is clean: why, and the command.
+    pub(super) fn close(&mut self) -> Option<(String, String)> {
+        drop(self.input.take());
+        for child in [self.holder.take(), self.sampler.take()].into_iter().flatten() {
+            let mut child = child;
+            drop(child.stdin.take());
+        }
+        let status = wait_until(&mut self.keeper, Instant::now() + CONNECT);
+        let is_clean = status.is_some_and(|status| status.code() != Some(255));
+        if is_clean || self.remote.is_empty() || !is_ours(&self.remote) {
+            return None;
+        }
+        let why = self.ended.clone().unwrap_or_else(|| "it did not say that it is clean".to_owned());
+        Some((why, format!("ssh {} rm -rf {}", self.host, self.remote)))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let _ = self.close();
+        for child in
+            [self.holder.as_mut(), self.sampler.as_mut(), Some(&mut self.keeper)].into_iter().flatten()
+        {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The whole answer of a step.
+fn answer(mut command: Command) -> Result<Vec<u8>, LinkError> {
+    /// A record of a large server has some hundred kilobytes, the collector's text some megabytes.
+    const MOST: u64 = 256 << 20;
+    let unreachable = |error: std::io::Error| LinkError::Unreachable(error.to_string());
+    let mut child = command.spawn().map_err(unreachable)?;
+    let reader = child.stdout.take().map(|out| {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            // What is cut is told by the status.
+            let _ = out.take(MOST).read_to_end(&mut bytes);
+            bytes
+        })
+    });
+    let errors = Arc::new(Mutex::new(String::new()));
+    let listener = child.stderr.take().map(|from| keep_text(from, errors.clone(), 4096));
+    let status = wait_until(&mut child, Instant::now() + PATIENCE).ok_or(LinkError::Silent)?;
+    let bytes = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    if status.success() {
+        return Ok(bytes);
+    }
+    let _ = listener.map(thread::JoinHandle::join);
+    let said = errors.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+    Err(match status.code() {
+        Some(255) => LinkError::Unreachable(of_ssh(first)),
+        _ => LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()),
+    })
+}
+
+/// The text of the POSIX collector on a host, which needs nothing there but a shell.
+pub(super) fn collect(
+    reach: &Reach,
+    host: &HostName,
+    directory: &std::path::Path,
+    collector: &str,
+) -> Result<Vec<u8>, LinkError> {
+    let mut command = ssh(reach, &directory.join("c"), false).ok_or_else(not_installed)?;
+    command.arg("--").arg(host.as_str()).arg(script::COLLECT).current_dir(directory).stdin(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
+    if let Some(mut input) = child.stdin.take() {
+        let text = collector.to_owned();
+        thread::spawn(move || input.write_all(text.as_bytes()));
+    }
+    let output = child.wait_with_output().map_err(|error| LinkError::Unreachable(error.to_string()))?;
+    match output.status.success() && !output.stdout.is_empty() {
+        true => Ok(output.stdout),
+        false => Err(LinkError::Unreachable("neither narrows nor the collector runs there".to_owned())),
+    }
+}
+
+/// What ssh says, with its name before it once.
+fn of_ssh(said: &str) -> String {
+    format!("ssh: {}", said.trim_start_matches("ssh: "))
+}
+
+fn not_installed() -> LinkError {
+    LinkError::Unreachable(format!("ssh is not installed here ({})", program::places()))
+}
+
+/// Whether a host names the directory of a run, which then goes into command lines.
+fn is_ours(remote: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+    let name = remote.rsplit('/').next().unwrap_or_default();
+    remote.starts_with('/') && remote.len() < 90 && remote.chars().all(is_plain) && name.starts_with(PREFIX)
+}
+
+/// A text of the user as the host's shell passes it on without a look at it.
+fn hexadecimal(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Keeps what comes, up to so many bytes; the rest is read and dropped.
+fn keep_text(
+    mut from: impl Read + Send + 'static,
+    into: Arc<Mutex<String>>,
+    most: usize,
+) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut piece = [0; 1 << 16];
+        let mut rest: Vec<u8> = Vec::new();
+        while let Ok(length @ 1..) = from.read(&mut piece) {
+            rest.extend_from_slice(piece.get(..length).unwrap_or_default());
+            // A character that is cut waits for its end.
+            let whole = match std::str::from_utf8(&rest) {
+                Ok(_) => rest.len(),
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                Err(_) => rest.len(),
+            };
+            let text = String::from_utf8_lossy(rest.get(..whole).unwrap_or_default()).into_owned();
+            rest.drain(..whole);
+            let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() + text.len() <= most {
+                kept.push_str(&text);
+            }
+        }
+    })
+}
+
+/// Waits for a child until a moment; kills it then. `None` when it did not end by itself.
+pub(super) fn wait_until(child: &mut Child, end: Instant) -> Option<ExitStatus> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(10)),
+            _ => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// Our clock, in nanoseconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_directory_of_a_run_goes_into_a_command_line() {
+        assert!(is_ours("/dev/shm/narrows-fleet-00ff-3"));
+        for text in [
+            "",
+            "/",
+            "/tmp",
+            "narrows-fleet-1",
+            "/tmp/narrows-fleet-1;id",
+            "/tmp/narrows-fleet-1/..",
+            "/tmp/x",
+        ] {
+            assert!(!is_ours(text), "{text}");
+        }
+        assert_eq!(hexadecimal("a;ö"), "613bc3b6");
+    }
+
+    #[test]
+    fn a_cut_character_waits_for_its_end_and_more_is_dropped() {
+        let kept = Arc::new(Mutex::new(String::new()));
+        keep_text(std::io::Cursor::new("aöb".as_bytes().to_vec()), kept.clone(), 100).join().expect("ends");
+        assert_eq!(*kept.lock().expect("is whole"), "aöb");
+        let few = Arc::new(Mutex::new(String::new()));
+        keep_text(std::io::Cursor::new(vec![b'x'; 1000]), few.clone(), 100).join().expect("ends");
+        assert!(few.lock().expect("is whole").is_empty());
+    }
+}

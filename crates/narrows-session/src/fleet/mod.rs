@@ -1,0 +1,74 @@
+//! One load on many hosts, by fio's own client/server protocol through ssh.
+//!
+//! The controller opens one connection to each host ([`link`]), over which it pushes this program and starts what keeps the run's
+//! directory there ([`script`]): a lock, a `fio --server` on a socket in that directory, and a watchdog that takes all of it away when
+//! the controller, the connection, the keeper or the time ends. One `fio --client` for each host talks to its server through the
+//! connection ([`point`]). When the jobs of all hosts wait, each is told the same moment on its own host's clock ([`clock`]), and sleeps
+//! until then before its first I/O. Nothing
+//! listens on a port, here or there.
+
+pub mod clock;
+pub mod host;
+pub mod hosts;
+pub mod inventory;
+pub mod job;
+mod link;
+mod local;
+mod point;
+mod run;
+pub mod script;
+
+pub use hosts::{HostError, HostName};
+pub use job::{Job, JobTarget};
+pub use link::{LinkError, Looked, Pushed, Reach};
+pub use local::Ground;
+pub use point::Said;
+pub use run::{Asked, Fleet, Point, Preflight, objections};
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Does `work` on every item with at most `most` threads; the results are in the order of the items.
+pub fn each<T: Sync, R: Send>(items: &[T], most: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let run = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            let result = work(item);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+        }
+    };
+    thread::scope(|scope| {
+        // One of them is this thread.
+        for _ in 1..most.min(items.len()).max(1) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// How many hosts are talked to at once: ssh spends a processor's time on each handshake.
+pub fn fan_out() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get).saturating_mul(8).min(64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        let items: Vec<usize> = (0..100).collect();
+        let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
+        assert_eq!(each(&items, 7, |item| item * 2), doubled);
+        assert_eq!(each(&items[..1], 0, |item| *item), [0]);
+        assert!(each(&[] as &[usize], 3, |item| *item).is_empty());
+    }
+}

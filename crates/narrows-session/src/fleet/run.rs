@@ -1,0 +1,428 @@
+//! The controller: connects to all hosts, asks, prepares, runs every point, and takes everything away again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use narrows_base::units::{Bytes, Nanos};
+use narrows_machine::root::Root;
+use narrows_verdict::fleet::record::{
+    Host, HostOutcome, Left, Load, PointRecord, Run, SCHEMA, State, TargetRecord,
+};
+
+use super::clock::{MOST_UNCERTAIN_NS, Offset};
+use super::host::{Found, FoundKind, Look, Prepared};
+use super::hosts::HostName;
+use super::job::{Job, JobLoad, JobTarget, NbdUri};
+use super::link::{Link, LinkError, Looked, Pushed, Reach};
+use super::local::{self, Ground};
+use super::point::{self, Client, Said};
+use super::script::Token;
+use super::{each, fan_out};
+
+/// How long clients may take until their jobs wait for the start, and how much more for each host: a client takes so much of a
+/// processor here. Who is not there by then begins late.
+const READY: Duration = Duration::from_secs(10);
+const READY_OF_EACH: Duration = Duration::from_millis(200);
+/// A scratch file is written at least as fast as this, in bytes a second, or it counts as hung.
+const SLOWEST_LAYOUT: u64 = 4 << 20;
+/// What a host may need beside the runs themselves before it cleans up by itself.
+const AROUND: Duration = Duration::from_secs(300);
+
+/// What is asked of the hosts.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Hosts that put load on.
+    pub clients: Vec<HostName>,
+    /// Hosts that are watched.
+    pub servers: Vec<HostName>,
+    /// The target of each client.
+    pub targets: Vec<String>,
+    /// The loads, one after the other.
+    pub loads: Vec<Load>,
+    /// The size of scratch files.
+    pub size: Bytes,
+    /// Whether each load runs once more with half of the clients.
+    pub prove: bool,
+    /// Decides the random addresses.
+    pub seed: u64,
+    /// How hosts are reached.
+    pub reach: Reach,
+}
+
+/// A host as it is known before load: connected and looked at, or why not.
+#[derive(Debug)]
+pub struct Preflight {
+    /// The host.
+    pub host: HostName,
+    /// Whether it is a client.
+    pub is_client: bool,
+    /// What is known; or why nothing is.
+    pub looked: Result<Looked, LinkError>,
+}
+
+/// What a run of all hosts brought back.
+#[derive(Debug)]
+pub struct Point {
+    /// What goes into the record.
+    pub record: PointRecord,
+    /// The files of each host that took part, in the order of the outcomes.
+    pub files: Vec<Vec<(String, Vec<u8>)>>,
+}
+
+/// Connected hosts.
+pub struct Fleet<'a> {
+    asked: &'a Asked,
+    // Dropped in this order: connections first, what they work in last.
+    clients: Vec<Option<Link>>,
+    servers: Vec<Option<Link>>,
+    known: Vec<(Offset, Look)>,
+    known_servers: Vec<(Offset, Look)>,
+    prepared: Vec<Option<Prepared>>,
+    _ground: Ground,
+}
+
+impl<'a> Fleet<'a> {
+    /// Connects to every host and asks what it has. Nothing is laid out and no load runs.
+    ///
+    /// # Errors
+    /// The controller's own directory cannot be made.
+    pub fn open(root: &Root, asked: &'a Asked, pushed: &Pushed) -> std::io::Result<(Self, Vec<Preflight>)> {
+        let token = Token::random().map_err(std::io::Error::other)?;
+        let ground = Ground::make(root, &token)?;
+        let names: Vec<(usize, &HostName, bool)> = asked
+            .clients
+            .iter()
+            .map(|host| (host, true))
+            .chain(asked.servers.iter().map(|host| (host, false)))
+            .enumerate()
+            .map(|(number, (host, is_client))| (number, host, is_client))
+            .collect();
+        let seconds = asked.longest().as_secs();
+        let opened = each(&names, fan_out(), |(number, host, is_client)| {
+            let directory = ground
+                .directory(&format!("h{number}"))
+                .map_err(|error| LinkError::Refused(format!("cannot make a directory here: {error}")))?;
+            let place = (directory, &token.of_host(*number));
+            let link = Link::open(&asked.reach, host, place, (pushed, seconds))?;
+            let target = asked.targets.get(*number).filter(|_| *is_client).map(String::as_str);
+            let looked = link.look(target)?;
+            Ok((link, looked))
+        });
+        let mut fleet = Self {
+            asked,
+            clients: Vec::new(),
+            servers: Vec::new(),
+            known: Vec::new(),
+            known_servers: Vec::new(),
+            prepared: Vec::new(),
+            _ground: ground,
+        };
+        let mut told = Vec::new();
+        for ((_, host, is_client), opened) in names.into_iter().zip(opened) {
+            let (link, looked) = match opened {
+                Ok((link, looked)) => (Some(link), Ok(looked)),
+                Err(error) => (None, Err(error)),
+            };
+            let none = Offset { ahead_ns: 0, uncertainty_ns: 0 };
+            let known: (Offset, Look) =
+                looked.as_ref().map_or((none, Look::default()), |one: &Looked| (one.clock, one.look.clone()));
+            match is_client {
+                true => {
+                    fleet.clients.push(link);
+                    fleet.known.push(known);
+                }
+                false => {
+                    fleet.servers.push(link);
+                    fleet.known_servers.push(known);
+                }
+            }
+            told.push(Preflight { host: host.clone(), is_client, looked });
+        }
+        fleet.prepared = vec![None; fleet.clients.len()];
+        Ok((fleet, told))
+    }
+
+    /// Makes every target ready: scratch files are laid out now, so that none is when the clock runs. Clients that cannot are named with
+    /// the reason, and left out.
+    pub fn prepare(&mut self) -> Vec<(usize, LinkError)> {
+        let asked = self.asked;
+        let size = asked.size.get();
+        let patience = Duration::from_secs(60 + size / SLOWEST_LAYOUT);
+        let items: Vec<(usize, std::sync::Mutex<&mut Link>)> = self
+            .clients
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(number, link)| Some((number, std::sync::Mutex::new(link.as_mut()?))))
+            .collect();
+        let ports = self.known.iter().chain(&self.known_servers).flat_map(|(_, look)| &look.ports);
+        let ports: BTreeSet<u16> = ports.copied().collect();
+        let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(",");
+        let ports = if ports.is_empty() { "0".to_owned() } else { ports };
+        let done = each(&items, fan_out(), |(number, link)| {
+            let mut link = link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let target = asked.targets.get(*number).map_or("", String::as_str);
+            let prepared = link.prepare(target, size, patience);
+            let outcome = prepared.and_then(|prepared| {
+                link.forward()?;
+                link.sample(&ports)?;
+                Ok(prepared)
+            });
+            (*number, outcome)
+        });
+        drop(items);
+        for server in self.servers.iter_mut().flatten() {
+            // Without its samples the verdict says that it was not watched.
+            let _ = server.sample(&ports);
+        }
+        let mut lost = Vec::new();
+        for (number, outcome) in done {
+            match outcome {
+                Ok(prepared) => {
+                    if let Some(place) = self.prepared.get_mut(number) {
+                        *place = Some(prepared);
+                    }
+                }
+                Err(error) => {
+                    if let Some(place) = self.clients.get_mut(number) {
+                        *place = None;
+                    }
+                    lost.push((number, error));
+                }
+            }
+        }
+        lost
+    }
+
+    /// Runs one load on all clients that are left, or on every second of them.
+    pub fn run(
+        &mut self,
+        number: usize,
+        load: &Load,
+        is_proof: bool,
+        stop: &AtomicBool,
+        say: &(dyn Fn(Said<'_>) + Sync),
+    ) -> (Point, bool) {
+        let name = format!("point-{number:03}");
+        let is_there = |client: &usize| {
+            self.clients
+                .get(*client)
+                .is_some_and(|link| link.as_ref().is_some_and(|link| link.ended.is_none()))
+        };
+        let mut chosen: Vec<usize> = (0..self.clients.len()).filter(is_there).collect();
+        if is_proof {
+            chosen = chosen.into_iter().step_by(2).collect();
+        }
+        let started =
+            each(&chosen, fan_out(), |client| self.start(*client, (number, &name), load, chosen.len()));
+        let mut clients = Vec::new();
+        let mut failed = Vec::new();
+        for (client, started) in chosen.iter().zip(started) {
+            match started {
+                Ok(one) => clients.push(one),
+                Err(error) => failed.push(HostOutcome {
+                    client: *client,
+                    state: State::Failed,
+                    reason: Some(format!("fio cannot be started here: {error}")),
+                    known_after_ns: Some(Nanos::new(0)),
+                }),
+            }
+        }
+        let patience = READY + READY_OF_EACH * u32::try_from(chosen.len()).unwrap_or(u32::MAX);
+        let jobs = usize::try_from(load.jobs).unwrap_or(usize::MAX);
+        let known = &self.known;
+        let on_host =
+            |client: usize, ours: u64| known.get(client).map_or(ours, |(clock, _)| clock.on_host(ours));
+        let start_ns = point::begin(&mut clients, &mut self.clients, (number, jobs), patience, stop, on_host);
+        let interrupted =
+            point::follow(&mut clients, &mut self.clients, (start_ns, load.time_ns.duration()), stop, say);
+        let mut hosts = point::outcomes(&clients);
+        let mut files: Vec<_> =
+            clients.iter().map(|client| local::files(&client.directory).unwrap_or_default()).collect();
+        files.resize(hosts.len() + failed.len(), Vec::new());
+        hosts.extend(failed);
+        // A host that hangs is none to begin the next run on.
+        for outcome in hosts.iter().filter(|outcome| outcome.state == State::Hung) {
+            if let Some(link) = self.clients.get_mut(outcome.client).and_then(Option::as_mut) {
+                link.ended = outcome.reason.clone();
+            }
+        }
+        let record = PointRecord { directory: name, load: load.clone(), start_ns, hosts, is_proof };
+        (Point { record, files }, interrupted)
+    }
+
+    fn start(
+        &self,
+        client: usize,
+        (number, point): (usize, &str),
+        load: &Load,
+        hosts: usize,
+    ) -> std::io::Result<Client> {
+        let gone = || std::io::Error::other("the host is gone");
+        let link = self.clients.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
+        let prepared = self.prepared.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
+        let target = self.asked.targets.get(client).map_or("", String::as_str);
+        let target = match NbdUri::parse(target) {
+            Some(uri) => JobTarget::Nbd(uri),
+            None => JobTarget::Link { size: prepared.size, is_direct: prepared.is_direct },
+        };
+        let seed = self.asked.seed.wrapping_add(client as u64);
+        let load = JobLoad::of(load, hosts, seed);
+        let job = Job { load: &load, target: &target, point: number };
+        Client::start(client, &link.directory, point, &job.text())
+    }
+
+    /// The samples of every host until now: those of clients, then those of servers.
+    pub fn samples(&self) -> (Vec<String>, Vec<String>) {
+        let of = |links: &[Option<Link>]| {
+            links.iter().map(|link| link.as_ref().map(Link::samples).unwrap_or_default()).collect()
+        };
+        (of(&self.clients), of(&self.servers))
+    }
+
+    /// Takes everything away from all hosts at once, and gives the record of the whole.
+    pub fn close(self, points: Vec<PointRecord>, interrupted: Option<String>) -> Run {
+        let Self { asked, clients, servers, known, known_servers, prepared, .. } = self;
+        let mut left = Vec::new();
+        let mut links: Vec<Link> = clients.into_iter().chain(servers).flatten().collect();
+        thread::scope(|scope| {
+            let closing: Vec<_> = links
+                .iter_mut()
+                .map(|link| scope.spawn(move || (link.host.to_string(), link.close())))
+                .collect();
+            for done in closing {
+                if let Ok((host, Some((reason, command)))) = done.join() {
+                    left.push(Left { host, reason, command });
+                }
+            }
+        });
+        let fio = known.iter().find_map(|(_, look)| look.fio.clone()).unwrap_or_default();
+        Run {
+            schema: SCHEMA.to_owned(),
+            narrows: env!("CARGO_PKG_VERSION").to_owned(),
+            fio,
+            clients: records("client", &asked.clients, &known, &prepared),
+            servers: records("server", &asked.servers, &known_servers, &[]),
+            points,
+            interrupted,
+            left,
+        }
+    }
+}
+
+fn records(
+    role: &str,
+    hosts: &[HostName],
+    known: &[(Offset, Look)],
+    prepared: &[Option<Prepared>],
+) -> Vec<Host> {
+    let record = |(number, (host, (clock, look))): (usize, (&HostName, &(Offset, Look)))| {
+        let prepared = prepared.get(number).and_then(Option::as_ref);
+        let target = match &look.target {
+            Some(Ok(found)) => Some(target_record(found, prepared)),
+            // A server has no target of its own; its drives are what it serves from.
+            _ => (role == "server")
+                .then(|| TargetRecord { drives: look.drives.clone(), ..TargetRecord::default() }),
+        };
+        Host {
+            host: host.to_string(),
+            directory: format!("{role}-{:04}", number + 1),
+            clock_ahead_ns: clock.ahead_ns,
+            clock_uncertainty_ns: clock.uncertainty_ns,
+            target,
+            facts: look.facts.clone(),
+        }
+    };
+    hosts.iter().zip(known).enumerate().map(record).collect()
+}
+
+fn target_record(found: &Found, prepared: Option<&Prepared>) -> TargetRecord {
+    TargetRecord {
+        found: found.name.clone(),
+        size: prepared.map_or_else(|| found.size.unwrap_or_default(), |prepared| prepared.size),
+        is_direct: prepared.is_some_and(|prepared| prepared.is_direct),
+        server: found.server.clone(),
+        drives: found.drives.clone(),
+    }
+}
+
+impl Asked {
+    /// How long all may take, after which hosts clean up by themselves.
+    fn longest(&self) -> Duration {
+        let runs: Duration =
+            self.loads.iter().map(|load| load.time_ns.duration() + Duration::from_secs(30)).sum();
+        let leads = (READY + READY_OF_EACH * u32::try_from(self.clients.len()).unwrap_or(u32::MAX))
+            * u32::try_from(self.loads.len()).unwrap_or(u32::MAX);
+        let layout = Duration::from_secs(self.size.get() / SLOWEST_LAYOUT);
+        let times = if self.prove { 2 } else { 1 };
+        (runs + leads) * times + layout + AROUND
+    }
+}
+
+/// What speaks against a run before any load, host by host. Empty where nothing does.
+pub fn objections(asked: &Asked, told: &[Preflight]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (number, host) in told.iter().enumerate() {
+        let mut object = |why: String| found.push((host.host.to_string(), why));
+        let Ok(Looked { look, clock }) = &host.looked else { continue };
+        if clock.uncertainty_ns > MOST_UNCERTAIN_NS {
+            object(format!(
+                "its clock is known to within {} only",
+                narrows_base::units::human::time(Nanos::new(clock.uncertainty_ns))
+            ));
+        }
+        if !host.is_client {
+            continue;
+        }
+        match &look.fio {
+            None => object("fio is not installed there".to_owned()),
+            Some(version) => versions.entry(version.clone()).or_default().push(host.host.to_string()),
+        }
+        let typed = asked.targets.get(number).map_or("", String::as_str);
+        match &look.target {
+            Some(Err(why)) => object(why.clone()),
+            Some(Ok(target)) => {
+                if let Some(why) = against(asked, target) {
+                    object(why);
+                }
+            }
+            None => object(format!("it says nothing of its target `{typed}`")),
+        }
+    }
+    if versions.len() > 1 {
+        for (version, hosts) in &versions {
+            found.push((hosts.join(", "), format!("fio {version}; all must have one version")));
+        }
+    }
+    found
+}
+
+/// What speaks against a target.
+fn against(asked: &Asked, target: &Found) -> Option<String> {
+    let writes = asked.loads.iter().any(|load| load.read_percent < 100);
+    let largest = asked.loads.iter().map(|load| load.block_size).max().unwrap_or_default();
+    match target.kind {
+        FoundKind::Device | FoundKind::File | FoundKind::Nbd if writes => Some(format!(
+            "{} is only ever read by a fleet; name a directory, in which a scratch file is written",
+            target.name
+        )),
+        FoundKind::Directory => {
+            let free = target.free?;
+            // As much as a scratch file leaves free elsewhere: load::scratch has the rule, which this foresees.
+            (free < asked.size).then(|| {
+                format!(
+                    "{} has {} free, and the scratch file has {}",
+                    target.name,
+                    narrows_base::units::human::bytes(free),
+                    narrows_base::units::human::bytes(asked.size)
+                )
+            })
+        }
+        _ => target
+            .size
+            .filter(|size| *size < largest)
+            .map(|_| format!("{} is smaller than a block", target.name)),
+    }
+}

@@ -1,0 +1,131 @@
+//! What the shells do: on a host, the directory of the run, from its first moment to its last; here, the same for the controller's
+//! own. Whatever is killed, one of two shells is left to clean, and a host's second one knows the deadline.
+//!
+//! What belongs to a run is told by its working directory, the run's directory, and by nothing else: a number in a file may be that of
+//! another process by the time somebody kills it.
+
+/// The name of a run's directory is this and the token.
+pub const PREFIX: &str = "narrows-fleet-";
+
+/// Where the directory of a run may be on a host, in the order in which they are tried; each must be one in which programs run.
+pub const PLACES: &str = "\"${XDG_RUNTIME_DIR:-}\" /dev/shm /var/tmp /tmp";
+
+/// Kills what has `$d` as its working directory and removes it. `-ef` compares what both lead to (POSIX.1-2024, test).
+const CLEAN: &str = "c() { for p in /proc/[0-9]*; do [ \"$p/cwd\" -ef \"$d\" ] && kill -9 \"${p#/proc/}\"; done 2>/dev/null; rm -rf \"$d\"; }";
+
+/// The command line for a host's shell. It takes a directory, starts the watchdog, takes `length` bytes of narrows and `fio_length`
+/// bytes of fio from standard input, compares the checksum, and runs the keeper until standard input ends. It says on lines of their own
+/// `directory D`, what the keeper says, or `refused WHY`.
+///
+/// All that is put in are numbers and hexadecimal digits.
+pub fn on_host(token: &Token, pushed: &Lengths) -> String {
+    let Lengths { narrows, checksum, fio, seconds, has_load } = pushed;
+    let fio_word = match (has_load, *fio > 0) {
+        (false, _) => "-",
+        (true, true) => "./fio",
+        (true, false) => "fio",
+    };
+    // No single quote may stand in it.
+    let script = format!(
+        "umask 077
+unset CDPATH
+{CLEAN}
+for b in {PLACES}; do
+case $b in /*) ;; *) continue;; esac
+case $b in *[!A-Za-z0-9._/-]*) continue;; esac
+d=$b/{PREFIX}{token}
+mkdir \"$d\" 2>/dev/null || {{ d=; continue; }}
+printf \"#!/bin/sh\\nexit 0\\n\" > \"$d/x\" && chmod 700 \"$d/x\" && \"$d/x\" 2>/dev/null && break
+rm -rf \"$d\"; d=
+done
+[ -n \"$d\" ] || {{ echo \"refused there is no directory in which a program can be kept and run\"; exit 1; }}
+m=$$
+( trap \"\" 1 2 13 15; cd /; i=0; while kill -0 $m 2>/dev/null && [ $i -lt {seconds} ]; do sleep 1; i=$((i+1)); done; c ) </dev/null >/dev/null 2>&1 &
+trap c 0
+trap \"exit 1\" 1 2 13 15
+rm -f \"$d/x\"
+head -c {narrows} > \"$d/narrows\"
+s=$(sha256sum < \"$d/narrows\") || {{ echo \"refused sha256sum is not there\"; exit 1; }}
+[ \"${{s%% *}}\" = {checksum} ] || {{ echo \"refused the checksum of the pushed binary differs\"; exit 1; }}
+chmod 700 \"$d/narrows\"
+if [ {fio} -gt 0 ]; then head -c {fio} > \"$d/fio\"; chmod 700 \"$d/fio\"; fi
+\"$d/narrows\" --version >/dev/null 2>&1 || {{ echo \"refused the pushed binary does not run here: $(uname -m)\"; exit 1; }}
+echo \"directory $d\"
+(cd \"$d\" && exec ./narrows fleet-host keep --fio {fio_word})"
+    );
+    format!("exec sh -c '{script}'")
+}
+
+/// What this machine's watchdog runs: it waits until nobody holds its standard input any more, which is when the controller ends, however
+/// that happens. The directory is its first argument.
+pub fn here() -> String {
+    format!("d=$1; {CLEAN}; trap \"\" 1 2 13 15; cat >/dev/null; c")
+}
+
+/// The command line that collects a host's facts with the POSIX collector, which comes from standard input.
+pub const COLLECT: &str = "exec sh -s -- -";
+
+/// A number that nobody guesses, in hexadecimal digits: with it begin the names of what belongs to one host in one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The kernel has no random numbers.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// Its digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// That of one of several hosts.
+    #[must_use]
+    pub fn of_host(&self, number: usize) -> Self {
+        Self(format!("{}-{number}", self.0))
+    }
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What is pushed, and how long the host may keep it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lengths {
+    /// Bytes of narrows.
+    pub narrows: usize,
+    /// Their SHA-256 in hexadecimal digits.
+    pub checksum: String,
+    /// Bytes of fio, 0 where that of the host is taken.
+    pub fio: usize,
+    /// After so many seconds the host cleans up by itself.
+    pub seconds: u64,
+    /// Whether a load is to run: then the host is locked and has a server of fio.
+    pub has_load: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_one_word_for_the_shell_of_the_user() {
+        let token = Token::random().expect("random").of_host(3);
+        let pushed =
+            Lengths { narrows: 10, checksum: "00ff".to_owned(), fio: 0, seconds: 60, has_load: true };
+        let line = on_host(&token, &pushed);
+        let inside = line.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
+        assert!(inside.is_some_and(|script| !script.contains('\'')), "{line}");
+        assert!(line.contains(token.as_str()) && line.contains("--fio fio"));
+        assert_ne!(Token::random(), Token::random());
+    }
+}

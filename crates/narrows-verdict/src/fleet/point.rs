@@ -1,0 +1,289 @@
+//! One run of many hosts: who took part, the common window, and what they did in it.
+
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_paste::results::fio_client::{self, Direction, Histogram, Line, Output};
+
+use super::bins::Bins;
+use super::record::{HostOutcome, PointRecord, State};
+use super::window::{Series, Window, on_our_clock};
+
+/// The least share of its own time that a host has in common with all others.
+pub const LEAST_OVERLAP: f64 = 0.95;
+
+/// The files that one host brought back.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// fio's report.
+    pub report: Option<String>,
+    /// The log of rates of each of its jobs.
+    pub rates: Vec<String>,
+    /// The log of latencies of each of its jobs, averaged as the rates are; its first line tells when the first I/O began.
+    pub latencies: Vec<String>,
+    /// The logs of histograms of its jobs.
+    pub histograms: Vec<String>,
+    /// What its clock is ahead of ours, in nanoseconds.
+    pub clock_ahead_ns: i64,
+}
+
+/// One direction of a host, or of all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Side {
+    /// Bytes in the common window.
+    pub bytes: Bytes,
+    /// Bytes a second in the common window.
+    pub rate: BytesPerSec,
+    /// Completed I/Os of whole runs.
+    pub ios: u64,
+    /// Bytes of whole runs.
+    pub all_bytes: Bytes,
+    /// Latencies of whole runs.
+    pub latency: Bins,
+    /// Latencies of the common window, where hosts logged them.
+    pub latency_in_window: Bins,
+    /// The least latency.
+    pub least: Option<Nanos>,
+    /// The greatest latency.
+    pub greatest: Option<Nanos>,
+}
+
+/// A host in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostPoint {
+    /// Its place among the clients.
+    pub client: usize,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// From its first I/O to its last, on our clock.
+    pub extent: Option<Window>,
+    /// The share of that time which all hosts have in common.
+    pub overlap: Option<f64>,
+    /// Reads.
+    pub read: Side,
+    /// Writes.
+    pub write: Side,
+    /// The rate in each half of the common window, both directions together.
+    pub halves: [BytesPerSec; 2],
+    /// Processors that its jobs kept busy, in per cent of one.
+    pub cpu_percent: f64,
+}
+
+/// How a host ended, with the reason where it is not `ok`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The state.
+    pub state: State,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+impl Outcome {
+    fn failed(reason: impl Into<String>) -> Self {
+        Self { state: State::Failed, reason: Some(reason.into()) }
+    }
+}
+
+/// One run of many hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The hosts that were asked to take part.
+    pub hosts: Vec<HostPoint>,
+    /// What all that count have in common.
+    pub window: Option<Window>,
+    /// From the first start to the last.
+    pub start_spread: Option<Nanos>,
+    /// The least overlap.
+    pub overlap: Option<f64>,
+    /// Reads of all.
+    pub read: Side,
+    /// Writes of all.
+    pub write: Side,
+}
+
+/// What is known of a host before the window of all is.
+struct Seen {
+    outcome: Outcome,
+    output: Output,
+    extent: Option<Window>,
+    reads: Vec<Series>,
+    writes: Vec<Series>,
+    histograms: Vec<(Vec<Histogram>, i64)>,
+}
+
+impl Point {
+    /// Counts a run. `told` has the files of each host, in the order of the record. `averaged` is the step of the logs.
+    pub fn of(record: &PointRecord, told: &[Told], averaged: Nanos) -> Self {
+        let mut seen: Vec<Seen> =
+            record.hosts.iter().zip(told).map(|(outcome, told)| Seen::of(outcome, told, averaged)).collect();
+        let planned = record.load.time_ns;
+        for host in &mut seen {
+            host.note_lateness(record.start_ns, planned);
+        }
+        let extents =
+            || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.extent);
+        let window = Window::common(extents());
+        let begins = || extents().map(|extent| extent.begin_ns);
+        let start_spread = begins().max().zip(begins().min()).map(|(last, first)| Nanos::new(last - first));
+        let hosts: Vec<HostPoint> = record
+            .hosts
+            .iter()
+            .zip(seen)
+            .map(|(outcome, seen)| seen.within(outcome.client, window))
+            .collect();
+        let overlap = hosts.iter().filter_map(|host| host.overlap).reduce(f64::min);
+        let counted = || hosts.iter().filter(|host| host.outcome.state.counts());
+        let read = Side::sum(counted().map(|host| &host.read), window);
+        let write = Side::sum(counted().map(|host| &host.write), window);
+        Self { window, start_spread, overlap, read, write, hosts }
+    }
+
+    /// Both directions together.
+    pub fn rate(&self) -> BytesPerSec {
+        self.read.rate + self.write.rate
+    }
+
+    /// The hosts whose numbers count.
+    pub fn counted(&self) -> impl Iterator<Item = &HostPoint> {
+        self.hosts.iter().filter(|host| host.outcome.state.counts())
+    }
+}
+
+impl Seen {
+    fn of(outcome: &HostOutcome, told: &Told, averaged: Nanos) -> Self {
+        let parsed = told.report.as_deref().map(fio_client::parse);
+        let kept = Outcome { state: outcome.state, reason: outcome.reason.clone() };
+        let (outcome, output) = match (kept.state.counts(), parsed) {
+            (true, None) => (Outcome::failed("fio left no report"), Output::default()),
+            (true, Some(Err(why))) => (Outcome::failed(why), Output::default()),
+            (true, Some(Ok(output))) => match output.error {
+                Some(number) => (Outcome::failed(format!("fio ended with error {number}")), output),
+                None if output.read.ios + output.write.ios == 0 => {
+                    (Outcome::failed("fio did no I/O"), output)
+                }
+                None => (kept, output),
+            },
+            (false, parsed) => (kept, parsed.and_then(Result::ok).unwrap_or_default()),
+        };
+        let ahead = told.clock_ahead_ns;
+        let rates: Vec<Vec<Line>> = told.rates.iter().map(|text| fio_client::lines(text)).collect();
+        let first = told.latencies.iter().filter_map(|text| first_io(text, averaged, ahead)).min();
+        let run = output.read.runtime_ms.max(output.write.runtime_ms).saturating_mul(1_000_000);
+        let extent = first.map(|begin_ns| Window { begin_ns, end_ns: begin_ns.saturating_add(run) });
+        let of = |is_write: bool| {
+            let begin = first.unwrap_or(0);
+            rates.iter().map(|lines| Series::of_rates(lines, is_write, begin, ahead)).collect()
+        };
+        let histograms = told.histograms.iter().map(|text| (fio_client::histograms(text), ahead)).collect();
+        let (reads, writes) = (of(false), of(true));
+        Self {
+            outcome,
+            output,
+            extent: extent.filter(|extent| extent.length().get() > 0),
+            reads,
+            writes,
+            histograms,
+        }
+    }
+
+    /// A host whose start alone costs more of the time than may be missing is late.
+    fn note_lateness(&mut self, start_ns: u64, planned: Nanos) {
+        if self.outcome.state != State::Ok {
+            return;
+        }
+        let Some(extent) = self.extent else {
+            self.outcome = Outcome::failed("fio left no log of when it ran");
+            return;
+        };
+        let late = extent.begin_ns.saturating_sub(start_ns);
+        if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 {
+            let after = narrows_base::units::human::time(Nanos::new(late));
+            self.outcome =
+                Outcome { state: State::Late, reason: Some(format!("began {after} after the common start")) };
+        }
+    }
+
+    fn within(self, client: usize, window: Option<Window>) -> HostPoint {
+        let window = window.filter(|_| self.outcome.state.counts());
+        let bytes = |series: &[Series], window: Window| {
+            series.iter().fold(Bytes::new(0), |sum, one| sum + one.within(window))
+        };
+        let halves = window.map_or([BytesPerSec::default(); 2], |window| {
+            window.halves().map(|half| {
+                (bytes(&self.reads, half) + bytes(&self.writes, half)).per(half.length().duration())
+            })
+        });
+        let side = |series: &[Series], told: &Direction, is_write: bool| {
+            let bytes = window.map_or(Bytes::new(0), |window| bytes(series, window));
+            Side {
+                bytes,
+                rate: window.map_or(BytesPerSec::default(), |window| bytes.per(window.length().duration())),
+                ios: told.ios,
+                all_bytes: Bytes::new(told.bytes),
+                latency: Bins::from(told.bins.clone()),
+                latency_in_window: window.zip(self.extent).map_or_else(Bins::default, |(window, extent)| {
+                    in_window(&self.histograms, is_write, window, extent.begin_ns)
+                }),
+                least: (told.ios > 0).then(|| Nanos::new(told.least_ns)),
+                greatest: (told.ios > 0).then(|| Nanos::new(told.greatest_ns)),
+            }
+        };
+        let share = |(extent, window): (Window, Window)| {
+            window.length().as_secs_f64() / extent.length().as_secs_f64()
+        };
+        HostPoint {
+            client,
+            overlap: self.extent.zip(window).map(share),
+            read: side(&self.reads, &self.output.read, false),
+            write: side(&self.writes, &self.output.write, true),
+            extent: self.extent,
+            halves,
+            cpu_percent: self.output.cpu_percent,
+            outcome: self.outcome,
+        }
+    }
+}
+
+/// When the first I/O of a job began, on our clock. The first line of a log that is averaged is written with the first I/O that
+/// ends when that time is over, so this is late by at most the time between two I/Os.
+fn first_io(text: &str, averaged: Nanos, ahead: i64) -> Option<u64> {
+    let first = fio_client::lines(text).into_iter().map(|line| line.at_ms).min()?;
+    let began = first.saturating_mul(1_000_000).saturating_sub(averaged.get());
+    Some(on_our_clock(began, ahead))
+}
+
+/// The latencies of spans that lie wholly in a window; the span of a line begins with the line before.
+fn in_window(histograms: &[(Vec<Histogram>, i64)], is_write: bool, window: Window, begin_ns: u64) -> Bins {
+    let mut bins = Bins::default();
+    for (lines, ahead) in histograms {
+        let mut before = begin_ns;
+        for line in lines.iter().filter(|line| line.is_write == is_write) {
+            let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), *ahead);
+            if before >= window.begin_ns && end <= window.end_ns {
+                bins.merge(&Bins::from(line.bins.clone()));
+            }
+            before = end;
+        }
+    }
+    bins
+}
+
+impl Side {
+    fn sum<'a>(sides: impl Iterator<Item = &'a Self>, window: Option<Window>) -> Self {
+        let mut sum = Self::default();
+        for side in sides {
+            sum.bytes = sum.bytes + side.bytes;
+            sum.ios = sum.ios.saturating_add(side.ios);
+            sum.all_bytes = sum.all_bytes + side.all_bytes;
+            sum.latency.merge(&side.latency);
+            sum.latency_in_window.merge(&side.latency_in_window);
+            sum.least = sum.least.into_iter().chain(side.least).min();
+            sum.greatest = sum.greatest.max(side.greatest);
+        }
+        if let Some(window) = window {
+            sum.rate = sum.bytes.per(window.length().duration());
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests;

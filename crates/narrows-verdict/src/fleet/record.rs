@@ -1,0 +1,156 @@
+//! What a run on many hosts keeps: `run.json` of its directory.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+
+/// The name and version of the record.
+pub const SCHEMA: &str = "narrows/fleet-run-record/1";
+
+/// A run on many hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The version of narrows.
+    pub narrows: String,
+    /// The version of fio on the hosts.
+    pub fio: String,
+    /// Hosts that put load on.
+    pub clients: Vec<Host>,
+    /// Hosts that serve the storage and are watched.
+    pub servers: Vec<Host>,
+    /// The runs, in the order in which they ran.
+    pub points: Vec<PointRecord>,
+    /// Why the run ended early.
+    pub interrupted: Option<String>,
+    /// What could not be taken away from hosts.
+    pub left: Vec<Left>,
+}
+
+/// A host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// As it was typed.
+    pub host: String,
+    /// The directory of its files, below that of each run.
+    pub directory: String,
+    /// What its clock is ahead of the controller's, in nanoseconds.
+    pub clock_ahead_ns: i64,
+    /// By how much that may be wrong: half of the fastest round trip.
+    pub clock_uncertainty_ns: u64,
+    /// What is read or written there.
+    pub target: Option<TargetRecord>,
+    /// Facts that may tell it from the others: kernel, processor, speed of its network cards.
+    pub facts: BTreeMap<String, String>,
+}
+
+/// What is read or written on a host.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetRecord {
+    /// What it is there: `/dev/nvme1n1`, `/srv/data`.
+    pub found: String,
+    /// Its size.
+    pub size: Bytes,
+    /// Whether it is read past the page cache.
+    pub is_direct: bool,
+    /// The storage server that it comes from, as `address:port`, where it is on another host.
+    pub server: Option<String>,
+    /// Kernel names of the drives that it lies on, where they are known.
+    pub drives: Vec<String>,
+}
+
+/// One run of all hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PointRecord {
+    /// Its directory.
+    pub directory: String,
+    /// The load of each host.
+    pub load: Load,
+    /// The planned start, on the controller's clock, in nanoseconds since 1970.
+    pub start_ns: u64,
+    /// What became of each client that was asked to take part.
+    pub hosts: Vec<HostOutcome>,
+    /// Whether only a part of the clients was asked, to see what the whole does then (`--prove`).
+    pub is_proof: bool,
+}
+
+/// What each host does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Load {
+    /// The block size.
+    pub block_size: Bytes,
+    /// I/Os in flight of each job.
+    pub depth: u32,
+    /// Jobs of each host.
+    pub jobs: u32,
+    /// The share of reads, in per cent.
+    pub read_percent: u8,
+    /// Whether addresses are random.
+    pub is_random: bool,
+    /// How long.
+    pub time_ns: Nanos,
+    /// The cap of all hosts together.
+    pub rate_cap: Option<BytesPerSec>,
+}
+
+/// What became of a host in one run, as the controller saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostOutcome {
+    /// Its place among the clients, from 0.
+    pub client: usize,
+    /// Its state.
+    pub state: State,
+    /// Why it is not `ok`.
+    pub reason: Option<String>,
+    /// When that was known, since the planned start.
+    pub known_after_ns: Option<Nanos>,
+}
+
+/// How a host ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It took part from the beginning to the end.
+    Ok,
+    /// It began too late, so that less than 95 % of the time is common.
+    Late,
+    /// fio failed, was killed, or did no I/O.
+    Failed,
+    /// It did not end in time.
+    Hung,
+    /// It could not be reached, or not any more.
+    Unreachable,
+}
+
+impl State {
+    /// The word for people, which is that of JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Late => "late",
+            Self::Failed => "failed",
+            Self::Hung => "hung",
+            Self::Unreachable => "unreachable",
+        }
+    }
+
+    /// Whether its numbers count.
+    pub const fn counts(self) -> bool {
+        matches!(self, Self::Ok | Self::Late)
+    }
+}
+
+/// What may be left on a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Left {
+    /// The host.
+    pub host: String,
+    /// Why it is not known to be clean.
+    pub reason: String,
+    /// What cleans it.
+    pub command: String,
+}

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# The parts of scripts/dist.sh.
+# shellcheck disable=SC2154 # `cargo`, `version` and `SOURCE_DATE_EPOCH` are set by who reads this
+
+# need PROGRAM PACKAGE: refuses where a program is missing.
+need() {
+    command -v "$1" >/dev/null && return
+    echo "error: \`$1\` is missing" >&2
+    echo "hint: apt-get install $2" >&2
+    exit 2
+}
+
+# The target whose binaries are static: musl where its standard library is installed, else the GNU C library linked statically.
+static_target() {
+    local musl=$1-unknown-linux-musl
+    if [ -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ]; then
+        echo "$musl"
+    else
+        echo "note: the standard library for $musl is not installed (rustup target add $musl); the GNU C library is linked in" >&2
+        echo "$1-unknown-linux-gnu"
+    fi
+}
+
+# No path of this machine gets into the binary.
+build() {
+    local flags home
+    home=${CARGO_HOME:-$HOME/.cargo}
+    flags="--remap-path-prefix=$home/registry/src=/cargo --remap-path-prefix=$(rustc --print sysroot)=/rust"
+    flags="$flags --remap-path-prefix=$PWD=/narrows -C target-feature=+crt-static -C link-arg=-Wl,--build-id=sha1"
+    if [ -n "${CARGO_TARGET_DIR:-}" ]; then flags="$flags --remap-path-prefix=$(realpath "$CARGO_TARGET_DIR")=/narrows/target"; fi
+    CARGO_INCREMENTAL=0 RUSTFLAGS=$flags "$cargo" build --locked --profile dist --features parquet --target "$1" --bin narrows
+}
+
+# split_debug BINARY DEBUG: what a debugger needs goes to a file of its own.
+split_debug() {
+    objcopy --only-keep-debug --compress-debug-sections "$1" "$2"
+    largest "$1" >"$2.crates.txt"
+    strip --strip-all "$1"
+    (cd "$(dirname "$2")" && objcopy --add-gnu-debuglink="$(basename "$2")" "$1")
+}
+
+# The ten crates with the most code, by the names of symbols.
+largest() {
+    nm --size-sort --print-size --radix=d --demangle "$1" 2>/dev/null |
+        awk '$3 ~ /^[tT]$/ { name = $4; sub(/^<+/, "", name); sub(/^&?(mut )?/, "", name); split(name, part, "::"); sum[part[1]] += $2 }
+            END { for (name in sum) print sum[name], name }' | sort -rn | sed -n '1,10p'
+}
+
+# refuse_paths BINARY: fails when a path of this machine is in it.
+refuse_paths() {
+    local found
+    found=$(strings -a "$1" | grep -F -e "$PWD" -e "${CARGO_HOME:-$HOME/.cargo}" -e "$HOME/" | head -n 3 || true)
+    [ -z "$found" ] && return
+    echo "error: the binary holds paths of this machine:" >&2
+    echo "$found" >&2
+    exit 2
+}
+
+# Crates that are built in, one a line: name|version|licence.
+crates() {
+    "$cargo" tree --locked --features parquet --edges normal --prefix none --format '{p}|{l}' --package narrows |
+        sed -E 's/ \(\*\)$//; s/ \(\/[^)]*\)//; s/ \(proc-macro\)//; s/^([^ ]+) v([^|]+)\|/\1|\2|/' | sort -u
+}
+
+# A list of them as CycloneDX 1.5.
+sbom() {
+    crates | jq -R -s --arg version "$1" --arg at "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)" '
+        {bomFormat: "CycloneDX", specVersion: "1.5", version: 1,
+         metadata: {timestamp: $at, component: {type: "application", name: "narrows", version: $version, "bom-ref": "narrows"}},
+         components: [split("\n")[] | select(. != "") | split("|") |
+            {type: "library", name: .[0], version: .[1], "bom-ref": "\(.[0])@\(.[1])", purl: "pkg:cargo/\(.[0])@\(.[1])"} +
+            (if .[2] == "" then {} else {licenses: [{expression: (.[2] | gsub("/"; " OR "))}]} end)]}'
+}
+
+# The texts of their licences.
+licences() {
+    local name version licence manifest directory
+    cat LICENSE-MIT LICENSE-APACHE
+    "$cargo" metadata --locked --format-version 1 | jq -r '.packages[] | "\(.name)|\(.version)|\(.manifest_path)"' >"$1"
+    crates | while IFS='|' read -r name version licence; do
+        manifest=$(awk -F '|' -v name="$name" -v version="$version" '$1 == name && $2 == version { print $3 }' "$1")
+        case $name in narrows*) continue ;; esac
+        printf '\n==== %s %s (%s)\n' "$name" "$version" "$licence"
+        directory=$(dirname "$manifest")
+        find "$directory" -maxdepth 1 -type f \( -iname 'licen[sc]e*' -o -iname 'copying*' -o -iname 'notice*' -o -iname 'unlicense*' \) |
+            sort | while read -r file; do printf -- '-- %s\n' "$(basename "$file")"; cat "$file"; done
+    done
+    rm -f "$1"
+}
+
+# stage BINARY ROOT VERSION: everything where it is installed, without what is different for each kind of package.
+stage() {
+    local root=$2 doc=$2/usr/share/doc/narrows
+    mkdir -p "$root/usr/bin" "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
+        "$root/usr/share/fish/vendor_completions.d" "$root/usr/share/zsh/vendor-completions" "$root/usr/lib/systemd/system" \
+        "$root/usr/lib/sysusers.d" "$doc/third-party" "$doc/contrib"
+    install -m 755 "$1" "$root/usr/bin/narrows"
+    "$1" man "$root/usr/share/man/man1"
+    gzip -9n "$root"/usr/share/man/man1/*.1
+    "$1" completions bash >"$root/usr/share/bash-completion/completions/narrows"
+    "$1" completions zsh >"$root/usr/share/zsh/vendor-completions/_narrows"
+    "$1" completions fish >"$root/usr/share/fish/vendor_completions.d/narrows.fish"
+    install -m 644 contrib/systemd/*.service contrib/systemd/*.timer "$root/usr/lib/systemd/system/"
+    install -m 644 contrib/systemd/narrows.sysusers "$root/usr/lib/sysusers.d/narrows.conf"
+    install -m 644 README.md "$doc/README.md"
+    gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
+    cp -r contrib/prometheus contrib/grafana contrib/nagios "$doc/contrib/"
+    sbom "$3" | gzip -9n >"$doc/third-party/sbom.json.gz"
+    licences "$root.metadata" | gzip -9n >"$doc/third-party/LICENSES.txt.gz"
+    find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+}
+
+# tarball ROOT FILE NAME
+tarball() {
+    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --transform "s,^\./usr,$3," \
+        --transform "s,^\.,$3," -C "$1" -cf - . | xz -T1 -6 >"$2"
+}
+
+# deb ROOT WORK OUT VERSION
+deb() {
+    local root=$2 architecture
+    architecture=$(dpkg --print-architecture)
+    cp -a "$1" "$root"
+    mkdir -p "$root/DEBIAN" "$root/usr/share/lintian/overrides"
+    install -m 644 contrib/packages/lintian-overrides "$root/usr/share/lintian/overrides/narrows"
+    install -m 644 contrib/packages/copyright "$root/usr/share/doc/narrows/copyright"
+    printf 'narrows (%s-1) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- The narrows developers <narrows@example.org>  %s\n' \
+        "$4" "$(date -R -u -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$root/usr/share/doc/narrows/changelog.Debian.gz"
+    cat >"$root/DEBIAN/control" <<EOF
+Package: narrows
+Version: $4-1
+Architecture: $architecture
+Maintainer: The narrows developers <narrows@example.org>
+Depends: adduser
+Section: utils
+Priority: optional
+Installed-Size: $(du -sk --apparent-size "$1" | cut -f 1)
+Description: finds the narrowest point of a storage path
+ narrows reads every hop between an application and the medium that stores
+ its bytes, puts a ceiling on each, measures, and says which hop is the
+ bottleneck, how it knows, and what would widen it. Its flight recorder tells
+ when a PCIe link narrowed.
+EOF
+    for script in postinst prerm postrm; do install -m 755 "contrib/packages/$script" "$root/DEBIAN/$script"; done
+    (cd "$root" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
+    find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+    dpkg-deb --root-owner-group -Zxz --build "$root" "$3/narrows_$4-1_$architecture.deb" >/dev/null
+}
+
+# rpm_package ROOT WORK OUT VERSION
+rpm_package() {
+    local root=$2/root
+    mkdir -p "$2"
+    cp -a "$1" "$root"
+    mkdir -p "$root/usr/share/zsh/site-functions"
+    mv "$root/usr/share/zsh/vendor-completions/_narrows" "$root/usr/share/zsh/site-functions/_narrows"
+    rmdir "$root/usr/share/zsh/vendor-completions"
+    find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+    rpmbuild --quiet -bb --define "_topdir $2/top" --define "_rpmdir $3" --define "_rpmfilename narrows-$4-1.$(uname -m).rpm" \
+        --define "narrows_version $4" --define "staged $root" --define "_buildhost reproducible" \
+        --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
+        --define "_build_id_links none" --define "__os_install_post %{nil}" --define "debug_package %{nil}" \
+        --define "_binary_payload w6.xzdio" --define "_docdir /usr/share/doc" contrib/packages/narrows.spec
+}
+
+# within FILE BYTES: fails when a file is larger.
+within() {
+    local size
+    size=$(stat -c %s "$1")
+    echo "$(basename "$1"): $size bytes, at most $2"
+    [ "$size" -le "$2" ] && return
+    echo "error: $(basename "$1") is too large" >&2
+    exit 2
+}

@@ -1,0 +1,288 @@
+//! What can be typed for a load on many hosts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::cli::fleet::args::Format;
+use crate::cli::output_args::{OutputArgs, TextArgs};
+use crate::cli::values::{duration, size};
+use narrows_base::units::{Bytes, BytesPerSec};
+
+/// What `fleet` is asked.
+#[derive(Debug, Clone, Subcommand)]
+pub enum FleetCommand {
+    /// Take the inventory of every host over ssh, and say what they have in common and which differs; no load
+    ///
+    /// Exit status: 0 no fault and no limit, 1 some (with --since: new or worse ones), 2 a host could not be read.
+    Check(CheckHosts),
+    /// Put one load on many hosts with a common start, and say what limits all of them
+    ///
+    /// fio does the load, over its own client/server protocol through ssh; narrows and fio are the only programs that run, in a
+    /// directory that is gone afterwards, however the run ends. No port is opened. Reads by default. Examples:
+    ///   narrows fleet run --hosts c[01-60] --servers srv1 --target /mnt/data --preset seq1m --out result
+    ///   narrows fleet run --hosts hosts.txt --target-map map.toml --bs 4k,64k --mix 100,70 --write --out result
+    ///
+    /// Exit status: 0 every host took part and nothing stands out, 1 something stands out, or with --partial a host is missing,
+    /// 2 a host is missing, or it could not be done.
+    #[command(verbatim_doc_comment)]
+    Run(Box<RunArgs>),
+    /// Show a run again from its directory alone
+    ///
+    /// Exit status: as of the run.
+    Report(ReportArgs),
+}
+
+/// How hosts are reached.
+#[derive(Debug, Clone, Args)]
+pub struct ReachArgs {
+    /// The hosts: names between commas with ranges (c[01-60]), a file with them, or @group of ClusterShell
+    #[arg(long, value_name = "HOSTS")]
+    pub hosts: String,
+
+    /// A configuration for ssh in the place of yours
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub ssh_config: Option<PathBuf>,
+
+    /// The program that is pushed to hosts, for those on which this one does not run (a static build) [default: itself]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub push_narrows: Option<PathBuf>,
+}
+
+/// What `fleet check` is asked.
+#[derive(Debug, Clone, Args)]
+pub struct CheckHosts {
+    /// Which hosts, and how they are reached.
+    #[command(flatten)]
+    pub reach: ReachArgs,
+
+    /// Hosts that serve storage; they are compared like all others
+    #[arg(long, value_name = "HOSTS")]
+    pub servers: Option<String>,
+
+    /// Keep the capture of each host in this new directory
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// How it is written; --json is the same as --format jsonl
+    #[arg(long, hide_short_help = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
+    pub format: Option<Format>,
+
+    /// An earlier run (its JSON lines), or a directory of captures: say what is new, changed and gone
+    #[arg(long, value_name = "PATH")]
+    pub since: Option<PathBuf>,
+
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What `fleet run` is asked.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// Which hosts put load on, and how they are reached.
+    #[command(flatten)]
+    pub reach: ReachArgs,
+
+    /// Hosts that serve the storage: they are watched for the same time
+    #[arg(long, value_name = "HOSTS")]
+    pub servers: Option<String>,
+
+    /// What is read on each host: a device, file or directory, serial:TEXT, nqn:TEXT, or nbd://HOST[:PORT][/EXPORT]
+    ///
+    /// A device or file is only ever read. In a directory a file without a name is made, filled, and read or written.
+    #[arg(long, value_name = "TARGET", required_unless_present = "target_map")]
+    pub target: Option<String>,
+
+    /// A TOML file with the target of each host: `"c01" = "serial:S5GXNX0R"`; --target is for those that it does not name
+    #[arg(long, value_name = "FILE")]
+    pub target_map: Option<PathBuf>,
+
+    /// A load by name; --bs, --depth, --jobs, --mix and --pattern change it
+    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    pub preset: FleetPreset,
+
+    /// Block sizes, each a run of its own: 4k,64k,1m
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
+    pub bs: Vec<Bytes>,
+
+    /// I/Os in flight of each job
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub depth: Option<u32>,
+
+    /// Jobs of each host, each a run of its own: 1,4,16
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Vec<u32>,
+
+    /// Shares of reads in per cent, each a run of its own: 100,70,0; less than 100 needs --write
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub mix: Vec<u8>,
+
+    /// Whether addresses are random or in sequence
+    #[arg(long, value_name = "PATTERN", value_enum)]
+    pub pattern: Option<FleetPattern>,
+
+    /// Write to scratch files, too
+    #[arg(long)]
+    pub write: bool,
+
+    /// The time of each run: 30s, 2m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub time: Duration,
+
+    /// The size of the scratch file of each host
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1g")]
+    pub size: Bytes,
+
+    /// The most that all hosts together may read or write in a second: 500m
+    #[arg(long, value_name = "SIZE", value_parser = rate)]
+    pub rate: Option<BytesPerSec>,
+
+    /// Run each load once more with every second client: the same in all is a shared limit, half of it the clients' own
+    #[arg(long)]
+    pub prove: bool,
+
+    /// A host that is missing makes the exit status 1 in the place of 2
+    #[arg(long)]
+    pub partial: bool,
+
+    /// The new directory for all that hosts bring back; `narrows fleet report DIR` shows it again
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// A static fio that is pushed to all hosts, in the place of their own
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub push_fio: Option<PathBuf>,
+
+    /// Decides the random addresses [default: the time]
+    #[arg(long, hide_short_help = true, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Print one row for each host and run, for a spreadsheet
+    #[arg(long, conflicts_with_all = ["json", "plain"])]
+    pub csv: bool,
+
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: TextArgs,
+}
+
+/// What `fleet report` is asked.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArgs {
+    /// The directory that `fleet run --out` made
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+
+    /// A host that is missing makes the exit status 1 in the place of 2
+    #[arg(long)]
+    pub partial: bool,
+
+    /// Print one row for each host and run, for a spreadsheet
+    #[arg(long, conflicts_with_all = ["json", "plain"])]
+    pub csv: bool,
+
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: TextArgs,
+}
+
+/// Loads by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum FleetPreset {
+    /// Reads of 1 MiB in sequence, 1 job, depth 8
+    #[default]
+    Seq1m,
+    /// Random reads of 4 KiB, 4 jobs, depth 32
+    Rand4k,
+    /// Reads of 1 MiB in sequence with 1 to 64 jobs on each host, as IOzone's N-to-N test
+    Threads,
+    /// Random reads of 4 to 512 KiB, 4 jobs, depth 8; with --write 70 % reads and writes, too
+    Blocks,
+}
+
+/// Where the next I/O goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FleetPattern {
+    /// To a random place
+    Random,
+    /// To the next one
+    Sequential,
+}
+
+/// Reads `500m`, in decimal units a second as rates are.
+fn rate(text: &str) -> Result<BytesPerSec, String> {
+    let refused = || format!("`{text}` is no rate such as 500m or 2g");
+    let text = text.trim();
+    let (digits, factor) = match text.char_indices().last() {
+        Some((at, unit)) if unit.is_ascii_alphabetic() => {
+            let factor = match unit.to_ascii_lowercase() {
+                'k' => 1e3,
+                'm' => 1e6,
+                'g' => 1e9,
+                't' => 1e12,
+                _ => return Err(refused()),
+            };
+            (text.get(..at).unwrap_or_default(), factor)
+        }
+        _ => (text, 1.0),
+    };
+    let rate = digits.parse::<f64>().map_err(|_| refused())? * factor;
+    (rate.is_finite() && (1.0..1e15).contains(&rate)).then(|| BytesPerSec::new(rate)).ok_or_else(refused)
+}
+
+/// What a host is asked; the controller types it.
+#[derive(Debug, Clone, Subcommand)]
+pub enum HostStep {
+    /// Keep the run's directory until standard input ends
+    Keep {
+        /// The fio that serves; `-` for none
+        #[arg(long)]
+        fio: String,
+    },
+    /// Say what the host has
+    Look {
+        /// The target, in hexadecimal digits
+        #[arg(long)]
+        target: Option<String>,
+    },
+    /// Make the target ready and hold it until standard input ends
+    Hold {
+        /// The target, in hexadecimal digits
+        #[arg(long)]
+        target: String,
+        /// The size of a scratch file
+        #[arg(long)]
+        size: u64,
+    },
+    /// Sample counters until nobody reads them
+    Sample {
+        /// Ports of storage servers
+        #[arg(long, value_delimiter = ',')]
+        ports: Vec<u16>,
+    },
+    /// Say what the clock says for each line of standard input
+    Clock,
+    /// Wait until the keeper knows when a run begins, and sleep until then
+    At {
+        /// The number of the run
+        point: usize,
+    },
+    /// Write a record of this host to standard output
+    Record,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_decimal() {
+        assert_eq!(rate("500m"), Ok(BytesPerSec::new(5e8)));
+        assert_eq!(rate("1.5G"), Ok(BytesPerSec::new(1.5e9)));
+        for text in ["", "m", "0", "-1m", "1x", "1e400", "nan", "infg"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+}

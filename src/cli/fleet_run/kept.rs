@@ -1,0 +1,161 @@
+//! The directory of a run: what is written into it, and how it is read again.
+#![expect(clippy::disallowed_methods, reason = "the directory was named on the command line")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cli::Failure;
+use narrows_load::held::{Aim, Held, Readers};
+use narrows_paste::capture::foreign;
+use narrows_report::fleet_run::Files;
+use narrows_session::fleet::Point;
+use narrows_session::fleet::job::{LOG_STEP, NAME};
+use narrows_verdict::fleet::Told;
+use narrows_verdict::fleet::record::{Host, Run, SCHEMA};
+use narrows_verdict::fleet::samples::{self, Sample};
+
+/// The record of a run.
+const RECORD: &str = "run.json";
+/// The samples of a host.
+const SAMPLES: &str = "samples.jsonl";
+/// fio's report on a host.
+const REPORT: &str = "fio.json";
+/// No file of a run is larger, in bytes.
+const LARGEST: u64 = 256 << 20;
+/// What tells what such a directory is.
+const HINT: &str = "name a directory that `narrows fleet run --out` made";
+
+/// Makes a directory for this user alone that is not there yet.
+///
+/// # Errors
+/// [`Failure`] when something has that name, or it cannot be made.
+pub(super) fn new_directory(path: &Path) -> Result<(PathBuf, Held), Failure> {
+    let cannot = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("cannot make `{}`: {error}", path.display()))
+            .hint("name a directory that is not there yet, in a place that you may write to")
+    };
+    let parent = Held::parent_of(path, Aim::Write).map_err(|error| cannot(&error))?;
+    let (parent, name) = parent.ok_or_else(|| cannot(&"it is no name of a directory"))?;
+    parent.maker().make_directory(name.as_encoded_bytes()).map_err(|error| cannot(&error))?;
+    let held = Held::open(path, Aim::Write).map_err(|error| cannot(&error))?;
+    Ok((path.to_owned(), held))
+}
+
+fn below(path: &Path, name: &str) -> Result<(PathBuf, Held), Failure> {
+    new_directory(&path.join(name))
+}
+
+fn put(path: &Path, held: &Held, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    held.write_new(name.as_ref(), bytes, Readers::Us)
+        .map_err(|error| Failure::new(format!("cannot write `{}`: {error}", path.join(name).display())))
+}
+
+/// The directories of hosts by their place among the clients.
+fn client_directory(number: usize) -> String {
+    format!("client-{:04}", number + 1)
+}
+
+/// Writes what the hosts brought back from one run.
+///
+/// # Errors
+/// [`Failure`] when it cannot be written.
+pub(super) fn point(path: &Path, point: &Point) -> Result<(), Failure> {
+    let (directory, _) = below(path, &point.record.directory)?;
+    for (outcome, files) in point.record.hosts.iter().zip(&point.files) {
+        let (place, held) = below(&directory, &client_directory(outcome.client))?;
+        for (name, bytes) in files {
+            // fio puts the name of its server behind a log, which is the same for all.
+            let name = name.strip_suffix(".s").unwrap_or(name);
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+            if name.chars().all(is_plain) && !name.starts_with('.') {
+                put(&place, &held, name, bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes the record and the samples of all hosts.
+///
+/// # Errors
+/// [`Failure`] when it cannot be written.
+pub(super) fn whole(
+    path: &Path,
+    held: &Held,
+    run: &Run,
+    (clients, servers): (&[String], &[String]),
+) -> Result<(), Failure> {
+    for (host, text) in run.clients.iter().zip(clients).chain(run.servers.iter().zip(servers)) {
+        let (place, held) = below(path, &host.directory)?;
+        put(&place, &held, SAMPLES, text.as_bytes())?;
+    }
+    let text = serde_json::to_string_pretty(run)
+        .map_err(|error| Failure::new(format!("cannot write the record as JSON: {error}")))?;
+    put(path, held, RECORD, text.as_bytes())
+}
+
+/// Reads a run again.
+///
+/// # Errors
+/// [`Failure`] when the directory holds none. What of it is missing is missing in the report.
+pub(super) fn read(path: &Path) -> Result<(Run, Files), Failure> {
+    let record = path.join(RECORD);
+    let text = foreign::text(&record, LARGEST)
+        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", record.display())).hint(HINT))?;
+    let run: Run = serde_json::from_str(&text).map_err(|error| {
+        Failure::new(format!("`{}` is no record of a run: {error}", record.display())).hint(HINT)
+    })?;
+    if run.schema != SCHEMA {
+        return Err(Failure::new(format!("`{}` has the schema {}", record.display(), run.schema))
+            .hint("read it with the version of narrows that wrote it"));
+    }
+    let of_hosts = |hosts: &[Host]| hosts.iter().map(|host| samples_of(path, host)).collect();
+    let told = run.points.iter().map(|point| {
+        let ahead = |client: usize| run.clients.get(client).map_or(0, |host| host.clock_ahead_ns);
+        let place = path.join(plain(&point.directory));
+        point
+            .hosts
+            .iter()
+            .map(|outcome| told(&place.join(client_directory(outcome.client)), ahead(outcome.client)))
+            .collect()
+    });
+    let files = Files {
+        told: told.collect(),
+        clients: of_hosts(&run.clients),
+        servers: of_hosts(&run.servers),
+        step: LOG_STEP,
+    };
+    Ok((run, files))
+}
+
+/// A name of a record as one that leads nowhere else: the directory may be somebody else's.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+fn samples_of(path: &Path, host: &Host) -> Vec<Sample> {
+    let file = path.join(plain(&host.directory)).join(SAMPLES);
+    foreign::text(&file, LARGEST).map(|text| samples::parse(&text)).unwrap_or_default()
+}
+
+fn told(place: &Path, clock_ahead_ns: i64) -> Told {
+    let mut told = Told { clock_ahead_ns, ..Told::default() };
+    told.report = foreign::text(&place.join(REPORT), LARGEST).ok();
+    let mut names: Vec<String> = fs::read_dir(place)
+        .map(|entries| {
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        })
+        .unwrap_or_default();
+    names.sort();
+    for name in names {
+        let Some(rest) = name.strip_prefix(NAME) else { continue };
+        let logs = match () {
+            () if rest.starts_with("_bw.") => &mut told.rates,
+            () if rest.starts_with("_lat.") => &mut told.latencies,
+            () if rest.starts_with("_clat_hist.") => &mut told.histograms,
+            () => continue,
+        };
+        logs.extend(foreign::text(&place.join(&name), LARGEST).ok());
+    }
+    told
+}

@@ -1,0 +1,581 @@
+//! `narrows fleet-host …`: what the controller starts on a host, through ssh, in the run's directory there.
+#![expect(clippy::disallowed_types, reason = "fio's server is started here")]
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::args::HostStep;
+use crate::cli::{FAILED, Failure, NOTHING_FOUND, facts, output, target};
+use narrows_base::units::Bytes;
+use narrows_load::held::{Aim, Held, Readers};
+use narrows_load::measurement::Access;
+use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::target::Target as LoadTarget;
+use narrows_machine::activity::{self, Sample as Counters};
+use narrows_machine::root::Root;
+use narrows_machine::usage::Identity;
+use narrows_machine::{Machine, program, snapshot};
+use narrows_model::path::{Target, build};
+use narrows_session::fleet::host::{
+    Found, FoundKind, Go, HostLock, Look, Prepared, Word, start_name, waiting_name, waiting_prefix,
+};
+use narrows_session::fleet::job::{NbdUri, TARGET};
+use narrows_session::scene;
+use narrows_verdict::fleet::samples::{DiskCounts, FlowCounts, Sample};
+
+/// How often counters are sampled.
+const SAMPLE: Duration = Duration::from_millis(250);
+/// How long fio's server may take to be there.
+const SERVER: Duration = Duration::from_secs(10);
+/// How often the keeper looks.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// Does a step.
+///
+/// # Errors
+/// [`Failure`] when it cannot be done; the first line of standard error says why.
+pub(in crate::cli) fn run(step: &HostStep) -> Result<u8, Failure> {
+    match step {
+        HostStep::Keep { fio } => keep(fio),
+        HostStep::Look { target } => look(target.as_deref()),
+        HostStep::Hold { target, size } => hold(&decoded(target)?, *size),
+        HostStep::Sample { ports } => {
+            sample(&ports.iter().copied().filter(|port| *port > 0).collect());
+            Ok(NOTHING_FOUND)
+        }
+        HostStep::Clock => clock(),
+        HostStep::At { point } => at(*point),
+        HostStep::Record => record(),
+    }
+}
+
+/// A text of the controller.
+fn decoded(digits: &str) -> Result<String, Failure> {
+    let wrong = || Failure::new("the target is not written in hexadecimal digits");
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    if digits.len() % 2 == 1 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+    String::from_utf8(bytes.ok_or_else(wrong)?).map_err(|_| wrong())
+}
+
+fn say(word: &Word) -> Result<(), Failure> {
+    let line = serde_json::to_string(word).map_err(|error| Failure::new(error.to_string()))?;
+    output::data(&(line + "\n"))
+}
+
+/// Our clock, in nanoseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Raises a flag when standard input ends, which is when the controller or the connection does.
+fn end_of_input() -> Arc<AtomicBool> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = ended.clone();
+    thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        flag.store(true, Ordering::Relaxed);
+    });
+    ended
+}
+
+/// As [`end_of_input`]; each line until then says when a run begins, which goes into a file that its jobs wait for.
+fn starts_until_end_of_input() -> Arc<AtomicBool> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = ended.clone();
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        let mut line = Vec::new();
+        while let Ok(1..) = (&mut input).take(1 << 10).read_until(b'\n', &mut line) {
+            if let Ok(go) = serde_json::from_slice::<Go>(&line)
+                && let Ok(here) = Held::open(Path::new("."), Aim::Write)
+            {
+                let (name, meanwhile) = (start_name(go.point), format!("new-{}", start_name(go.point)));
+                // A job that is never told begins never, which the controller sees.
+                let text = go.start_ns.to_string();
+                let _ = here.replace(name.as_ref(), meanwhile.as_ref(), text.as_bytes(), Readers::Us);
+            }
+            line.clear();
+        }
+        flag.store(true, Ordering::Relaxed);
+    });
+    ended
+}
+
+/// Jobs that wait for the beginning of the last run that any waits for.
+fn waiting(root: &Root) -> Option<(usize, usize)> {
+    let here = std::env::current_dir().ok()?;
+    let names = root.list(&here.to_string_lossy());
+    let number = |name: &String| name.strip_prefix("waiting-")?.split('-').next()?.parse::<usize>().ok();
+    let point = names.iter().filter_map(number).max()?;
+    let prefix = waiting_prefix(point);
+    Some((point, names.iter().filter(|name| name.starts_with(&prefix)).count()))
+}
+
+/// Says that a job waits, and sleeps until the run begins.
+fn at(point: usize) -> Result<u8, Failure> {
+    let failed = |error: io::Error| Failure::new(format!("cannot write in the run's directory: {error}"));
+    let here = Held::open(Path::new("."), Aim::Write).map_err(|error| Failure::new(error.to_string()))?;
+    let name = waiting_name(point, std::process::id());
+    here.write_new(name.as_ref(), b"", Readers::Us).map_err(failed)?;
+    let root = Root::live();
+    let file = std::env::current_dir().map_err(failed)?.join(start_name(point));
+    loop {
+        let told = root.text(&file.to_string_lossy()).get();
+        if let Some(start) = told.and_then(|text| text.trim().parse().ok()) {
+            sleep_until(start);
+            return Ok(NOTHING_FOUND);
+        }
+        thread::sleep(GLANCE);
+    }
+}
+
+/// Locks the host, starts fio's server, and waits for the end of standard input. The shell that started us cleans up.
+fn keep(fio: &str) -> Result<u8, Failure> {
+    let ended = starts_until_end_of_input();
+    if fio == "-" {
+        say(&Word::Ready)?;
+        while !ended.load(Ordering::Relaxed) {
+            thread::sleep(GLANCE);
+        }
+        return Ok(NOTHING_FOUND);
+    }
+    let _lock = match HostLock::take() {
+        Ok(lock) => lock,
+        Err(why) => {
+            say(&Word::Refused(why))?;
+            return Ok(FAILED);
+        }
+    };
+    let mut server = match server(fio) {
+        Ok(server) => server,
+        Err(why) => {
+            say(&Word::Refused(why))?;
+            return Ok(FAILED);
+        }
+    };
+    say(&Word::Ready)?;
+    let root = Root::live();
+    let mut said = None;
+    while !ended.load(Ordering::Relaxed) {
+        let now = waiting(&root);
+        if let Some((point, jobs)) = now.filter(|_| now != said) {
+            said = now;
+            say(&Word::Waiting { point, jobs })?;
+        }
+        if let Ok(Some(status)) = server.try_wait() {
+            say(&Word::Ended(format!("fio on the host ended: {status}")))?;
+            // The controller reads that, and then ends the connection.
+            while !ended.load(Ordering::Relaxed) {
+                thread::sleep(GLANCE);
+            }
+            return Ok(FAILED);
+        }
+        thread::sleep(GLANCE);
+    }
+    let _ = server.kill();
+    let _ = server.wait();
+    Ok(NOTHING_FOUND)
+}
+
+/// fio's program: one that was pushed, or that of the host.
+fn fio_program(fio: &str) -> Option<Command> {
+    match fio {
+        "fio" => program::command(&Root::live(), "fio"),
+        pushed => Some(program::cleared(PathBuf::from(pushed))),
+    }
+}
+
+/// Starts fio's server on a socket in this directory, which nobody else can enter.
+fn server(fio: &str) -> Result<Child, String> {
+    let mut command = fio_program(fio).ok_or("fio is not installed there")?;
+    command.arg("--server=sock:fio.sock").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "fio is not installed there".to_owned(),
+        _ => format!("fio cannot be started there: {error}"),
+    })?;
+    let begin = Instant::now();
+    let root = Root::live();
+    let socket =
+        std::env::current_dir().map(|here| here.join("fio.sock")).map_err(|error| error.to_string())?;
+    while root.stat(&socket.to_string_lossy()).is_none() {
+        if let Ok(Some(status)) = server.try_wait() {
+            return Err(format!("fio's server ended at once: {status}"));
+        }
+        if begin.elapsed() > SERVER {
+            let _ = server.kill();
+            return Err("fio's server does not come up".to_owned());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(server)
+}
+
+fn look(target: Option<&str>) -> Result<u8, Failure> {
+    let root = Root::live();
+    let machine = Machine::read(&root);
+    let target = target.map(decoded).transpose()?;
+    let found = target.as_deref().map(|typed| find(&root, &machine, typed));
+    let mut ports: BTreeSet<u16> = activity::storage_ports(&root);
+    if let Some(uri) = target.as_deref().and_then(NbdUri::parse) {
+        ports.extend(uri.port());
+    }
+    let look = Look {
+        fio: fio_version(),
+        target: found,
+        ports: ports.into_iter().collect(),
+        facts: facts_of(&root),
+        drives: drives(&root),
+    };
+    let text = serde_json::to_string(&look).map_err(|error| Failure::new(error.to_string()))?;
+    output::data(&(text + "\n"))?;
+    Ok(NOTHING_FOUND)
+}
+
+fn fio_version() -> Option<String> {
+    let pushed = Root::live().exists(&std::env::current_dir().ok()?.join("fio").to_string_lossy());
+    let output = fio_program(if pushed { "./fio" } else { "fio" })?.arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    text.strip_prefix("fio-").map(str::to_owned)
+}
+
+/// Facts that may tell this host from others.
+fn facts_of(root: &Root) -> std::collections::BTreeMap<String, String> {
+    let mut facts = std::collections::BTreeMap::new();
+    let mut put = |name: &str, value: Option<String>| {
+        if let Some(value) = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()) {
+            facts.insert(name.to_owned(), value);
+        }
+    };
+    put("kernel", root.text("/proc/sys/kernel/osrelease").get());
+    let cpuinfo = root.text("/proc/cpuinfo").get().unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    put("processor", model.map(|(_, name)| name.to_owned()));
+    put("processors", Some(cpuinfo.lines().filter(|line| line.starts_with("processor")).count().to_string()));
+    put("memory", root.text("/proc/meminfo").get().and_then(|text| text.lines().next().map(str::to_owned)));
+    for name in root.list("/sys/class/net") {
+        if root.exists(&format!("/sys/class/net/{name}/device")) {
+            put(&format!("speed of {name}"), root.text(&format!("/sys/class/net/{name}/speed")).get());
+        }
+    }
+    // The width does not change with power states, as the speed does.
+    for address in root.list("/sys/bus/pci/devices") {
+        let width = root.text(&format!("/sys/bus/pci/devices/{address}/current_link_width")).get();
+        put(&format!("link width of {address}"), width.filter(|width| width.trim() != "0"));
+    }
+    facts
+}
+
+/// The drives of this host: whole devices that are no mapping and no memory.
+fn drives(root: &Root) -> Vec<String> {
+    let is_drive = |name: &String| root.exists(&format!("/sys/block/{name}/device"));
+    root.list("/sys/block").into_iter().filter(is_drive).collect()
+}
+
+/// What a target is here.
+fn find(root: &Root, machine: &Machine, typed: &str) -> Result<Found, String> {
+    if let Some(uri) = NbdUri::parse(typed) {
+        return Ok(Found {
+            kind: FoundKind::Nbd,
+            name: uri.as_str().to_owned(),
+            size: None,
+            free: None,
+            server: Some(uri.server().to_owned()),
+            drives: Vec::new(),
+            serial: None,
+        });
+    }
+    let typed = match (typed.strip_prefix("serial:"), typed.strip_prefix("nqn:")) {
+        (Some(serial), _) => by_serial(root, serial)?,
+        (_, Some(nqn)) => by_nqn(root, nqn)?,
+        _ if typed.starts_with('/') => typed.to_owned(),
+        _ => {
+            return Err(format!("`{typed}` is no target: name an absolute path, serial:…, nqn:… or nbd://…"));
+        }
+    };
+    let asked = target::resolve(root, machine, &typed).map_err(|failure| failure.message().to_owned())?;
+    let path = build::path(machine, &asked);
+    let drives = path.as_ref().map(scene::drives).unwrap_or_default();
+    match &asked {
+        Target::Block(name) => {
+            let device = scene::device(name).display().to_string();
+            let serial = Identity::of(root, name).text().map(|(text, _)| text);
+            let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
+            let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
+            let server = fabric_server(root, name);
+            Ok(Found { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
+        }
+        Target::Mount { index, path } => {
+            let mount = machine.mounts.get(*index);
+            let server =
+                mount.and_then(|mount| Some(format!("{}:{}", mount.option("addr")?, mount.server_port()?)));
+            let is_directory = Path::new(path).is_dir();
+            let free = is_directory.then(|| free_bytes(path)).flatten();
+            let kind = if is_directory { FoundKind::Directory } else { FoundKind::File };
+            Ok(Found { kind, name: path.clone(), size: None, free, server, drives, serial: None })
+        }
+        _ => Err(format!("`{typed}` is neither a device nor a file nor a directory")),
+    }
+}
+
+/// The server of a drive behind NVMe over TCP.
+fn fabric_server(root: &Root, name: &str) -> Option<String> {
+    let controller = name.get(..name.rfind('n').filter(|at| *at > 4)?)?;
+    let address = root.text(&format!("/sys/class/nvme/{controller}/address")).get()?;
+    let option = |wanted: &str| {
+        address
+            .split(',')
+            .find_map(|part| part.trim().strip_prefix(wanted)?.strip_prefix('='))
+            .map(str::to_owned)
+    };
+    Some(format!("{}:{}", option("traddr")?, option("trsvcid")?))
+}
+
+fn free_bytes(path: &str) -> Option<Bytes> {
+    let stat = nix::sys::statvfs::statvfs(path).ok()?;
+    Some(Bytes::new(stat.blocks_available().saturating_mul(stat.fragment_size())))
+}
+
+/// The device with a serial number; exactly one has to have it.
+fn by_serial(root: &Root, serial: &str) -> Result<String, String> {
+    let has =
+        |name: &String| Identity::of(root, name).text().is_some_and(|(text, _)| text.trim() == serial.trim());
+    let found: Vec<String> = root.list("/sys/block").into_iter().filter(has).collect();
+    match found.as_slice() {
+        [only] => Ok(scene::device(only).display().to_string()),
+        [] => Err(format!("no device here has the serial number {serial}")),
+        several => Err(format!("{} all have the serial number {serial}", several.join(", "))),
+    }
+}
+
+/// The namespace of an NVMe subsystem; exactly one has to be there.
+fn by_nqn(root: &Root, nqn: &str) -> Result<String, String> {
+    let has = |name: &String| {
+        let told = root.text(&format!("/sys/class/nvme-subsystem/{name}/subsysnqn")).get();
+        told.is_some_and(|told| told.trim() == nqn.trim())
+    };
+    let subsystems = root.list("/sys/class/nvme-subsystem").into_iter().filter(has);
+    let is_namespace = |name: &String| {
+        let rest = name.strip_prefix("nvme").unwrap_or_default();
+        rest.contains('n') && !rest.contains('p') && !rest.contains('c')
+    };
+    let found: Vec<String> = subsystems
+        .flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")))
+        .filter(is_namespace)
+        .collect();
+    match found.as_slice() {
+        [only] => Ok(scene::device(only).display().to_string()),
+        [] => Err(format!("no namespace of {nqn} is connected here")),
+        several => Err(format!(
+            "{} has several namespaces here ({}): name one by its serial or path",
+            nqn,
+            several.join(", ")
+        )),
+    }
+}
+
+/// Makes the target ready, leads the link of the job to it, and holds it.
+fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
+    let ended = end_of_input();
+    if NbdUri::parse(typed).is_some() {
+        say(&Word::Prepared(Prepared { size: Bytes::new(0), is_direct: false }))?;
+        return wait(&ended);
+    }
+    let root = Root::live();
+    let machine = Machine::read(&root);
+    let found = find(&root, &machine, typed).map_err(Failure::new)?;
+    let path = Path::new(&found.name);
+    let load_failure = |error: narrows_load::LoadError| Failure::new(error.to_string());
+    let scratch;
+    let opened;
+    let target = match found.kind {
+        FoundKind::Device => {
+            opened = LoadTarget::open_device(path).map_err(load_failure)?;
+            &opened
+        }
+        FoundKind::File => {
+            opened = LoadTarget::open_file_read(path).map_err(load_failure)?;
+            &opened
+        }
+        _ => {
+            Held::open(path, Aim::Write).map_err(|error| Failure::new(error.to_string()))?;
+            let options = ScratchOptions { minimum: Bytes::new(size), ..ScratchOptions::default() };
+            let mut go_on = |_: Bytes, _: Bytes| match ended.load(Ordering::Relaxed) {
+                true => std::ops::ControlFlow::Break(()),
+                false => std::ops::ControlFlow::Continue(()),
+            };
+            scratch =
+                ScratchFile::create(path, Bytes::new(size), &options, &mut go_on).map_err(load_failure)?;
+            scratch.target()
+        }
+    };
+    symlink(target.reopen_path(), TARGET)
+        .map_err(|error| Failure::new(format!("cannot make a link in the run's directory: {error}")))?;
+    let is_direct = target.access() == Access::Direct;
+    say(&Word::Prepared(Prepared { size: target.size(), is_direct }))?;
+    wait(&ended)
+}
+
+fn wait(ended: &AtomicBool) -> Result<u8, Failure> {
+    while !ended.load(Ordering::Relaxed) {
+        thread::sleep(GLANCE);
+    }
+    Ok(NOTHING_FOUND)
+}
+
+/// Writes a sample every 250 ms until nobody reads them any more.
+fn sample(ports: &BTreeSet<u16>) {
+    let root = Root::live();
+    let mut next = Instant::now();
+    loop {
+        let sample = counters(&root, ports);
+        let Ok(line) = serde_json::to_string(&sample) else { return };
+        let mut out = io::stdout().lock();
+        if out
+            .write_all(line.as_bytes())
+            .and_then(|()| out.write_all(b"\n"))
+            .and_then(|()| out.flush())
+            .is_err()
+        {
+            return;
+        }
+        next += SAMPLE;
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+fn counters(root: &Root, ports: &BTreeSet<u16>) -> Sample {
+    let at_ns = now();
+    let read = Counters::of_counters(root);
+    let disk = |(name, disk): (&String, &activity::DiskCounters)| {
+        let counts = DiskCounts {
+            read: disk.read_bytes.get(),
+            written: disk.written_bytes.get(),
+            busy_ns: disk.busy.get(),
+        };
+        (counts.read + counts.written > 0).then(|| (name.clone(), counts))
+    };
+    let flow = |flow: activity::Flow| FlowCounts {
+        local: flow.local.to_string(),
+        remote: flow.remote.to_string(),
+        rtt_us: flow.round_trip.get() / 1000,
+        least_rtt_us: flow.least_round_trip.get() / 1000,
+        busy_us: flow.busy.get() / 1000,
+        window_us: flow.window_limited.get() / 1000,
+        sent: flow.sent.get(),
+        received: flow.received.get(),
+        again: flow.retransmitted,
+    };
+    Sample {
+        at_ns,
+        disks: read.disks.iter().filter_map(disk).collect(),
+        nics: read
+            .nics
+            .iter()
+            .map(|(name, nic)| (name.clone(), [nic.received.get(), nic.sent.get()]))
+            .collect(),
+        cpus: read
+            .cpus
+            .values()
+            .map(|cpu| {
+                [(cpu.user.get() + cpu.system.get() + cpu.interrupt.get() + cpu.steal.get()), cpu.idle.get()]
+            })
+            .collect(),
+        flows: activity::flows(ports).into_iter().map(flow).collect(),
+    }
+}
+
+fn clock() -> Result<u8, Failure> {
+    let mut input = io::stdin().lock();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut input).take(64).read_until(b'\n', &mut line) {
+            Ok(1..) => output::data(&format!("{}\n", now()))?,
+            _ => return Ok(NOTHING_FOUND),
+        }
+    }
+}
+
+/// Sleeps until a moment of this clock. The clock may be set meanwhile, so it is asked again now and then.
+fn sleep_until(moment: u64) {
+    const LONGEST: Duration = Duration::from_millis(100);
+    loop {
+        let left = Duration::from_nanos(moment.saturating_sub(now()));
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(LONGEST));
+    }
+}
+
+fn record() -> Result<u8, Failure> {
+    let root = Root::recording();
+    facts::read(&root);
+    let tree = root.into_record().ok_or_else(|| Failure::new("nothing was recorded"))?;
+    let mut packed = Vec::new();
+    snapshot::write(&tree, &mut packed, true)
+        .map_err(|error| Failure::with_own_hint(&format!("cannot pack the record: {error}")))?;
+    output::bytes(&packed)?;
+    Ok(NOTHING_FOUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_comes_as_digits() {
+        assert_eq!(decoded("2f6d6e74c3b6").expect("is text"), "/mntö");
+        for digits in ["2", "zz", "ff", "2f6"] {
+            assert!(decoded(digits).is_err(), "{digits}");
+        }
+    }
+
+    #[test]
+    fn a_moment_in_the_past_is_not_waited_for_and_one_ahead_is() {
+        sleep_until(0);
+        let ahead = now() + 20_000_000;
+        sleep_until(ahead);
+        assert!(now() >= ahead);
+    }
+
+    #[test]
+    fn this_host_has_counters_and_facts() {
+        let root = Root::live();
+        let sample = counters(&root, &BTreeSet::new());
+        assert!(sample.nics.contains_key("lo") && !sample.cpus.is_empty() && sample.flows.is_empty());
+        let facts = facts_of(&root);
+        assert!(facts.contains_key("kernel") && facts["processors"] != "0", "{facts:?}");
+    }
+
+    #[test]
+    fn what_is_no_target_is_said() {
+        let (root, machine) = (Root::live(), Machine::default());
+        for (typed, why) in [
+            ("data", "absolute path"),
+            ("serial:no-such-drive", "no device here"),
+            ("nqn:nqn.2014-08.org:none", "no namespace"),
+            ("nbd://a;b", "absolute path"),
+        ] {
+            assert!(find(&root, &machine, typed).is_err_and(|said| said.contains(why)), "{typed}");
+        }
+        let found = find(&root, &machine, "nbd://10.0.0.1/disk").expect("is an export");
+        assert_eq!((found.kind, found.server.as_deref()), (FoundKind::Nbd, Some("10.0.0.1")));
+    }
+}

@@ -1,0 +1,122 @@
+//! `narrows completions` and `narrows man`: what packages ship beside the program, made from the command line itself.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use super::bench::save::write_new;
+use super::{Failure, NOTHING_FOUND, help, output};
+
+/// What `completions` is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// What `man` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ManArgs {
+    /// The directory to write the pages to; none of them may be there yet
+    pub directory: PathBuf,
+}
+
+/// Prints the completions of a shell.
+///
+/// # Errors
+/// [`Failure`] when standard output cannot be written.
+pub(super) fn completions(args: CompletionsArgs) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut visible(), "narrows", &mut script);
+    output::bytes(&script)?;
+    Ok(NOTHING_FOUND)
+}
+
+/// Writes a page for the program and one for each command.
+///
+/// # Errors
+/// [`Failure`] when a page is there already, or cannot be written.
+pub(super) fn man(args: &ManArgs) -> Result<u8, Failure> {
+    let mut command = visible();
+    command.build();
+    let pages =
+        std::iter::once(&command).chain(command.get_subcommands().filter(|sub| sub.get_name() != "help"));
+    for page in pages {
+        write_page(&args.directory, page)?;
+    }
+    Ok(NOTHING_FOUND)
+}
+
+fn write_page(directory: &Path, command: &Command) -> Result<(), Failure> {
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let text = page(command, &name)
+        .map_err(|error| Failure::new(format!("cannot make the page {name}: {error}")))?;
+    write_new(&directory.join(format!("{name}.1")), &text)
+}
+
+fn page(command: &Command, name: &str) -> io::Result<String> {
+    let mut page = Vec::new();
+    // clap's own words say all that the long help says.
+    clap_mangen::Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// The command line without what is not shown in help.
+fn visible() -> Command {
+    let whole = help::command();
+    let shown: Vec<Command> =
+        whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+    let bare = Command::new("narrows")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(whole.get_arguments().filter(|argument| !argument.is_hide_set()).cloned())
+        .groups(whole.get_groups().cloned())
+        .disable_help_flag(true)
+        .args_conflicts_with_subcommands(true);
+    let with = |bare: Command,
+                text: Option<&clap::builder::StyledStr>,
+                set: fn(Command, clap::builder::StyledStr) -> Command| {
+        match text {
+            Some(text) => set(bare, text.clone()),
+            None => bare,
+        }
+    };
+    let bare = with(bare, whole.get_about(), Command::about);
+    let bare = with(bare, whole.get_long_about(), Command::long_about);
+    let bare = with(bare, whole.get_after_long_help(), Command::after_help);
+    bare.subcommands(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page_and_none_is_of_what_is_hidden() {
+        let mut command = visible();
+        command.build();
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            let name = sub.get_display_name().expect("was built").to_owned();
+            let page = page(sub, &name).expect("is made");
+            assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}");
+            assert!(!sub.is_hide_set(), "{name}");
+        }
+        assert!(command.find_subcommand("look-at-devices").is_none());
+        assert!(page(&command, "narrows").expect("is made").contains("narrows"));
+    }
+
+    #[test]
+    fn every_shell_completes_every_command() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut visible(), "narrows", &mut script);
+            let script = String::from_utf8(script).expect("is text");
+            for command in ["check", "watch", "export", "config"] {
+                assert!(script.contains(command), "{shell}: {command}");
+            }
+            assert!(!script.contains("look-at-devices"), "{shell}");
+        }
+    }
+}

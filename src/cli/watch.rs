@@ -1,0 +1,152 @@
+//! `narrows watch`: the flight recorder, and what its journal says.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::values::duration;
+use super::{Failure, NOTHING_FOUND, facts, output, signals};
+use narrows_load::held::{Aim, Held, HeldError};
+use narrows_machine::kept::DIRECTORY;
+use narrows_report::sanitize::inert;
+use narrows_report::watch::{WatchLog, render};
+use narrows_watch::file::{KeepError, Store};
+use narrows_watch::run::{Asked, Options, Source, run as record};
+
+/// What `watch` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct WatchArgs {
+    /// Show what the journal says, oldest first
+    #[arg(long, conflicts_with_all = ["accept", "every"])]
+    pub log: bool,
+
+    /// Take the state of every link as it is for its best from now on
+    ///
+    /// After a card was moved or a slot was split on purpose: what was wider before is then no finding any more. A recorder
+    /// that runs is told to do it.
+    #[arg(long)]
+    pub accept: bool,
+
+    /// The time between readings; what the kernel tells of is read at once
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub every: Duration,
+
+    /// Where the journal and the best states are kept
+    #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
+    pub state: PathBuf,
+
+    /// With --log: print JSON (schema narrows/watch/1)
+    #[arg(long, requires = "log")]
+    pub json: bool,
+
+    /// Read a recorded machine again and again in the place of this one
+    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "log")]
+    pub from: Option<PathBuf>,
+}
+
+/// Watches until a signal ends it, shows the journal, or accepts the state as it is.
+///
+/// # Errors
+/// [`Failure`] when the directory cannot be used.
+pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
+    if args.log {
+        return show(args);
+    }
+    if args.accept && tell(&args.state)? {
+        return Ok(NOTHING_FOUND);
+    }
+    make(&args.state)?;
+    let stop = signals::stop_on_signals()?;
+    let accept = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGUSR1, accept.clone())
+        .map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))?;
+    let options = Options {
+        directory: &args.state,
+        every: args.every,
+        version: env!("CARGO_PKG_VERSION"),
+        accept_and_end: args.accept,
+    };
+    let source = match &args.from {
+        None => Source::live(),
+        Some(path) => recorded(path.clone()),
+    };
+    let asked = Asked { stop: &stop, accept: &accept };
+    record(&options, source, &asked, &mut |text| output::note(&inert(text)))
+        .map_err(|error| failure(&error))?;
+    if args.accept && !stop.load(Ordering::Relaxed) {
+        output::note("narrows: the state of every link that is awake counts as its best from now on");
+    }
+    Ok(NOTHING_FOUND)
+}
+
+/// A record or directory that is read anew each time; one that cannot be read says nothing this time.
+fn recorded(path: PathBuf) -> Source {
+    Source::Recorded(Box::new(move || {
+        let mut facts = facts::open(std::slice::from_ref(&path)).ok()?;
+        Some(std::mem::replace(&mut facts.root, narrows_machine::root::Root::live()))
+    }))
+}
+
+fn show(args: &WatchArgs) -> Result<u8, Failure> {
+    let store = Store::look(&args.state).map_err(|error| failure(&error))?;
+    let (records, damaged) = store.records().map_err(|error| failure(&error))?;
+    let log = WatchLog::new(records, damaged);
+    if args.json {
+        output::data(&output::json(&log)?)?;
+    } else {
+        output::data(&render(&log))?;
+    }
+    Ok(NOTHING_FOUND)
+}
+
+/// Tells a recorder that runs to accept; `false` when there is none.
+fn tell(directory: &Path) -> Result<bool, Failure> {
+    let watcher = Store::look(directory).ok().and_then(|store| store.watcher());
+    let Some(process) = watcher else { return Ok(false) };
+    kill(Pid::from_raw(process), Signal::SIGUSR1).map_err(|errno| {
+        Failure::new(format!("cannot tell process {process}, which watches: {errno}"))
+            .hint("run it with sudo")
+    })?;
+    output::note(&format!(
+        "narrows: process {process}, which watches, takes the state as it is for the best at once"
+    ));
+    Ok(true)
+}
+
+/// Makes the directory if it is not there, for this user alone.
+fn make(path: &Path) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display, hint: Option<&str>| {
+        Failure::new(format!("cannot use `{}`: {error}", path.display())).maybe_hint(hint.map(str::to_owned))
+    };
+    if path.is_dir() {
+        return Ok(());
+    }
+    let place = Held::parent_of(path, Aim::Write).map_err(|error| failed(&error, error.hint()))?;
+    let Some((parent, name)) = place else { return Ok(()) };
+    match parent.maker().make_directory(name.as_encoded_bytes()) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(failed(&error, Some("run it with sudo, or name a directory of yours: --state DIR")))
+        }
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(&error, None)),
+        _ => Ok(()),
+    }
+}
+
+fn failure(error: &KeepError) -> Failure {
+    let missing = matches!(error, KeepError::Directory(HeldError::Io { source, .. }) if source.kind() == ErrorKind::NotFound);
+    let hint = if missing {
+        Some(
+            "nothing was watched there yet: `narrows watch` begins, --state DIR names another place"
+                .to_owned(),
+        )
+    } else {
+        error.hint()
+    };
+    Failure::new(error.to_string()).maybe_hint(hint)
+}

@@ -1,0 +1,134 @@
+//! `narrows export`, `config`, `completions` and `man`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{finish, narrows, run, scratch_dir, skip, text, watch};
+
+/// Whether each series is there once, and each line is a comment or a sample.
+pub(super) fn assert_unique(metrics: &str) {
+    let samples: Vec<&str> = metrics.lines().filter(|line| !line.starts_with('#')).collect();
+    let series: BTreeSet<&str> = samples.iter().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+    assert_eq!(series.len(), samples.len(), "{metrics}");
+}
+
+#[test]
+fn a_machine_as_metrics_has_each_series_once_and_no_unknown_value() {
+    let place = scratch_dir();
+    let machine = place.path().join("machine.tar.zst");
+    watch::record(&machine, 1, |_| ());
+    let machine = machine.to_str().expect("is text");
+    let ran = run(&["export", "--prometheus", "-", "--from", machine]);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert_unique(&ran.out);
+    for line in [
+        "narrows_link_width_lanes{address=\"0000:06:00.0\",",
+        "narrows_finding_active{code=\"link_width_degraded\",",
+        "narrows_last_run_timestamp_seconds ",
+        "narrows_hop_ceiling_bytes_per_second{basis=\"formula\",",
+    ] {
+        assert!(ran.out.contains(line), "no {line} in\n{}", ran.out);
+    }
+    assert!(!ran.out.contains(" -1\n") && !ran.out.contains("NaN"), "{}", ran.out);
+    let open = run(&["export", "--prometheus", "-", "--openmetrics", "--from", machine]);
+    assert!(open.out.ends_with("# EOF\n"), "{}", open.out);
+    let file = place.path().join("narrows.prom");
+    std::fs::write(&file, "old").expect("is written");
+    let written = run(&["export", "--prometheus", file.to_str().expect("is text"), "--from", machine]);
+    assert_eq!((written.status, written.out.as_str()), (Some(0), ""), "{written:?}");
+    let kept = std::fs::read_to_string(&file).expect("is in place");
+    assert!(kept.starts_with("# HELP narrows_"), "{kept}");
+}
+
+#[test]
+fn promtool_finds_nothing_to_complain_of() {
+    let live = run(&["export", "--prometheus", "-"]);
+    assert_eq!(live.status, Some(0), "{live:?}");
+    assert_unique(&live.out);
+    let mut promtool = super::alerts::tool("promtool");
+    let promtool = promtool.args(["check", "metrics"]).stdin(std::process::Stdio::piped());
+    let Ok(mut child) =
+        promtool.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()
+    else {
+        return skip("promtool check metrics", "promtool (package prometheus) is not installed");
+    };
+    let mut stdin = child.stdin.take().expect("is piped");
+    std::io::Write::write_all(&mut stdin, live.out.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn nagios_gets_a_line_and_the_codes_of_a_plugin() {
+    let place = scratch_dir();
+    let machine = place.path().join("machine.tar.zst");
+    watch::record(&machine, 1, |_| ());
+    let warning = run(&["export", "--format", "nagios", "--from", machine.to_str().expect("is text")]);
+    assert_eq!(warning.status, Some(1), "{warning:?}");
+    assert!(warning.out.starts_with("NARROWS WARNING - "), "{}", warning.out);
+    assert_eq!(warning.out.lines().count(), 1);
+    assert!(warning.out.contains(" | faults="), "{}", warning.out);
+    let none = place.path().join("none");
+    let unknown = run(&["export", "--format", "nagios", "--from", none.to_str().expect("is text")]);
+    assert_eq!(unknown.status, Some(3), "{unknown:?}");
+    assert!(unknown.out.starts_with("NARROWS UNKNOWN - "), "{}", unknown.out);
+    let usage = run(&["export"]);
+    assert_eq!(usage.status, Some(2), "{usage:?}");
+}
+
+#[test]
+fn preferences_say_where_they_are_from_and_permit_nothing() {
+    let place = scratch_dir();
+    let directory = place.path().join("narrows");
+    std::fs::create_dir(&directory).expect("is made");
+    let config = |words: &[&str]| {
+        let mut command = narrows(words);
+        finish(command.env("XDG_CONFIG_HOME", text(&place)))
+    };
+    let defaults: Value = serde_json::from_str(&config(&["config", "--json"]).out).expect("is JSON");
+    assert!(
+        defaults["settings"].as_array().expect("a list").iter().all(|setting| setting["origin"] == "default")
+    );
+    let file = directory.join("config.toml");
+    std::fs::write(&file, "color = \"always\"\npreset = \"peak\"\n[groups]\nlab = [\"a\", \"b\"]\n")
+        .expect("is written");
+    let shown = config(&["config"]);
+    assert_eq!(shown.status, Some(0), "{shown:?}");
+    assert!(
+        shown.out.contains("color       always  (") && shown.out.contains("config.toml, line 1)"),
+        "{}",
+        shown.out
+    );
+    assert!(shown.out.contains("groups.lab  a, b"), "{}", shown.out);
+    // A report in colour although it goes into a pipe, unless another was typed.
+    let machine = place.path().join("machine.tar.zst");
+    watch::record(&machine, 4, |_| ());
+    let machine = machine.to_str().expect("is text");
+    assert!(config(&["--from", machine]).out.contains('\x1b'));
+    assert!(!config(&["--from", machine, "--color", "never"]).out.contains('\x1b'));
+    std::fs::write(&file, "i_own = \"S1\"\n").expect("is written");
+    let refused = config(&["config"]);
+    assert_eq!(refused.status, Some(2), "{refused:?}");
+    assert!(refused.err.contains("line 1: unknown field `i_own`"), "{}", refused.err);
+    let told = config(&["--from", machine]);
+    assert!(matches!(told.status, Some(0 | 1)) && told.err.contains("it is left out"), "{told:?}");
+}
+
+#[test]
+fn pages_and_completions_are_made_for_every_command() {
+    let place = scratch_dir();
+    let made = run(&["man", text(&place)]);
+    assert_eq!((made.status, made.err.as_str()), (Some(0), ""), "{made:?}");
+    let pages = super::names_in(&place);
+    for page in ["narrows.1", "narrows-check.1", "narrows-watch.1", "narrows-export.1"] {
+        assert!(pages.contains(&page.to_owned()), "{pages:?}");
+    }
+    assert!(!pages.iter().any(|page| page.contains("look-at") || page.contains("help")), "{pages:?}");
+    assert_eq!(run(&["man", text(&place)]).status, Some(2), "nothing is replaced");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(&["completions", shell]);
+        assert!(script.status == Some(0) && script.out.contains("watch"), "{shell}: {script:?}");
+    }
+}
