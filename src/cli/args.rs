@@ -123,7 +123,7 @@ pub enum Command {
     ///
     /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
     Import(ImportArgs),
-    /// Say what rate a workload will get on a described system, what limits it, and what a change would bring
+    /// Say what rate a workload will get on a described system, and what limits it
     ///
     /// A description (*.path.toml) names hosts, slots, switches, drives, arrays, encryption, networks and workloads;
     /// `docs/path-files.md` has its keys, `systems/` has examples. Nothing is measured.
@@ -168,7 +168,7 @@ pub enum Command {
     ///
     /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined, or with --clean something is left.
     Guard(GuardArgs),
-    /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
+    /// Run the tests of a well-known benchmark on a scratch file, or read a device with them
     ///
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
     /// name and is gone however the run ends. A device is only read, unless it is proven empty and --write --i-own SERIAL
@@ -177,14 +177,14 @@ pub enum Command {
     /// Exit status: 0 done, 1 a result is not to be trusted, 2 it could not be done or not to its end: a test failed, was
     /// interrupted, or no more may be written. What was measured until then is shown and saved, and --resume goes on.
     Bench(Box<BenchArgs>),
-    /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
+    /// Find out how rate and latency depend on block size, queue depth, mix and streams
     ///
     /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
     ///
     /// Exit status: 0 no drop, every point fits and is to be trusted, 1 one does not, 2 it could not be done or not to
     /// its end.
     Sweep(Box<SweepArgs>),
-    /// Run the same load at every layer of a path, from the media up, and say where its rate is lost
+    /// Run the same load at every layer of a path, and say where its rate is lost
     ///
     /// Each member device alone, all of them at once, then arrays, mappings, encryption, caches and the file system or
     /// network mount, each compared with what lies right below it. Every loss has its cause with evidence: a full core or
@@ -195,7 +195,7 @@ pub enum Command {
     /// Exit status: 0 no layer loses anything, 1 one does, or there is another finding, 2 a layer could not be measured, or
     /// it was interrupted. What was measured until then is shown.
     Ladder(Box<LadderArgs>),
-    /// Build layouts on empty devices, measure each, and undo them: RAID, LVM, encryption, file systems
+    /// Build RAID, LVM, encryption and file systems on empty devices, measure and undo them
     ///
     /// For each layout: build it with the real tools (mdadm, lvm, cryptsetup, mkfs) in a slice of each device that was read
     /// and is zero, wait until it is in step, fill and measure it, undo it, and clear the slice: it is zero again, read
@@ -220,7 +220,7 @@ pub enum Command {
     /// Exit status: 0 written, 2 it could not be done. With --format nagios: 0 OK (no fault), 1 WARNING (a fault), 2 CRITICAL
     /// (a link is narrower than before, or an array lacks a member), 3 UNKNOWN (it could not be looked at).
     Export(ExportArgs),
-    /// Show what is preferred (colour, plain text, preset, groups of hosts), and where each value came from
+    /// Show what is preferred (colour, plain text, preset), and where each value came from
     ///
     /// Preferences are in ~/.config/narrows/config.toml. None is needed, and none permits a write.
     ///
@@ -260,7 +260,7 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 it could not be done.
     Top(TopArgs),
-    /// Draw a card to share: a path, its ceilings, what was measured and the verdict on one picture
+    /// Draw a card to share: a path, its ceilings, what was measured and the verdict
     ///
     /// The card is an SVG of 1200 x 630 or a Markdown text, by the ending of its name. Addresses, serial numbers and names that
     /// people chose are left out. It bears the date and the hash of the report that it is made of.
@@ -329,7 +329,7 @@ pub struct CheckArgs {
     pub why: Option<String>,
 
     /// Write a short answer in Markdown to post where somebody asked: the sentence, the evidence, and the one command to ask for next
-    #[arg(long, requires = "from", conflicts_with_all = ["json", "plain", "html", "markdown", "why", "export"])]
+    #[arg(long, hide_short_help = true, requires = "from", conflicts_with_all = ["json", "plain", "html", "markdown", "why", "export"])]
     pub reply: bool,
 
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input

@@ -405,8 +405,6 @@ impl Bench<'_> {
     }
 }
 
-/// A report as JSON.
-
 /// How text may look.
 pub(super) fn style(common: &Common) -> Style {
     common.output.style()

@@ -1,16 +1,24 @@
 //! Many names in few words: `c[01-12,14] db1`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Folds names that differ in a number only. Numbers of another width (`c1` and `c01`) are other names and stay apart.
 pub fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    // Widths to which numbers are filled with zeros.
+    let filled: BTreeSet<(&str, usize, &str)> = names
+        .iter()
+        .filter_map(|name| split(name))
+        .filter(|(_, digits, ..)| digits.len() > 1 && digits.starts_with('0'))
+        .map(|(before, digits, after, _)| (before, digits.len(), after))
+        .collect();
     let mut groups: BTreeMap<(&str, usize, &str), Vec<u64>> = BTreeMap::new();
     let mut words = Vec::new();
     for name in names {
         match split(name) {
             Some((before, digits, after, number)) => {
-                // Numbers without a zero ahead are of one kind, however long they are.
-                let width = if digits.starts_with('0') { digits.len() } else { 0 };
+                // Other numbers are of one kind, however long they are.
+                let width = if filled.contains(&(before, digits.len(), after)) { digits.len() } else { 0 };
                 groups.entry((before, width, after)).or_default().push(number);
             }
             None => words.push(name.to_owned()),

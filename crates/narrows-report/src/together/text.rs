@@ -181,9 +181,10 @@ fn foretold(out: &mut Document, all: &[ForetoldView]) {
 fn without_identity(report: &TogetherReport) -> TogetherReport {
     let targets = report.targets.iter().map(|one| one.target.as_str());
     let left_out = report.left_out.iter().map(|one| one.target.as_str());
+    let grouped = report.groups.iter().flat_map(|group| group.targets.iter().map(String::as_str));
     let hops = report.groups.iter().flat_map(|group| &group.hops);
     let hops = hops.map(|hop| (hop.kind, hop.id.as_str(), hop.name.as_str()));
-    let names = Names::of_targets(targets.chain(left_out), hops);
+    let names = Names::of_targets(targets.chain(left_out).chain(grouped), hops);
     let mut report = report.clone();
     names.hide(&mut texts(&mut report));
     report
