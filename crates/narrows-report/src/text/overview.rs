@@ -152,7 +152,7 @@ fn both(read: Option<String>, write: Option<String>) -> String {
 const BAR: usize = 10;
 
 /// Targets get one of so many parts of the terminal.
-const TARGETS: usize = 5;
+const TARGETS: usize = 6;
 
 fn heading(groups: &[Group<'_>]) -> &'static str {
     if groups.iter().any(|group| group.limit.shown.contains(" / ")) { "read / write" } else { "at most" }

@@ -9,6 +9,9 @@ use crate::text::{Line, Style, Tone, fit, paragraph, width, wrap};
 const LONG: usize = 100;
 /// A list of names takes no more than this, however much room there is.
 const LONGEST_NAMES: usize = 40;
+/// A list of names may take this much, unless it is more than one of so many parts of the terminal.
+const LEAST_NAMES: usize = 16;
+const LEAST_PART: usize = 5;
 /// The least of a column.
 const LEAST: usize = 8;
 
@@ -114,7 +117,13 @@ fn names_need(style: &Style, table: &Table, at: usize, most: usize) -> usize {
         Some(Content::Names(names)) => Some(names),
         _ => None,
     });
-    let needs = lists.map(|names| width(style, &some(style, names, most.max(LEAST))));
+    // A first name that is longer may take more.
+    let needs = lists.map(|names| {
+        let first = names.first().map_or(0, |first| width(style, first));
+        let more = if names.len() > 1 { " +9".len() } else { 0 };
+        let most = if first + more > most { most.max(style.width / LEAST_PART) } else { most };
+        width(style, &some(style, names, most.max(LEAST)))
+    });
     let title = table.columns.get(at).map_or(0, |column| width(style, &column.title));
     needs.max().unwrap_or(0).max(title)
 }
@@ -131,7 +140,10 @@ fn widths(style: &Style, table: &Table, long: bool) -> Vec<Option<usize>> {
                 (needs > 0).then(|| needs.clamp(least.min(most), most))
             }
             Width::Flex(least) | Width::Broad(least) => Some(natural(style, table, at, long).min(least)),
-            Width::Part(parts) => Some(names_need(style, table, at, style.width / parts.max(1))),
+            Width::Part(parts) => {
+                let most = (style.width / parts.max(1)).max(LEAST_NAMES.min(style.width / LEAST_PART));
+                Some(names_need(style, table, at, most))
+            }
             Width::Rest(least) => Some(least),
             Width::Bar(least, _) => table.is_used(at).then_some(least),
         })
