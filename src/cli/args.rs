@@ -105,11 +105,11 @@ pub enum Command {
     /// Say what limits a storage path (what narrows does without a command)
     #[command(after_help = AFTER_SHORT_HELP, after_long_help = AFTER_HELP)]
     Check(CheckArgs),
-    /// Say which of two results is faster, how sure that is, and what was different
+    /// Say which result is faster, how sure that is, what was different
     ///
     /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
     Compare(CompareArgs),
-    /// Copy a file or a tree, durably and verified, and say which side limited it
+    /// Copy durably and verified, and say which side limited it
     ///
     /// DST is the name of the copy, not a directory to put it into. Nothing at the destination is ever overwritten: a
     /// file that is there already is named and left alone. Holes, links, permissions, times, extended attributes and,
@@ -118,18 +118,18 @@ pub enum Command {
     ///
     /// Exit status: 0 everything was copied, 2 something was not.
     Copy(Box<CopyArgs>),
-    /// Say what another tool's results really measured, and whether to trust them
+    /// Say what other tools' results measured, and whether to trust them
     ///
     /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
     Import(ImportArgs),
-    /// Say what rate a workload will get on a described system, what limits it, and what a change would bring
+    /// Say what a described system will do, and what a change would bring
     ///
     /// A description (*.path.toml) names hosts, slots, switches, drives, arrays, encryption, networks and workloads;
     /// `docs/path-files.md` has its keys, `systems/` has examples. Nothing is measured.
     ///
     /// Exit status: 0 done, 1 a published result differs and nobody says why, 2 a description is wrong.
     Predict(Box<PredictArgs>),
-    /// Say which card should go into which slot, and what to build on the drives
+    /// Say which card goes into which slot, and what to build on drives
     ///
     /// Without --want it shows the slots with their lanes, what is in them, and what is wasted. With wishes it says where
     /// each goes, which firmware settings change, what is lost, and how fast everything runs, alone and together. Examples:
@@ -140,13 +140,13 @@ pub enum Command {
     /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.
     #[command(verbatim_doc_comment)]
     Plan(Box<PlanArgs>),
-    /// Record what check reads on this machine, to share it or to look at it elsewhere
+    /// Record what check reads on this machine, to look at it elsewhere
     ///
     /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,
     /// UUIDs, MAC and IP addresses, the host name, and mount points that are not well known are replaced, each by the
     /// same token wherever it stands, so that the verdict stays the same.
     Snapshot(SnapshotArgs),
-    /// Say whether narrows may write to a block device, and everything that speaks against it
+    /// Say what speaks against writing to a block device
     ///
     /// A device is free when it, its partitions and whatever is built on it hold no known signature, no byte that is not
     /// zero is found anywhere on it, nobody uses it (mounts of every process, swap, arrays, mappings, loop devices,
@@ -160,7 +160,7 @@ pub enum Command {
     ///
     /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined, or with --clean something is left.
     Guard(GuardArgs),
-    /// Run the tests of a well-known benchmark on a scratch file, or the reading ones on a device
+    /// Run the tests of a well-known benchmark
     ///
     /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
     /// name and is gone however the run ends. A device is only read, unless it is proven empty and --write --i-own SERIAL
@@ -169,14 +169,14 @@ pub enum Command {
     /// Exit status: 0 done, 1 a result is not to be trusted, 2 it could not be done or not to its end: a test failed, was
     /// interrupted, or no more may be written. What was measured until then is shown and saved, and --resume goes on.
     Bench(Box<BenchArgs>),
-    /// Find out how rate and latency depend on block size, queue depth, mix and number of streams
+    /// Vary block size, queue depth, mix or streams, and find the knee
     ///
     /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
     ///
     /// Exit status: 0 no drop, every point fits and is to be trusted, 1 one does not, 2 it could not be done or not to
     /// its end.
     Sweep(Box<SweepArgs>),
-    /// Run the same load at every layer of a path, from the media up, and say where its rate is lost
+    /// Run one load at every layer of a path: where is the rate lost?
     ///
     /// Each member device alone, all of them at once, then arrays, mappings, encryption, caches and the file system or
     /// network mount, each compared with what lies right below it. Every loss has its cause with evidence: a full core or
@@ -187,7 +187,7 @@ pub enum Command {
     /// Exit status: 0 no layer loses anything, 1 one does, or there is another finding, 2 a layer could not be measured, or
     /// it was interrupted. What was measured until then is shown.
     Ladder(Box<LadderArgs>),
-    /// Build layouts on empty devices, measure each, and undo them: RAID, LVM, encryption, file systems
+    /// Build layouts on empty devices, measure each, and undo them
     ///
     /// For each layout: build it with the real tools (mdadm, lvm, cryptsetup, mkfs) in a slice of each device that was read
     /// and is zero, wait until it is in step, fill and measure it, undo it, and clear the slice: it is zero again, read
@@ -198,7 +198,7 @@ pub enum Command {
     /// Exit status: 0 all was measured, 1 a layout failed or a result is not to be trusted, 2 it could not be done, was
     /// interrupted, or something is left to undo.
     Lab(Box<LabArgs>),
-    /// Record when a link narrows, errors rise, an array loses a member, a drive gets hot
+    /// Record when a link narrows, an array degrades, a drive gets hot
     ///
     /// Reads links, error counters, arrays, temperatures and network cards every 30 s, and at once when the kernel tells of a
     /// device or of an error of a link. Each change is dated by the two readings around it. The best state of each link is kept:
@@ -207,12 +207,12 @@ pub enum Command {
     ///
     /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
     Watch(WatchArgs),
-    /// Write what check finds for Prometheus, or as a line for Nagios and Icinga
+    /// Write what check finds for Prometheus, Nagios or Icinga
     ///
     /// Exit status: 0 written, 2 it could not be done. With --format nagios: 0 OK (no fault), 1 WARNING (a fault), 2 CRITICAL
     /// (a link is narrower than before, or an array lacks a member), 3 UNKNOWN (it could not be looked at).
     Export(ExportArgs),
-    /// Show what is preferred (colour, plain text, preset, groups of hosts), and where each value came from
+    /// Show preferences, and where each value came from
     ///
     /// Preferences are in ~/.config/narrows/config.toml. None is needed, and none permits a write.
     ///
@@ -228,7 +228,7 @@ pub enum Command {
     /// Exit status: 0 written, 2 it could not be done.
     #[command(hide = true)]
     Man(ManArgs),
-    /// Look at many hosts over ssh, or put one load on all of them with a common start
+    /// Look at many hosts over ssh, or load them with a common start
     ///
     /// Exit status: 0 nothing stands out, 1 something does, 2 a host is missing, or it could not be done.
     Fleet {
@@ -243,7 +243,7 @@ pub enum Command {
         #[command(subcommand)]
         step: HostStep,
     },
-    /// Watch what crosses each hop now, against its ceiling, and who moves it
+    /// Watch what crosses each hop now, against its ceiling
     ///
     /// Counters only: no load is run, nothing is written, and no device that sleeps is woken. What all drives and interfaces
     /// behind a hop move is summed, from main memory to the media; the hop that is nearest to its ceiling is highlighted, and a
@@ -252,7 +252,7 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 it could not be done.
     Top(TopArgs),
-    /// Draw a card to share: a path, its ceilings, what was measured and the verdict on one picture
+    /// Draw a picture to share: a path, its ceilings, and the verdict
     ///
     /// The card is an SVG of 1200 x 630 or a Markdown text, by the ending of its name. Addresses, serial numbers and names that
     /// people chose are left out. It bears the date and the hash of the report that it is made of.

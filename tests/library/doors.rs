@@ -186,7 +186,7 @@ fn every_link_of_a_page_leads_somewhere() {
     let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "STYLE.md"];
     let top = top.map(|name| repository().join(name)).into_iter();
     let docs = std::fs::read_dir(repository().join("docs")).expect("a folder of pages").flatten();
-    for page in top.chain(docs.map(|entry| entry.path())) {
+    for page in top.chain(docs.map(|entry| entry.path()).filter(|path| path.is_file())) {
         let page_text = std::fs::read_to_string(&page).expect("a page is read");
         let links = page_text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
         for (link, _) in links.filter(|(link, _)| !link.contains("://")) {
