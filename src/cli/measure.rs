@@ -119,7 +119,7 @@ pub(super) fn run(
     let writes = match &place {
         Place::Scratch(dir) => {
             let writes = writes(&plan, &subject.path, root)?;
-            output::note(&writes.announcement(&format!("a scratch file in {}", dir.display())));
+            output::note(&writes.filling(&dir.display().to_string()));
             Some(writes)
         }
         Place::Device(_) | Place::File(_) => None,

@@ -63,7 +63,8 @@ fn the_scratch_file_goes_where_it_is_told() {
     }
     let closed = format!("{}/no-such-directory", text(&scratch));
     run(&[text(&target), "--measure", "--scratch", &closed]).refused(&format!(
-        "narrows: cannot create a scratch file in `{closed}`: No such file or directory (os error 2)\n\
+        "writes at most 797 MB: 537 MB to fill a scratch file in {closed}, the rest for the file system's own records\n\
+         narrows: cannot create a scratch file in `{closed}`: No such file or directory (os error 2)\n\
          hint: check the spelling of the path\n"
     ));
     let ran =

@@ -8,6 +8,7 @@ use super::{How, number};
 use crate::block::device_path::is_numbered;
 use crate::block::dm_table::parse_number_pair;
 use crate::ioctl::loop_device::{Behind, behind as ask};
+use crate::mount::{self, Mount};
 use crate::root::{FileId, FileKind, Root};
 
 /// What is behind a loop device; `None` when it is none, or holds nothing.
@@ -40,7 +41,7 @@ pub(super) struct Told {
 }
 
 /// The file behind a loop device, which the kernel told. Where its name leads to it no longer, it is taken to be as long as the
-/// device, and its file system for one whose files stand elsewhere, unless that has a device of its own.
+/// device, and its file system for one whose files stand elsewhere, unless that has a device of its own or is one in memory.
 pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
     let device = name.to_owned();
     let path = root.text(&format!("/sys/class/block/{name}/loop/backing_file")).get().unwrap_or_default();
@@ -53,7 +54,20 @@ pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
         };
     }
     let sectors = root.number(&format!("/sys/class/block/{name}/size")).get().unwrap_or(0);
-    FileBehind { file, bytes: sectors.saturating_mul(512), stands_elsewhere: file.device.0 == 0, device }
+    FileBehind {
+        file,
+        bytes: sectors.saturating_mul(512),
+        stands_elsewhere: is_nameless(root, file.device),
+        device,
+    }
+}
+
+/// Whether the file system with a number has no device of its own, and is not known to be one in memory. Those keep their files
+/// for themselves; what an overlay makes of these has a number of the overlay's.
+fn is_nameless(root: &Root, number: (u32, u32)) -> bool {
+    let in_memory = |mount: &Mount| ["tmpfs", "devtmpfs", "ramfs"].contains(&mount.fstype.as_str());
+    let mounts = mount::parse(root.text("/proc/self/mountinfo").value().map_or("", String::as_str));
+    number.0 == 0 && !mounts.iter().any(|mount| mount.number == number && in_memory(mount))
 }
 
 /// Looks for loop devices other than the target.
@@ -196,7 +210,14 @@ mod tests {
             .file("/narrows/probe/loop/loop1", "0:41 9");
         assert!(maybe(&hows(tree.clone(), "loop0")));
         tree.file("/narrows/probe/loop/loop1", "8:2 9");
-        assert_eq!(hows(tree, "loop0"), [], "a file system with a device of its own has it for itself");
+        assert_eq!(
+            hows(tree.clone(), "loop0"),
+            [],
+            "a file system with a device of its own has it for itself"
+        );
+        tree.file("/narrows/probe/loop/loop1", "0:41 9")
+            .file("/proc/999/mountinfo", "30 1 0:41 / /dev/shm rw - tmpfs tmpfs rw\n");
+        assert_eq!(hows(tree, "loop0"), [], "a file system in memory has it for itself, too");
     }
 
     proptest! {

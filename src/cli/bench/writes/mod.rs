@@ -244,6 +244,16 @@ impl Writes {
         &self.budget
     }
 
+    /// Says what filling a scratch file in `directory` writes, where nothing else is written.
+    pub(in crate::cli) fn filling(&self, directory: &str) -> String {
+        let records = self.limit.device.saturating_sub(self.limit.data);
+        format!(
+            "writes at most {}: {} to fill a scratch file in {directory}, the rest for the file system's own records",
+            human::bytes(Bytes::new(self.size.get() + records.get())),
+            human::bytes(self.size)
+        )
+    }
+
     /// Says what will be written to `place`, before anything is.
     pub(in crate::cli) fn announcement(&self, place: &str) -> String {
         let Limit { data, device, is_asked } = self.limit;
