@@ -1,7 +1,7 @@
 //! The journal and its neighbours on disk.
 //!
 //! A record is one line, written by one call and only ever appended. What a kill or a full disk left of a line stays in the
-//! journal and is skipped when it is read; what could not be written waits in memory, at most [`MOST_WAITING`] records.
+//! journal and is skipped when it is read; what could not be written waits in memory, at most `MOST_WAITING` records.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;

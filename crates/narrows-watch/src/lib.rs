@@ -1,6 +1,6 @@
 //! What changed, and when?
 //!
-//! A [`recorder::Recorder`] is handed one reading after another and answers with [`record::Record`]s; it is pure. [`file`]
+//! A [`recorder::Recorder`] is handed one reading after another and answers with [`record::Record`]s; it is pure. [`mod@file`]
 //! keeps these in a journal that survives kills and full disks, [`baseline`] the best state of each link, and [`run`] is the
 //! loop that reads the machine, at fixed times and as soon as the kernel says that something happened.
 //!

@@ -89,7 +89,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "HOSTS")]
     pub servers: Option<String>,
 
-    /// What is read on each host: a device, file or directory, serial:TEXT, nqn:TEXT, or nbd://HOST[:PORT][/EXPORT]
+    /// What is read on each host: a device, file or directory, serial:TEXT, nqn:TEXT, or `nbd://HOST[:PORT][/EXPORT]`
     ///
     /// A device or file is only ever read. In a directory a file without a name is made, filled, and read or written.
     #[arg(long, value_name = "TARGET", required_unless_present = "target_map")]

@@ -174,7 +174,7 @@ impl Reading {
     }
 
     /// Reads everything but the drives in `spared`. `before` is the reading before this one: a link is loaded when a drive
-    /// behind it moved [`LOAD`] since, and has requests in flight both before and after the link is read.
+    /// behind it moved `LOAD` since, and has requests in flight both before and after the link is read.
     pub fn take(root: &Root, places: &Places, before: Option<&Self>, spared: impl Fn(&str) -> bool) -> Self {
         let disks = Self::disks_now(root);
         let moved = |disk: &String| {

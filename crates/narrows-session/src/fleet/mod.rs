@@ -1,9 +1,9 @@
 //! One load on many hosts, by fio's own client/server protocol through ssh.
 //!
-//! The controller opens one connection to each host ([`link`]), over which it pushes this program and starts what keeps the run's
-//! directory there ([`script`]): a lock, a `fio --server` on a socket in that directory, and a watchdog that takes all of it away when
+//! The controller opens one connection to each host (`link`), over which it pushes this program and starts what keeps the run's
+//! directory there (`script`): a lock, a `fio --server` on a socket in that directory, and a watchdog that takes all of it away when
 //! the controller, the connection, the keeper or the time ends. One `fio --client` for each host talks to its server through the
-//! connection ([`point`]). When the jobs of all hosts wait, each is told the same moment on its own host's clock ([`clock`]), and sleeps
+//! connection (`point`). When the jobs of all hosts wait, each is told the same moment on its own host's clock (`clock`), and sleeps
 //! until then before its first I/O. Nothing
 //! listens on a port, here or there.
 

@@ -5,7 +5,7 @@
 //! by halves, so that each member is once among those that get much more; then the group runs alone, and carries what it carried
 //! unless drives that lose nothing use its limit as well, which are searched for by halves.
 //!
-//! A rate is taken as changed where it changed by more than [`CERTAIN`] standard deviations of the noise between runs, which the
+//! A rate is taken as changed where it changed by more than `CERTAIN` standard deviations of the noise between runs, which the
 //! drives show that lose nothing. A group is found only if its limit binds: if its members, all at once, give less than alone.
 
 #[cfg(test)]
