@@ -41,7 +41,7 @@ pub(super) struct Told {
 }
 
 /// The file behind a loop device, which the kernel told. Where its name leads to it no longer, it is taken to be as long as the
-/// device, and its file system for one whose files stand elsewhere, unless that has a device of its own or is one in memory.
+/// device, and its file system is told by its number.
 pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
     let device = name.to_owned();
     let path = root.text(&format!("/sys/class/block/{name}/loop/backing_file")).get().unwrap_or_default();
@@ -57,17 +57,21 @@ pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
     FileBehind {
         file,
         bytes: sectors.saturating_mul(512),
-        stands_elsewhere: is_nameless(root, file.device),
+        stands_elsewhere: is_elsewhere(root, file.device),
         device,
     }
 }
 
-/// Whether the file system with a number has no device of its own, and is not known to be one in memory. Those keep their files
-/// for themselves; what an overlay makes of these has a number of the overlay's.
-fn is_nameless(root: &Root, number: (u32, u32)) -> bool {
-    let in_memory = |mount: &Mount| ["tmpfs", "devtmpfs", "ramfs"].contains(&mount.fstype.as_str());
+/// Whether the file system with a number is mounted here as one whose files stand on another one, too.
+fn is_elsewhere(root: &Root, number: (u32, u32)) -> bool {
+    let shows_others = |mount: &Mount| {
+        let kind = mount.fstype.as_str();
+        kind.starts_with("fuse")
+            || ["overlay", "virtiofs", "ecryptfs", "9p", "ceph"].contains(&kind)
+            || mount.is_network()
+    };
     let mounts = mount::parse(root.text("/proc/self/mountinfo").value().map_or("", String::as_str));
-    number.0 == 0 && !mounts.iter().any(|mount| mount.number == number && in_memory(mount))
+    mounts.iter().any(|mount| mount.number == number && shows_others(mount))
 }
 
 /// Looks for loop devices other than the target.
@@ -207,17 +211,11 @@ mod tests {
         let mut tree = as_long();
         tree.file("/sys/class/block/loop1/loop/backing_file", "/merged/disk.img (deleted)")
             .file("/sys/class/block/loop1/size", "8")
-            .file("/narrows/probe/loop/loop1", "0:41 9");
+            .file("/narrows/probe/loop/loop1", "0:41 9")
+            .file("/proc/999/mountinfo", "30 1 0:41 / /merged rw - overlay overlay rw\n");
         assert!(maybe(&hows(tree.clone(), "loop0")));
-        tree.file("/narrows/probe/loop/loop1", "8:2 9");
-        assert_eq!(
-            hows(tree.clone(), "loop0"),
-            [],
-            "a file system with a device of its own has it for itself"
-        );
-        tree.file("/narrows/probe/loop/loop1", "0:41 9")
-            .file("/proc/999/mountinfo", "30 1 0:41 / /dev/shm rw - tmpfs tmpfs rw\n");
-        assert_eq!(hows(tree, "loop0"), [], "a file system in memory has it for itself, too");
+        tree.file("/proc/999/mountinfo", "30 1 0:41 / /dev/shm rw - tmpfs tmpfs rw\n");
+        assert_eq!(hows(tree, "loop0"), [], "a file system in memory has it for itself");
     }
 
     proptest! {

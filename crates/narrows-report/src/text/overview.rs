@@ -29,13 +29,18 @@ struct Limit<'a> {
     next: (String, String),
 }
 
+/// A map of more paths shows nobody anything, and takes long to lay out; the table has all of them.
+const MOST_DRAWN: usize = 64;
+
 /// Puts the overview.
 pub(super) fn put(out: &mut Document, report: &CheckReport) {
     let (paths, found) = (&report.paths, &report.findings);
     if paths.is_empty() {
         out.say(0, Tone::Warn, "No storage paths were found.");
     } else {
-        out.figures(Place::Map, machine_map(report));
+        if paths.len() <= MOST_DRAWN {
+            out.figures(Place::Map, machine_map(report));
+        }
         table(out, &group(paths));
     }
     if !found.is_empty() {
