@@ -20,6 +20,7 @@ mod capture;
 mod chroot;
 mod compare;
 mod copy;
+#[path = "../support/devices.rs"]
 mod devices;
 mod export;
 mod fio_formats;

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use narrows::load::guard::{Device, Identity, Medium, Region, Usage, decide, examine, open_for_writing};
 use narrows::load::measurement::{Pattern, TrimMethod, Workload};
@@ -22,6 +22,8 @@ use narrows::load::{Control, EngineChoice, LoadError, RunOptions, Target, owned,
 use narrows::report::bench::BenchReport;
 use narrows::report::bench::sweep::SweepReport;
 use narrows::units::{Bytes, Nanos};
+
+use crate::devices::{self, Turn};
 
 /// One test at a time: a child process that another test starts holds a copy of each open file, and with it the claim
 /// on a device, between fork and exec.
@@ -37,7 +39,7 @@ const OTHERS: std::ops::Range<usize> = 17 * MIB..40 * MIB;
 struct Disk {
     device: PathBuf,
     mount: tempfile::TempDir,
-    _alone: MutexGuard<'static, ()>,
+    _alone: Turn,
 }
 
 impl Disk {
@@ -54,7 +56,7 @@ impl Disk {
     }
 
     fn attach_on(file_system: &str) -> Option<Self> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = devices::turn(&ALONE);
         let mount = tempfile::tempdir().expect("a directory");
         let mounted =
             Command::new("mount").args(["-t", file_system, "narrows-test"]).arg(mount.path()).output();

@@ -1,6 +1,9 @@
 //! The load engine on real files and devices.
 
 mod copy_trees;
+#[path = "../support/devices.rs"]
+#[expect(dead_code, reason = "only tests/cli has users that every guard sees")]
+mod devices;
 mod load_device;
 mod load_pace;
 mod load_run;
