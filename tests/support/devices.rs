@@ -2,6 +2,8 @@
 //!
 //! The locks are those of files, since `scripts/test.sh` runs parts of these tests in processes beside each other.
 
+#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a lock of tests; tests may panic")]
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
