@@ -7,10 +7,12 @@ use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
 use narrows_machine::dmi::{Slot as Claim, is_template};
-use narrows_machine::pci::{End, PciAddress, PciDevice};
+use narrows_machine::pci::{End, PciDevice};
 
 use super::board::{interconnect, of_board, uplink};
 use super::{Attachment, BoardOptions, Occupant, Site, Slot, Splitting};
+
+mod taken;
 
 /// What is not known of a machine whose board is not.
 const UNKNOWN_BOARD: &str = "its board, and so its empty slots, its M.2 sockets and what they share (look at its manual; \
@@ -53,19 +55,8 @@ pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoS
         Some(board) => known(machine, board, &seats, &options),
         None => unknown(machine, &seats, &options)?,
     };
-    let unplaced =
-        site.slots.iter().all(|slot| slot.occupant.is_none()) && !drives(machine, &seats).is_empty();
-    if unplaced {
-        site.notes.push(
-            "Which slots its drives sit in is not known: nothing names the slot of their ports.".to_owned(),
-        );
-    }
+    taken::by_claim(machine, &mut site);
     Ok(site)
-}
-
-fn drives(machine: &Machine, seats: &[Seat]) -> Vec<PciAddress> {
-    let is_drive = |address: &&PciAddress| machine.pci.get(address).is_some_and(PciDevice::is_nvme);
-    seats.iter().flat_map(|seat| &seat.devices).filter(is_drive).copied().collect()
 }
 
 /// What a machine is called.
@@ -86,6 +77,7 @@ fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOption
             slot.occupant = occupant(machine, seat);
         }
     }
+    taken::mark(machine, board, seats, &mut site);
     match occupancy::chipset_of(machine) {
         Some(found) if board.chipset.as_ref().is_some_and(|said| *said != found.name) => site.notes.push(format!(
             "Its firmware says {}, but its chipset is the {} and not the {} of that board: check the name.",
