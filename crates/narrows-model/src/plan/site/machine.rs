@@ -1,6 +1,7 @@
 //! The site that a machine is, live or captured: the slots of its board, and what sits in them.
 
 use crate::path::occupancy::{self, Seat};
+use crate::plan::sata::Ports;
 use crate::plan::wish::Kind;
 use narrows_base::catalog::{Board, SlotForm};
 use narrows_base::units::{GtPerSec, Lanes};
@@ -56,6 +57,8 @@ pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoS
         None => unknown(machine, &seats, &options)?,
     };
     taken::by_claim(machine, &mut site);
+    let is_sata = |block: &&narrows_machine::block::BlockDevice| matches!(block.transport, Transport::Sata(_));
+    site.sata.used = machine.block.values().filter(is_sata).count();
     Ok(site)
 }
 
@@ -132,6 +135,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         slots,
         chipset: chipset.map(uplink),
         interconnect: connection.map(interconnect),
+        sata: Ports::default(),
         gaps: vec![UNKNOWN_BOARD.to_owned()],
         notes,
     })
