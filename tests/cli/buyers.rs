@@ -10,7 +10,8 @@ use serde_json::Value;
 
 fn ask(args: &[&str]) -> (String, Option<i32>) {
     let mut command = Command::cargo_bin("narrows").expect("the binary");
-    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("plan").args(args).output().expect("runs");
+    let output =
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("plan").args(args).output().expect("runs");
     (String::from_utf8(output.stdout).expect("text"), output.status.code())
 }
 
@@ -123,27 +124,34 @@ fn slots_of_a_processor_that_is_missing_are_dead() {
     is_careful(&plan);
 }
 
-/// 7. "What is free in this X99-A?" A drive is in it; of which no name of a slot is known. Then no slot that may hold it is free.
+/// 7. "What is free in this X99-A?" A drive hangs on the processor, and nothing names its slot: no slot of the processor is free, and it
+/// is said what has to be looked up. The drive whose slot is known is in it.
 #[test]
-fn a_slot_that_holds_a_drive_is_not_free() {
-    for machine in ["s3-x99-before", "s3-x99-after", "healthy-desktop", "switch-card", "two-socket"] {
-        let place = format!("tests/machines/{machine}");
-        let (text, _) = ask(&["--from", &place, "--json"]);
-        let Ok(plan) = serde_json::from_str::<Value>(&text) else { continue };
-        let slots = plan["site"]["slots"].as_array().expect("slots");
-        let taken = slots.iter().filter(|slot| slot["occupant"].is_object() || slot["dead"].is_string());
-        assert!(taken.count() > 0, "{machine}: {plan}");
-    }
+fn a_slot_that_may_hold_a_drive_is_not_free() {
+    let (plan, _) = json(&["--from", "tests/machines/s3-x99-before"]);
+    let slots = plan["site"]["slots"].as_array().expect("slots");
+    let is_free = |slot: &&Value| slot["occupant"].is_null() && slot["dead"].is_null();
+    let free: Vec<&str> = slots.iter().filter(is_free).filter_map(|slot| slot["name"].as_str()).collect();
+    assert_eq!(free, ["PCIEX1_1", "PCIEX1_2"], "{plan}");
+    let gaps = plan["site"]["gaps"].to_string();
+    assert!(gaps.contains("in which slot Samsung SSD 950 PRO 256GB sits"), "{gaps}");
+    let held = slots.iter().find(|slot| slot["name"] == "PCIEX16_2").expect("a slot");
+    assert_eq!(held["occupant"]["name"], "Samsung SSD 970 EVO 1TB");
+    // What is soldered to a board, or is a part of its chipset, makes no slot used.
+    let (desktop, _) = json(&["--from", "tests/machines/healthy-desktop"]);
+    assert!(!desktop["site"]["gaps"].to_string().contains("USB controller"), "{desktop}");
 }
 
 /// 8. "What are the slots called?" By what is printed on the board, never by the names of a reference board.
 #[test]
 fn no_slot_has_the_name_of_a_reference_board() {
     let is_reference = |name: &str| {
-        name.strip_prefix('J').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+        name.strip_prefix('J')
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
     };
     for board in catalog().boards.iter() {
-        let odd: Vec<&str> = board.slots.iter().map(|slot| slot.name.as_str()).filter(|name| is_reference(name)).collect();
+        let odd: Vec<&str> =
+            board.slots.iter().map(|slot| slot.name.as_str()).filter(|name| is_reference(name)).collect();
         assert!(odd.is_empty(), "{}: {odd:?}", board.name);
     }
 }
@@ -173,7 +181,14 @@ fn the_cheapest_placement_that_reaches_a_rate() {
     let file = prices.path().display().to_string();
     let plan = |wish: &str| {
         let (plan, status) = json(&[
-            "--board", "dell-poweredge-r720xd", "--want", wish, "--price", &file, "--prefer", "price",
+            "--board",
+            "dell-poweredge-r720xd",
+            "--want",
+            wish,
+            "--price",
+            &file,
+            "--prefer",
+            "price",
         ]);
         assert_eq!(status, Some(0), "{plan}");
         assert_eq!(plan["proof"]["optimal"], true, "{plan}");
@@ -215,8 +230,18 @@ fn sata_drives_go_to_the_ports_of_the_board() {
 #[test]
 fn what_layouts_hold_and_how_long_they_last() {
     let (plan, status) = json(&[
-        "--board", "dell-poweredge-r720xd", "--want", "4xnvme:gen3x4", "--aim", "survive:2,capacity", "--drive-size",
-        "4TB", "--daily-writes", "200GB", "--endurance", "1200TB",
+        "--board",
+        "dell-poweredge-r720xd",
+        "--want",
+        "4xnvme:gen3x4",
+        "--aim",
+        "survive:2,capacity",
+        "--drive-size",
+        "4TB",
+        "--daily-writes",
+        "200GB",
+        "--endurance",
+        "1200TB",
     ]);
     let ranked = plan["layouts"]["ranked"].as_array().expect("layouts");
     let raid6 = ranked.iter().find(|layout| layout["name"] == "RAID-6").expect("RAID-6");

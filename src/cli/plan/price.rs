@@ -34,7 +34,10 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, u64>, Failure> {
 
 fn hint() -> String {
     let names: Vec<&str> = catalog().cards.iter().map(|card| card.name.as_str()).collect();
-    format!("write one line for each card, its name, a comma and what it costs; the cards are: {}", names.join("; "))
+    format!(
+        "write one line for each card, its name, a comma and what it costs; the cards are: {}",
+        names.join("; ")
+    )
 }
 
 /// The prices in a text: lines of a name, a comma and a number; empty lines, a heading `name,price` and what follows # are left out.
@@ -46,7 +49,8 @@ fn parse(text: &str) -> Result<BTreeMap<String, u64>, (usize, String)> {
             continue;
         }
         let refused = |why: &str| (at + 1, why.to_owned());
-        let (name, price) = plain.rsplit_once(',').ok_or_else(|| refused("there is no comma in this line"))?;
+        let (name, price) =
+            plain.rsplit_once(',').ok_or_else(|| refused("there is no comma in this line"))?;
         let name = name.trim().trim_matches('"').trim();
         let card = catalog().cards.iter().find(|card| card.name.eq_ignore_ascii_case(name));
         let card = card.ok_or_else(|| refused(&format!("no card is called `{name}`")))?;

@@ -5,11 +5,11 @@ use super::ground::{Ground, boards};
 use super::layouts::layouts;
 use super::{PlanArgs, price};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
-use narrows_model::plan::{diagnose, sata};
 use narrows_model::plan::outcome::{Outcome, outcome};
 use narrows_model::plan::search::{Found, Parts, Request, best, search};
 use narrows_model::plan::site::Site;
 use narrows_model::plan::wish::{self, Kind, Wish, WishError};
+use narrows_model::plan::{diagnose, sata};
 use narrows_report::plan::{Planned, build, document};
 use narrows_report::sanitize::inert;
 
@@ -57,11 +57,12 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     output::report(&report, &args.output, document)?;
     let of_sata = |why: fn(&sata::Seated) -> Option<String>| sata.as_ref().and_then(why);
     if let Some(why) = of_sata(sata::Seated::not_known).filter(|_| impossible.is_empty()) {
-        output::failure(&Failure::new(format!("it is not known whether the wishes can all be placed: {why}")));
+        output::failure(&Failure::new(format!(
+            "it is not known whether the wishes can all be placed: {why}"
+        )));
         return Ok(FAILED);
     }
-    let impossible: Vec<String> =
-        impossible.into_iter().chain(of_sata(sata::Seated::impossible)).collect();
+    let impossible: Vec<String> = impossible.into_iter().chain(of_sata(sata::Seated::impossible)).collect();
     if impossible.is_empty() {
         return Ok(NOTHING_FOUND);
     }
@@ -110,7 +111,8 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
             .hint("no machine has slots for so many; plan them in parts"));
     }
     if args.prefer == PreferArg::Price && args.price.is_none() {
-        return Err(Failure::new("--prefer price needs the prices").hint("name the file that has them with --price FILE"));
+        return Err(Failure::new("--prefer price needs the prices")
+            .hint("name the file that has them with --price FILE"));
     }
     let prices = args.price.as_deref().map(price::read).transpose()?;
     let parts = Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation, prices };

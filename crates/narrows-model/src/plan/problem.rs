@@ -189,8 +189,9 @@ fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
                 };
                 for mode in modes {
                     let ports = links_of(card, mode, slot.lanes);
-                    let is_as_good =
-                        |known: &Choice| known.is_adapter() && known.ports >= ports && known.price <= parts.price(&card.name);
+                    let is_as_good = |known: &Choice| {
+                        known.is_adapter() && known.ports >= ports && known.price <= parts.price(&card.name)
+                    };
                     let is_known = found.iter().any(is_as_good);
                     if ports > 1 && !is_known {
                         found.push(on(Some(mode.clone()), ports));

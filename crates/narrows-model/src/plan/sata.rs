@@ -83,7 +83,10 @@ mod tests {
         assert_eq!(seat(&board, 0, None), None);
         assert!(seat(&board, 8, None).is_some_and(|it| it.fits() && it.impossible().is_none()));
         let too_many = seat(&board, 9, None).expect("some are wanted");
-        assert!(too_many.impossible().is_some_and(|why| why.contains("8 SATA ports are free")), "{too_many:?}");
+        assert!(
+            too_many.impossible().is_some_and(|why| why.contains("8 SATA ports are free")),
+            "{too_many:?}"
+        );
         board.sata.used = 3;
         assert!(seat(&board, 6, None).is_some_and(|it| it.free == 5 && !it.fits()));
     }

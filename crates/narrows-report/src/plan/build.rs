@@ -260,7 +260,11 @@ fn placement_view(site: &Site, request: &Request, outcome: &Outcome) -> Placemen
             .parts
             .iter()
             .filter(|_| site.gaps.is_empty())
-            .map(|(count, name)| PartView { count: *count, name: name.clone(), cost: cost(request, *count, name) })
+            .map(|(count, name)| PartView {
+                count: *count,
+                name: name.clone(),
+                cost: cost(request, *count, name),
+            })
             .collect(),
         slots_used: outcome.used,
         slots_used_before: None,

@@ -98,7 +98,8 @@ fn put_site(out: &mut Document, site: &SiteView) {
     }
     counts.push(format!("{} free", lanes.free));
     if lanes.dead > 0 {
-        counts.push(format!("{} dead", lanes.dead));
+        let any_taken = site.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
+        counts.push(format!("{} {}", lanes.dead, if any_taken { "not free or dead" } else { "dead" }));
     }
     out.say(2, Tone::Normal, counts.join(" · "));
     for gap in &site.gaps {
@@ -107,6 +108,11 @@ fn put_site(out: &mut Document, site: &SiteView) {
     for note in &site.notes {
         out.say(2, Tone::Faint, note);
     }
+}
+
+/// Whether a slot cannot be used because of what is, or may be, in it.
+fn is_taken(why: &str) -> bool {
+    why.starts_with("may hold") || why.starts_with("in use")
 }
 
 fn about(slot: &SlotView) -> (Tone, String) {
@@ -122,7 +128,10 @@ fn about(slot: &SlotView) -> (Tone, String) {
             }
         }
         (None, Some(dead)) => {
-            known.push(format!("dead: {dead}"));
+            known.push(match is_taken(dead) {
+                true => format!("not free: {dead}"),
+                false => format!("dead: {dead}"),
+            });
             tone = Tone::Warn;
         }
         (None, None) => known.push("free".to_owned()),

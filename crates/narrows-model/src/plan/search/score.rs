@@ -50,22 +50,12 @@ const COMPONENTS: usize = 9;
 impl Prefer {
     /// What counts, the most important first.
     pub const fn order(self) -> [Component; COMPONENTS] {
-        use Component::{
-            Adapters, Alone, Changes, Graphics, Price, Served, Slots, Switches, Together,
-        };
+        use Component::{Adapters, Alone, Changes, Graphics, Price, Served, Slots, Switches, Together};
         match self {
-            Self::Rate => {
-                [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters, Price]
-            }
-            Self::Slots => {
-                [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters, Price]
-            }
-            Self::Parts => {
-                [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes, Price]
-            }
-            Self::Price => {
-                [Price, Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters]
-            }
+            Self::Rate => [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters, Price],
+            Self::Slots => [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters, Price],
+            Self::Parts => [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes, Price],
+            Self::Price => [Price, Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters],
         }
     }
 

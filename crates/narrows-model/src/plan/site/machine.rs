@@ -57,7 +57,8 @@ pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoS
         None => unknown(machine, &seats, &options)?,
     };
     taken::by_claim(machine, &mut site);
-    let is_sata = |block: &&narrows_machine::block::BlockDevice| matches!(block.transport, Transport::Sata(_));
+    let is_sata =
+        |block: &&narrows_machine::block::BlockDevice| matches!(block.transport, Transport::Sata(_));
     site.sata.used = machine.block.values().filter(is_sata).count();
     Ok(site)
 }

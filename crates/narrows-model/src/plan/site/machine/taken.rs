@@ -19,7 +19,9 @@ pub(super) fn mark(machine: &Machine, board: &Board, seats: &[Seat], site: &mut 
         let is_placed = seat.slot.as_deref().is_some_and(|name| named(board, name).is_some());
         let Some(held) = occupant(machine, seat).filter(|_| !is_placed) else { continue };
         let width = held.trained.or(held.lanes).map_or(0, Lanes::get);
-        if !(held.kind.is_drive() || width >= MAYBE_A_CARD) {
+        // Functions of a chipset have ports of their own, as wide as its uplink.
+        let least = if seat.on_chipset { SURELY_A_CARD } else { MAYBE_A_CARD };
+        if !(held.kind.is_drive() || width >= least) {
             continue;
         }
         let on = match seat.on_chipset {
