@@ -101,7 +101,9 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
     for bar in &row.bars {
         svg.group("bar", &bar.data, &format!("{}: {}", row.name, bar.shown));
         let end = x(bar.value);
-        svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);
+        if bar.value > 0.0 || bar.lost_from.is_none() {
+            svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);
+        }
         let mut last = end;
         if let Some(from) = bar.lost_from.filter(|from| *from > bar.value) {
             svg.rect("lost", (end, y), (x(from) - end, THICK), 0.0);

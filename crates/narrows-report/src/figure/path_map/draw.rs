@@ -81,6 +81,9 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
             if place.is_broken {
                 broken(svg, place.left + place.width * 0.5, place.middle);
             }
+            if place.is_cut {
+                cut(svg, (place.left, place.width), place.middle);
+            }
             pinch(svg, lane.mark, place);
         }
     }
@@ -122,6 +125,17 @@ fn broken(svg: &mut Svg, x: f64, y: f64) {
     }
 }
 
+/// Says that a lane is wider than it could be drawn: it is torn along its length.
+pub(in crate::figure) fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
+    const WAVE: f64 = 6.0;
+    let waves = (width / WAVE).floor() as usize;
+    let mut stroke = Stroke::from(left, y);
+    for at in 1..waves {
+        stroke = stroke.to(left + at as f64 * WAVE, y + if at % 2 == 0 { -2.5 } else { 2.5 });
+    }
+    svg.path("torn", &stroke.to(left + width, y));
+}
+
 /// Two arrowheads that press on the lane: the symbol of the narrowest hop, hollow for the next.
 fn pinch(svg: &mut Svg, mark: Mark, place: &Place) {
     if mark == Mark::None {
@@ -158,6 +172,12 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
         broken(svg, x + 13.0, y);
         x += 34.0;
         word(svg, &mut x, "thinner than drawn");
+    }
+    if layout.places.iter().any(|place| place.is_cut) {
+        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
+        cut(svg, (x, 26.0), y);
+        x += 34.0;
+        word(svg, &mut x, "wider than drawn");
     }
     if tree.items.iter().any(|item| matches!(item.state, State::Unknown(_))) {
         svg.rect("lane unknown", (x, y - 5.0), (26.0, 10.0), 1.0);

@@ -13,6 +13,7 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
 use narrows_verdict::Severity;
+pub(super) use draw::cut;
 use tree::Tree;
 
 /// What is known of the rate that a hop can carry.
@@ -230,6 +231,25 @@ fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> O
         }
     }
     Some(tree)
+}
+
+/// The narrowest lane is drawn at least one part of so many as wide as a lane can be, and at most one part of so many: narrow to the
+/// eye, whatever else is known.
+const MOST_TIMES: f64 = 16.0;
+const LEAST_TIMES: f64 = 4.0;
+
+/// The rate that is drawn as wide as a lane can be; 0 where there is none. Main memory and links between sockets are mostly so much
+/// wider than all else that beside them everything would be a thread: what is wider than the widest of the others, or than so
+/// many of the narrowest hop, is cut, and a mark says so.
+pub(super) fn full_width(rates: impl Iterator<Item = (HopKind, f64)>) -> f64 {
+    let known: Vec<(HopKind, f64)> = rates.filter(|(_, rate)| rate.is_finite() && *rate > 0.0).collect();
+    let widest = |is_near: &dyn Fn(HopKind) -> bool| {
+        known.iter().filter(|(kind, _)| is_near(*kind)).map(|(_, rate)| *rate).fold(0.0, f64::max)
+    };
+    let near = widest(&|kind| !matches!(kind, HopKind::Memory | HopKind::Socket));
+    let least = known.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min);
+    let most = if near > 0.0 { near } else { widest(&|_| true) };
+    if least.is_finite() { most.clamp(least * LEAST_TIMES, least * MOST_TIMES) } else { 0.0 }
 }
 
 /// What stands out of a lane.
