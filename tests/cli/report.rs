@@ -209,13 +209,37 @@ fn under(value: &Value, key: &str, found: &mut Vec<String>) {
 const SAVED: [(&str, &str, &str, &[&str], &str); 10] = [
     ("figures/bench.json", "bench", "/results", &["p50"], "percentiles=\"p50="),
     ("figures/sweep.json", "sweep", "/points", &["bytes_per_second"], "rate=\""),
-    ("data/ladder-raid0-slow-member.json", "ladder", "/ladders/0/rungs/0/measured", &["bytes_per_second"], "rate=\""),
+    (
+        "data/ladder-raid0-slow-member.json",
+        "ladder",
+        "/ladders/0/rungs/0/measured",
+        &["bytes_per_second"],
+        "rate=\"",
+    ),
     ("figures/s1-lab.json", "lab", "/rankings/0/places", &["value"], "value=\""),
-    ("figures/compare.json", "compare", "/workloads", &["a_bytes_per_second", "b_bytes_per_second"], "rate=\""),
+    (
+        "figures/compare.json",
+        "compare",
+        "/workloads",
+        &["a_bytes_per_second", "b_bytes_per_second"],
+        "rate=\"",
+    ),
     ("figures/copy.json", "copy", "/time", &["read_wait_ns", "write_wait_ns", "cpu_ns"], "ns=\""),
     ("figures/together.json", "check", "/groups/0/shares/0/alone", &["bytes_per_second"], "rate=\""),
-    ("figures/predict-what-if.json", "predict", "/systems/0/predictions/0/bounds/0", &["bytes_per_second"], "rate=\""),
-    ("figures/s4-cluster.json", "predict", "/systems/0/predictions/0/at_most", &["bytes_per_second"], "at-most=\""),
+    (
+        "figures/predict-what-if.json",
+        "predict",
+        "/systems/0/predictions/0/bounds/0",
+        &["bytes_per_second"],
+        "rate=\"",
+    ),
+    (
+        "figures/s4-cluster.json",
+        "predict",
+        "/systems/0/predictions/0/at_most",
+        &["bytes_per_second"],
+        "at-most=\"",
+    ),
     ("figures/measured.json", "check", "/paths/0/runs/0", &["p50"], "percentiles=\"p50="),
 ];
 

@@ -132,11 +132,17 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
             let sentence = match report.paths.as_slice() {
                 [path] => path.sentence.clone(),
                 paths => {
-                    let each = paths.iter().filter(|path| path.target.starts_with("/dev/")).filter_map(|path| {
-                        let hop = path.hop(path.limiting_hop.read.as_ref()?)?;
-                        let rate = hop.ceiling.read.path_bytes_per_second?;
-                        Some(format!("{}: {}, by the {}", path.target, narrows_base::units::human::rate(rate), hop.name))
-                    });
+                    let each =
+                        paths.iter().filter(|path| path.target.starts_with("/dev/")).filter_map(|path| {
+                            let hop = path.hop(path.limiting_hop.read.as_ref()?)?;
+                            let rate = hop.ceiling.read.path_bytes_per_second?;
+                            Some(format!(
+                                "{}: {}, by the {}",
+                                path.target,
+                                narrows_base::units::human::rate(rate),
+                                hop.name
+                            ))
+                        });
                     format!("{} paths. Reads at most, {}.", paths.len(), each.collect::<Vec<_>>().join("; "))
                 }
             };
@@ -172,7 +178,9 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
                 let most = narrows_base::units::human::rate(it.bytes_per_second);
                 format!("Random reads of 4 KiB get at most {most}: the narrowest known hop is {}. How much less is not known.", it.name)
             });
-            let measure = first.and_then(|it| it.measure_instead.as_ref()).map(|it| format!("→ To know it: measure {it}."));
+            let measure = first
+                .and_then(|it| it.measure_instead.as_ref())
+                .map(|it| format!("→ To know it: measure {it}."));
             (said.unwrap_or_default(), measure.into_iter().collect())
         }
         Saved::Compare(report) => (narrows_report::text::compare::sentence_of(report), Vec::new()),
@@ -182,9 +190,13 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
                 _ => None,
             });
             let said = summary.map(|it| {
-                format!("{} hosts: {} with faults, {} with limits only.", it.hosts, it.with_faults, it.with_limits)
+                format!(
+                    "{} hosts: {} with faults, {} with limits only.",
+                    it.hosts, it.with_faults, it.with_limits
+                )
             });
-            let faults = |host: &Host| host.findings.iter().filter(|it| it.severity == Severity::Fault).count();
+            let faults =
+                |host: &Host| host.findings.iter().filter(|it| it.severity == Severity::Fault).count();
             let hosts = hosts(records);
             let worst = hosts.iter().rev().max_by_key(|host| faults(host));
             let found = worst.and_then(|host| host.findings.iter().find(|it| it.severity == Severity::Fault));
@@ -215,7 +227,10 @@ fn hosts(records: &[Record]) -> Vec<Host> {
         match record {
             Record::Host { host, .. } => hosts.push((**host).clone()),
             Record::Finding { host, found, .. } => {
-                hosts.iter_mut().filter(|it| it.host == *host).for_each(|it| it.findings.push((**found).clone()));
+                hosts
+                    .iter_mut()
+                    .filter(|it| it.host == *host)
+                    .for_each(|it| it.findings.push((**found).clone()));
             }
             _ => {}
         }
@@ -225,7 +240,8 @@ fn hosts(records: &[Record]) -> Vec<Host> {
 
 fn rooflines(text: &str) -> figure::Svg {
     let system = parse("ryzen-raid-luks", text).expect("a system");
-    let drawn = roofline(&system, &system.workloads[0], Axis::BlockSize, &system.workloads).expect("a roofline");
+    let drawn =
+        roofline(&system, &system.workloads[0], Axis::BlockSize, &system.workloads).expect("a roofline");
     let figure = chart::roofline(&drawn, 1).expect("a figure");
     figure::poster(
         "S1: the roofline of RAID-0 below LUKS",
@@ -237,9 +253,43 @@ fn rooflines(text: &str) -> figure::Svg {
 
 /// Keys of texts that devices, people and other programs chose.
 const FOREIGN: [&str; 38] = [
-    "target", "name", "sentence", "summary", "fact", "value", "source", "action", "subject", "host", "file", "about", "differs", "cpu",
-    "board", "board_vendor", "product", "system_vendor", "kernel", "model", "reason", "workload", "destination", "path", "what",
-    "a", "b", "because", "not_known_because", "measure_instead", "detail", "hint", "first_error", "fio", "formula", "vendor", "place",
+    "target",
+    "name",
+    "sentence",
+    "summary",
+    "fact",
+    "value",
+    "source",
+    "action",
+    "subject",
+    "host",
+    "file",
+    "about",
+    "differs",
+    "cpu",
+    "board",
+    "board_vendor",
+    "product",
+    "system_vendor",
+    "kernel",
+    "model",
+    "reason",
+    "workload",
+    "destination",
+    "path",
+    "what",
+    "a",
+    "b",
+    "because",
+    "not_known_because",
+    "measure_instead",
+    "detail",
+    "hint",
+    "first_error",
+    "fio",
+    "formula",
+    "vendor",
+    "place",
     "ended",
 ];
 
@@ -280,8 +330,12 @@ fn hostile(turn: &mut usize) -> String {
     match *turn % 40 {
         7 => "W".repeat(10_000),
         23 => "long words ".repeat(900),
-        it => ["</style><script>alert(1)</script>", "\u{202e}gnp.exe\u{2066}", "\" onload=\"alert(1)", "<img src=x onerror=alert(1)>"]
-            [it % 4]
+        it => [
+            "</style><script>alert(1)</script>",
+            "\u{202e}gnp.exe\u{2066}",
+            "\" onload=\"alert(1)",
+            "<img src=x onerror=alert(1)>",
+        ][it % 4]
             .to_owned(),
     }
 }

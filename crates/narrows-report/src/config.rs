@@ -96,7 +96,9 @@ pub fn document(report: &ConfigReport, audience: Audience) -> Document {
         Some(file) => {
             out.say(0, Tone::Normal, format!("The file: {file}. An option that is typed comes before it."));
         }
-        None => out.say(0, Tone::Normal, format!("No file: {}.", report.reason.as_deref().unwrap_or_default())),
+        None => {
+            out.say(0, Tone::Normal, format!("No file: {}.", report.reason.as_deref().unwrap_or_default()))
+        }
     }
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
@@ -113,8 +115,10 @@ mod tests {
             Setting::new("color", "never".to_owned(), Origin::File, Some(2)),
             Setting::new("preset", "kdiskmark".to_owned(), Origin::Default, None),
         ];
-        let text =
-            render(&ConfigReport::new(Some("/home/a/.config/narrows/config.toml".to_owned()), settings), &WIDE);
+        let text = render(
+            &ConfigReport::new(Some("/home/a/.config/narrows/config.toml".to_owned()), settings),
+            &WIDE,
+        );
         assert!(
             text.starts_with(
                 "color   never      (/home/a/.config/narrows/config.toml, line 2)\npreset  kdiskmark  (default)\n"

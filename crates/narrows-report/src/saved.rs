@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::bench::{self, BenchReport, sweep};
+use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
-use super::config::{self, ConfigReport};
 use super::fleet::{self, Record};
 use super::fleet_run::{self, FleetRunReport};
 use super::import::{self, ImportReport};

@@ -47,7 +47,9 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
     let report = view::report(systems);
     let drawn = if matches!(args.roofline, Some(None)) { pictures.as_slice() } else { &[] };
     let charts = if args.output.shown.html.is_some() { pictures.as_slice() } else { &[] };
-    output::report(&report, &args.output, |report, audience| view::document(report, drawn, charts, audience))?;
+    output::report(&report, &args.output, |report, audience| {
+        view::document(report, drawn, charts, audience)
+    })?;
     if let Some(Some(file)) = &args.roofline {
         write_new(file, &picture::svg(&pictures))?;
     }

@@ -259,7 +259,11 @@ fn chain(svg: &mut Svg, content: &Content, middle: f64) {
     }
     let said = format!(
         "What the application gets through each hop, from the application to the medium; widths are linear{}.{}",
-        if content.lanes.iter().any(|(lane, _)| is_cut(lane)) { ", a torn one is wider than drawn" } else { "" },
+        if content.lanes.iter().any(|(lane, _)| is_cut(lane)) {
+            ", a torn one is wider than drawn"
+        } else {
+            ""
+        },
         if content.left_out > 0 {
             format!(" {} wider or unknown hops are left out.", content.left_out)
         } else {

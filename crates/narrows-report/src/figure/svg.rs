@@ -31,7 +31,14 @@ pub enum Anchor {
 impl Svg {
     /// An empty drawing; `label` is its name for those who do not see it.
     pub fn new(width: f64, label: &str) -> Self {
-        Self { width, height: 0.0, label: label.to_owned(), body: String::new(), said: Vec::new(), open: Vec::new() }
+        Self {
+            width,
+            height: 0.0,
+            label: label.to_owned(),
+            body: String::new(),
+            said: Vec::new(),
+            open: Vec::new(),
+        }
     }
 
     /// Its width in pixels where it is not scaled.

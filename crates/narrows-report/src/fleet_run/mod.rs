@@ -12,8 +12,8 @@ mod text;
 
 pub use build::{Files, build};
 pub use fold::folded;
-pub use text::{document, render};
 pub(crate) use text::{describe, total};
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

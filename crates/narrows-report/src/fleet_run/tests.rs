@@ -7,10 +7,12 @@ use crate::text::Style;
 /// Sixty hosts with the rates of 300 s, in as many parts as are kept; the last one is slow.
 fn sample() -> FleetRunReport {
     let host = |number: u32| {
-        let name = if number == 7 { "</style><script>x</script>".to_owned() } else { format!("c{number:02}") };
+        let name =
+            if number == 7 { "</style><script>x</script>".to_owned() } else { format!("c{number:02}") };
         let slow = if number == 59 { 0.5 } else { 1.0 };
-        let series: Vec<f64> =
-            (0..60).map(|part| (slow * (1e9 + f64::from((number * 37 + part * 11) % 97) * 9_999_999.0)).round()).collect();
+        let series: Vec<f64> = (0..60)
+            .map(|part| (slow * (1e9 + f64::from((number * 37 + part * 11) % 97) * 9_999_999.0)).round())
+            .collect();
         json!({
             "host": name, "state": "ok", "began_after_ns": 12_345, "overlap": 0.99,
             "read_bytes_per_second": series.iter().sum::<f64>() / 60.0, "write_bytes_per_second": null,

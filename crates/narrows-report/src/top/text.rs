@@ -9,7 +9,7 @@ use crate::text::{Style, Tone};
 use narrows_base::units::human;
 
 /// The shortest and the longest bar.
-const BAR: (usize, usize) = (10, 10);
+const BAR: (usize, usize) = (6, 10);
 /// The shortest column of names.
 const NAME: usize = 16;
 /// Columns behind the bar: titles, widths, and at which turn each gives way.
@@ -57,10 +57,7 @@ fn counted(hops: usize) -> String {
 }
 
 fn lanes(report: &TopReport) -> Table {
-    let mut columns = vec![
-        Column::name("hop", Width::Broad(NAME)),
-        Column::bar(BAR.0, BAR.1).gap(1),
-    ];
+    let mut columns = vec![Column::name("hop", Width::Broad(NAME)), Column::bar(BAR.0, BAR.1).gap(1)];
     columns.extend(COLUMNS.map(|(title, width, turn)| Column::right(title, width).yields(turn)));
     let mut table = Table::new("Hops and what crosses them", 0, columns);
     for lane in &report.lanes {
@@ -77,7 +74,8 @@ fn row(lane: &LaneView, is_fullest: bool) -> Vec<Cell> {
         _ => Tone::Faint,
     };
     let indent = " ".repeat(STEP * lane.depth);
-    let name = Content::Branch { first: indent.clone(), rest: indent, depth: lane.depth, text: lane.name.clone() };
+    let name =
+        Content::Branch { first: indent.clone(), rest: indent, depth: lane.depth, text: lane.name.clone() };
     let part = lane.part_of_ceiling.filter(|part| *part > 0.0);
     let mut cells = vec![Cell::of(name), part.map_or_else(Cell::default, Cell::bar)];
     let numbers = [

@@ -214,8 +214,7 @@ impl Seen {
         let rate_in = |part: Window| {
             (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration())
         };
-        let halves =
-            window.map_or([BytesPerSec::default(); 2], |window| window.halves().map(rate_in));
+        let halves = window.map_or([BytesPerSec::default(); 2], |window| window.halves().map(rate_in));
         let parts = window.map(|window| window.parts(MOST_PARTS)).unwrap_or_default();
         let parts = parts.into_iter().map(|part| BytesPerSec::new(rate_in(part).get().round())).collect();
         let side = |series: &[Series], told: &Direction, is_write: bool| {

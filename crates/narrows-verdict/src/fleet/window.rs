@@ -45,7 +45,8 @@ impl Window {
     pub fn parts(self, most: u64) -> Vec<Self> {
         let length = self.length().get();
         let count = (length / 1_000_000_000).min(most);
-        let edge = |at: u64| self.begin_ns + (u128::from(length) * u128::from(at) / u128::from(count.max(1))) as u64;
+        let edge =
+            |at: u64| self.begin_ns + (u128::from(length) * u128::from(at) / u128::from(count.max(1))) as u64;
         (0..count).map(|at| Self { begin_ns: edge(at), end_ns: edge(at + 1) }).collect()
     }
 }

@@ -13,7 +13,8 @@ const MOST: usize = 24;
 pub fn fullness(report: &TopReport) -> Option<Figure> {
     let mut data = Data::new(&["hop", "read#", "written#", "part of its ceiling#"]);
     let mut rows = Vec::new();
-    let moving = report.lanes.iter().filter_map(|lane| Some((lane, lane.part_of_ceiling.filter(|part| *part > 0.0)?)));
+    let moving =
+        report.lanes.iter().filter_map(|lane| Some((lane, lane.part_of_ceiling.filter(|part| *part > 0.0)?)));
     for (lane, part) in moving {
         let rate = |side: &crate::top::SideView| side.bytes_per_second.map(human::rate).unwrap_or_default();
         data.push([lane.name.clone(), rate(&lane.read), rate(&lane.write), shown(lane, part)]);
@@ -36,7 +37,9 @@ pub fn fullness(report: &TopReport) -> Option<Figure> {
         id: "fullness".to_owned(),
         title: "How full each hop is".to_owned(),
         alternative: format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence),
-        pictures: vec![picture(|width| bars(width, "Parts of ceilings", &rows, &|value| format!("{value:.0} %")))],
+        pictures: vec![picture(|width| {
+            bars(width, "Parts of ceilings", &rows, &|value| format!("{value:.0} %"))
+        })],
         data,
     })
 }

@@ -102,7 +102,8 @@ pub(super) fn heat_of_rows(
     }
     let mut bottom = top_of_cells + high * rows.len() as f64 + 6.0;
     if is_keyed {
-        let key: Vec<String> = columns.iter().zip(&numbers).map(|(name, number)| format!("{number} {name}")).collect();
+        let key: Vec<String> =
+            columns.iter().zip(&numbers).map(|(name, number)| format!("{number} {name}")).collect();
         for line in SMALL.wrap(&key.join(" · "), width - 4.0, 12) {
             bottom += 15.0;
             svg.text("t-small soft", (2.0, bottom), Anchor::Start, &line);

@@ -69,7 +69,11 @@ pub fn check(path: &PathView) -> Vec<Figure> {
             Direction::Read => "reads",
             Direction::Write => "writes",
         };
-        format!("{pattern} {direction}, {} × {}", human::block_size(workload.block_size), workload.queue_depth)
+        format!(
+            "{pattern} {direction}, {} × {}",
+            human::block_size(workload.block_size),
+            workload.queue_depth
+        )
     };
     let runs: Vec<(String, &RunView)> = path.runs.iter().map(|run| (named(run), run)).collect();
     let of: Vec<(String, &Latency)> =

@@ -58,10 +58,19 @@ fn before(it: &PredictionView) -> Option<Bar> {
     let before = it.before.as_ref()?;
     let (value, lost_from, shown) = match (before.bytes_per_second, before.at_most_bytes_per_second) {
         (Some(was), _) => (was.get(), None, format!("before {}", human::rate(was))),
-        (None, Some(most)) => (0.0, Some(most.get()), format!("before not known; at most {}", human::rate(most))),
+        (None, Some(most)) => {
+            (0.0, Some(most.get()), format!("before not known; at most {}", human::rate(most)))
+        }
         (None, None) => return None,
     };
-    Some(Bar { class: "plain", value, lost_from, shown, data: vec![("before", format!("{value}"))], ..Bar::default() })
+    Some(Bar {
+        class: "plain",
+        value,
+        lost_from,
+        shown,
+        data: vec![("before", format!("{value}"))],
+        ..Bar::default()
+    })
 }
 
 fn expected(all: &[&PredictionView]) -> Option<Figure> {
@@ -115,7 +124,9 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
             it.bounds.iter().filter(|bound| bound.bytes_per_second.get() <= least * FAR).collect();
         // Members of an array and nodes of a cluster bound alike: one bar stands for all.
         let is_alike = |a: &&BoundView, b: &&BoundView| {
-            a.kind == b.kind && a.basis == b.basis && (a.bytes_per_second - b.bytes_per_second).get().abs() < 1.0
+            a.kind == b.kind
+                && a.basis == b.basis
+                && (a.bytes_per_second - b.bytes_per_second).get().abs() < 1.0
         };
         let rows: Vec<Row> = near
             .chunk_by(is_alike)
@@ -133,7 +144,10 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
                     class: if at == 0 { "good" } else { "plain" },
                     value: bound.bytes_per_second.get(),
                     shown: human::rate(bound.bytes_per_second),
-                    data: vec![("bound", bound.hop.clone()), ("rate", format!("{}", bound.bytes_per_second.get()))],
+                    data: vec![
+                        ("bound", bound.hop.clone()),
+                        ("rate", format!("{}", bound.bytes_per_second.get())),
+                    ],
                     ..Bar::default()
                 }],
             })

@@ -162,11 +162,7 @@ fn course(run: &Course<'_>) -> Picture {
             _ => format!("{}, means of {step:.1} s", run.name),
         },
         points: points.collect(),
-        data: vec![
-            ("run", run.name.clone()),
-            ("means-of", each.to_string()),
-            ("series", written.join(" ")),
-        ],
+        data: vec![("run", run.name.clone()), ("means-of", each.to_string()), ("series", written.join(" "))],
         ..Line::default()
     }];
     let mut most = values.iter().copied().fold(0.0, f64::max);

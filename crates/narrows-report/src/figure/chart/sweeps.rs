@@ -22,13 +22,14 @@ fn said(load: &LoadSpec) -> String {
         part => format!("{part} % writes"),
     };
     let pattern = format!("{:?}", load.pattern).to_lowercase();
-    format!("{pattern} {mix}, {} {}", load.parallel.count(), streams(load))
+    let count = load.parallel.count();
+    format!("{pattern} {mix}, {count} {}{}", streams(load), if count == 1 { "" } else { "s" })
 }
 
 const fn streams(load: &LoadSpec) -> &'static str {
     match load.parallel {
-        Parallel::Threads(_) => "threads",
-        Parallel::Streams(_) => "streams",
+        Parallel::Threads(_) => "thread",
+        Parallel::Streams(_) => "stream",
     }
 }
 

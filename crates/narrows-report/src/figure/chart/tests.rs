@@ -55,7 +55,8 @@ fn rates_over_time_hold_their_series_and_events() {
         events: vec![(1.5, "the link went from x4 to x1".to_owned())],
         told: Vec::new(),
     };
-    let figure = rates_over_time("time", &[run("seq", &series), run("short", &series[..2])]).expect("a figure");
+    let figure =
+        rates_over_time("time", &[run("seq", &series), run("short", &series[..2])]).expect("a figure");
     check_figure(&figure);
     let text = svg(&figure);
     assert!(text.contains("data-series=\"1000000000 990000000 ") && text.contains("from x4 to x1"), "{text}");
@@ -67,7 +68,13 @@ fn rates_over_time_hold_their_series_and_events() {
 #[test]
 fn a_long_series_becomes_means_that_say_so() {
     let series: Vec<BytesPerSec> = (0..3000).map(|at| BytesPerSec::new(1e9 + f64::from(at % 5))).collect();
-    let run = Course { name: "long".to_owned(), series: &series, ceiling: None, events: Vec::new(), told: Vec::new() };
+    let run = Course {
+        name: "long".to_owned(),
+        series: &series,
+        ceiling: None,
+        events: Vec::new(),
+        told: Vec::new(),
+    };
     let figure = rates_over_time("time", &[run]).expect("a figure");
     check_figure(&figure);
     let text = svg(&figure);

@@ -52,7 +52,7 @@ fn changed(tree: &Tree, limiting: &str, gain: Option<f64>, reason: &str) -> Opti
             item.formula = "today's rate and the gain of the advice".to_owned();
             item.for_application = Some(now + gain);
             format!(
-                "Predicted: reads of {} instead of {}, by the ceilings of the hops. Nothing of it is measured.",
+                "At most: reads of {} instead of {}, by the ceilings of the hops. Nothing of it is measured.",
                 human::rate(BytesPerSec::new(now + gain)),
                 human::rate(BytesPerSec::new(now))
             )

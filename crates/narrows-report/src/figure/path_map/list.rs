@@ -102,5 +102,8 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
 
 /// Says that a bar is longer than it could be drawn.
 fn torn(svg: &mut Svg, x: f64, y: f64) {
-    svg.path("torn", &Stroke::from(x + 2.0, y).to(x - 2.0, y + BAR / 2.0).to(x + 2.0, y + BAR / 2.0).to(x - 2.0, y + BAR));
+    svg.path(
+        "torn",
+        &Stroke::from(x + 2.0, y).to(x - 2.0, y + BAR / 2.0).to(x + 2.0, y + BAR / 2.0).to(x - 2.0, y + BAR),
+    );
 }

@@ -9,11 +9,11 @@ mod tree;
 use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
+pub(super) use draw::cut;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
 use narrows_verdict::Severity;
-pub(super) use draw::cut;
 use tree::Tree;
 
 /// What is known of the rate that a hop can carry.
