@@ -6,36 +6,36 @@ use crate::figure::width::{PLAIN_TEXT, SMALL, SMALL_STRONG};
 
 /// One bar.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bar {
+pub(crate) struct Bar {
     /// Its colour.
-    pub(super) class: &'static str,
+    pub(crate) class: &'static str,
     /// What it shows, in the unit of the chart.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// Where what follows the value ends: what was lost, hatched by its outline alone.
-    pub(super) lost_from: Option<f64>,
-    pub(super) interval: Option<[f64; 2]>,
+    pub(crate) lost_from: Option<f64>,
+    pub(crate) interval: Option<[f64; 2]>,
     /// A ceiling, as a line across the bar.
-    pub(super) ceiling: Option<f64>,
+    pub(crate) ceiling: Option<f64>,
     /// The value in words, and what is said of it.
-    pub(super) shown: String,
+    pub(crate) shown: String,
     /// What is read back by a program: names and values as in JSON.
-    pub(super) data: Vec<(&'static str, String)>,
+    pub(crate) data: Vec<(&'static str, String)>,
 }
 
 /// Bars that belong together, and their name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) bars: Vec<Bar>,
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) bars: Vec<Bar>,
     /// What is said below the name.
-    pub(super) note: String,
-    pub(super) class: &'static str,
+    pub(crate) note: String,
+    pub(crate) class: &'static str,
 }
 
 const THICK: f64 = 18.0;
 
 /// All rows below each other. `shown` writes a value of the scale.
-pub(super) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
+pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
     let mut svg = Svg::new(width, label);
     let all = rows.iter().flat_map(|row| &row.bars);
     let ends =

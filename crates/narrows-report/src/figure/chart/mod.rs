@@ -19,6 +19,8 @@ pub use runs::{Course, percentiles, rates_over_time};
 pub use spread::{fleet_heat, fleet_rates};
 pub use sweeps::{roofline, sweep_heat, sweep_knee};
 
+pub(crate) use bars::{Bar, Row, bars};
+
 use super::svg::Svg;
 use super::whole::Picture;
 
@@ -26,7 +28,7 @@ use super::whole::Picture;
 const WIDTHS: [f64; 2] = [1080.0, 340.0];
 
 /// A chart drawn for both widths.
-fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
+pub(crate) fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
     let [wide, narrow] = WIDTHS.map(draw);
     Picture { label: String::new(), note: String::new(), wide, narrow: Some(narrow) }
 }
