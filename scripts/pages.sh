@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Looks at pages in Debian's Chromium: scripts/pages.sh [DIRECTORY of pages]. Without one it makes pages of the reports in tests/figures.
-# What is missing is installed, or the test says that it is skipped.
+# What is missing is named, and the test says that it is skipped. `make test` installs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}
@@ -12,12 +12,10 @@ skip() {
     exit 0
 }
 
-if ! command -v chromium >/dev/null || ! fc-list 2>/dev/null | grep -q DejaVuSans.ttf; then
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "chromium and fonts-dejavu-core are not installed"
-    apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core fontconfig nodejs npm >/dev/null ||
-        skip "chromium cannot be installed"
-fi
-command -v npm >/dev/null || skip "npm is not installed"
+# Labels are laid out by the widths of one font; in it, the widest of the common ones, they must not overlap.
+command -v chromium >/dev/null || skip "chromium is not installed (package chromium; scripts/test-tools.sh installs it)"
+fc-list 2>/dev/null | grep -q DejaVuSans.ttf || skip "the font DejaVu Sans is not installed (package fonts-dejavu-core)"
+command -v npm >/dev/null || skip "npm is not installed (packages nodejs, npm)"
 mkdir -p "$place/tools"
 cp scripts/pages/package.json "$place/tools/"
 (cd "$place/tools" && npm install --silent --no-audit --no-fund --ignore-scripts >/dev/null 2>&1) || skip "the npm registry cannot be reached"

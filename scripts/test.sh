@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 log=$target/test.log
 cargo=${CARGO:-cargo}
-parts=${*:-tools units attacks rig}
+parts=${*:-tools units pages attacks rig}
 
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
@@ -63,18 +63,28 @@ tests() {
     return "$status"
 }
 
+# Where no browser can be had, its log says so among what was skipped.
+pages() {
+    local status=0
+    scripts/pages.sh >"$target/test-pages.log" 2>&1 || status=$?
+    cat "$target/test-pages.log"
+    return "$status"
+}
+
 mkdir -p "$target"
 for part in $parts; do
     case $part in
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything the tests need once is most of it.
     units) step "unit and integration tests" 720 tests ;;
+    # Its browser shows what the units have built.
+    pages) step "pages in a browser" 60 pages ;;
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
     rig) step "kernel VM rig" 860 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
-        echo "hint: the parts are: tools units attacks rig" >&2
+        echo "hint: the parts are: tools units pages attacks rig" >&2
         exit 2
         ;;
     esac || break

@@ -103,7 +103,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Export(args) => metrics::run(&args),
-        Command::Config(args) => config::run(args),
+        Command::Config(args) => config::run(&args),
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
         Command::Top(args) => top::run(&args),

@@ -20,18 +20,6 @@ pub struct OutputArgs {
     pub shown: ShownArgs,
 }
 
-/// How a report that has no page is printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
-pub struct TextArgs {
-    /// Print JSON (bytes per second, bytes, nanoseconds); its schema is in schema/
-    #[arg(long, conflicts_with = "plain")]
-    pub json: bool,
-
-    /// How text looks.
-    #[command(flatten)]
-    pub look: LookArgs,
-}
-
 /// How text looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
 pub struct LookArgs {
@@ -96,13 +84,6 @@ impl OutputArgs {
     }
 }
 
-impl TextArgs {
-    /// How text may look.
-    pub(super) fn style(self) -> Style {
-        self.look.style()
-    }
-}
-
 impl LookArgs {
     /// How text may look.
     fn style(self) -> Style {
@@ -119,6 +100,11 @@ impl ShownArgs {
     /// How text may look.
     pub(super) fn style(&self) -> Style {
         self.look.style()
+    }
+
+    /// Whether names are left out of all that is printed and written.
+    pub(super) const fn is_public(&self) -> bool {
+        self.look.plain || self.markdown
     }
 
     /// Who reads the page.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use narrows::machine::snapshot;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::tree;
@@ -185,4 +186,102 @@ fn what_is_no_report_is_named_with_what_to_do() {
     }
     let ran = run(&[&"report", &dir.path().join("absent.json")]);
     assert!(ran.status == Some(2) && ran.err.contains("hint: "), "{ran:?}");
+}
+
+/// A number as pictures hold it: all digits that it needs.
+fn number(value: &Value) -> String {
+    value.as_f64().map(|value| format!("{value}")).unwrap_or_default()
+}
+
+/// All numbers under a key, however deep.
+fn under(value: &Value, key: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| under(one, key, found)),
+        Value::Object(all) => {
+            found.extend(all.get(key).filter(|value| value.is_number()).map(number));
+            all.values().for_each(|one| under(one, key, found));
+        }
+        _ => {}
+    }
+}
+
+/// Saved runs, the command of each, and the numbers that its charts show: where they stand, under which keys, and as which attribute.
+const SAVED: [(&str, &str, &str, &[&str], &str); 10] = [
+    ("figures/bench.json", "bench", "/results", &["p50"], "percentiles=\"p50="),
+    ("figures/sweep.json", "sweep", "/points", &["bytes_per_second"], "rate=\""),
+    (
+        "data/ladder-raid0-slow-member.json",
+        "ladder",
+        "/ladders/0/rungs/0/measured",
+        &["bytes_per_second"],
+        "rate=\"",
+    ),
+    ("figures/s1-lab.json", "lab", "/rankings/0/places", &["value"], "value=\""),
+    (
+        "figures/compare.json",
+        "compare",
+        "/workloads",
+        &["a_bytes_per_second", "b_bytes_per_second"],
+        "rate=\"",
+    ),
+    ("figures/copy.json", "copy", "/time", &["read_wait_ns", "write_wait_ns", "cpu_ns"], "ns=\""),
+    ("figures/together.json", "check", "/groups/0/shares/0/alone", &["bytes_per_second"], "rate=\""),
+    (
+        "figures/predict-what-if.json",
+        "predict",
+        "/systems/0/predictions/0/bounds/0",
+        &["bytes_per_second"],
+        "rate=\"",
+    ),
+    (
+        "figures/s4-cluster.json",
+        "predict",
+        "/systems/0/predictions/0/at_most",
+        &["bytes_per_second"],
+        "at-most=\"",
+    ),
+    ("figures/measured.json", "check", "/paths/0/runs/0", &["p50"], "percentiles=\"p50="),
+];
+
+#[test]
+fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for (file, command, place, keys, attribute) in SAVED {
+        let file = tests.join(file);
+        let page = run(&[&"report", &file, &"--html", &"-"]);
+        assert_eq!((page.status, page.err.as_str()), (Some(0), ""), "{}", file.display());
+        stands_alone(&page.out);
+        assert_eq!(page.out, run(&[&"report", &file, &"--html", &"-"]).out, "{}", file.display());
+        assert!(page.out.contains("<figure class=\"figure\""), "{} has no figure", file.display());
+        let saved: Value = serde_json::from_str(&read(&file)).expect("is JSON");
+        let mut numbers = Vec::new();
+        keys.iter().for_each(|key| under(saved.pointer(place).expect("is there"), key, &mut numbers));
+        assert!(!numbers.is_empty(), "{}", file.display());
+        for number in numbers {
+            let stated = format!("data-{attribute}{number}");
+            assert!(page.out.contains(&stated), "{}: {stated}", file.display());
+        }
+        let markdown = run(&[&"report", &file, &"--markdown"]).out;
+        assert!(markdown.starts_with(&format!("## narrows {command}")), "{markdown}");
+        assert!(!run(&[&"report", &file]).out.is_empty(), "{}", file.display());
+    }
+}
+
+#[test]
+fn what_moves_now_and_preferences_have_a_page_and_markdown() {
+    let dir = place();
+    for (name, args) in [("top", vec!["top", "--once", "--interval", "100ms"]), ("config", vec!["config"])] {
+        let args: Vec<&dyn AsRef<std::ffi::OsStr>> =
+            args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>).collect();
+        let page = dir.path().join(format!("{name}.html"));
+        let shown = run(&[args.as_slice(), &[&"--html", &page]].concat());
+        assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
+        stands_alone(&read(&page));
+        let markdown = run(&[args.as_slice(), &[&"--markdown"]].concat()).out;
+        assert!(markdown.starts_with(&format!("## narrows {name}")), "{markdown}");
+        let json = saved(&dir, &format!("{name}.json"), &args);
+        let again = run(&[&"report", &json, &"--html", &"-"]).out;
+        stands_alone(&again);
+        assert!(again.contains(&format!("<p class=\"kicker\">narrows {name}</p>")), "{again}");
+    }
 }

@@ -140,6 +140,20 @@ fn without_aims_reads_and_writes_are_ranked() {
     insta::assert_snapshot!("no_aims_plain", render(&report, &Style::PLAIN));
 }
 
+/// The gallery shows this machine.
+#[test]
+fn the_report_of_the_gallery_is_of_this_machine() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figures/s1-lab.json");
+    let now = serde_json::to_string(&report("encryption,sequential")).expect("serialises") + "\n";
+    if std::env::var_os("UPDATE_FIGURES").is_some() {
+        std::fs::write(&path, &now).expect("tests/figures is writable");
+    }
+    let kept: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_default()).unwrap_or_default();
+    let now: serde_json::Value = serde_json::from_str(&now).expect("is JSON");
+    assert!(kept == now, "run: UPDATE_FIGURES=1 cargo test --test library lab_report");
+}
+
 /// A copy of 400 GB in so many seconds.
 fn copied(seconds: u64, faults: u64) -> Copied {
     let (bytes, elapsed) = (Bytes::new(400_000_000_000), Nanos::from_millis(seconds * 1000));

@@ -1,5 +1,7 @@
-//! Makes the pictures of `docs/gallery.md`, and pages that hold every kind of figure, of the reports in `tests/figures`:
+//! Makes the pictures of `docs/gallery.md`, and the real page of every kind of report, of what is kept in `tests/figures`:
 //! `gallery REPORTS SVG_DIR PAGE_DIR`. `make gallery` and `make pages` run it.
+//!
+//! A page is what `narrows report FILE --html` writes; of each there is a second one, whose names are hostile.
 
 #![expect(
     clippy::disallowed_methods,
@@ -9,18 +11,39 @@
 )]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use narrows_model::path::file::parse;
 use narrows_model::predict::roofline::{Axis, roofline};
-use narrows_report::bench::BenchReport;
-use narrows_report::bench::sweep::SweepReport;
+use narrows_report::document::{Audience, page};
 use narrows_report::figure::{self, Figure, card, chart};
 use narrows_report::fleet::Record;
-use narrows_report::ladder::LadderReport;
-use narrows_report::view::CheckReport;
+use narrows_report::saved::Saved;
+use narrows_report::view::{CheckReport, FindingView};
+use narrows_verdict::Severity;
 use narrows_verdict::cohort::Host;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The pictures: file, report, title.
+const PICTURES: [(&str, &str); 17] = [
+    ("measured", "S3: a drive in a slot that runs x1, measured"),
+    ("s3-x1-slot", "The same board before any measurement"),
+    ("s0-switch-card", "S0: four drives behind a PCIe switch"),
+    ("s1-lab", "S1: layouts of two drives, with and without encryption"),
+    ("s2-two-sockets", "S2: eight drives behind two sockets"),
+    ("s4-cluster", "S4: 60 virtual machines on three nodes, predicted"),
+    ("healthy-desktop", "A healthy desktop, all paths"),
+    ("nas-raid6", "Six hard disks as RAID-6"),
+    ("usb-480", "A drive that fell back to USB 2.0"),
+    ("nvme-tcp", "NVMe over TCP through a network card"),
+    ("ladder-raid0-slow-member", "A ladder with a slow member"),
+    ("sweep", "A sweep of block size and queue depth"),
+    ("bench", "Completion latencies of a benchmark"),
+    ("compare", "One benchmark below two limits that the kernel kept"),
+    ("together", "Two files of one disk, alone and together"),
+    ("copy", "Where the time of a copy went"),
+    ("fleet", "A fleet, the worst host first"),
+];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,118 +55,182 @@ fn main() {
     for directory in [svgs, pages] {
         fs::create_dir_all(directory).expect("a directory can be made");
     }
-    let all = figures(reports);
-    for (name, figures) in &all {
-        fs::write(pages.join(format!("{name}.html")), page(name, figures)).expect("a page can be written");
-        if let Some(picture) = figures.first().and_then(|figure| figure.pictures.first()) {
-            fs::write(svgs.join(format!("{name}.svg")), figure::standalone(&picture.wide))
-                .expect("a picture can be written");
+    for file in files(reports) {
+        let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = read(&file);
+        write(&pages.join(format!("{name}.html")), &of(&name, &text));
+        write(&pages.join(format!("hostile-{name}.html")), &of(&name, &spoiled(&text)));
+        if let Some((_, title)) = PICTURES.iter().find(|(picture, _)| *picture == name)
+            && let Some(drawing) = picture(&saved(&name, &text), title)
+        {
+            write(&svgs.join(format!("{name}.svg")), &figure::standalone(&drawing));
         }
     }
-    let text = fs::read(reports.join("measured.json")).expect("a report");
-    let report: CheckReport = serde_json::from_slice(&text).expect("a report");
-    let stamp =
-        card::Stamp { date: "2026-11-25".to_owned(), path: 1, run: card::hash(&text), snapshot: None };
-    fs::write(svgs.join("card.svg"), card::svg(&report, &stamp).expect("a card"))
-        .expect("a card can be written");
+    let system = read(&reports.join("../../systems/ryzen-raid-luks.path.toml"));
+    write(&svgs.join("roofline.svg"), &figure::standalone(&rooflines(&system)));
+    let text = read(&reports.join("measured.json"));
+    let report: CheckReport = serde_json::from_str(&text).expect("a report");
+    let run = card::hash(text.as_bytes());
+    let stamp = card::Stamp { date: "2026-11-25".to_owned(), path: 1, run, snapshot: None };
+    write(&svgs.join("card.svg"), &card::svg(&report, &stamp).expect("a card"));
 }
 
-fn read<T: DeserializeOwned>(directory: &Path, name: &str) -> T {
-    let file = directory.join(name);
-    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+/// The reports, in the order of their names.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let listed = fs::read_dir(directory).expect("a directory of reports").flatten().map(|entry| entry.path());
+    let is_report = |path: &PathBuf| path.extension().is_some_and(|end| end == "json" || end == "jsonl");
+    let mut files: Vec<PathBuf> = listed.filter(is_report).collect();
+    files.push(directory.join("../data/ladder-raid0-slow-member.json"));
+    files.sort();
+    files
 }
 
-/// The figures of every page, by its name.
-fn figures(reports: &Path) -> Vec<(String, Vec<Figure>)> {
-    let mut all: Vec<(String, Vec<Figure>)> = Vec::new();
-    let checks = [
-        "s3-x1-slot",
-        "measured",
-        "s0-switch-card",
-        "s2-two-sockets",
-        "nas-raid6",
-        "usb-480",
-        "nvme-tcp",
-        "healthy-desktop",
-        "s3-machine",
-    ];
-    for name in checks {
-        let report: CheckReport = read(reports, &format!("{name}.json"));
-        let machine = figure::machine_map(&report).into_iter();
-        let paths = (0..report.paths.len().min(4)).filter_map(|at| figure::path_map(&report, at));
-        all.push((name.to_owned(), machine.chain(paths).collect()));
-    }
-    let mut hostile: CheckReport = read(reports, "s2-two-sockets.json");
-    spoil(&mut hostile);
-    all.push(("hostile".to_owned(), figure::path_map(&hostile, 0).into_iter().collect()));
-    let ladder: LadderReport = read(reports, "../data/ladder-raid0-slow-member.json");
-    all.push(("ladder".to_owned(), chart::ladder_waterfall(&ladder)));
-    let sweep: SweepReport = read(reports, "sweep.json");
-    let mut of_sweep = chart::sweep_heat(&sweep);
-    of_sweep.extend(chart::sweep_knee(&sweep));
-    all.push(("sweep".to_owned(), of_sweep));
-    all.push(("bench".to_owned(), bench(&read(reports, "bench.json"))));
-    let system = parse(
-        "ryzen-raid-luks",
-        &fs::read_to_string(reports.join("../../systems/ryzen-raid-luks.path.toml")).expect("a system"),
-    );
-    let system = system.expect("a system");
-    let pictures = [Axis::BlockSize, Axis::Depth]
-        .map(|axis| roofline(&system, &system.workloads[0], axis, &system.workloads));
-    let rooflines =
-        pictures.iter().enumerate().filter_map(|(at, it)| chart::roofline(it.as_ref().ok()?, at + 1));
-    all.push(("roofline".to_owned(), rooflines.collect()));
-    let hosts = fleet(&reports.join("fleet.jsonl"));
-    all.push((
-        "fleet".to_owned(),
-        chart::fleet_heat(&hosts.iter().collect::<Vec<_>>()).into_iter().collect(),
-    ));
-    all
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Names that would be markup, commands or endless anywhere else.
-fn spoil(report: &mut CheckReport) {
-    let long = "W".repeat(10_000);
-    let names = ["</style><script>alert(1)</script>", "\u{202e}gnp.exe", "\" onload=\"x", long.as_str()];
-    for (at, hop) in report.paths.iter_mut().flat_map(|path| &mut path.hops).enumerate() {
-        hop.name = names[at % names.len()].to_owned();
-    }
-    for path in &mut report.paths {
-        path.target = "<img src=x onerror=alert(1)>".to_owned();
-        path.sentence = format!("{} {}", names[0], names[1]);
+fn write(file: &Path, text: &str) {
+    fs::write(file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+}
+
+fn saved(name: &str, text: &str) -> Saved {
+    Saved::read(text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn of(name: &str, text: &str) -> String {
+    page(&[saved(name, text).document(Audience::Owner)])
+}
+
+/// The first picture of a report, with what it says and what to do.
+fn picture(saved: &Saved, title: &str) -> Option<figure::Svg> {
+    let figure = first(saved)?;
+    let (sentence, todo) = words(saved, &figure);
+    let drawing = &figure.pictures.first()?.wide;
+    Some(figure::poster(title, &sentence, &todo, drawing))
+}
+
+fn first(saved: &Saved) -> Option<Figure> {
+    match saved {
+        Saved::Check(report) => figure::machine_map(report).or_else(|| figure::path_map(report, 0)),
+        Saved::Together(report) => chart::alone_together(report).into_iter().next(),
+        Saved::Fleet(records) => chart::fleet_heat(&hosts(records).iter().collect::<Vec<_>>()),
+        Saved::Bench(report) => chart::bench(report).into_iter().next(),
+        Saved::Sweep(report) => chart::sweep_heat(report).into_iter().next(),
+        Saved::Ladder(report) => chart::ladder_waterfall(report).into_iter().next(),
+        Saved::Lab(report) => narrows_report::lab::rankings(report).into_iter().next(),
+        Saved::Compare(report) => chart::before_after(report),
+        Saved::Copy(report) => chart::time_budget(report),
+        Saved::Predict(report) => chart::predictions(report).into_iter().nth(1),
+        _ => None,
     }
 }
 
-fn bench(report: &BenchReport) -> Vec<Figure> {
-    let sides = report
-        .results
-        .iter()
-        .filter_map(|result| Some((result.name.clone(), &result.read.as_ref()?.latency_ns)));
-    let mut figures: Vec<Figure> =
-        chart::percentiles("latencies", &sides.collect::<Vec<_>>()).into_iter().collect();
-    for (at, result) in report.results.iter().enumerate() {
-        figures.extend(chart::rate_over_time(
-            &format!("rate-{}", at + 1),
-            &result.name,
-            &result.series,
-            None,
-            &[],
-        ));
+/// What a picture says, and what to do.
+fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
+    match saved {
+        Saved::Check(report) => {
+            let sentence = match report.paths.as_slice() {
+                [path] => path.sentence.clone(),
+                paths => {
+                    let each =
+                        paths.iter().filter(|path| path.target.starts_with("/dev/")).filter_map(|path| {
+                            let hop = path.hop(path.limiting_hop.read.as_ref()?)?;
+                            let rate = hop.ceiling.read.path_bytes_per_second?;
+                            Some(format!(
+                                "{}: {}, by the {}",
+                                path.target,
+                                narrows_base::units::human::rate(rate),
+                                hop.name
+                            ))
+                        });
+                    format!("{} paths. Reads at most, {}.", paths.len(), each.collect::<Vec<_>>().join("; "))
+                }
+            };
+            let of: Vec<FindingView> = report
+                .findings
+                .iter()
+                .filter(|it| report.paths.len() == 1 || it.severity != Severity::Info)
+                .cloned()
+                .collect();
+            (sentence, what_to_do(&of))
+        }
+        Saved::Together(report) => {
+            let sentence = report.groups.first().map(|group| group.sentence.clone());
+            (sentence.unwrap_or_default(), what_to_do(&report.findings))
+        }
+        Saved::Ladder(report) => {
+            let ladder = report.ladders.first();
+            (
+                ladder.map(|it| it.sentence.clone()).unwrap_or_default(),
+                ladder.map(|it| what_to_do(&it.findings)).unwrap_or_default(),
+            )
+        }
+        Saved::Lab(report) => {
+            let ranking = report.rankings.first();
+            let best = ranking.and_then(|it| it.best.as_ref()).map(|best| format!("→ Build: {best}."));
+            (ranking.map(|it| it.sentence.clone()).unwrap_or_default(), best.into_iter().collect())
+        }
+        Saved::Copy(report) => (report.sentence.clone(), Vec::new()),
+        Saved::Predict(report) => {
+            let first = report.systems.first().and_then(|system| system.predictions.first());
+            let at_most = first.and_then(|it| it.at_most.as_ref());
+            let said = at_most.map(|it| {
+                let most = narrows_base::units::human::rate(it.bytes_per_second);
+                format!("Random reads of 4 KiB get at most {most}: the narrowest known hop is {}. How much less is not known.", it.name)
+            });
+            let measure = first
+                .and_then(|it| it.measure_instead.as_ref())
+                .map(|it| format!("→ To know it: measure {it}."));
+            (said.unwrap_or_default(), measure.into_iter().collect())
+        }
+        Saved::Compare(report) => (narrows_report::text::compare::sentence_of(report), Vec::new()),
+        Saved::Fleet(records) => {
+            let summary = records.iter().find_map(|record| match record {
+                Record::Summary(summary) => Some(*summary),
+                _ => None,
+            });
+            let said = summary.map(|it| {
+                format!(
+                    "{} hosts: {} with faults, {} with limits only.",
+                    it.hosts, it.with_faults, it.with_limits
+                )
+            });
+            let faults =
+                |host: &Host| host.findings.iter().filter(|it| it.severity == Severity::Fault).count();
+            let hosts = hosts(records);
+            let worst = hosts.iter().rev().max_by_key(|host| faults(host));
+            let found = worst.and_then(|host| host.findings.iter().find(|it| it.severity == Severity::Fault));
+            let worst = worst.zip(found).map(|(host, found)| {
+                format!("→ {}: {} {}", host.host, found.summary, found.advice.as_deref().unwrap_or_default())
+            });
+            (said.unwrap_or_default(), worst.into_iter().collect())
+        }
+        Saved::Sweep(report) => {
+            let knee = chart::sweep_knee(report).first().map(|figure| figure.alternative.clone());
+            (figure.alternative.clone(), knee.into_iter().collect())
+        }
+        _ => (figure.alternative.clone(), Vec::new()),
     }
-    figures
 }
 
-fn fleet(file: &Path) -> Vec<Host> {
+/// The best advice of the worst finding, or that nothing asks for any.
+fn what_to_do(findings: &[FindingView]) -> Vec<String> {
+    let worst = findings.iter().find(|it| it.severity != Severity::Info && !it.advice.is_empty());
+    let worst = worst.or_else(|| findings.iter().find(|it| !it.advice.is_empty()));
+    let advice = worst.and_then(|it| it.advice.first()).map(|it| format!("→ {}", it.action));
+    vec![advice.unwrap_or_else(|| "No finding asks for a change.".to_owned())]
+}
+
+fn hosts(records: &[Record]) -> Vec<Host> {
     let mut hosts: Vec<Host> = Vec::new();
-    for line in fs::read_to_string(file).expect("a fleet").lines() {
-        match serde_json::from_str(line).expect("a record") {
-            Record::Host { host, .. } => hosts.push(*host),
+    for record in records {
+        match record {
+            Record::Host { host, .. } => hosts.push((**host).clone()),
             Record::Finding { host, found, .. } => {
                 hosts
                     .iter_mut()
-                    .filter(|it| it.host == host)
-                    .for_each(|it| it.findings.push((*found).clone()));
+                    .filter(|it| it.host == *host)
+                    .for_each(|it| it.findings.push((**found).clone()));
             }
             _ => {}
         }
@@ -151,29 +238,104 @@ fn fleet(file: &Path) -> Vec<Host> {
     hosts
 }
 
-/// The figures on a page that may load and run nothing.
-fn page(name: &str, figures: &[Figure]) -> String {
-    let style = format!(
-        ":root {{ color-scheme: light dark }} body {{ margin: 0 auto; max-width: 1100px; padding: 12px; \
-         font: 16px/1.5 system-ui, 'Liberation Sans', sans-serif; overflow-wrap: anywhere; background: #fff; color: #1b1f24 }}\n\
-         th, td {{ text-align: left; padding: 2px 10px 2px 0 }} .n {{ text-align: right }}\n\
-         @media screen and (prefers-color-scheme: dark) {{ body {{ background: #0f1318; color: #e8ecf1 }} }}\n{}",
-        figure::style()
-    );
-    let body: String = figures.iter().map(Figure::html).collect();
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'\">\n\
-         <title>{name}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n<h1>{name}</h1>\n<h2>Figures</h2>\n{body}</main>\n</body>\n</html>\n",
-        base64_of(&card::hash(style.as_bytes()))
+fn rooflines(text: &str) -> figure::Svg {
+    let system = parse("ryzen-raid-luks", text).expect("a system");
+    let drawn =
+        roofline(&system, &system.workloads[0], Axis::BlockSize, &system.workloads).expect("a roofline");
+    let figure = chart::roofline(&drawn, 1).expect("a figure");
+    figure::poster(
+        "S1: the roofline of RAID-0 below LUKS",
+        &figure.alternative,
+        &[],
+        &figure.pictures[0].wide,
     )
 }
 
-/// A hash in hexadecimal, in base 64.
-fn base64_of(hash: &str) -> String {
-    use base64::Engine;
-    let pair = |at: usize| hash.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    let bytes: Vec<u8> = (0..hash.len()).step_by(2).filter_map(pair).collect();
-    base64::engine::general_purpose::STANDARD.encode(bytes)
+/// Keys of texts that devices, people and other programs chose.
+const FOREIGN: [&str; 38] = [
+    "target",
+    "name",
+    "sentence",
+    "summary",
+    "fact",
+    "value",
+    "source",
+    "action",
+    "subject",
+    "host",
+    "file",
+    "about",
+    "differs",
+    "cpu",
+    "board",
+    "board_vendor",
+    "product",
+    "system_vendor",
+    "kernel",
+    "model",
+    "reason",
+    "workload",
+    "destination",
+    "path",
+    "what",
+    "a",
+    "b",
+    "because",
+    "not_known_because",
+    "measure_instead",
+    "detail",
+    "hint",
+    "first_error",
+    "fio",
+    "formula",
+    "vendor",
+    "place",
+    "ended",
+];
+
+/// The report with names that would be markup, commands or endless anywhere else. What it does not follow its schema with any more
+/// stays as it was.
+fn spoiled(text: &str) -> String {
+    let mut out = String::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        let mut value = value.expect("JSON");
+        let mut turn = 0;
+        let is_lines = text.starts_with("{\"record\"");
+        spoil(&mut value, &mut turn, is_lines);
+        out.push_str(&value.to_string());
+        out.push('\n');
+    }
+    out
+}
+
+fn spoil(value: &mut Value, turn: &mut usize, is_lines: bool) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(|one| spoil(one, turn, is_lines)),
+        Value::Object(all) => {
+            for (key, one) in all {
+                match one {
+                    // A host is known by its name in the lines of a fleet.
+                    Value::String(_) if is_lines && key == "host" => {}
+                    Value::String(text) if FOREIGN.contains(&key.as_str()) => *text = hostile(turn),
+                    _ => spoil(one, turn, is_lines),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn hostile(turn: &mut usize) -> String {
+    *turn += 1;
+    match *turn % 40 {
+        7 => "W".repeat(10_000),
+        23 => "long words ".repeat(900),
+        it => [
+            "</style><script>alert(1)</script>",
+            "\u{202e}gnp.exe\u{2066}",
+            "\" onload=\"alert(1)",
+            "<img src=x onerror=alert(1)>",
+        ][it % 4]
+            .to_owned(),
+    }
 }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sanitize::inert;
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::text::{Style, Tone};
 
 /// The schema of [`ConfigReport`].
 pub const SCHEMA: &str = "narrows/config/1";
@@ -64,31 +66,48 @@ impl ConfigReport {
 }
 
 /// A line for each preference.
-pub fn render(report: &ConfigReport) -> String {
-    let width = report.settings.iter().map(|setting| setting.key.chars().count()).max().unwrap_or(0);
+pub fn render(report: &ConfigReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The preferences as a document.
+pub fn document(report: &ConfigReport, audience: Audience) -> Document {
+    let mut out = Document::new("config", "", None);
     let file = report.file.as_deref().unwrap_or_default();
     let origin = |setting: &Setting| match (setting.origin, setting.line) {
-        (Origin::Default, _) => "default".to_owned(),
-        (Origin::Environment, _) => "NO_COLOR in the environment".to_owned(),
-        (Origin::File, Some(line)) => format!("{file}, line {line}"),
-        (Origin::File, None) => file.to_owned(),
+        (Origin::Default, _) => "(default)".to_owned(),
+        (Origin::Environment, _) => "(NO_COLOR in the environment)".to_owned(),
+        (Origin::File, Some(line)) => format!("({file}, line {line})"),
+        (Origin::File, None) => format!("({file})"),
     };
-    let line = |setting: &Setting| {
-        format!("{:<width$}  {}  ({})\n", inert(&setting.key), inert(&setting.value), inert(&origin(setting)))
-    };
-    let mut out: String = report.settings.iter().map(line).collect();
+    let columns = vec![
+        Column::name("name", Width::Fit(0, 40)),
+        Column::left("value", Width::Fit(0, 60)),
+        Column::left("where from", Width::Rest(8)).wrapping(),
+    ];
+    let mut table = Table::new("Preferences", 0, columns).untitled();
+    for setting in &report.settings {
+        table.row(vec![Cell::text(&setting.key), Cell::text(&setting.value), Cell::text(origin(setting))]);
+    }
+    out.part(Place::Data, "");
+    out.add(Block::Table(table));
+    out.gap();
     match &report.file {
         Some(file) => {
-            out.push_str(&format!("\nThe file: {}. An option that is typed comes before it.\n", inert(file)))
+            out.say(0, Tone::Normal, format!("The file: {file}. An option that is typed comes before it."));
         }
-        None => out.push_str(&format!("\nNo file: {}.\n", report.reason.as_deref().unwrap_or_default())),
+        None => {
+            out.say(0, Tone::Normal, format!("No file: {}.", report.reason.as_deref().unwrap_or_default()))
+        }
     }
-    out
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
 
     #[test]
     fn each_value_says_where_it_is_from() {
@@ -96,11 +115,13 @@ mod tests {
             Setting::new("color", "never".to_owned(), Origin::File, Some(2)),
             Setting::new("preset", "kdiskmark".to_owned(), Origin::Default, None),
         ];
-        let text =
-            render(&ConfigReport::new(Some("/home/a/.config/narrows/config.toml".to_owned()), settings));
+        let text = render(
+            &ConfigReport::new(Some("/home/a/.config/narrows/config.toml".to_owned()), settings),
+            &WIDE,
+        );
         assert!(
             text.starts_with(
-                "color   never  (/home/a/.config/narrows/config.toml, line 2)\npreset  kdiskmark  (default)\n"
+                "color   never      (/home/a/.config/narrows/config.toml, line 2)\npreset  kdiskmark  (default)\n"
             ),
             "{text}"
         );

@@ -5,9 +5,11 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::bench::{self, BenchReport, sweep};
+use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
 use super::fleet::{self, Record};
+use super::fleet_run::{self, FleetRunReport};
 use super::import::{self, ImportReport};
 use super::lab::{self, LabReport};
 use super::ladder::{self, LadderReport};
@@ -15,6 +17,7 @@ use super::plan::{self, PlanReport};
 use super::predict::{self, PredictReport};
 use super::text;
 use super::together::{self, TogetherReport};
+use super::top::{self, TopReport};
 use super::view::{self, CheckReport};
 use narrows_verdict::compare::{self, Comparison};
 
@@ -27,6 +30,12 @@ pub enum Saved {
     Together(Box<TogetherReport>),
     /// Of `check --fleet`, line by line.
     Fleet(Vec<Record>),
+    /// Of `fleet run`.
+    FleetRun(Box<FleetRunReport>),
+    /// Of `top`.
+    Top(Box<TopReport>),
+    /// Of `config`.
+    Config(Box<ConfigReport>),
     /// Of `bench`.
     Bench(Box<BenchReport>),
     /// Of `sweep`.
@@ -77,8 +86,8 @@ impl NotSaved {
                 "give what a command of narrows printed with --json, or wrote with --save"
             }
             Self::Unknown(_) => {
-                "reports of check, bench, sweep, ladder, lab, compare, copy, import, predict and plan can be shown; another \
-                 version of narrows may have made this one"
+                "reports of check, bench, sweep, ladder, lab, compare, copy, import, predict, plan, top, config and fleet run \
+                 can be shown; another version of narrows may have made this one"
             }
             Self::Wrong { .. } => "it may be cut off, or was changed by hand: make it again",
         }
@@ -110,6 +119,9 @@ impl Saved {
             view::SCHEMA => Self::Check(read.whole()?),
             together::SCHEMA => Self::Together(read.whole()?),
             fleet::SCHEMA => Self::Fleet(read.lines()?),
+            fleet_run::SCHEMA => Self::FleetRun(read.whole()?),
+            top::SCHEMA => Self::Top(read.whole()?),
+            config::SCHEMA => Self::Config(read.whole()?),
             bench::SCHEMA => Self::Bench(read.whole()?),
             sweep::SCHEMA => Self::Sweep(read.whole()?),
             ladder::SCHEMA => Self::Ladder(read.whole()?),
@@ -129,6 +141,9 @@ impl Saved {
             Self::Check(report) => text::document(report, audience),
             Self::Together(report) => together::document(report, audience),
             Self::Fleet(records) => fleet::table::document(records),
+            Self::FleetRun(report) => fleet_run::document(report, audience),
+            Self::Top(report) => top::document(report, audience),
+            Self::Config(report) => config::document(report, audience),
             Self::Bench(report) => bench::document(report, audience),
             Self::Sweep(report) => sweep::document(report, audience),
             Self::Ladder(report) => ladder::document(report, audience),
@@ -136,7 +151,7 @@ impl Saved {
             Self::Compare(report) => text::compare::document(report, audience),
             Self::Copy(report) => copy::document(report, audience),
             Self::Import(report) => text::import::document(report, audience),
-            Self::Predict(report) => predict::document(report, &[], audience),
+            Self::Predict(report) => predict::document(report, &[], &[], audience),
             Self::Plan(report) => plan::document(report, audience),
         }
     }

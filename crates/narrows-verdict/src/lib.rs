@@ -14,6 +14,7 @@ pub mod compare;
 pub mod disproof;
 pub mod finding;
 pub mod fleet;
+mod forecast;
 mod gain;
 mod interval;
 pub mod ladder;
@@ -29,7 +30,7 @@ mod testing;
 pub mod together;
 mod trust;
 
-pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+pub use finding::{Advice, Code, Confidence, Evidence, Finding, Forecast, Severity};
 
 use std::collections::BTreeMap;
 

@@ -10,17 +10,17 @@ use std::sync::OnceLock;
 
 use clap::Args;
 
-use super::output_args::{ColorWhen, TextArgs};
+use super::output_args::{ColorWhen, OutputArgs};
 use super::{Failure, NOTHING_FOUND, output};
 use file::{File, Located};
-use narrows_report::config::{ConfigReport, Origin, Setting, render};
+use narrows_report::config::{ConfigReport, Origin, Setting, document};
 
 /// What `config` is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct ConfigArgs {
     /// How the report is printed.
     #[command(flatten)]
-    pub output: TextArgs,
+    pub output: OutputArgs,
 }
 
 /// What a preference is where nobody says anything.
@@ -30,12 +30,11 @@ const DEFAULTS: [(&str, &str); 3] = [("color", "auto"), ("plain", "false"), ("pr
 ///
 /// # Errors
 /// [`Failure`] when the file cannot be used.
-pub(super) fn run(args: ConfigArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &ConfigArgs) -> Result<u8, Failure> {
     let (path, file) = read();
     let file = file?;
     let report = ConfigReport::new(path.map(|path| path.display().to_string()), settings(&file));
-    let text = if args.output.json { output::json(&report)? } else { render(&report) };
-    output::data(&text)?;
+    output::report(&report, &args.output, document)?;
     Ok(NOTHING_FOUND)
 }
 

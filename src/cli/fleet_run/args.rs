@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::fleet::args::Format;
-use crate::cli::output_args::{OutputArgs, TextArgs};
+use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, size};
 use narrows_base::units::{Bytes, BytesPerSec};
 
@@ -160,12 +160,12 @@ pub struct RunArgs {
     pub seed: Option<u64>,
 
     /// Print one row for each host and run, for a spreadsheet
-    #[arg(long, conflicts_with_all = ["json", "plain"])]
+    #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
     pub csv: bool,
 
     /// How the report is printed.
     #[command(flatten)]
-    pub output: TextArgs,
+    pub output: OutputArgs,
 }
 
 /// What `fleet report` is asked.
@@ -180,12 +180,12 @@ pub struct ReportArgs {
     pub partial: bool,
 
     /// Print one row for each host and run, for a spreadsheet
-    #[arg(long, conflicts_with_all = ["json", "plain"])]
+    #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
     pub csv: bool,
 
     /// How the report is printed.
     #[command(flatten)]
-    pub output: TextArgs,
+    pub output: OutputArgs,
 }
 
 /// Loads by name.

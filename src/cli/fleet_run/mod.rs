@@ -11,7 +11,7 @@ pub(super) use on_host::run as on_host;
 
 use std::path::{Path, PathBuf};
 
-use super::output_args::TextArgs;
+use super::output_args::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use args::{FleetCommand, ReachArgs};
 use narrows_paste::capture::foreign;
@@ -101,13 +101,11 @@ fn program(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Prints a report as it was asked for, and says how the program ends.
-fn show(report: &FleetRunReport, csv: bool, output_args: TextArgs, partial: bool) -> Result<u8, Failure> {
-    let text = match () {
-        () if csv => fleet_run::csv::render(report),
-        () if output_args.json => output::json(report)?,
-        () => fleet_run::render(report, &output_args.style()),
-    };
-    output::data(&text)?;
+fn show(report: &FleetRunReport, csv: bool, asked: &OutputArgs, partial: bool) -> Result<u8, Failure> {
+    match csv {
+        true => output::data(&fleet_run::csv::render(report))?,
+        false => output::report(report, asked, fleet_run::document)?,
+    }
     let has_result = report.points.iter().any(|point| point.bytes_per_second.is_some());
     Ok(match (report.complete, partial && has_result) {
         (true, _) if !report.has_findings() => NOTHING_FOUND,

@@ -19,6 +19,7 @@ use narrows_verdict::fleet::record::{Load, State};
 
 pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let asked = asked(args)?;
+    output::check_page(&args.output.shown)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
     let stop = stop_on_signals()?;
     let root = Root::live();
@@ -60,8 +61,8 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     note_missing(&mut run, &missing, &lost);
     kept::whole(&path, &held, &run, (&clients, &servers))?;
     let (run, files) = kept::read(&path)?;
-    let report = build(&run, &files, args.output.look.plain);
-    show(&report, args.csv, args.output, args.partial)
+    let report = build(&run, &files, args.output.shown.is_public());
+    show(&report, args.csv, &args.output, args.partial)
 }
 
 /// All loads, one after the other; what hosts brought back is kept after each.

@@ -46,7 +46,10 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
     }
     let report = view::report(systems);
     let drawn = if matches!(args.roofline, Some(None)) { pictures.as_slice() } else { &[] };
-    output::report(&report, &args.output, |report, audience| view::document(report, drawn, audience))?;
+    let charts = if args.output.shown.html.is_some() { pictures.as_slice() } else { &[] };
+    output::report(&report, &args.output, |report, audience| {
+        view::document(report, drawn, charts, audience)
+    })?;
     if let Some(Some(file)) = &args.roofline {
         write_new(file, &picture::svg(&pictures))?;
     }
@@ -84,11 +87,17 @@ fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<(SystemVie
         shown.predictions.push(view::prediction(&now, earlier.as_ref()));
     }
     let mut drawn = Vec::new();
-    if let (Some(_), Some(first)) = (&args.roofline, workloads.first()) {
+    let is_drawn = args.roofline.is_some() || args.output.shown.html.is_some();
+    if let Some(first) = workloads.first().filter(|_| is_drawn) {
         for axis in [Axis::BlockSize, Axis::Depth] {
             let same: Vec<Workload> =
                 workloads.iter().filter(|other| is_on_picture(first, other, axis)).cloned().collect();
-            drawn.push(roofline(&after, first, axis, &same).map_err(no_path)?);
+            match roofline(&after, first, axis, &same) {
+                Ok(picture) => drawn.push(picture),
+                // A page that was not asked for one goes without.
+                Err(_) if args.roofline.is_none() => {}
+                Err(error) => return Err(no_path(error)),
+            }
         }
     }
     Ok((shown, drawn))

@@ -9,13 +9,13 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::geteuid;
 
-use super::output_args::TextArgs;
+use super::output_args::OutputArgs;
 use super::values::duration;
 use super::{Failure, NOTHING_FOUND, output, target};
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_report::sanitize::inert;
-use narrows_report::top::{About, TopReport, render, report};
+use narrows_report::top::{About, TopReport, document, report};
 use narrows_session::live::{Follow, Look};
 
 /// The shortest time between two looks, and the longest.
@@ -31,13 +31,13 @@ pub struct TopArgs {
     #[arg(short, long, value_name = "TIME", value_parser = interval, default_value = "500ms")]
     pub interval: Duration,
 
-    /// Look twice, print what moved in between, and end; with --json or --plain this is always so
+    /// Look twice, print what moved in between, and end; with --json, --plain, --markdown or --html this is always so
     #[arg(long)]
     pub once: bool,
 
     /// How the report is printed.
     #[command(flatten)]
-    pub output: TextArgs,
+    pub output: OutputArgs,
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -55,7 +55,9 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// [`Failure`] when the target does not exist, or there is no terminal to draw on.
 pub(super) fn run(args: &TopArgs) -> Result<u8, Failure> {
-    let is_once = args.once || args.output.json || args.output.look.plain;
+    let shown = &args.output.shown;
+    let is_once = args.once || args.output.json || shown.look.plain || shown.markdown || shown.html.is_some();
+    output::check_page(shown)?;
     if !is_once && !stdout().is_terminal() {
         return Err(Failure::new("standard output is no terminal, on which `top` could draw")
             .hint("print one look: `narrows top --once`"));
@@ -75,14 +77,12 @@ pub(super) fn run(args: &TopArgs) -> Result<u8, Failure> {
     }
     sleep(args.interval);
     let look = follow.look();
-    let report = shown(&follow, &look, typed);
-    let text = if args.output.json { output::json(&report)? } else { render(&report, &args.output.style()) };
-    output::data(&text)?;
+    output::report(&view(&follow, &look, typed), &args.output, document)?;
     Ok(NOTHING_FOUND)
 }
 
 /// The view of one look.
-fn shown(follow: &Follow<'_>, look: &Look, target: Option<&str>) -> TopReport {
+fn view(follow: &Follow<'_>, look: &Look, target: Option<&str>) -> TopReport {
     let notes = hidden(look.hidden, geteuid().is_root());
     let about = About { target, links: look.links.clone(), asleep: look.asleep.clone(), notes };
     report(&about, follow.lanes(), &look.picture)

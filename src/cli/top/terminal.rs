@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{Failure, INTERVALS, TopArgs, shown};
+use super::{Failure, INTERVALS, TopArgs, view};
 use crate::cli::signals::stop_on_signals;
 use narrows_base::units::{Nanos, human};
 use narrows_report::top::TopReport;
@@ -57,7 +57,7 @@ impl Top<'_> {
             if now >= next {
                 let look = follow.look();
                 if !self.screen.paused || self.report.is_none() {
-                    self.report = Some(shown(follow, &look, self.target));
+                    self.report = Some(view(follow, &look, self.target));
                     self.draw(terminal)?;
                 }
                 next = now + self.interval;

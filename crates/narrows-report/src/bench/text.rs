@@ -5,6 +5,7 @@ use super::{
 };
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};
+use crate::figure::chart;
 use crate::text::{Style, Tone, percentiles};
 use crate::view::ConditionView;
 use narrows_base::units::{Nanos, human};
@@ -42,6 +43,7 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     }
     commands(&mut out, report);
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
+    out.figures(Place::Charts, chart::bench(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 

@@ -3,6 +3,7 @@
 use super::{CopyReport, DeviceView, TallyView, TimeView};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::figure::chart;
 use crate::text::{Style, Tone};
 use narrows_base::units::{Bytes, Nanos, human};
 
@@ -46,6 +47,7 @@ pub fn document(report: &CopyReport, audience: Audience) -> Document {
     if let Some(manifest) = &report.manifest {
         out.say(0, Tone::Normal, format!("--resume goes on from here (kept in {manifest})"));
     }
+    out.figures(Place::Charts, chart::time_budget(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 

@@ -3,6 +3,7 @@
 //! All foreign text goes through [`markup`]; the policy of the page allows the one style by its hash and nothing else.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use base64::Engine;
@@ -48,8 +49,10 @@ pub fn page(documents: &[Document]) -> String {
         }
         out.push_str("</ol></nav>\n");
     }
+    let mut labels = BTreeMap::new();
     for (number, document) in documents.iter().enumerate() {
-        Writer { out: &mut out, level: usize::from(documents.len() > 1), id: number }.document(document);
+        let level = usize::from(documents.len() > 1);
+        Writer { out: &mut out, level, last: level, labels: &mut labels, id: number }.document(document);
     }
     out.push_str("</main>\n</body>\n</html>\n");
     out
@@ -112,6 +115,10 @@ struct Writer<'a> {
     out: &'a mut String,
     /// How many levels titles are lower than on a page of one document.
     level: usize,
+    /// The level of the title before.
+    last: usize,
+    /// How often each name of a region stands on the page.
+    labels: &'a mut BTreeMap<String, usize>,
     /// The number of the document on the page.
     id: usize,
 }
@@ -122,8 +129,23 @@ impl Writer<'_> {
     }
 
     fn title(&mut self, level: usize, text: &str) {
-        let level = (level + self.level).min(6);
-        let _ = writeln!(self.out, "<h{level}>{}</h{level}>", markup(text));
+        let (is, look) = self.step(level);
+        let _ = writeln!(self.out, "<h{is}{look}>{}</h{is}>", markup(text));
+    }
+
+    /// The level of a title, at most one below the one before it, and the class of one that looks lower than it is.
+    fn step(&mut self, level: usize) -> (usize, String) {
+        let asked = (level + self.level).min(6);
+        let level = asked.min(self.last + 1);
+        self.last = level;
+        (level, if level < asked { format!(" class=\"l{}\"", asked.clamp(3, 4)) } else { String::new() })
+    }
+
+    /// A name of a region that no other has.
+    fn label(&mut self, text: &str) -> String {
+        let count = self.labels.entry(text.to_owned()).or_default();
+        *count += 1;
+        if *count == 1 { markup(text) } else { format!("{} ({count})", markup(text)) }
     }
 
     fn document(&mut self, document: &Document) {
@@ -147,11 +169,13 @@ impl Writer<'_> {
 
     fn part(&mut self, part: &Part<'_>) {
         let is_verdict = part.place == Place::Verdict && part.title.is_empty();
-        self.put(if is_verdict {
-            "<section class=\"verdict\" aria-label=\"Verdict\">\n"
-        } else {
-            "<section>\n"
-        });
+        match is_verdict {
+            true => {
+                let label = self.label("Verdict");
+                let _ = writeln!(self.out, "<section class=\"verdict\" aria-label=\"{label}\">");
+            }
+            false => self.put("<section>\n"),
+        }
         match part.place {
             Place::Folded => {
                 let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(part.title));
@@ -213,7 +237,9 @@ impl Writer<'_> {
             0 => Cow::Borrowed(figure),
             _ => Cow::Owned(Figure { id: format!("r{}-{}", self.id, figure.id), ..figure.clone() }),
         };
-        self.put(&figure.html());
+        let (level, look) = self.step(3);
+        let label = self.label(&format!("Values: {}", figure.title));
+        self.put(&figure.html_at((level, &look), &label));
     }
 
     fn paragraph(&mut self, it: &Paragraph) {
@@ -281,11 +307,10 @@ impl Writer<'_> {
         if table.rows.is_empty() || shown.is_empty() {
             return;
         }
-        let label = if table.caption.is_empty() { "Table" } else { &table.caption };
+        let label = self.label(if table.caption.is_empty() { "Table" } else { &table.caption });
         let _ = writeln!(
             self.out,
-            "<div class=\"wide\" role=\"region\" aria-label=\"{}\" tabindex=\"0\"><table>",
-            markup(label)
+            "<div class=\"wide\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\"><table>"
         );
         if !table.caption.is_empty() {
             let _ = writeln!(self.out, "<caption>{}</caption>", markup(&table.caption));

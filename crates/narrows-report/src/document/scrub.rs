@@ -24,8 +24,8 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 
 fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
     match block {
-        // Figures are made of what was cleaned before.
-        Block::Gap | Block::Figure(_) | Block::Drawing(Drawing::Positions(_)) => {}
+        Block::Gap | Block::Drawing(Drawing::Positions(_)) => {}
+        Block::Figure(figure) => texts.extend(figure.words_mut()),
         Block::Part(_, text) | Block::Heading(text) => texts.push(text),
         Block::Text(it) => texts.extend([&mut it.lead.1, &mut it.text]),
         Block::Pairs(pairs) => {

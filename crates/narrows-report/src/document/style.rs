@@ -22,8 +22,8 @@ header { margin-bottom: 20px }
 .kicker { margin: 0; color: var(--best); font-weight: 600; letter-spacing: 0.03em }
 h1 { margin: 0; font-size: 30px; line-height: 1.2; letter-spacing: -0.01em; overflow-wrap: anywhere }
 h2 { margin: 40px 0 10px; font-size: 21px }
-h3 { margin: 24px 0 6px; font-size: 17px; overflow-wrap: anywhere }
-h4 { margin: 18px 0 4px; font-size: 15px; overflow-wrap: anywhere }
+h3, .l3 { margin: 24px 0 6px; font-size: 17px; overflow-wrap: anywhere }
+h4, .l4 { margin: 18px 0 4px; font-size: 15px; overflow-wrap: anywhere }
 p, li, dd, dt, td, th, summary { overflow-wrap: anywhere }
 p { margin: 6px 0 }
 .verdict { background: var(--card); border: 1px solid var(--line); border-left: 4px solid var(--best);
@@ -57,6 +57,9 @@ td:last-child, th:last-child { padding-right: 0 }
 td.note { padding-left: 18px; padding-bottom: 12px }
 .d1 { padding-left: 18px } .d2 { padding-left: 36px } .d3 { padding-left: 54px } .d4 { padding-left: 72px }
 .wide { overflow-x: auto; margin: 8px 0 }
+.wide th[scope=row] { min-width: 8.5rem }
+.wide td { min-width: 3rem }
+.verdict + .verdict { margin-top: 12px }
 svg.cell { display: block; width: 120px; height: 10px; fill: var(--bar) }
 svg.cell.bad { fill: var(--bad) } svg.cell.warn { fill: var(--warn) } svg.cell.good { fill: var(--good) }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 18px; margin: 8px 0 }
@@ -73,6 +76,7 @@ article + article { border-top: 2px solid var(--line); margin-top: 48px; padding
 @media (max-width: 600px) {
   main { padding: 20px 14px 40px }
   h1 { font-size: 24px }
+  td.note > * { position: sticky; left: 14px; max-width: calc(100vw - 46px) }
   dl { grid-template-columns: 1fr } dd { margin-bottom: 6px }
 }
 @media print {

@@ -2,7 +2,7 @@
 //! identifies its owner; and the check that a card follows from a report.
 
 use super::alone::standalone;
-use super::path_map::{Lane, Sort, lanes};
+use super::path_map::{Lane, Sort, cut, full_width, lanes};
 use super::svg::{Anchor, Stroke, Svg};
 use super::width::{HEAD, HUGE, LEAD, SMALL, SMALL_STRONG, STRONG};
 use crate::sanitize::markup;
@@ -238,8 +238,9 @@ fn chain(svg: &mut Svg, content: &Content, middle: f64) {
     let count = content.lanes.len().max(1) as f64;
     let gap = 34.0;
     let width = ((WIDTH - 2.0 * MARGIN - gap * (count - 1.0)) / count).min(320.0);
-    let most = content.lanes.iter().filter_map(|(lane, _)| lane.rate).fold(0.0, f64::max);
-    let thick = |lane: &Lane| lane.rate.map_or(12.0, |rate| (rate / most.max(1.0) * 64.0).max(3.0));
+    let most = full_width(content.lanes.iter().filter_map(|(lane, _)| Some((lane.kind, lane.rate?))));
+    let thick = |lane: &Lane| lane.rate.map_or(12.0, |rate| (rate / most.max(1.0) * 64.0).clamp(3.0, 64.0));
+    let is_cut = |lane: &Lane| lane.rate.is_some_and(|rate| rate > most * 1.001);
     for (at, pair) in content.lanes.windows(2).enumerate() {
         let x = MARGIN + (width + gap) * at as f64 + width;
         let (from, to) = (thick(&pair[0].0) / 2.0, thick(&pair[1].0) / 2.0);
@@ -252,9 +253,17 @@ fn chain(svg: &mut Svg, content: &Content, middle: f64) {
     for (at, (lane, many)) in content.lanes.iter().enumerate() {
         let x = MARGIN + (width + gap) * at as f64;
         one(svg, (lane, *many), (x, middle), (width, thick(lane)));
+        if is_cut(lane) {
+            cut(svg, (x, width), middle);
+        }
     }
     let said = format!(
-        "What the application gets through each hop, from the application to the medium; widths are linear.{}",
+        "What the application gets through each hop, from the application to the medium; widths are linear{}.{}",
+        if content.lanes.iter().any(|(lane, _)| is_cut(lane)) {
+            ", a torn one is wider than drawn"
+        } else {
+            ""
+        },
         if content.left_out > 0 {
             format!(" {} wider or unknown hops are left out.", content.left_out)
         } else {

@@ -9,9 +9,14 @@ use crate::sanitize::markup;
 impl Figure {
     /// The figure as an element: pictures, words, and the values to unfold. It needs [`super::style`] on its page.
     pub fn html(&self) -> String {
+        self.html_at((3, ""), &markup(&format!("Values: {}", self.title)))
+    }
+
+    /// As [`Figure::html`], with the level and class of its title, and the name of the region of its values.
+    pub(crate) fn html_at(&self, (level, look): (usize, &str), label: &str) -> String {
         let id = self.id.as_str();
         let mut out = format!(
-            "<figure class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h3 id=\"{0}-title\">{1}</h3>\n",
+            "<figure class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h{level}{look} id=\"{0}-title\">{1}</h{level}>\n",
             markup(id),
             markup(&self.title)
         );
@@ -21,7 +26,7 @@ impl Figure {
             several => put_choice(&mut out, id, several),
         }
         let _ = writeln!(out, "<figcaption>{}</figcaption>", markup(&self.alternative));
-        put_data(&mut out, &self.title, &self.data);
+        put_data(&mut out, (&self.title, label), &self.data);
         out.push_str("</figure>\n");
         out
     }
@@ -59,15 +64,14 @@ fn put_choice(out: &mut String, id: &str, pictures: &[Picture]) {
     }
 }
 
-fn put_data(out: &mut String, title: &str, data: &Data) {
+fn put_data(out: &mut String, (title, label): (&str, &str), data: &Data) {
     if data.rows.is_empty() {
         return;
     }
     let _ = writeln!(out, "<details class=\"data\">\n<summary>Values: {}</summary>", markup(title));
     let _ = writeln!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values: {}\">\n<table>\n<thead><tr>",
-        markup(title)
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n<table>\n<thead><tr>"
     );
     for column in &data.header {
         let class = if column.is_number { " class=\"n\"" } else { "" };

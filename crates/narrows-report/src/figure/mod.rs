@@ -9,6 +9,7 @@ pub mod card;
 pub mod chart;
 mod html;
 mod path_map;
+mod poster;
 mod style;
 mod svg;
 mod whole;
@@ -16,6 +17,7 @@ mod width;
 
 pub use alone::standalone;
 pub use path_map::{machine_map, path_map};
+pub use poster::poster;
 pub use style::style;
 pub use svg::{Anchor, Stroke, Svg};
 pub use whole::{Column, Data, Figure, Picture};

@@ -3,7 +3,7 @@
 use super::width::FACES;
 
 /// The most pictures of a figure that can be shown in turn.
-pub(super) const MOST: usize = 9;
+pub(in crate::figure) const MOST: usize = 9;
 
 /// What has which colour: selector, property, on light paper, on dark paper. Hues keep apart for those who see no red or green (the
 /// vermilion, blue and orange of Okabe and Ito, Color Universal Design, 2008), and differ in lightness, too; text has a contrast
@@ -15,6 +15,7 @@ const COLOURS: &[(&str, &str, &str, &str)] = &[
     (".picture text.fault", "fill", "#b3261e", "#ff9c85"),
     (".picture text.narrowest", "fill", "#0a5cad", "#7cc0ff"),
     (".picture text.next", "fill", "#7d5200", "#f0bd5c"),
+    (".picture text.todo", "fill", "#0a5cad", "#7cc0ff"),
     (".grid", "stroke", "#dfe4ea", "#262e38"),
     (".axis", "stroke", "#59636e", "#9aa5b1"),
     (".flow", "fill", "#eaeff5", "#1b242e"),
@@ -34,6 +35,7 @@ const COLOURS: &[(&str, &str, &str, &str)] = &[
     (".band", "fill", "#14375f", "#d2e7ff"),
     (".interval, .whisker", "stroke", "#1b1f24", "#e8ecf1"),
     (".break", "stroke", "#1b1f24", "#e8ecf1"),
+    (".torn", "stroke", "#ffffff", "#0f1318"),
     (".fill.plain", "fill", "#a9bdd3", "#4b6480"),
     (".fill.good", "fill", "#2f7fd1", "#4a97e6"),
     (".fill.bad", "fill", "#d5401f", "#f2704f"),
@@ -67,7 +69,8 @@ const SHADES: [(&str, [&str; 6]); 2] = [
 /// What does not depend on the paper.
 const SHAPES: &str = "\
 .picture { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif }
-.grid, .axis, .interval, .break, .whisker, .rail { fill: none }
+.grid, .axis, .interval, .break, .torn, .whisker, .rail { fill: none }
+.torn { stroke-width: 2.5 }
 .grid, .axis, .lane, .box, .pinch { stroke-width: 1 }
 .lane.unknown { stroke-dasharray: 5 3 }
 .interval, .break, .whisker { stroke-width: 1.6 }
@@ -81,7 +84,7 @@ const SHAPES: &str = "\
 .roof { fill: none; stroke-width: 2.4 }
 .event { fill: none; stroke-width: 1.2; stroke-dasharray: 3 3 }
 .on-none { font-weight: 400 }
-.band.doubted { fill-opacity: 0.45 }
+.band.doubted, .band.foretold { fill-opacity: 0.45 }
 ";
 
 /// Where figures stand on a page.

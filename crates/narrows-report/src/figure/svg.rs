@@ -10,7 +10,10 @@ pub struct Svg {
     width: f64,
     height: f64,
     label: String,
+    /// Elements, as they are written.
     body: String,
+    /// Words, which may be names of others, each with its place in the body: made inert where they are written.
+    said: Vec<(usize, String)>,
     open: Vec<&'static str>,
 }
 
@@ -28,7 +31,14 @@ pub enum Anchor {
 impl Svg {
     /// An empty drawing; `label` is its name for those who do not see it.
     pub fn new(width: f64, label: &str) -> Self {
-        Self { width, height: 0.0, label: label.to_owned(), body: String::new(), open: Vec::new() }
+        Self {
+            width,
+            height: 0.0,
+            label: label.to_owned(),
+            body: String::new(),
+            said: Vec::new(),
+            open: Vec::new(),
+        }
     }
 
     /// Its width in pixels where it is not scaled.
@@ -46,15 +56,33 @@ impl Svg {
         self.height = self.height.max(height);
     }
 
+    /// Words between elements or in an attribute.
+    fn say(&mut self, text: &str) {
+        self.said.push((self.body.len(), text.to_owned()));
+    }
+
+    /// All words of it, to be changed.
+    pub(crate) fn words_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.label).chain(self.said.iter_mut().map(|(_, text)| text))
+    }
+
     /// Begins a group; `data` become `data-` attributes, `title` what is shown where the pointer rests.
     pub fn group(&mut self, class: &str, data: &[(&str, String)], title: &str) {
         let _ = write!(self.body, "<g class=\"{}\"", markup(class));
         for (name, value) in data {
-            let _ = write!(self.body, " data-{name}=\"{}\"", markup(value));
+            let _ = write!(self.body, " data-{name}=\"");
+            // A row of numbers is no name, whatever its digits look like.
+            match value.chars().all(|c| c.is_ascii_digit() || ".= p".contains(c)) {
+                true => self.body.push_str(value),
+                false => self.say(value),
+            }
+            self.body.push('"');
         }
         self.body.push('>');
         if !title.is_empty() {
-            let _ = write!(self.body, "<title>{}</title>", markup(title));
+            self.body.push_str("<title>");
+            self.say(title);
+            self.body.push_str("</title>");
         }
         self.body.push('\n');
         self.open.push("g");
@@ -110,20 +138,36 @@ impl Svg {
             Anchor::Middle => " text-anchor=\"middle\"",
             Anchor::End => " text-anchor=\"end\"",
         };
-        let _ = writeln!(
+        let _ = write!(
             self.body,
-            "<text class=\"{}\" x=\"{}\" y=\"{}\"{anchor}>{}</text>",
+            "<text class=\"{}\" x=\"{}\" y=\"{}\"{anchor}>",
             markup(class),
             number(x),
             number(y),
-            markup(text)
         );
+        self.say(text);
+        self.body.push_str("</text>\n");
         self.reach(y + 4.0);
+    }
+
+    /// Another drawing within this one.
+    pub fn place(&mut self, other: &Self, (x, y): (f64, f64)) {
+        let _ = writeln!(self.body, "<g transform=\"translate({} {})\">", number(x), number(y));
+        let before = self.body.len();
+        self.said.extend(other.said.iter().map(|(at, text)| (before + at, text.clone())));
+        self.body.push_str(&other.body);
+        for name in other.open.iter().rev() {
+            let _ = writeln!(self.body, "</{name}>");
+        }
+        self.body.push_str("</g>\n");
+        self.reach(y + other.height);
     }
 
     /// Says what it is in words that a program finds again.
     pub fn describe(&mut self, text: &str) {
-        let _ = writeln!(self.body, "<desc>{}</desc>", markup(text));
+        self.body.push_str("<desc>");
+        self.say(text);
+        self.body.push_str("</desc>\n");
     }
 
     /// The whole element, for a page.
@@ -138,7 +182,13 @@ impl Svg {
              role=\"img\" aria-label=\"{}\">\n{inside}",
             markup(&self.label)
         );
-        out.push_str(&self.body);
+        let mut done = 0;
+        for (place, text) in &self.said {
+            out.push_str(self.body.get(done..*place).unwrap_or_default());
+            out.push_str(&markup(text));
+            done = *place;
+        }
+        out.push_str(self.body.get(done..).unwrap_or_default());
         for name in self.open.iter().rev() {
             let _ = writeln!(out, "</{name}>");
         }
@@ -181,6 +231,13 @@ impl Stroke {
     pub fn bend(self, (from_x, from_y): (f64, f64), (x, y): (f64, f64)) -> Self {
         let middle = f64::midpoint(from_x, x);
         self.go('C', &[middle, from_y, middle, y, x, y])
+    }
+
+    /// A rectangle.
+    pub fn block(mut self, (x, y): (f64, f64), (width, height): (f64, f64)) -> Self {
+        let [x, y, width, height] = [x, y, width, height].map(number);
+        self.0.push_str(&format!("M{x} {y}h{width}v{height}h-{width}Z"));
+        self
     }
 
     /// Back to where it began.

@@ -55,6 +55,20 @@ pub struct Column {
     pub is_number: bool,
 }
 
+impl Figure {
+    /// All words of it that may hold names, to be changed.
+    pub(crate) fn words_mut(&mut self) -> Vec<&mut String> {
+        let mut all = vec![&mut self.title, &mut self.alternative];
+        for picture in &mut self.pictures {
+            all.extend([&mut picture.label, &mut picture.note]);
+            all.extend(picture.wide.words_mut());
+            all.extend(picture.narrow.iter_mut().flat_map(Svg::words_mut));
+        }
+        all.extend(self.data.rows.iter_mut().flatten());
+        all
+    }
+}
+
 impl Data {
     /// Columns by name; those that end in `#` hold numbers, and the sign is left out.
     pub fn new(header: &[&str]) -> Self {

@@ -1,6 +1,8 @@
 //! How wide a text is before a browser has drawn it: the advance widths of DejaVu Sans, the widest of the sans-serif fonts in
 //! common use, so that what is laid out by them has room in any other.
 
+use crate::sanitize::inert;
+
 /// Advance widths of the characters from space to `~`, in thousandths of the font's size (the font's `hmtx` table, version 2.37).
 const PLAIN: [u16; 95] = [
     318, 401, 460, 838, 637, 951, 780, 275, 391, 391, 500, 838, 318, 361, 318, 337, 637, 637, 637, 637, 637,
@@ -62,6 +64,9 @@ impl Face {
 
     /// The text if it fits, else its beginning with a mark.
     pub(super) fn fit(self, text: &str, room: f64) -> String {
+        // What is written is the inert text, which may be longer.
+        let text = inert(text);
+        let text = text.as_str();
         if self.width(text) <= room {
             return text.to_owned();
         }
@@ -82,6 +87,7 @@ impl Face {
     /// where it does not suffice.
     pub(super) fn wrap(self, text: &str, room: f64, most: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
+        let text = inert(text);
         let mut rest = text.trim();
         while !rest.is_empty() && lines.len() < most.max(1) {
             if lines.len() + 1 == most.max(1) {

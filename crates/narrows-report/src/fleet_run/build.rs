@@ -167,6 +167,7 @@ fn host_view(run: &Run, record: &PointRecord, host: &HostPoint, known_after_ns: 
         overlap: host.overlap,
         read_bytes_per_second: rate(&host.read),
         write_bytes_per_second: rate(&host.write),
+        series: if counts { host.parts.clone() } else { Vec::new() },
         ios: host.read.ios.saturating_add(host.write.ios),
         p50: bins.percentile(50.0),
         p99: bins.percentile(99.0),

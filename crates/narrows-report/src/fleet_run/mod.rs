@@ -6,11 +6,14 @@
 mod build;
 pub mod csv;
 mod fold;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use build::{Files, build};
 pub use fold::folded;
-pub use text::render;
+pub(crate) use text::{describe, total};
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -152,6 +155,9 @@ pub struct HostView {
     pub read_bytes_per_second: Option<BytesPerSec>,
     /// Writes in the common time.
     pub write_bytes_per_second: Option<BytesPerSec>,
+    /// The rate, both directions together, in equal parts of the common time, each of a second or more; empty where it is shorter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<BytesPerSec>,
     /// I/Os of the whole run.
     pub ios: u64,
     /// The median latency, of reads where there are any.

@@ -1,19 +1,30 @@
-//! The terminal view of a load on many hosts. A thousand hosts take as many lines as twenty.
+//! A load on many hosts, for a person. A thousand hosts take as many lines as twenty.
 
 use super::{FleetRunReport, HostView, PointView, SideView, folded};
-use crate::text::{Line, Style, Tone, fit, paragraph};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::figure::chart;
+use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_verdict::Confidence;
 use narrows_verdict::fleet::record::{Load, State};
 
 /// So many hosts have a line each; of more only those that stand out.
 const MOST_ROWS: usize = 20;
-/// Where the columns of hosts end: state, begin, rate, p50, p99.
-const COLUMNS: [usize; 5] = [34, 46, 59, 70, 81];
+/// So many characters of the names of a thousand hosts.
+const MOST_NAMES: usize = 80;
+/// Columns of a host, and of what is said of it: titles, widths, and at which turn each gives way.
+const HOST: usize = 20;
+const COLUMNS: [(&str, usize, u8); 5] =
+    [("state", 12, 0), ("begin", 12, 1), ("rate", 13, 0), ("p50", 11, 2), ("p99", 11, 3)];
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &FleetRunReport, style: &Style) -> String {
-    let mut out = String::new();
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document. What hosts are called is decided where the report is built.
+pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
     let servers = match report.servers {
         0 => String::new(),
         1 => ", 1 server watched".to_owned(),
@@ -21,23 +32,26 @@ pub fn render(report: &FleetRunReport, style: &Style) -> String {
     };
     let clients =
         if report.clients == 1 { "1 client".to_owned() } else { format!("{} clients", report.clients) };
-    let head = format!("{clients}{servers} · fio {}", report.fio);
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Faint, &head);
+    let mut out = Document::new("fleet run", &clients, Some(&report.tool));
+    out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
     for point in &report.points {
-        self::point(&mut out, style, point);
+        self::point(&mut out, point);
     }
+    out.part(Place::Verdict, "");
     if let Some(reason) = &report.reason {
-        out.push('\n');
-        paragraph(&mut out, style, (Tone::Bad, "! "), Tone::Normal, &format!("Not complete: {reason}."));
+        out.gap();
+        out.lead((Tone::Bad, "! "), Tone::Normal, format!("Not complete: {reason}."));
     }
     for left in &report.left {
         let text = format!("{} may not be clean ({}): `{}`", left.host, left.reason, left.command);
-        paragraph(&mut out, style, (Tone::Warn, "! "), Tone::Normal, &text);
+        out.lead((Tone::Warn, "! "), Tone::Normal, text);
     }
-    out
+    out.figures(Place::Charts, chart::fleet_rates(report));
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn describe(load: &Load) -> String {
+/// The load of each host in a line.
+pub(crate) fn describe(load: &Load) -> String {
     let order = if load.is_random { "random" } else { "in sequence" };
     let mix = match load.read_percent {
         100 => "reads".to_owned(),
@@ -54,29 +68,30 @@ fn describe(load: &Load) -> String {
     )
 }
 
-fn point(out: &mut String, style: &Style, point: &PointView) {
-    out.push('\n');
-    paragraph(out, style, (Tone::Normal, ""), Tone::Strong, &describe(&point.load));
+fn point(out: &mut Document, point: &PointView) {
+    out.gap();
+    out.part(Place::Verdict, "");
+    out.say(0, Tone::Strong, describe(&point.load));
     if let Some(proof) = &point.proof {
-        paragraph(out, style, (Tone::Normal, "  "), Tone::Strong, &format!("Proof: {proof}."));
+        out.say(2, Tone::Strong, format!("Proof: {proof}."));
     }
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Strong, &point.verdict.sentence);
+    out.say(2, Tone::Strong, &point.verdict.sentence);
     let sure = match point.verdict.limit.confidence {
         Confidence::High => "",
         Confidence::Medium => " (likely)",
         Confidence::Low => " (a guess)",
     };
     for why in &point.verdict.limit.evidence {
-        paragraph(out, style, (Tone::Faint, "    "), Tone::Faint, &format!("{why}{sure}"));
+        out.say(4, Tone::Faint, format!("{why}{sure}"));
     }
     for (name, side) in [("read", &point.read), ("write", &point.write)] {
         if let Some(side) = side {
-            self::side(out, style, name, side);
+            self::side(out, name, side);
         }
     }
-    timing(out, style, point);
+    timing(out, point);
     if let Some(differs) = &point.verdict.conservation.differs {
-        paragraph(out, style, (Tone::Warn, "  ! "), Tone::Normal, differs);
+        out.lead((Tone::Warn, "  ! "), Tone::Normal, differs);
     }
     for outlier in &point.outliers {
         let way = if outlier.difference < 0.0 { "slower" } else { "faster" };
@@ -89,12 +104,12 @@ fn point(out: &mut String, style: &Style, point: &PointView) {
             outlier.host,
             human::percent(outlier.difference.abs())
         );
-        paragraph(out, style, (Tone::Warn, "  ! "), Tone::Normal, &text);
+        out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
-    hosts(out, style, point);
+    hosts(out, point);
 }
 
-fn side(out: &mut String, style: &Style, name: &str, side: &SideView) {
+fn side(out: &mut Document, name: &str, side: &SideView) {
     let latency = &side.latency;
     let shown = |time: Option<Nanos>| time.map_or_else(|| "too few".to_owned(), human::time);
     let of = if latency.is_of_window { "of the common time" } else { "of all I/Os of all hosts" };
@@ -107,10 +122,10 @@ fn side(out: &mut String, style: &Style, name: &str, side: &SideView) {
         shown(latency.p999),
         shown(latency.greatest)
     );
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, &text);
+    out.say(2, Tone::Normal, text);
 }
 
-fn timing(out: &mut String, style: &Style, point: &PointView) {
+fn timing(out: &mut Document, point: &PointView) {
     let (Some(spread), Some(window), Some(overlap)) = (point.start_spread_ns, point.window_ns, point.overlap)
     else {
         return;
@@ -122,45 +137,45 @@ fn timing(out: &mut String, style: &Style, point: &PointView) {
         human::percent(overlap)
     );
     let (lead, tone) = if point.overlap_is_low { ("  ! ", Tone::Normal) } else { ("  ", Tone::Faint) };
-    paragraph(out, style, (Tone::Warn, lead), tone, &text);
+    out.lead((Tone::Warn, lead), tone, text);
 }
 
-fn hosts(out: &mut String, style: &Style, point: &PointView) {
+fn hosts(out: &mut Document, point: &PointView) {
     let is_special = |host: &HostView| {
         host.state != State::Ok || point.outliers.iter().any(|outlier| outlier.host == host.host)
     };
     let few = point.hosts.len() <= MOST_ROWS;
     let rows: Vec<&HostView> =
         point.hosts.iter().filter(|host| few || is_special(host)).take(MOST_ROWS).collect();
+    out.part(Place::Data, format!("Hosts: {}", describe(&point.load)));
     if !rows.is_empty() {
-        let mut line = Line::new(style);
-        line.put(Tone::Faint, "  host");
-        for (title, end) in ["state", "begin", "rate", "p50", "p99"].iter().zip(COLUMNS) {
-            line.put_right(Tone::Faint, title, end);
-        }
-        line.end(out);
+        let mut columns = vec![Column::name("host", Width::Fixed(HOST))];
+        columns.extend(COLUMNS.map(|(title, width, turn)| Column::right(title, width).yields(turn)));
+        let mut table = Table::new("Hosts", 2, columns);
+        table.rows.extend(rows.iter().map(|host| row(host)));
+        out.add(Block::Table(table));
     }
-    for host in &rows {
-        row(out, style, host);
+    if few {
+        return;
     }
-    if !few {
-        let special = point.hosts.iter().filter(|host| is_special(host)).count();
-        if special > rows.len() {
-            let rest = point.hosts.iter().filter(|host| is_special(host)).skip(rows.len());
-            let names = folded(rest.map(|host| host.host.as_str()));
-            paragraph(
-                out,
-                style,
-                (Tone::Warn, "  "),
-                Tone::Normal,
-                &format!("and not ok or unlike the others: {names}"),
-            );
-        }
-        summary(out, style, point);
+    let rest: Vec<&str> = point
+        .hosts
+        .iter()
+        .filter(|host| is_special(host))
+        .skip(rows.len())
+        .map(|host| host.host.as_str())
+        .collect();
+    if !rest.is_empty() {
+        out.lead(
+            (Tone::Warn, "  "),
+            Tone::Normal,
+            format!("and not ok or unlike the others: {}", folded(rest)),
+        );
     }
+    summary(out, point);
 }
 
-fn row(out: &mut String, style: &Style, host: &HostView) {
+fn row(host: &HostView) -> Row {
     let tone = match host.state {
         State::Ok => Tone::Normal,
         State::Late => Tone::Warn,
@@ -175,22 +190,19 @@ fn row(out: &mut String, style: &Style, host: &HostView) {
     );
     let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), human::time);
     let rate = total(host).map_or_else(|| "-".to_owned(), human::rate);
-    let cells = [host.state.as_str().to_owned(), begin, rate, time(host.p50), time(host.p99)];
-    let mut line = Line::new(style);
-    line.put(tone, &format!("  {}", fit(style, &host.host, 20)));
-    for (cell, end) in cells.iter().zip(COLUMNS) {
-        line.put_right(tone, cell, end);
-    }
-    line.end(out);
+    let cells =
+        [host.host.clone(), host.state.as_str().to_owned(), begin, rate, time(host.p50), time(host.p99)];
+    let mut row = Row::of(cells.into_iter().map(|cell| Cell::toned(tone, cell)).collect());
     if let Some(reason) = &host.reason {
         let known =
             host.known_after_ns.map(|after| format!(", known {} after the start", human::time(after)));
-        let text = format!("{reason}{}", known.unwrap_or_default());
-        paragraph(out, style, (Tone::Faint, "      "), Tone::Faint, &text);
+        row.notes.say(6, Tone::Faint, format!("{reason}{}", known.unwrap_or_default()));
     }
+    row
 }
 
-fn total(host: &HostView) -> Option<BytesPerSec> {
+/// Both directions of a host; `None` where nothing of it counts.
+pub(crate) fn total(host: &HostView) -> Option<BytesPerSec> {
     match (host.read_bytes_per_second, host.write_bytes_per_second) {
         (None, None) => None,
         (read, write) => Some(read.unwrap_or_default() + write.unwrap_or_default()),
@@ -198,7 +210,7 @@ fn total(host: &HostView) -> Option<BytesPerSec> {
 }
 
 /// What stands for the hosts that have no line.
-fn summary(out: &mut String, style: &Style, point: &PointView) {
+fn summary(out: &mut Document, point: &PointView) {
     let mut ok: Vec<(BytesPerSec, &str)> = point
         .hosts
         .iter()
@@ -209,16 +221,18 @@ fn summary(out: &mut String, style: &Style, point: &PointView) {
     let (Some(slowest), Some(middle), Some(fastest)) = (ok.first(), ok.get(ok.len() / 2), ok.last()) else {
         return;
     };
-    let names = folded(ok.iter().map(|(_, name)| *name));
+    let mut names = folded(ok.iter().map(|(_, name)| *name));
+    if names.chars().count() > MOST_NAMES {
+        names = names.chars().take(MOST_NAMES - 1).chain(['…']).collect();
+    }
     let text = format!(
-        "{} ok ({}): median {}, slowest {} {}, fastest {} {}; --csv and --json have every host",
+        "{} ok ({names}): median {}, slowest {} {}, fastest {} {}; --csv and --json have every host",
         ok.len(),
-        fit(style, &names, 80),
         human::rate(middle.0),
         slowest.1,
         human::rate(slowest.0),
         fastest.1,
         human::rate(fastest.0)
     );
-    paragraph(out, style, (Tone::Normal, "  "), Tone::Normal, &text);
+    out.say(2, Tone::Normal, text);
 }

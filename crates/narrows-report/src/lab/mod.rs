@@ -23,6 +23,8 @@ mod text;
 pub use build::build;
 pub use text::{document, render};
 
+use super::figure::Figure;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,12 @@ pub const SCHEMA: &str = "narrows/lab/1";
 /// The report as one page.
 pub fn html(report: &LabReport) -> String {
     page(&[document(report, Audience::Owner)])
+}
+
+/// Each ranking as a picture.
+pub fn rankings(report: &LabReport) -> Vec<Figure> {
+    let rankings = report.rankings.iter().enumerate();
+    rankings.filter_map(|(number, ranking)| chart::ranking(report, ranking, number)).collect()
 }
 
 /// What is known of a device beside its rates.

@@ -4,6 +4,7 @@ use super::{LadderReport, LadderView, LossView, RungView};
 use crate::bench::writes;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
+use crate::figure::chart;
 use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Basis;
@@ -43,6 +44,7 @@ pub fn document(report: &LadderReport, audience: Audience) -> Document {
         writes::put(&mut out, written, false);
     }
     out.not_complete(report.reason.as_ref());
+    out.figures(Place::Charts, chart::ladder_waterfall(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table};
+use crate::figure::chart;
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_model::predict::roofline::Roofline;
@@ -14,11 +15,16 @@ const MOST_BOUNDS: usize = 6;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &PredictReport, style: &Style) -> String {
-    document(report, &[], Audience::of(style)).text(style)
+    document(report, &[], &[], Audience::of(style)).text(style)
 }
 
-/// The report as a document, with pictures of it.
-pub fn document(report: &PredictReport, pictures: &[Roofline], audience: Audience) -> Document {
+/// The report as a document, with rooflines: `pictures` on a terminal, `charts` on a page.
+pub fn document(
+    report: &PredictReport,
+    pictures: &[Roofline],
+    charts: &[Roofline],
+    audience: Audience,
+) -> Document {
     let files: Vec<String> = report.systems.iter().map(|system| system.file.clone()).collect();
     let mut out = Document::new("predict", some_of(&files, 3), Some(&report.tool));
     for (number, system) in report.systems.iter().enumerate() {
@@ -32,6 +38,8 @@ pub fn document(report: &PredictReport, pictures: &[Roofline], audience: Audienc
         out.part(Place::Charts, "");
         out.add(Block::Drawing(Drawing::Roofline(picture.clone())));
     }
+    let rooflines = charts.iter().enumerate().filter_map(|(at, picture)| chart::roofline(picture, at + 1));
+    out.figures(Place::Charts, chart::predictions(report).into_iter().chain(rooflines));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 

@@ -28,7 +28,7 @@ const fn axis_name(axis: Axis) -> &'static str {
 }
 
 /// What a line is called: the hop, how many there are of it, and what of it bounds.
-fn label(line: &Line) -> String {
+pub(crate) fn label(line: &Line) -> String {
     let many = if line.alike > 1 { format!("{} × ", line.alike) } else { String::new() };
     let what = match line.kind {
         BoundKind::Iops => " (I/Os)",

@@ -3,6 +3,7 @@
 use super::{Style, Tone, public};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::figure::{Figure, chart};
 use narrows_base::units::human;
 use narrows_verdict::compare::{Comparison, LatencyPair, Verdict, WorkloadComparison};
 
@@ -61,6 +62,7 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
             out.say(2, Tone::Normal, text);
         }
     }
+    out.figures(Place::Charts, chart::before_after(comparison));
     out
 }
 
@@ -95,6 +97,12 @@ fn table(comparison: &Comparison) -> Document {
         );
         out.say(0, Tone::Faint, text);
     }
+    let figures = comparison.all().enumerate().filter_map(|(at, one)| {
+        let figure = chart::before_after(one)?;
+        let title = format!("{} and {}", one.a, one.b);
+        Some(Figure { id: format!("{}-{}", figure.id, at + 1), title, ..figure })
+    });
+    out.figures(Place::Charts, figures);
     out
 }
 
@@ -143,6 +151,11 @@ fn scope(comparison: &Comparison) -> String {
         human::percent(comparison.confidence),
         human::percent(comparison.threshold)
     )
+}
+
+/// What the tests support, in a sentence.
+pub fn sentence_of(comparison: &Comparison) -> String {
+    sentence(comparison).1
 }
 
 fn sentence(comparison: &Comparison) -> (Tone, String) {

@@ -23,7 +23,7 @@ pub(super) use latency::percentiles;
 
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
-use crate::figure::path_map;
+use crate::figure::{chart, path_map};
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
 
@@ -131,6 +131,7 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
         out.part(Place::Findings, "Findings");
         findings(out, &report.findings);
     }
+    out.figures(Place::Charts, chart::check(path));
     out.gap();
     hints(out, single_hints(&report.machine, path));
 }

@@ -4,6 +4,7 @@
 use super::{ForetoldView, GroupView, TogetherReport};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
+use crate::figure::chart;
 use crate::names::Names;
 use crate::text::{Style, Tone, machine_line, some_of};
 use narrows_base::units::human;
@@ -77,6 +78,7 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
     }
     out.part(Place::Next, "");
     out.not_complete(report.reason.as_ref());
+    out.figures(Place::Charts, chart::alone_together(report));
     out
 }
 

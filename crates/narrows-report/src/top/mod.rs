@@ -11,7 +11,7 @@ mod tests;
 mod text;
 
 pub use build::{About, report};
-pub use text::render;
+pub use text::{document, render};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

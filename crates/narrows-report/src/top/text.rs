@@ -1,88 +1,92 @@
-//! One look as text, to be printed and pasted.
+//! One look, to be printed, pasted and shown as a page.
 
 use super::{LaneView, TopReport, table};
+use crate::document::table::{Content, Width};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::figure::chart;
 use crate::names::Names;
-use crate::text::{Line, Style, Tone, fit, paragraph};
+use crate::text::{Style, Tone};
 use narrows_base::units::human;
 
-/// Cells of the bar.
-const BAR: usize = 10;
-/// Columns between the end of the bar and the ends of the five cells behind it.
-const COLUMNS: [usize; 5] = [7, 11, 11, 8, 9];
+/// The shortest and the longest bar.
+const BAR: (usize, usize) = (6, 10);
 /// The shortest column of names.
 const NAME: usize = 16;
+/// Columns behind the bar: titles, widths, and at which turn each gives way.
+const COLUMNS: [(&str, usize, u8); 5] =
+    [("full", 7, 0), ("read", 11, 0), ("written", 11, 0), ("IOPS", 8, 1), ("latency", 9, 2)];
+/// Columns that a hop stands further to the right than the one that it hangs on.
+const STEP: usize = 2;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &TopReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &TopReport, audience: Audience) -> Document {
     let cleaned;
-    let report = if style.plain {
-        cleaned = without_identity(report);
-        &cleaned
-    } else {
-        report
+    let report = match audience {
+        Audience::Public => {
+            cleaned = without_identity(report);
+            &cleaned
+        }
+        Audience::Owner => report,
     };
-    let mut out = String::new();
+    let mut out = Document::new("top", report.target.as_deref().unwrap_or_default(), Some(&report.tool));
     let about = report.target.as_deref().map_or_else(String::new, |target| format!("{target}, "));
     let about = format!("{about}{} over {}", counted(report.lanes.len()), human::time(report.elapsed_ns));
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Faint, &about);
-    let longest = report.lanes.iter().map(|lane| 2 * lane.depth + lane.name.chars().count()).max();
-    let room = style.width.saturating_sub(1 + BAR + COLUMNS.iter().sum::<usize>());
-    let name = longest.unwrap_or(0).min(room).max(NAME);
-    head(&mut out, style, name);
-    for lane in &report.lanes {
-        let is_fullest = report.fullest_hop.as_deref() == Some(lane.hop.as_str());
-        put_lane(&mut out, style, name, lane, is_fullest);
-    }
+    out.say(0, Tone::Faint, about);
+    out.part(Place::Data, "Hops");
+    out.add(Block::Table(lanes(report)));
     for process in &report.processes {
-        paragraph(&mut out, style, (Tone::Normal, "process: "), Tone::Normal, &table::process(process));
+        out.lead((Tone::Normal, "process: "), Tone::Normal, table::process(process));
     }
-    out.push('\n');
-    paragraph(&mut out, style, (Tone::Normal, ""), Tone::Strong, &report.sentence);
+    out.part(Place::Verdict, "");
+    out.gap();
+    out.say(0, Tone::Strong, &report.sentence);
     for note in &report.notes {
-        paragraph(&mut out, style, (Tone::Faint, "not seen: "), Tone::Faint, note);
+        out.lead((Tone::Faint, "not seen: "), Tone::Faint, note);
     }
-    out
+    out.figures(Place::Charts, chart::fullness(report));
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
 fn counted(hops: usize) -> String {
     if hops == 1 { "one hop".to_owned() } else { format!("{hops} hops") }
 }
 
-fn head(out: &mut String, style: &Style, name: usize) {
-    let mut line = Line::new(style);
-    line.put(Tone::Faint, "hop");
-    let mut end = name + 1 + BAR;
-    for (cell, width) in ["full", "read", "written", "IOPS", "latency"].iter().zip(COLUMNS) {
-        end += width;
-        line.put_right(Tone::Faint, cell, end);
+fn lanes(report: &TopReport) -> Table {
+    let mut columns = vec![Column::name("hop", Width::Broad(NAME)), Column::bar(BAR.0, BAR.1).gap(1)];
+    columns.extend(COLUMNS.map(|(title, width, turn)| Column::right(title, width).yields(turn)));
+    let mut table = Table::new("Hops and what crosses them", 0, columns);
+    for lane in &report.lanes {
+        table.row(row(lane, report.fullest_hop.as_deref() == Some(lane.hop.as_str())));
     }
-    line.end(out);
+    table
 }
 
-fn put_lane(out: &mut String, style: &Style, name: usize, lane: &LaneView, is_fullest: bool) {
+fn row(lane: &LaneView, is_fullest: bool) -> Vec<Cell> {
     let tone = match lane.part_of_ceiling {
         Some(part) if is_fullest && part >= table::FULL => Tone::Bad,
         _ if is_fullest => Tone::Warn,
         _ if table::moves(lane) => Tone::Normal,
         _ => Tone::Faint,
     };
-    let mut line = Line::new(style);
-    let indented = format!("{:width$}{}", "", lane.name, width = 2 * lane.depth);
-    line.put(tone, &fit(style, &indented, name)).pad_to(name + 1);
-    line.put(tone, &table::bar(lane.part_of_ceiling, BAR, style.unicode));
-    let mut end = name + 1 + BAR;
-    let cells = [
+    let indent = " ".repeat(STEP * lane.depth);
+    let name =
+        Content::Branch { first: indent.clone(), rest: indent, depth: lane.depth, text: lane.name.clone() };
+    let part = lane.part_of_ceiling.filter(|part| *part > 0.0);
+    let mut cells = vec![Cell::of(name), part.map_or_else(Cell::default, Cell::bar)];
+    let numbers = [
         table::part(lane),
         table::rate(&lane.read),
         table::rate(&lane.write),
         table::iops(lane),
         table::latency(lane),
     ];
-    for (cell, width) in cells.iter().zip(COLUMNS) {
-        end += width;
-        line.put_right(tone, cell, end);
-    }
-    line.end(out);
+    cells.extend(numbers.map(Cell::text));
+    cells.into_iter().map(|cell| cell.tone(tone)).collect()
 }
 
 /// The report without what identifies its owner. The names of programs stay: they are those of public software, or tell

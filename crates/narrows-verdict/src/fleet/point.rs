@@ -10,6 +10,9 @@ use super::window::{Series, Window, on_our_clock};
 /// The least share of its own time that a host has in common with all others.
 pub const LEAST_OVERLAP: f64 = 0.95;
 
+/// The most parts of the common window: a column of a picture each.
+const MOST_PARTS: u64 = 60;
+
 /// The files that one host brought back.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
@@ -63,6 +66,8 @@ pub struct HostPoint {
     pub write: Side,
     /// The rate in each half of the common window, both directions together.
     pub halves: [BytesPerSec; 2],
+    /// The same in equal parts of the common window, each of a second or more, to a whole byte.
+    pub parts: Vec<BytesPerSec>,
     /// Processors that its jobs kept busy, in per cent of one.
     pub cpu_percent: f64,
 }
@@ -206,11 +211,12 @@ impl Seen {
         let bytes = |series: &[Series], window: Window| {
             series.iter().fold(Bytes::new(0), |sum, one| sum + one.within(window))
         };
-        let halves = window.map_or([BytesPerSec::default(); 2], |window| {
-            window.halves().map(|half| {
-                (bytes(&self.reads, half) + bytes(&self.writes, half)).per(half.length().duration())
-            })
-        });
+        let rate_in = |part: Window| {
+            (bytes(&self.reads, part) + bytes(&self.writes, part)).per(part.length().duration())
+        };
+        let halves = window.map_or([BytesPerSec::default(); 2], |window| window.halves().map(rate_in));
+        let parts = window.map(|window| window.parts(MOST_PARTS)).unwrap_or_default();
+        let parts = parts.into_iter().map(|part| BytesPerSec::new(rate_in(part).get().round())).collect();
         let side = |series: &[Series], told: &Direction, is_write: bool| {
             let bytes = window.map_or(Bytes::new(0), |window| bytes(series, window));
             Side {
@@ -236,6 +242,7 @@ impl Seen {
             write: side(&self.writes, &self.output.write, true),
             extent: self.extent,
             halves,
+            parts,
             cpu_percent: self.output.cpu_percent,
             outcome: self.outcome,
         }

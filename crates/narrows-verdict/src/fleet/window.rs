@@ -40,6 +40,15 @@ impl Window {
         let middle = self.begin_ns + self.length().get() / 2;
         [Self { end_ns: middle, ..self }, Self { begin_ns: middle, ..self }]
     }
+
+    /// Parts of it of the same length, each of at least a second, and at most so many; none of less than a second.
+    pub fn parts(self, most: u64) -> Vec<Self> {
+        let length = self.length().get();
+        let count = (length / 1_000_000_000).min(most);
+        let edge =
+            |at: u64| self.begin_ns + (u128::from(length) * u128::from(at) / u128::from(count.max(1))) as u64;
+        (0..count).map(|at| Self { begin_ns: edge(at), end_ns: edge(at + 1) }).collect()
+    }
 }
 
 /// Spans of time, one after the other, with the bytes that were moved in each.
@@ -104,6 +113,11 @@ mod tests {
         assert_eq!(Window::common([window(0, 10), window(10, 20)]), None);
         assert_eq!(Window::common([]), None);
         assert_eq!(window(10, 90).halves(), [window(10, 50), window(50, 90)]);
+        let seconds = |begin: u64, end: u64| window(begin * 1_000_000_000, end * 1_000_000_000);
+        assert_eq!(seconds(1, 4).parts(60), [seconds(1, 2), seconds(2, 3), seconds(3, 4)]);
+        assert_eq!(seconds(0, 300).parts(60).len(), 60);
+        assert_eq!(seconds(0, 300).parts(60).last().map(|part| part.end_ns), Some(300_000_000_000));
+        assert!(window(10, 90).parts(60).is_empty());
     }
 
     #[test]

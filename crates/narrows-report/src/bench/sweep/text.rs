@@ -5,6 +5,7 @@ use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
 use crate::bench::text::in_batches;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::figure::chart;
 use crate::text::{Style, Tone};
 use crate::view::{ConditionView, DriveView};
 use narrows_base::units::{Bytes, BytesPerSec, human};
@@ -51,6 +52,7 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
         out.lead((Tone::Normal, "hint: "), Tone::Normal, &failed.hint);
     }
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
+    out.figures(Place::Charts, chart::sweep_heat(report).into_iter().chain(chart::sweep_knee(report)));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 

@@ -6,36 +6,36 @@ use crate::figure::width::{PLAIN_TEXT, SMALL, SMALL_STRONG};
 
 /// One bar.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bar {
+pub(crate) struct Bar {
     /// Its colour.
-    pub(super) class: &'static str,
+    pub(crate) class: &'static str,
     /// What it shows, in the unit of the chart.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// Where what follows the value ends: what was lost, hatched by its outline alone.
-    pub(super) lost_from: Option<f64>,
-    pub(super) interval: Option<[f64; 2]>,
+    pub(crate) lost_from: Option<f64>,
+    pub(crate) interval: Option<[f64; 2]>,
     /// A ceiling, as a line across the bar.
-    pub(super) ceiling: Option<f64>,
+    pub(crate) ceiling: Option<f64>,
     /// The value in words, and what is said of it.
-    pub(super) shown: String,
+    pub(crate) shown: String,
     /// What is read back by a program: names and values as in JSON.
-    pub(super) data: Vec<(&'static str, String)>,
+    pub(crate) data: Vec<(&'static str, String)>,
 }
 
 /// Bars that belong together, and their name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) bars: Vec<Bar>,
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) bars: Vec<Bar>,
     /// What is said below the name.
-    pub(super) note: String,
-    pub(super) class: &'static str,
+    pub(crate) note: String,
+    pub(crate) class: &'static str,
 }
 
 const THICK: f64 = 18.0;
 
 /// All rows below each other. `shown` writes a value of the scale.
-pub(super) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
+pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
     let mut svg = Svg::new(width, label);
     let all = rows.iter().flat_map(|row| &row.bars);
     let ends =
@@ -101,7 +101,9 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
     for bar in &row.bars {
         svg.group("bar", &bar.data, &format!("{}: {}", row.name, bar.shown));
         let end = x(bar.value);
-        svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);
+        if bar.value > 0.0 || bar.lost_from.is_none() {
+            svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);
+        }
         let mut last = end;
         if let Some(from) = bar.lost_from.filter(|from| *from > bar.value) {
             svg.rect("lost", (end, y), (x(from) - end, THICK), 0.0);

@@ -1,6 +1,8 @@
 //! A table whose cells have the colour of their value, and the value in words.
 
-use crate::figure::svg::{Anchor, Svg};
+use std::collections::BTreeMap;
+
+use crate::figure::svg::{Anchor, Stroke, Svg};
 use crate::figure::width::{SMALL, SMALL_STRONG};
 
 /// One cell.
@@ -17,6 +19,16 @@ pub(super) struct Cell {
     pub(super) is_marked: bool,
 }
 
+/// More cells in a row have no words and no tips.
+const MOST_CELLS: usize = 24;
+
+/// What is read back of a row.
+pub(super) type RowData = Vec<(&'static str, String)>;
+
+/// The least room of a column's name, and its lines.
+const LEAST_NAME: f64 = 64.0;
+const MOST_LINES: usize = 3;
+
 /// Steps of colour.
 pub(super) const SHADES: usize = 6;
 
@@ -29,38 +41,107 @@ pub(super) fn heat(
     (corner, columns): (&str, &[String]),
     rows: &[(String, Vec<Cell>)],
 ) -> Svg {
+    heat_of_rows(width, label, tone, (corner, columns), rows, &[])
+}
+
+/// As [`heat`], with what is read back of each row.
+pub(super) fn heat_of_rows(
+    width: f64,
+    label: &str,
+    tone: &str,
+    (corner, columns): (&str, &[String]),
+    rows: &[(String, Vec<Cell>)],
+    data: &[RowData],
+) -> Svg {
     let mut svg = Svg::new(width, label);
     let longest = rows.iter().map(|(name, _)| SMALL.width(name)).fold(SMALL.width(corner), f64::max);
     let left = (longest + 14.0).min(if width > 600.0 { 260.0 } else { 96.0 });
     let each = ((width - left - 4.0) / columns.len().max(1) as f64).min(110.0);
-    // Names that do not fit beside each other are shown where there is room: every second, every third one.
+    // Long names without room become numbers, with a key below; of short ones every second or third is shown.
     let widest = columns.iter().map(|name| SMALL.width(name)).fold(0.0, f64::max);
-    let every = ((widest + 8.0) / each).ceil().clamp(1.0, 50.0) as usize;
-    svg.text("t-small soft", (2.0, 14.0), Anchor::Start, &SMALL.fit(corner, left - 6.0));
-    for (at, name) in columns.iter().enumerate().filter(|(at, _)| at % every == 0) {
-        let middle = left + each * (at as f64 + 0.5);
-        let room = each * every as f64 - 4.0;
-        let name = SMALL.fit(name, room);
-        let half = SMALL.width(&name) / 2.0;
-        svg.text("t-small soft", (middle.clamp(half, width - half), 14.0), Anchor::Middle, &name);
+    let is_keyed = each < LEAST_NAME && widest > LEAST_NAME;
+    let numbers: Vec<String> = (1..=columns.len()).map(|number| number.to_string()).collect();
+    let shown = if is_keyed { &numbers } else { columns };
+    let need = if is_keyed { SMALL.width("00") + 4.0 } else { LEAST_NAME.min(widest + 8.0) };
+    let every = (need / each).ceil().clamp(1.0, 50.0) as usize;
+    let room = each * every as f64 - 6.0;
+    let names: Vec<Vec<String>> =
+        shown.iter().step_by(every).map(|name| SMALL.wrap(name, room, MOST_LINES)).collect();
+    let head = 14.0 * names.iter().map(Vec::len).max().unwrap_or(1).max(1) as f64;
+    svg.text("t-small soft", (2.0, head), Anchor::Start, &SMALL.fit(corner, left - 6.0));
+    for (at, lines) in names.iter().enumerate() {
+        let middle = left + each * ((at * every) as f64 + 0.5);
+        let half = lines.iter().map(|line| SMALL.width(line)).fold(0.0, f64::max) / 2.0;
+        if middle + half > width {
+            continue;
+        }
+        // The last line stands next to the cells.
+        let mut y = head - 14.0 * (lines.len() as f64 - 1.0);
+        for line in lines {
+            svg.text("t-small soft", (middle, y), Anchor::Middle, line);
+            y += 14.0;
+        }
     }
+    let top_of_cells = head + 8.0;
     let high = if rows.len() > 24 { 17.0 } else { 26.0 };
     for (row, (name, cells)) in rows.iter().enumerate() {
-        let top = 22.0 + high * row as f64;
+        let top = top_of_cells + high * row as f64;
+        let data = data.get(row).map(Vec::as_slice).unwrap_or_default();
+        // What is read back stands in one of both drawings: it is as long as they are.
+        svg.group("row", if width > 600.0 { data } else { &[] }, "");
         svg.text("t-small", (left - 8.0, top + high / 2.0 + 4.0), Anchor::End, &SMALL.fit(name, left - 10.0));
+        if cells.len() > MOST_CELLS {
+            strip(&mut svg, tone, cells, (left, top), (each, high));
+            svg.end();
+            continue;
+        }
         for (at, cell) in cells.iter().enumerate() {
             put(&mut svg, tone, cell, (left + each * at as f64, top), (each, high));
         }
+        svg.end();
     }
-    svg.reach(22.0 + high * rows.len() as f64 + 6.0);
+    let mut bottom = top_of_cells + high * rows.len() as f64 + 6.0;
+    if is_keyed {
+        let key: Vec<String> =
+            columns.iter().zip(&numbers).map(|(name, number)| format!("{number} {name}")).collect();
+        for line in SMALL.wrap(&key.join(" · "), width - 4.0, 12) {
+            bottom += 15.0;
+            svg.text("t-small soft", (2.0, bottom), Anchor::Start, &line);
+        }
+        bottom += 6.0;
+    }
+    svg.reach(bottom);
     svg
+}
+
+/// Many cells of a row, without words: one shape for each colour.
+fn strip(svg: &mut Svg, tone: &str, cells: &[Cell], (left, top): (f64, f64), (each, high): (f64, f64)) {
+    let mut shapes: BTreeMap<String, Stroke> = BTreeMap::new();
+    let mut at = 0;
+    for alike in cells.chunk_by(|a, b| shade_of(a) == shade_of(b)) {
+        let place = (left + each * at as f64, top + 0.5);
+        at += alike.len();
+        let class = class_of(alike.first().and_then(shade_of), tone);
+        let shape = shapes.remove(&class).unwrap_or_default();
+        shapes.insert(class, shape.block(place, (each * alike.len() as f64, high - 1.0)));
+    }
+    for (class, shape) in &shapes {
+        svg.path(class, shape);
+    }
+}
+
+fn shade_of(cell: &Cell) -> Option<usize> {
+    cell.part.map(|part| ((part.clamp(0.0, 1.0) * SHADES as f64) as usize).min(SHADES - 1))
+}
+
+fn class_of(shade: Option<usize>, tone: &str) -> String {
+    shade.map_or("heat none".to_owned(), |shade| format!("heat {tone}{shade}"))
 }
 
 fn put(svg: &mut Svg, tone: &str, cell: &Cell, (x, y): (f64, f64), (width, height): (f64, f64)) {
     svg.group("cell", &cell.data, &cell.tip);
-    let shade = cell.part.map(|part| ((part.clamp(0.0, 1.0) * SHADES as f64) as usize).min(SHADES - 1));
-    let class = shade.map_or("heat none".to_owned(), |shade| format!("heat {tone}{shade}"));
-    svg.rect(&class, (x + 1.0, y + 1.0), (width - 2.0, height - 2.0), 2.0);
+    let shade = shade_of(cell);
+    svg.rect(&class_of(shade, tone), (x + 1.0, y + 1.0), (width - 2.0, height - 2.0), 2.0);
     if cell.is_marked {
         svg.rect("framed", (x + 2.5, y + 2.5), (width - 5.0, height - 5.0), 1.0);
     }

@@ -38,13 +38,18 @@ pub(super) struct Axis<'a> {
 
 impl Axis<'_> {
     fn part(&self, value: f64) -> f64 {
+        self.place(value).clamp(0.0, 1.0)
+    }
+
+    /// From 0 at its beginning to 1 at its end; outside of that beyond them.
+    fn place(&self, value: f64) -> f64 {
         let [low, high] = self.range;
         let part = match self.is_logarithmic {
             true if value > 0.0 && low > 0.0 => (value.ln() - low.ln()) / (high.ln() - low.ln()),
             true => 0.0,
             false => (value - low) / (high - low),
         };
-        if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
+        if part.is_finite() { part } else { 0.0 }
     }
 }
 
@@ -112,20 +117,56 @@ pub(super) fn lines(
         svg.text("t-small", at, if is_left { Anchor::End } else { Anchor::Start }, &text);
     }
     for (kind, line) in all.iter().enumerate() {
-        put(&mut svg, line, kind % KINDS, &x, &y);
+        let trail = trail(line, across, up);
+        let at = |(across, up): (f64, f64)| (left + across * (right - left), bottom - up * (bottom - top));
+        put(&mut svg, (line, &trail), kind % KINDS, &at, &|value, of| (x(value), y(of)));
     }
     legend(&mut svg, all, bottom + 54.0);
     svg
 }
 
-fn put(svg: &mut Svg, line: &Line, kind: usize, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) {
+/// The pieces of a line that lie on the drawing, in parts of its axes: above the highest value a line is cut off.
+fn trail(line: &Line, across: &Axis<'_>, up: &Axis<'_>) -> Vec<Vec<(f64, f64)>> {
+    let mut pieces: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+    let mut before: Option<(f64, f64)> = None;
+    for (at, value, _) in &line.points {
+        let here = (across.part(*at), up.place(*value).max(0.0));
+        let edge = before.filter(|before| (before.1 > 1.0) != (here.1 > 1.0)).map(|before| {
+            let share = (1.0 - before.1) / (here.1 - before.1);
+            (before.0 + (here.0 - before.0) * share, 1.0)
+        });
+        if here.1 <= 1.0 {
+            if let (Some(edge), true) = (edge, before.is_some()) {
+                pieces.push(vec![edge]);
+            }
+            pieces.last_mut().into_iter().for_each(|piece| piece.push(here));
+        } else if let Some(edge) = edge {
+            pieces.last_mut().into_iter().for_each(|piece| piece.push(edge));
+        }
+        before = Some(here);
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+fn put(
+    svg: &mut Svg,
+    (line, trail): (&Line, &[Vec<(f64, f64)>]),
+    kind: usize,
+    on: &dyn Fn((f64, f64)) -> (f64, f64),
+    place: &dyn Fn(f64, f64) -> (f64, f64),
+) {
     svg.group("line", &line.data, &line.name);
     let mut stroke: Option<Stroke> = None;
-    for (at, value, _) in &line.points {
-        stroke = Some(match stroke {
-            None => Stroke::from(x(*at), y(*value)),
-            Some(so_far) => so_far.to(x(*at), y(*value)),
-        });
+    for piece in trail {
+        for (number, point) in piece.iter().enumerate() {
+            let (x, y) = on(*point);
+            stroke = Some(match (stroke, number) {
+                (None, _) => Stroke::from(x, y),
+                (Some(so_far), 0) => so_far.jump(x, y),
+                (Some(so_far), _) => so_far.to(x, y),
+            });
+        }
     }
     let bound = if line.is_bound { " bound" } else { "" };
     if let Some(stroke) = &stroke {
@@ -133,10 +174,11 @@ fn put(svg: &mut Svg, line: &Line, kind: usize, x: &dyn Fn(f64) -> f64, y: &dyn 
     }
     for (at, value, interval) in &line.points {
         if let Some([low, high]) = interval {
-            svg.path("whisker", &Stroke::from(x(*at), y(*low)).to(x(*at), y(*high)));
+            let ((x, from), (_, to)) = (place(*at, *low), place(*at, *high));
+            svg.path("whisker", &Stroke::from(x, from).to(x, to));
         }
         if line.is_dotted {
-            sign(svg, kind, (x(*at), y(*value)));
+            sign(svg, kind, place(*at, *value));
         }
     }
     svg.end();

@@ -1,17 +1,25 @@
 //! Charts: bars, lines and heat maps, for wide and for narrow screens, and the figures of each command made of them.
 
 mod bars;
+mod full;
 mod heat;
 mod lines;
+mod measured;
+mod predicted;
 mod rates;
 mod runs;
 mod spread;
 mod sweeps;
 
+pub use full::fullness;
+pub use measured::{bench, check};
+pub use predicted::predictions;
 pub use rates::{alone_together, before_after, ladder_waterfall, time_budget};
-pub use runs::{percentiles, rate_over_time};
-pub use spread::fleet_heat;
+pub use runs::{Course, percentiles, rates_over_time};
+pub use spread::{fleet_heat, fleet_rates};
 pub use sweeps::{roofline, sweep_heat, sweep_knee};
+
+pub(crate) use bars::{Bar, Row, bars};
 
 use super::svg::Svg;
 use super::whole::Picture;
@@ -20,7 +28,7 @@ use super::whole::Picture;
 const WIDTHS: [f64; 2] = [1080.0, 340.0];
 
 /// A chart drawn for both widths.
-fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
+pub(crate) fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
     let [wide, narrow] = WIDTHS.map(draw);
     Picture { label: String::new(), note: String::new(), wide, narrow: Some(narrow) }
 }

@@ -88,6 +88,7 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
         let bar = |class, value: BytesPerSec, side: &str, more: &str| Bar {
             class,
             value: value.get(),
+            interval: difference.filter(|_| side == "B").map(|it| it.interval.map(|end| a.get() + end)),
             shown: format!("{side} {}{more}", human::rate(value)),
             data: vec![("side", side.to_owned()), ("rate", format!("{}", value.get()))],
             ..Bar::default()
@@ -116,7 +117,10 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
     (!rows.is_empty()).then(|| Figure {
         id: "before-after".to_owned(),
         title: "A and B".to_owned(),
-        alternative: format!("Rates of A ({}) and B ({}), workload by workload.", comparison.a, comparison.b),
+        alternative: format!(
+            "Rates of A ({}) and B ({}), workload by workload. Whiskers are the 95 % interval of the difference, from A on.",
+            comparison.a, comparison.b
+        ),
         pictures: vec![picture(|width| bars(width, "Rates of A and B", &rows, &rate))],
         data,
     })

@@ -2,13 +2,30 @@
 
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::picture;
-use crate::figure::whole::{Data, Figure};
+use crate::figure::style::MOST;
+use crate::figure::whole::{Data, Figure, Picture};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::Latency;
 use narrows_load::percentile::{PERCENTILES, Percentile};
 
-/// Bytes that a second of a series stands for: each value is the rate of so many seconds.
+/// Each value of a series is the rate of so many seconds.
 const STEP: f64 = 0.1;
+/// The most points of a line, on wide and on narrow drawings: of a longer series each is the mean of some values.
+const MOST_POINTS: usize = 600;
+
+/// One run over time.
+pub struct Course<'a> {
+    /// What was run.
+    pub name: String,
+    /// The rate in each tenth of a second.
+    pub series: &'a [BytesPerSec],
+    /// The ceiling of the path.
+    pub ceiling: Option<BytesPerSec>,
+    /// What happened meanwhile: seconds from the beginning, and words.
+    pub events: Vec<(f64, String)>,
+    /// What happened at a time that is not known.
+    pub told: Vec<String>,
+}
 
 /// Latencies of several runs, each with its name, over the share of I/Os that are slower. A line ends where there are too few
 /// I/Os for the next percentile; `None` where none has two of them.
@@ -90,57 +107,87 @@ fn value(latency: &Latency, percentile: &Percentile) -> Option<Nanos> {
     }
 }
 
-/// The rate in each tenth of a second, with what happened meanwhile (seconds from the beginning, and words) and the ceiling of the
-/// path; `None` for fewer than three values.
-pub fn rate_over_time(
-    id: &str,
-    name: &str,
-    series: &[BytesPerSec],
-    ceiling: Option<BytesPerSec>,
-    events: &[(f64, String)],
-) -> Option<Figure> {
-    if series.len() < 3 {
+/// The rate in each tenth of a second of some runs, with what happened meanwhile and the ceiling of the path, shown in turn; `None`
+/// where none has three values.
+pub fn rates_over_time(id: &str, runs: &[Course<'_>]) -> Option<Figure> {
+    let runs: Vec<&Course<'_>> = runs.iter().filter(|run| run.series.len() >= 3).take(MOST).collect();
+    if runs.is_empty() {
         return None;
     }
-    let points = || series.iter().enumerate().map(|(at, rate)| ((at as f64 + 0.5) * STEP, rate.get(), None));
-    let length = series.len() as f64 * STEP;
-    let written: Vec<String> = series.iter().map(|rate| format!("{}", rate.get())).collect();
+    let mut data = Data::new(&["run", "second#", "rate#"]);
+    for run in &runs {
+        // At most a row for each second, and a hundred for a run: the whole series is in the JSON.
+        let step = 10 * run.series.len().div_ceil(1000).max(1);
+        for (at, mean) in means(run.series, step).enumerate() {
+            data.push([run.name.clone(), format!("{:.0}", (at * step) as f64 * STEP), rate(mean)]);
+        }
+    }
+    let told = runs.iter().flat_map(|run| {
+        let timed = run.events.iter().map(|(at, what)| format!("{}: at {at:.1} s {what}.", run.name));
+        timed.chain(run.told.iter().map(|what| format!("{}: {what}.", run.name)))
+    });
+    let told: Vec<String> = told.collect();
+    let pictures = runs.iter().map(|run| Picture { label: run.name.clone(), ..course(run) });
+    Some(Figure {
+        id: id.to_owned(),
+        title: "Rate over time".to_owned(),
+        alternative: format!("The rate in each tenth of a second. {}", told.join(" ")).trim_end().to_owned(),
+        pictures: pictures.collect(),
+        data,
+    })
+}
+
+/// The means of so many values each.
+fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
+    series.chunks(step.max(1)).map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
+}
+
+fn rate(value: f64) -> String {
+    human::rate(BytesPerSec::new(value))
+}
+
+fn course(run: &Course<'_>) -> Picture {
+    let each = run.series.len().div_ceil(MOST_POINTS).max(1);
+    let values: Vec<f64> = match each {
+        1 => run.series.iter().map(|rate| rate.get()).collect(),
+        _ => means(run.series, each).collect(),
+    };
+    let length = run.series.len() as f64 * STEP;
+    let step = STEP * each as f64;
+    let written: Vec<String> = values.iter().map(|rate| format!("{rate}")).collect();
+    let points = values.iter().enumerate().map(|(at, rate)| ((at as f64 + 0.5) * step, *rate, None));
     let mut all = vec![Line {
-        name: name.to_owned(),
-        points: points().collect(),
-        data: vec![("run", name.to_owned()), ("series", written.join(" "))],
+        name: match each {
+            1 => run.name.clone(),
+            _ => format!("{}, means of {step:.1} s", run.name),
+        },
+        points: points.collect(),
+        data: vec![("run", run.name.clone()), ("means-of", each.to_string()), ("series", written.join(" "))],
         ..Line::default()
     }];
-    let mut most = series.iter().map(|rate| rate.get()).fold(0.0, f64::max);
+    let mut most = values.iter().copied().fold(0.0, f64::max);
     // A ceiling far above what was reached would flatten the line; its number is in the words.
-    if let Some(ceiling) = ceiling.filter(|ceiling| ceiling.get() <= most * 4.0) {
+    if let Some(ceiling) = run.ceiling.filter(|ceiling| ceiling.get() <= most * 4.0) {
         most = most.max(ceiling.get());
         all.push(Line {
             name: format!("ceiling of the path, {}", human::rate(ceiling)),
             points: vec![(0.0, ceiling.get(), None), (length, ceiling.get(), None)],
             is_bound: true,
+            data: vec![("ceiling", format!("{}", ceiling.get()))],
             ..Line::default()
         });
     }
-    let across = from_zero(length, &|value| format!("{value} s"), "time");
+    let across = from_zero(length, &|value| format!("{} s", short(value)), "time");
     let across = Axis { range: [0.0, length], ticks: kept(across.ticks, length), ..across };
-    let up = from_zero(most, &|value| human::rate(BytesPerSec::new(value)), "rate");
-    let events: Vec<Event> = events.iter().map(|(at, name)| Event { at: *at, name: name.clone() }).collect();
-    let mut data = Data::new(&["second#", "rate#"]);
-    // At most a row for each second: the whole series is in the JSON.
-    for (second, part) in series.chunks(10).enumerate() {
-        let mean = part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64;
-        data.push([format!("{second}"), human::rate(BytesPerSec::new(mean))]);
-    }
-    let told: Vec<String> =
-        events.iter().map(|event| format!("At {:.1} s: {}.", event.at, event.name)).collect();
-    Some(Figure {
-        id: id.to_owned(),
-        title: format!("Rate over time: {name}"),
-        alternative: format!("The rate in each tenth of a second. {}", told.join(" ")).trim_end().to_owned(),
-        pictures: vec![picture(|width| lines(width, "Rate over time", &across, &up, &all, &events))],
-        data,
-    })
+    let up = from_zero(most, &rate, "rate");
+    let events: Vec<Event> =
+        run.events.iter().map(|(at, name)| Event { at: *at, name: name.clone() }).collect();
+    picture(|width| lines(width, "Rate over time", &across, &up, &all, &events))
+}
+
+/// At most two decimals, and no more than it needs.
+fn short(value: f64) -> String {
+    format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn kept(ticks: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::heat::{Cell, heat};
+use super::heat::{Cell, RowData, heat, heat_of_rows};
 use super::picture;
 use crate::figure::whole::{Data, Figure};
+use crate::fleet_run::{FleetRunReport, HostView, PointView, describe, total};
+use narrows_base::units::{BytesPerSec, human};
 use narrows_verdict::Severity;
 use narrows_verdict::cohort::Host;
 
@@ -49,6 +51,7 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
     let badness = |counts: &BTreeMap<String, (usize, usize)>| {
         counts.values().map(|(count, worst)| count * worst).sum::<usize>()
     };
+    rows.retain(|(_, counts)| !counts.is_empty());
     rows.sort_by(|a, b| badness(&b.1).cmp(&badness(&a.1)).then_with(|| a.0.host.cmp(&b.0.host)));
     let mut data = Data::new(&["host", "finding", "how often#"]);
     for (host, counts) in &rows {
@@ -79,11 +82,14 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         })
         .collect();
     let shown = cells.len();
-    let more = if rows.len() > shown {
+    let mut more = if rows.len() > shown {
         format!(" The {shown} worst of {} hosts are drawn.", rows.len())
     } else {
         String::new()
     };
+    if rows.len() < hosts.len() {
+        more.push_str(&format!(" The other {} hosts have none.", hosts.len() - rows.len()));
+    }
     Some(Figure {
         id: "fleet-heat".to_owned(),
         title: "Findings by host".to_owned(),
@@ -91,6 +97,63 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
             "How often each finding stands for each host, the worst host first. Framed cells are faults, the others limits.{more}"
         ),
         pictures: vec![picture(|width| heat(width, "Findings by host", "warm", ("host", &columns), &cells))],
+        data,
+    })
+}
+
+/// Rates of hosts over time, the slowest host first: a figure for each run that has them.
+pub fn fleet_rates(report: &FleetRunReport) -> Vec<Figure> {
+    report.points.iter().enumerate().filter_map(|(at, point)| rates_of(point, at)).collect()
+}
+
+fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
+    let mut hosts: Vec<&HostView> = point.hosts.iter().filter(|host| !host.series.is_empty()).collect();
+    let parts = hosts.iter().map(|host| host.series.len()).max()?;
+    let mean = |host: &HostView| total(host).map_or(0.0, BytesPerSec::get);
+    hosts.sort_by(|a, b| mean(a).total_cmp(&mean(b)).then_with(|| a.host.cmp(&b.host)));
+    let most = hosts.iter().flat_map(|host| &host.series).map(|rate| rate.get()).fold(0.0, f64::max);
+    let step = point.window_ns?.as_secs_f64() / parts as f64;
+    let columns: Vec<String> = (0..parts).map(|part| format!("{:.0} s", part as f64 * step)).collect();
+    let mut data = Data::new(&["host", "state", "rate#", "slowest part#", "fastest part#"]);
+    for host in &hosts {
+        let ends = |of: fn(f64, f64) -> f64, start| host.series.iter().map(|rate| rate.get()).fold(start, of);
+        data.push([
+            host.host.clone(),
+            host.state.as_str().to_owned(),
+            total(host).map(human::rate).unwrap_or_default(),
+            human::rate(BytesPerSec::new(ends(f64::min, f64::INFINITY))),
+            human::rate(BytesPerSec::new(ends(f64::max, 0.0))),
+        ]);
+    }
+    let row = |host: &&HostView| {
+        let cell = |rate: &BytesPerSec| Cell {
+            part: Some(if most > 0.0 { rate.get() / most } else { 0.0 }),
+            ..Cell::default()
+        };
+        (host.host.clone(), host.series.iter().map(cell).collect::<Vec<_>>())
+    };
+    let rows: Vec<(String, Vec<Cell>)> = hosts.iter().take(MOST_ROWS).map(row).collect();
+    let more = match hosts.len() - rows.len() {
+        0 => String::new(),
+        _ => format!(" The {} slowest of {} hosts are drawn.", rows.len(), hosts.len()),
+    };
+    // One attribute for each host holds its values: thousands of cells with their own would make the page large.
+    let written = hosts.iter().take(MOST_ROWS).map(|host| {
+        let values: Vec<String> = host.series.iter().map(|rate| format!("{}", rate.get())).collect();
+        vec![("host", host.host.clone()), ("series", values.join(" "))]
+    });
+    let written: Vec<RowData> = written.collect();
+    Some(Figure {
+        id: format!("fleet-rates-{}", at + 1),
+        title: format!("Hosts over time: {}", describe(&point.load)),
+        alternative: format!(
+            "The rate of each host in parts of {step:.1} s, the slowest host first; the darkest is {}.{more} {}",
+            human::rate(BytesPerSec::new(most)),
+            point.verdict.sentence
+        ),
+        pictures: vec![picture(|width| {
+            heat_of_rows(width, "Rates of hosts over time", "cool", ("host", &columns), &rows, &written)
+        })],
         data,
     })
 }

@@ -22,13 +22,14 @@ fn said(load: &LoadSpec) -> String {
         part => format!("{part} % writes"),
     };
     let pattern = format!("{:?}", load.pattern).to_lowercase();
-    format!("{pattern} {mix}, {} {}", load.parallel.count(), streams(load))
+    let count = load.parallel.count();
+    format!("{pattern} {mix}, {count} {}{}", streams(load), if count == 1 { "" } else { "s" })
 }
 
 const fn streams(load: &LoadSpec) -> &'static str {
     match load.parallel {
-        Parallel::Threads(_) => "threads",
-        Parallel::Streams(_) => "streams",
+        Parallel::Threads(_) => "thread",
+        Parallel::Streams(_) => "stream",
     }
 }
 
@@ -231,9 +232,8 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
     for line in
         picture_of.lines.iter().filter(|line| positive(&line.rates).iter().any(|rate| *rate <= high * 6.0))
     {
-        let many = if line.alike > 1 { format!("{} × ", line.alike) } else { String::new() };
         all.push(Line {
-            name: format!("{many}{}", line.name),
+            name: crate::roofline::label(line),
             points: points(&line.rates),
             is_bound: true,
             ..Line::default()
@@ -258,7 +258,7 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
         let of = |value: f64| human::rate(BytesPerSec::new(value));
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
         data.push([
-            line.name.clone(),
+            crate::roofline::label(line),
             of(if least.is_finite() { least } else { 0.0 }),
             of(rates.iter().copied().fold(0.0, f64::max)),
         ]);

@@ -3,7 +3,7 @@ use crate::figure::Figure;
 use narrows_base::units::{BytesPerSec, Nanos};
 use narrows_load::measurement::Latency;
 
-fn check(figure: &Figure) {
+fn check_figure(figure: &Figure) {
     for picture in &figure.pictures {
         for svg in [Some(&picture.wide), picture.narrow.as_ref()].into_iter().flatten() {
             let text = svg.element();
@@ -40,7 +40,7 @@ fn a_line_of_percentiles_ends_where_samples_do_not_suffice() {
         ..Latency::default()
     };
     let figure = percentiles("latency", &[("random reads".to_owned(), &latency)]).expect("a figure");
-    check(&figure);
+    check_figure(&figure);
     assert!(svg(&figure).contains("p50=80000 p90=90000 p99=120000 p999=400000\""), "{}", svg(&figure));
     assert!(percentiles("latency", &[("one".to_owned(), &Latency { count: 4, ..latency })]).is_none());
 }
@@ -48,15 +48,53 @@ fn a_line_of_percentiles_ends_where_samples_do_not_suffice() {
 #[test]
 fn rates_over_time_hold_their_series_and_events() {
     let series: Vec<BytesPerSec> = (0..40).map(|at| BytesPerSec::new(1e9 - f64::from(at) * 1e7)).collect();
-    let events = [(1.5, "the link went from x4 to x1".to_owned())];
+    let run = |name: &str, series| Course {
+        name: name.to_owned(),
+        series,
+        ceiling: Some(BytesPerSec::new(1.2e9)),
+        events: vec![(1.5, "the link went from x4 to x1".to_owned())],
+        told: Vec::new(),
+    };
     let figure =
-        rate_over_time("time", "seq", &series, Some(BytesPerSec::new(1.2e9)), &events).expect("a figure");
-    check(&figure);
+        rates_over_time("time", &[run("seq", &series), run("short", &series[..2])]).expect("a figure");
+    check_figure(&figure);
     let text = svg(&figure);
     assert!(text.contains("data-series=\"1000000000 990000000 ") && text.contains("from x4 to x1"), "{text}");
     assert!(text.contains("ceiling of the path, 1.2 GB/s"), "{text}");
-    assert_eq!(figure.data.rows.len(), 4);
-    assert!(rate_over_time("time", "seq", &series[..2], None, &[]).is_none());
+    assert_eq!((figure.data.rows.len(), figure.pictures.len()), (4, 1));
+    assert!(rates_over_time("time", &[run("short", &series[..2])]).is_none());
+}
+
+#[test]
+fn a_long_series_becomes_means_that_say_so() {
+    let series: Vec<BytesPerSec> = (0..3000).map(|at| BytesPerSec::new(1e9 + f64::from(at % 5))).collect();
+    let run = Course {
+        name: "long".to_owned(),
+        series: &series,
+        ceiling: None,
+        events: Vec::new(),
+        told: Vec::new(),
+    };
+    let figure = rates_over_time("time", &[run]).expect("a figure");
+    check_figure(&figure);
+    let text = svg(&figure);
+    assert!(text.contains("data-means-of=\"5\" data-series=\"1000000002 1000000002 "), "{text}");
+    assert!(text.contains("means of 0.5 s") && figure.html().len() < 60_000, "{}", figure.html().len());
+}
+
+#[test]
+fn a_bench_shows_the_values_of_its_json() {
+    let text = include_str!("../../../../../tests/figures/bench.json");
+    let report: crate::bench::BenchReport = serde_json::from_str(text).expect("is a bench");
+    let figures = bench(&report);
+    figures.iter().for_each(check_figure);
+    let all: String = figures.iter().map(Figure::html).collect();
+    for result in &report.results {
+        let series: Vec<String> = result.series.iter().map(|rate| format!("{}", rate.get())).collect();
+        assert!(all.contains(&format!("data-series=\"{}\"", series.join(" "))), "{}", result.name);
+        let p50 = result.read.as_ref().and_then(|side| side.latency_ns.p50).expect("a median");
+        assert!(all.contains(&format!("data-percentiles=\"p50={}", p50.get())), "{}", result.name);
+    }
 }
 
 #[test]
@@ -66,7 +104,7 @@ fn a_ladder_is_a_waterfall() {
     let figures = ladder_waterfall(&report);
     assert!(!figures.is_empty());
     for (figure, ladder) in figures.iter().zip(&report.ladders) {
-        check(figure);
+        check_figure(figure);
         for rung in &ladder.rungs {
             if let Some(rate) = rung.measured.as_ref().and_then(|pair| pair.rate()) {
                 let stated =
@@ -85,7 +123,7 @@ fn a_roofline_holds_its_workloads() {
     for axis in [Axis::BlockSize, Axis::Depth] {
         let found = of(&system, &system.workloads[0], axis, &system.workloads).expect("is a path");
         let figure = roofline(&found, 1).expect("a figure");
-        check(&figure);
+        check_figure(&figure);
         for mark in found.marks.iter().filter(|mark| mark.rate.get() > 0.0) {
             assert!(svg(&figure).contains(&format!("data-rate=\"{}\"", mark.rate.get())));
         }
@@ -114,10 +152,10 @@ fn the_worst_host_is_first() {
         host("c<script>", vec![found(Code::LinkWidthDegraded, Severity::Fault)]),
     ];
     let figure = fleet_heat(&hosts.iter().collect::<Vec<_>>()).expect("a figure");
-    check(&figure);
+    check_figure(&figure);
     let text = svg(&figure);
-    let order: Vec<usize> = ["c&lt;script", ">b<", ">a<"].iter().filter_map(|name| text.find(name)).collect();
-    assert!(order.len() == 3 && order.is_sorted(), "{order:?} {text}");
+    let order: Vec<usize> = ["c&lt;script", ">b<"].iter().filter_map(|name| text.find(name)).collect();
+    assert!(order.len() == 2 && order.is_sorted() && !text.contains(">a<"), "{order:?} {text}");
     assert!(fleet_heat(&[&hosts[0]]).is_none());
 }
 
@@ -130,7 +168,7 @@ fn a_copy_has_its_time_budget() {
     result.spent.read = Nanos::new(6_000_000_000);
     result.spent.cpu = Nanos::new(2_000_000_000);
     let figure = time_budget(&build("a", "b", &result, Moved::default())).expect("a figure");
-    check(&figure);
+    check_figure(&figure);
     let text = svg(&figure);
     assert!(
         text.contains("data-part=\"read\" data-ns=\"6000000000\"") && text.contains("6 s (75 %)"),
@@ -171,7 +209,7 @@ fn two_results_stand_beside_each_other() {
         others: Vec::new(),
     };
     let figure = before_after(&comparison).expect("a figure");
-    check(&figure);
+    check_figure(&figure);
     let text = svg(&figure);
     assert!(
         text.contains("data-side=\"B\" data-rate=\"1500000000\"") && text.contains("−25 %, B is slower"),

@@ -74,12 +74,16 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
         Some(lane) => {
             let class = match lane.state {
                 State::Unknown(_) => "lane unknown".to_owned(),
+                _ if lane.is_bound => "lane unknown bound".to_owned(),
                 _ => format!("lane{}", lane.mark.class()),
             };
             svg.rect(&class, (place.left, top), (place.width, place.thick), 2.0_f64.min(place.thick / 2.0));
             measured(svg, lane, place, scale);
             if place.is_broken {
                 broken(svg, place.left + place.width * 0.5, place.middle);
+            }
+            if place.is_cut {
+                cut(svg, (place.left, place.width), place.middle);
             }
             pinch(svg, lane.mark, place);
         }
@@ -103,7 +107,11 @@ fn words(svg: &mut Svg, place: &Place, y: f64, line: &Words) {
 fn measured(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
     let Some(measured) = &lane.measured else { return };
     let thick = (measured.bytes_per_second.get() * scale).clamp(1.5, place.thick.max(1.5));
-    let class = if measured.trusted { "band" } else { "band doubted" };
+    let class = match (lane.is_predicted, measured.trusted) {
+        (true, _) => "band foretold",
+        (false, true) => "band",
+        (false, false) => "band doubted",
+    };
     svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
     let Some([low, high]) = measured.ci95 else { return };
     for end in [low, high] {
@@ -120,6 +128,17 @@ fn broken(svg: &mut Svg, x: f64, y: f64) {
     for shift in [-4.0, 4.0] {
         svg.path("break", &Stroke::from(x + shift - 3.0, y + 7.0).to(x + shift + 3.0, y - 7.0));
     }
+}
+
+/// Says that a lane is wider than it could be drawn: it is torn along its length.
+pub(in crate::figure) fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
+    const WAVE: f64 = 6.0;
+    let waves = (width / WAVE).floor() as usize;
+    let mut stroke = Stroke::from(left, y);
+    for at in 1..waves {
+        stroke = stroke.to(left + at as f64 * WAVE, y + if at % 2 == 0 { -2.5 } else { 2.5 });
+    }
+    svg.path("torn", &stroke.to(left + width, y));
 }
 
 /// Two arrowheads that press on the lane: the symbol of the narrowest hop, hollow for the next.
@@ -159,16 +178,24 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
         x += 34.0;
         word(svg, &mut x, "thinner than drawn");
     }
+    if layout.places.iter().any(|place| place.is_cut) {
+        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
+        cut(svg, (x, 26.0), y);
+        x += 34.0;
+        word(svg, &mut x, "wider than drawn");
+    }
     if tree.items.iter().any(|item| matches!(item.state, State::Unknown(_))) {
         svg.rect("lane unknown", (x, y - 5.0), (26.0, 10.0), 1.0);
         x += 34.0;
         word(svg, &mut x, "ceiling not known");
     }
-    if tree.items.iter().any(|item| item.measured.is_some()) {
+    let bands: Vec<bool> =
+        tree.items.iter().filter(|item| item.measured.is_some()).map(|item| item.is_predicted).collect();
+    if let Some(is_predicted) = bands.first() {
         svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
-        svg.rect("band", (x, y - 4.0), (26.0, 8.0), 0.0);
+        svg.rect(if *is_predicted { "band foretold" } else { "band" }, (x, y - 4.0), (26.0, 8.0), 0.0);
         x += 34.0;
-        word(svg, &mut x, "measured");
+        word(svg, &mut x, if *is_predicted { "predicted, marks: 95 % of cases" } else { "measured" });
     }
     svg.reach(y + 18.0);
 }

@@ -2,8 +2,9 @@
 //! overlaps whatever the texts are.
 
 use super::tree::Tree;
-use super::{Item, Mark, State};
+use super::{Item, Mark, State, full_width};
 use crate::figure::width::{Face, SMALL, SMALL_STRONG, STRONG};
+use narrows_model::path::HopKind;
 
 /// The width of a map in pixels.
 pub(super) const WIDTH: f64 = 1080.0;
@@ -13,8 +14,12 @@ const THICKEST: f64 = 58.0;
 pub(super) const THINNEST: f64 = 3.0;
 /// The thickness of a lane of which the ceiling is not known.
 const UNKNOWN: f64 = 12.0;
-/// Between columns, where lanes divide.
+/// Between columns.
 const GAP: f64 = 38.0;
+/// Between columns where lanes divide.
+const WIDE_GAP: f64 = 84.0;
+/// A box is at least so wide: `application` has room in it.
+const NARROWEST_BOX: f64 = 98.0;
 /// Room for the marks above and below the narrowest lane.
 const PINCH: f64 = 12.0;
 const LINE: f64 = 16.0;
@@ -43,6 +48,8 @@ pub(super) struct Place {
     pub(super) thick: f64,
     /// Whether the lane is thinner than it is drawn.
     pub(super) is_broken: bool,
+    /// Whether it is wider.
+    pub(super) is_cut: bool,
     /// Above the lane, or in the box.
     pub(super) over: Vec<Words>,
     /// Below the lane.
@@ -60,11 +67,7 @@ pub(super) struct Layout {
 
 /// Finds a place for every node.
 pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
-    let known = tree.items.iter().filter_map(|item| match item.state {
-        State::Known(rate) => Some(rate),
-        _ => None,
-    });
-    let most = known.fold(0.0, f64::max);
+    let most = full_width_of(tree);
     let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
     let columns = columns(tree);
     let rows = tree.nodes.iter().filter(|node| node.children.is_empty()).count();
@@ -79,6 +82,15 @@ pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
     let bottom = layout.put(tree, tree.root, top);
     layout.height = bottom;
     layout
+}
+
+/// The ceiling that is drawn as wide as a lane of this map can be; 0 where none is known.
+pub(super) fn full_width_of(tree: &Tree) -> f64 {
+    let known = tree.items.iter().filter_map(|item| match item.state {
+        State::Known(rate) => Some((item.kind, rate)),
+        _ => None,
+    });
+    full_width(known)
 }
 
 impl Layout {
@@ -176,25 +188,36 @@ fn columns(tree: &Tree) -> Vec<usize> {
     behind.iter().map(|behind| most - behind).collect()
 }
 
-/// Left edge and width of each column: boxes need less than lanes.
+/// Left edge and width of each column: boxes need less than lanes, and what divides has room to.
 fn edges(tree: &Tree, columns: &[usize]) -> Vec<(f64, f64)> {
     let count = columns.iter().copied().max().unwrap_or(0) + 1;
-    let mut weights = vec![0.7_f64; count];
+    let mut has_lane = vec![false; count];
+    let mut gaps = vec![GAP; count];
     for (at, node) in tree.nodes.iter().enumerate() {
-        if node.items.iter().any(|item| tree.items[*item].state != State::Passes) {
-            weights[columns[at]] = 1.0;
+        has_lane[columns[at]] |= node.items.iter().any(|item| tree.items[*item].state != State::Passes);
+        if node.children.len() > 1 {
+            gaps[columns[at]] = WIDE_GAP;
         }
     }
     let margin = 8.0;
-    let room = WIDTH - 2.0 * margin - GAP * (count - 1) as f64;
-    let sum: f64 = weights.iter().sum();
+    let between = |gaps: &[f64]| gaps.iter().rev().skip(1).sum::<f64>();
+    let boxes = has_lane.iter().filter(|has_lane| !**has_lane).count() as f64;
+    // Of many columns each keeps some width for its words.
+    if (WIDTH - 2.0 * margin - between(&gaps)) / (count as f64) < NARROWEST_BOX {
+        gaps = vec![GAP / 2.0; count];
+    }
+    let room = WIDTH - 2.0 * margin - between(&gaps);
+    let part = room / (count as f64 - 0.3 * boxes);
+    let of_box = (0.7 * part).max(NARROWEST_BOX.min(room / count as f64));
+    let of_lane = (room - of_box * boxes) / (count as f64 - boxes).max(1.0);
     let mut left = margin;
-    weights
+    has_lane
         .iter()
-        .map(|weight| {
-            let width = (room * weight / sum).min(260.0);
+        .zip(&gaps)
+        .map(|(has_lane, gap)| {
+            let width = if *has_lane { of_lane } else { of_box }.min(260.0);
             let place = (left, width);
-            left += width + GAP;
+            left += width + gap;
             place
         })
         .collect()
@@ -216,6 +239,7 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
             middle: 0.0,
             thick,
             is_broken: false,
+            is_cut: false,
             over,
             under: Vec::new(),
             is_box: true,
@@ -233,16 +257,17 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
         over.extend(set(STRONG, &lane.title, width, 2, false));
         over.extend(set(SMALL, &lane.detail, width, if is_leaf { 3 } else { 2 }, true));
     }
-    let (thick, is_broken) = match lane.state {
-        State::Known(rate) => ((rate * scale).max(THINNEST), rate * scale < THINNEST),
-        _ => (UNKNOWN, false),
+    let (thick, exact) = match lane.state {
+        State::Known(rate) => ((rate * scale).clamp(THINNEST, THICKEST), rate * scale),
+        _ => (UNKNOWN, UNKNOWN),
     };
     Place {
         left,
         width,
         middle: 0.0,
         thick,
-        is_broken,
+        is_broken: exact < THINNEST,
+        is_cut: exact > THICKEST + 0.01,
         over,
         under: under(lane, width, is_many),
         is_box: false,
@@ -274,13 +299,13 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
             "{} for the path",
             narrows_base::units::human::rate(narrows_base::units::BytesPerSec::new(all))
         );
-        under.extend(set(SMALL, &text, width, 1, true));
+        under.extend(set(SMALL, &text, width, 2, true));
     }
     if let Some(text) = lane.measured_text() {
         under.extend(set(SMALL, &text, width, 2, false));
     }
     let used: Vec<&str> = lane.targets.iter().map(String::as_str).collect();
-    if lane.kind == narrows_model::path::HopKind::Device && !used.is_empty() {
+    if lane.kind == HopKind::Device && !used.is_empty() {
         under.extend(set(SMALL, &used.join(", "), width, if is_many { 1 } else { 2 }, true));
     } else if used.is_empty() && lane.shared > 0 {
         let others = if lane.shared == 1 { "path" } else { "paths" };

@@ -1,5 +1,6 @@
 //! The map for narrow screens: a list from the application to the medium, where the length of a bar is the ceiling.
 
+use super::layout::full_width_of;
 use super::tree::Tree;
 use super::{Item, Mark, State};
 use crate::figure::svg::{Anchor, Stroke, Svg};
@@ -14,15 +15,17 @@ const BAR: f64 = 8.0;
 /// The list.
 pub(super) fn narrow(tree: &Tree, label: &str) -> Svg {
     let mut svg = Svg::new(WIDTH, label);
-    let rates = tree.items.iter().filter_map(|item| match item.state {
-        State::Known(rate) => Some(rate),
-        _ => None,
-    });
-    let most = rates.fold(0.0, f64::max);
+    let most = full_width_of(tree);
     let mut y = 4.0;
     put(&mut svg, tree, (tree.root, 0), most, &mut y);
-    svg.text("t-small soft", (2.0, y + 14.0), Anchor::Start, "The length of a bar is the ceiling, linear.");
-    svg.reach(y + 22.0);
+    let is_cut = |item: &Item| matches!(item.state, State::Known(rate) if rate > most * 1.001);
+    let mut lines = vec!["The length of a bar is the ceiling, linear."];
+    lines.extend(tree.items.iter().any(is_cut).then_some("A torn bar is longer than drawn."));
+    for line in lines {
+        svg.text("t-small soft", (2.0, y + 14.0), Anchor::Start, line);
+        y += 15.0;
+    }
+    svg.reach(y + 7.0);
     svg
 }
 
@@ -62,8 +65,11 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
     *y += 3.0;
     match item.state {
         State::Known(rate) if most > 0.0 => {
-            let long = room * rate / most;
+            let long = (room * rate / most).min(room);
             svg.rect(&format!("lane{}", item.mark.class()), (left, *y), (long.max(1.5), BAR), 1.0);
+            if rate > most * 1.001 {
+                torn(svg, left + room - 14.0, *y);
+            }
             if let Some(measured) = &item.measured {
                 let reached = (room * measured.bytes_per_second.get() / most).clamp(1.0, room);
                 svg.rect("band", (left, *y + 2.0), (reached, BAR - 4.0), 0.0);
@@ -92,4 +98,12 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         *y += 14.0;
         svg.text("t-small", (left, *y - 4.0), Anchor::Start, &SMALL.fit(&text, room));
     }
+}
+
+/// Says that a bar is longer than it could be drawn.
+fn torn(svg: &mut Svg, x: f64, y: f64) {
+    svg.path(
+        "torn",
+        &Stroke::from(x + 2.0, y).to(x - 2.0, y + BAR / 2.0).to(x + 2.0, y + BAR / 2.0).to(x - 2.0, y + BAR),
+    );
 }

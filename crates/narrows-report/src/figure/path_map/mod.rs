@@ -9,6 +9,7 @@ mod tree;
 use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
+pub(super) use draw::cut;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -76,6 +77,10 @@ struct Item {
     is_guess: bool,
     formula: String,
     measured: Option<MeasuredView>,
+    /// Whether that is predicted, of a map of what would be.
+    is_predicted: bool,
+    /// Whether its ceiling is only what bounds it: what it will give is not known.
+    is_bound: bool,
     mark: Mark,
     /// The targets whose data crosses it, where several are drawn.
     targets: Vec<String>,
@@ -108,6 +113,8 @@ impl Item {
                 Direction::Write => hop.measured.write.clone(),
             }
             .filter(|_| paths.len() == 1),
+            is_predicted: false,
+            is_bound: false,
             mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
             targets: match paths {
                 [_] => Vec::new(),
@@ -121,6 +128,9 @@ impl Item {
     fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
         match &self.state {
+            State::Known(rate) if self.is_bound => {
+                format!("at most {}", human::rate(BytesPerSec::new(*rate)))
+            }
             State::Known(rate) => format!("{guess}{}", human::rate(BytesPerSec::new(*rate))),
             State::Unknown(_) => "not known".to_owned(),
             State::Passes => String::new(),
@@ -134,7 +144,8 @@ impl Item {
             all.push(("ceiling", format!("{rate}")));
         }
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
-        all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
+        let band = if self.is_predicted { "predicted" } else { "measured" };
+        all.extend(self.measured.as_ref().map(|it| (band, format!("{}", it.bytes_per_second.get()))));
         if self.mark != Mark::None {
             all.push(("mark", self.mark.words().to_owned()));
         }
@@ -160,6 +171,12 @@ impl Item {
 
     fn measured_text(&self) -> Option<String> {
         let measured = self.measured.as_ref()?;
+        if self.is_predicted {
+            let [low, high] = measured.ci95.unwrap_or([measured.bytes_per_second; 2]);
+            let (rate, low, high) =
+                (human::rate(measured.bytes_per_second), human::rate(low), human::rate(high));
+            return Some(format!("predicted {rate}, 95 %: {low} to {high}"));
+        }
         let doubt = if measured.trusted { "" } else { ", not trusted" };
         Some(format!("measured {}{doubt}", human::rate(measured.bytes_per_second)))
     }
@@ -230,6 +247,25 @@ fn tree_of(report: &CheckReport, paths: &[&PathView], direction: Direction) -> O
         }
     }
     Some(tree)
+}
+
+/// The narrowest lane is drawn at least one part of so many as wide as a lane can be, and at most one part of so many: narrow to the
+/// eye, whatever else is known.
+const MOST_TIMES: f64 = 16.0;
+const LEAST_TIMES: f64 = 4.0;
+
+/// The rate that is drawn as wide as a lane can be; 0 where there is none. Main memory and links between sockets are mostly so much
+/// wider than all else that beside them everything would be a thread: what is wider than the widest of the others, or than so
+/// many of the narrowest hop, is cut, and a mark says so.
+pub(super) fn full_width(rates: impl Iterator<Item = (HopKind, f64)>) -> f64 {
+    let known: Vec<(HopKind, f64)> = rates.filter(|(_, rate)| rate.is_finite() && *rate > 0.0).collect();
+    let widest = |is_near: &dyn Fn(HopKind) -> bool| {
+        known.iter().filter(|(kind, _)| is_near(*kind)).map(|(_, rate)| *rate).fold(0.0, f64::max)
+    };
+    let near = widest(&|kind| !matches!(kind, HopKind::Memory | HopKind::Socket));
+    let least = known.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min);
+    let most = if near > 0.0 { near } else { widest(&|_| true) };
+    if least.is_finite() { most.clamp(least * LEAST_TIMES, least * MOST_TIMES) } else { 0.0 }
 }
 
 /// What stands out of a lane.

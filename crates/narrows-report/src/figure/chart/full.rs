@@ -1,0 +1,49 @@
+//! How full hops are: what crosses them as a part of their ceilings.
+
+use super::bars::{Bar, Row, bars};
+use super::picture;
+use crate::figure::whole::{Data, Figure};
+use crate::top::{LaneView, TopReport};
+use narrows_base::units::human;
+
+/// So many hops are drawn.
+const MOST: usize = 24;
+
+/// How full each hop is whose ceiling is known and over which anything moves; `None` where there is none.
+pub fn fullness(report: &TopReport) -> Option<Figure> {
+    let mut data = Data::new(&["hop", "read#", "written#", "part of its ceiling#"]);
+    let mut rows = Vec::new();
+    let moving =
+        report.lanes.iter().filter_map(|lane| Some((lane, lane.part_of_ceiling.filter(|part| *part > 0.0)?)));
+    for (lane, part) in moving {
+        let rate = |side: &crate::top::SideView| side.bytes_per_second.map(human::rate).unwrap_or_default();
+        data.push([lane.name.clone(), rate(&lane.read), rate(&lane.write), shown(lane, part)]);
+        let is_fullest = report.fullest_hop.as_deref() == Some(lane.hop.as_str());
+        rows.push(Row {
+            name: lane.name.clone(),
+            class: if is_fullest { "fault" } else { "" },
+            bars: vec![Bar {
+                class: if is_fullest { "bad" } else { "good" },
+                value: part * 100.0,
+                shown: shown(lane, part),
+                data: vec![("hop", lane.hop.clone()), ("part", format!("{part}"))],
+                ..Bar::default()
+            }],
+            ..Row::default()
+        });
+    }
+    rows.truncate(MOST);
+    (!rows.is_empty()).then(|| Figure {
+        id: "fullness".to_owned(),
+        title: "How full each hop is".to_owned(),
+        alternative: format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence),
+        pictures: vec![picture(|width| {
+            bars(width, "Parts of ceilings", &rows, &|value| format!("{value:.0} %"))
+        })],
+        data,
+    })
+}
+
+fn shown(lane: &LaneView, part: f64) -> String {
+    format!("{}{}", if lane.is_estimate { "~" } else { "" }, human::percent(part))
+}

@@ -1,0 +1,100 @@
+//! The figures of what was measured on one path: by `bench`, and by `check --measure`.
+
+use super::runs::{Course, percentiles, rates_over_time};
+use crate::bench::{BenchReport, Checks, TestResult};
+use crate::figure::whole::Figure;
+use crate::view::{ConditionView, PathView, RunView};
+use narrows_base::units::{BytesPerSec, human};
+use narrows_load::measurement::{Latency, Pattern};
+use narrows_model::ceiling::Direction;
+
+/// Lines of one figure that can be told apart.
+const MOST_LINES: usize = 6;
+
+/// Latencies and rates over time of the tests of a bench.
+pub fn bench(report: &BenchReport) -> Vec<Figure> {
+    let sides: [(&str, fn(&TestResult) -> Option<&Latency>); 2] = [
+        ("reads", |it| it.read.as_ref().map(|side| &side.latency_ns)),
+        ("writes", |it| it.write.as_ref().map(|side| &side.latency_ns)),
+    ];
+    let mut figures = Vec::new();
+    for (what, latency) in sides {
+        let runs = report.results.iter().filter_map(|it| Some((it.name.clone(), latency(it)?)));
+        figures.extend(latencies(&format!("latencies-{what}"), what, &runs.collect::<Vec<_>>()));
+    }
+    let courses: Vec<Course<'_>> = report
+        .results
+        .iter()
+        .map(|result| Course {
+            name: result.name.clone(),
+            series: &result.series,
+            ceiling: match (&result.read, &result.write) {
+                (Some(_), None) => report.ceilings.read.as_ref().map(|it| it.bytes_per_second),
+                (None, Some(_)) => report.ceilings.write.as_ref().map(|it| it.bytes_per_second),
+                _ => None,
+            },
+            events: Vec::new(),
+            told: result.checks.as_ref().map(around_test).unwrap_or_default(),
+        })
+        .collect();
+    figures.extend(rates_over_time("rates", &courses));
+    figures
+}
+
+fn around_test(checks: &Checks) -> Vec<String> {
+    checks.condition.as_ref().map(around).unwrap_or_default()
+}
+
+/// What links and drives did around a run; when in it, nobody knows.
+fn around(condition: &ConditionView) -> Vec<String> {
+    condition.troubles().into_iter().chain(condition.in_words()).collect()
+}
+
+/// Percentiles of some runs, so many in a figure as can be told apart.
+fn latencies(id: &str, what: &str, runs: &[(String, &Latency)]) -> Vec<Figure> {
+    let parts = runs.chunks(MOST_LINES).enumerate();
+    let figures = parts.filter_map(|(at, part)| percentiles(&format!("{id}-{}", at + 1), part));
+    figures.map(|figure| Figure { title: format!("{}, {what}", figure.title), ..figure }).collect()
+}
+
+/// Latencies and rates over time of the runs of a path.
+pub fn check(path: &PathView) -> Vec<Figure> {
+    let named = |run: &RunView| {
+        let workload = &run.measurement.workload;
+        let pattern = match workload.pattern {
+            Pattern::Sequential => "sequential",
+            Pattern::Random => "random",
+        };
+        let direction = match run.direction {
+            Direction::Read => "reads",
+            Direction::Write => "writes",
+        };
+        format!(
+            "{pattern} {direction}, {} × {}",
+            human::block_size(workload.block_size),
+            workload.queue_depth
+        )
+    };
+    let runs: Vec<(String, &RunView)> = path.runs.iter().map(|run| (named(run), run)).collect();
+    let of: Vec<(String, &Latency)> =
+        runs.iter().map(|(name, run)| (name.clone(), &run.measurement.latency_ns)).collect();
+    let mut figures = latencies("latencies", "by direction", &of);
+    let courses: Vec<Course<'_>> = runs
+        .iter()
+        .map(|(name, run)| Course {
+            name: name.clone(),
+            series: &run.measurement.series,
+            ceiling: ceiling(path, run.direction),
+            events: Vec::new(),
+            told: run.condition.as_ref().map(around).unwrap_or_default(),
+        })
+        .collect();
+    figures.extend(rates_over_time("rates", &courses));
+    figures
+}
+
+/// What the application gets through the narrowest hop at most.
+fn ceiling(path: &PathView, direction: Direction) -> Option<BytesPerSec> {
+    let hop = path.hop(path.limiting_hop.of(direction)?)?;
+    hop.ceiling.of(direction).path_bytes_per_second
+}

@@ -1,0 +1,172 @@
+//! What workloads will get: predicted rates with their intervals, and what bounds each.
+
+use super::bars::{Bar, Row, bars};
+use super::picture;
+use crate::figure::style::MOST;
+use crate::figure::whole::{Data, Figure, Picture};
+use crate::predict::{BoundView, PredictReport, PredictionView};
+use narrows_base::units::{BytesPerSec, human};
+
+/// So many workloads are drawn.
+const MOST_WORKLOADS: usize = 24;
+/// So many bounds of each.
+const MOST_BOUNDS: usize = 6;
+/// A bound so many times the narrowest one says nothing of it, and would make its bar a thread.
+const FAR: f64 = 12.0;
+
+fn rate(value: f64) -> String {
+    human::rate(BytesPerSec::new(value))
+}
+
+/// Rates of all workloads before and after the changes, then what bounds each of them. No figure where nothing is known.
+pub fn predictions(report: &PredictReport) -> Vec<Figure> {
+    let all: Vec<&PredictionView> = report.systems.iter().flat_map(|system| &system.predictions).collect();
+    expected(&all).into_iter().chain(bounds(&all)).collect()
+}
+
+/// The predicted rate as a bar, or what is known to bound it as an outline.
+fn outlook(it: &PredictionView) -> Option<Bar> {
+    match (it.bytes_per_second, &it.at_most) {
+        (Some(got), _) => Some(Bar {
+            class: "good",
+            value: got.get(),
+            interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
+            shown: format!("{}{}", human::rate(got), limited(it)),
+            data: vec![("workload", it.workload.name.clone()), ("rate", format!("{}", got.get()))],
+            ..Bar::default()
+        }),
+        (None, Some(bound)) => Some(Bar {
+            class: "plain",
+            lost_from: Some(bound.bytes_per_second.get()),
+            shown: format!("not known; at most {}: {}", human::rate(bound.bytes_per_second), bound.name),
+            data: vec![
+                ("workload", it.workload.name.clone()),
+                ("at-most", format!("{}", bound.bytes_per_second.get())),
+            ],
+            ..Bar::default()
+        }),
+        (None, None) => None,
+    }
+}
+
+fn limited(it: &PredictionView) -> String {
+    it.limiting.as_ref().map(|limiting| format!(": {}", limiting.name)).unwrap_or_default()
+}
+
+/// What it was before the changes.
+fn before(it: &PredictionView) -> Option<Bar> {
+    let before = it.before.as_ref()?;
+    let (value, lost_from, shown) = match (before.bytes_per_second, before.at_most_bytes_per_second) {
+        (Some(was), _) => (was.get(), None, format!("before {}", human::rate(was))),
+        (None, Some(most)) => {
+            (0.0, Some(most.get()), format!("before not known; at most {}", human::rate(most)))
+        }
+        (None, None) => return None,
+    };
+    Some(Bar {
+        class: "plain",
+        value,
+        lost_from,
+        shown,
+        data: vec![("before", format!("{value}"))],
+        ..Bar::default()
+    })
+}
+
+fn expected(all: &[&PredictionView]) -> Option<Figure> {
+    let mut data = Data::new(&["workload", "before#", "predicted#", "95 % of cases#", "narrowest hop"]);
+    let mut rows = Vec::new();
+    for it in all.iter().take(MOST_WORKLOADS) {
+        let Some(now) = outlook(it) else { continue };
+        let was = it.before.as_ref().and_then(|before| before.bytes_per_second);
+        let bound = it.limiting.as_ref().or(it.at_most.as_ref());
+        data.push([
+            it.workload.name.clone(),
+            was.map(human::rate).unwrap_or_default(),
+            it.bytes_per_second.map_or_else(|| "not known".to_owned(), human::rate),
+            it.interval_95
+                .map(|(low, high)| format!("{} to {}", human::rate(low), human::rate(high)))
+                .unwrap_or_default(),
+            bound.map(|bound| bound.name.clone()).unwrap_or_default(),
+        ]);
+        rows.push(Row {
+            name: it.workload.name.clone(),
+            note: it.not_known_because.clone().unwrap_or_default(),
+            bars: before(it).into_iter().chain([now]).collect(),
+            ..Row::default()
+        });
+    }
+    (!rows.is_empty()).then(|| Figure {
+        id: "predicted".to_owned(),
+        title: "What each workload will get".to_owned(),
+        alternative: "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
+                      known does not exceed. Nothing of it is measured."
+            .to_owned(),
+        pictures: vec![picture(|width| bars(width, "Predicted rates", &rows, &rate))],
+        data,
+    })
+}
+
+fn bounds(all: &[&PredictionView]) -> Option<Figure> {
+    let mut data = Data::new(&["workload", "bound", "kind", "rate#"]);
+    let mut pictures: Vec<Picture> = Vec::new();
+    for it in all.iter().filter(|it| !it.bounds.is_empty()).take(MOST) {
+        let least = it.bounds.first().map_or(0.0, |bound| bound.bytes_per_second.get());
+        for bound in &it.bounds {
+            data.push([
+                it.workload.name.clone(),
+                bound.name.clone(),
+                bound.kind.clone(),
+                human::rate(bound.bytes_per_second),
+            ]);
+        }
+        let near: Vec<&BoundView> =
+            it.bounds.iter().filter(|bound| bound.bytes_per_second.get() <= least * FAR).collect();
+        // Members of an array and nodes of a cluster bound alike: one bar stands for all.
+        let is_alike = |a: &&BoundView, b: &&BoundView| {
+            a.kind == b.kind
+                && a.basis == b.basis
+                && (a.bytes_per_second - b.bytes_per_second).get().abs() < 1.0
+        };
+        let rows: Vec<Row> = near
+            .chunk_by(is_alike)
+            .take(MOST_BOUNDS)
+            .enumerate()
+            .filter_map(|(at, alike)| Some((at, alike.first()?, alike.len() - 1)))
+            .map(|(at, bound, more)| Row {
+                name: match more {
+                    0 => bound.name.clone(),
+                    more => format!("{} and {more} more", bound.name),
+                },
+                note: bound.kind.clone(),
+                class: if at == 0 { "narrowest" } else { "" },
+                bars: vec![Bar {
+                    class: if at == 0 { "good" } else { "plain" },
+                    value: bound.bytes_per_second.get(),
+                    shown: human::rate(bound.bytes_per_second),
+                    data: vec![
+                        ("bound", bound.hop.clone()),
+                        ("rate", format!("{}", bound.bytes_per_second.get())),
+                    ],
+                    ..Bar::default()
+                }],
+            })
+            .collect();
+        let note = match &it.not_known_because {
+            Some(why) => format!("The rate is not known: {why}."),
+            None => String::new(),
+        };
+        let drawn = picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate));
+        pictures.push(Picture { label: it.workload.name.clone(), note, ..drawn });
+    }
+    (!pictures.is_empty()).then(|| Figure {
+        id: "bounds".to_owned(),
+        title: "What bounds it".to_owned(),
+        alternative: format!(
+            "What the workload could move if there were no other bound, the narrowest first. Bounds above {FAR:.0} times the \
+             narrowest are in the table only."
+        ),
+        pictures,
+        data,
+    })
+}

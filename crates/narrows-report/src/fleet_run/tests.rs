@@ -1,0 +1,68 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::document::{Audience, page};
+use crate::text::Style;
+
+/// Sixty hosts with the rates of 300 s, in as many parts as are kept; the last one is slow.
+fn sample() -> FleetRunReport {
+    let host = |number: u32| {
+        let name =
+            if number == 7 { "</style><script>x</script>".to_owned() } else { format!("c{number:02}") };
+        let slow = if number == 59 { 0.5 } else { 1.0 };
+        let series: Vec<f64> = (0..60)
+            .map(|part| (slow * (1e9 + f64::from((number * 37 + part * 11) % 97) * 9_999_999.0)).round())
+            .collect();
+        json!({
+            "host": name, "state": "ok", "began_after_ns": 12_345, "overlap": 0.99,
+            "read_bytes_per_second": series.iter().sum::<f64>() / 60.0, "write_bytes_per_second": null,
+            "series": series, "ios": 100_000, "p50": 80_000, "p99": 900_000,
+        })
+    };
+    let hosts: Vec<Value> = (0..60).map(host).collect();
+    let limit = json!({ "kind": "unknown", "name": "nothing that was seen", "clients": [], "bytes_per_second": 6e10,
+        "confidence": "low", "evidence": ["60 hosts read 60 GB/s"] });
+    let point = json!({
+        "load": { "block_size": 1 << 20, "depth": 8, "jobs": 1, "read_percent": 100, "is_random": false,
+            "time_ns": 300_000_000_000_u64, "rate_cap": null },
+        "start_ns": 0, "start_spread_ns": 1_000_000, "window_ns": 300_000_000_000_u64, "overlap": 0.99, "overlap_is_low": false,
+        "bytes_per_second": 6e10, "read": null, "write": null, "hosts": hosts, "outliers": [],
+        "verdict": { "sentence": "60 hosts read 60 GB/s together.", "limit": limit,
+            "conservation": { "clients": 6e10, "servers": null, "drives": null, "differs": null, "cache_of": null } },
+    });
+    serde_json::from_value(json!({
+        "schema": SCHEMA, "tool": { "name": "narrows", "version": "0" }, "fio": "3.33", "clients": 60, "servers": 0,
+        "points": [point], "complete": true, "left": [],
+    }))
+    .expect("is a report")
+}
+
+#[test]
+fn sixty_hosts_over_300_seconds_are_one_small_page_that_is_always_the_same() {
+    let report = sample();
+    let page_of = || page(&[document(&report, Audience::Owner)]);
+    let html = page_of();
+    assert!(html.len() < 300_000, "{} bytes", html.len());
+    assert_eq!(html, page_of());
+    assert!(!html.contains("<script"), "a name is markup");
+    let first = html.find("data-host=\"c59\"").expect("the slow host");
+    let rest = ["c00", "c58"].map(|name| html.find(&format!("data-host=\"{name}\"")).expect("a host"));
+    assert!(rest.iter().all(|at| *at > first), "the slowest host is first");
+    for host in &report.points[0].hosts {
+        let series: Vec<String> = host.series.iter().map(|rate| format!("{}", rate.get())).collect();
+        assert!(html.contains(&format!("data-series=\"{}\"", series.join(" "))), "{}", host.host);
+    }
+}
+
+#[test]
+fn the_text_has_a_line_for_a_host_and_fits() {
+    let mut report = sample();
+    report.points[0].hosts.truncate(12);
+    for width in [78, 100, 140] {
+        let style = Style { colour: false, width, unicode: false, plain: false };
+        let text = render(&report, &style);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
+        let line = text.lines().find(|line| line.trim_start().starts_with("c03")).expect("a line");
+        assert!(line.contains("ok") && line.contains("GB/s"), "{line}");
+    }
+}
