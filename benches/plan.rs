@@ -14,6 +14,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use narrows::catalog::SlotForm;
+use narrows::plan::sata::Ports;
 use narrows::plan::search::{Request, best, search};
 use narrows::plan::site::{Attachment, Narrowed, Shared, Site, Slot, SplitMode, Splitting};
 use narrows::plan::{WholeRate, wish};
@@ -67,6 +68,7 @@ fn site() -> Site {
         slots: slots.collect(),
         chipset: shared("uplink", 3.5),
         interconnect: shared("UPI", 20.0),
+        sata: Ports::default(),
         gaps: Vec::new(),
         notes: Vec::new(),
     }

@@ -53,7 +53,7 @@ fn is_careful(plan: &Value) {
     }
 }
 
-/// 1. "Do five drives fit on a TUF X570-PLUS?" Its M.2 sockets are not in the firmware's table: it is not known.
+/// Question 1: "Do five drives fit on a TUF X570-PLUS?" Its M.2 sockets are not in the firmware's table: it is not known.
 #[test]
 fn five_drives_on_a_board_whose_sockets_are_not_known() {
     let (plan, status) =
@@ -62,7 +62,7 @@ fn five_drives_on_a_board_whose_sockets_are_not_known() {
     assert!(plan["not_known"].as_array().is_some_and(|why| why.len() == 1) && status == Some(2), "{plan}");
 }
 
-/// 2. "Do I need a switch card for three drives on a STRIX B550-F or a TUF B650-PLUS?" Both have M.2 sockets that the table lacks.
+/// Question 2: "Do I need a switch card for three drives on a STRIX B550-F or a TUF B650-PLUS?" Both have M.2 sockets that the table lacks.
 #[test]
 fn no_switch_card_is_to_be_bought_for_a_board_that_may_have_free_sockets() {
     let ids: Vec<String> = catalog().boards.iter().map(narrows::catalog::Board::id).collect();
@@ -75,7 +75,7 @@ fn no_switch_card_is_to_be_bought_for_a_board_that_may_have_free_sockets() {
     }
 }
 
-/// 3. "Can a Raspberry Pi 5 take an NVMe drive, and two?" One, on an adapter, by one lane of PCIe 2.0 (pcie.adoc of its
+/// Question 3: "Can a Raspberry Pi 5 take an NVMe drive, and two?" One, on an adapter, by one lane of PCIe 2.0 (pcie.adoc of its
 /// documentation); of two it is known that they do not fit without a switch.
 #[test]
 fn a_raspberry_pi_takes_one_drive_by_one_lane() {
@@ -88,7 +88,7 @@ fn a_raspberry_pi_takes_one_drive_by_one_lane() {
     assert!(plan["impossible"].as_array().is_some_and(|why| !why.is_empty()) && status == Some(2), "{plan}");
 }
 
-/// 4. "Which slots of an R740xd for twelve U.2 drives?" They hang on extenders (Dell topology guide), which the table lacks: no M.2
+/// Question 4: "Which slots of an R740xd for twelve U.2 drives?" They hang on extenders (Dell topology guide), which the table lacks: no M.2
 /// adapter is offered for them.
 #[test]
 fn u2_drives_get_no_m2_adapters() {
@@ -100,7 +100,7 @@ fn u2_drives_get_no_m2_adapters() {
     assert!(!seats(&plan, "nvme").iter().any(|(_, card, _, _)| m2(card)), "{plan}");
 }
 
-/// 5. "How much of an X10SRL-F is used when all is full?" Its processor has 40 lanes: no plan wires more to it and calls it proven.
+/// Question 5: "How much of an X10SRL-F is used when all is full?" Its processor has 40 lanes: no plan wires more to it and calls it proven.
 #[test]
 fn no_plan_uses_more_lanes_than_the_processor_has() {
     let (plan, _) = json(&["--board", "supermicro-x10srl-f", "--want", "6xhba:gen3x8"]);
@@ -113,7 +113,7 @@ fn no_plan_uses_more_lanes_than_the_processor_has() {
     assert!(wired <= 40 || plan["proof"]["optimal"] != true, "{wired} lanes: {plan}");
 }
 
-/// 6. "What does a DL380 Gen10 have with one processor?" The slots of the second riser hang on the second one: they are dead.
+/// Question 6: "What does a DL380 Gen10 have with one processor?" The slots of the second riser hang on the second one: they are dead.
 #[test]
 fn slots_of_a_processor_that_is_missing_are_dead() {
     let id = catalog().boards.iter().map(narrows::catalog::Board::id).find(|id| id.contains("dl380-gen10"));
@@ -124,7 +124,7 @@ fn slots_of_a_processor_that_is_missing_are_dead() {
     is_careful(&plan);
 }
 
-/// 7. "What is free in this X99-A?" A drive hangs on the processor, and nothing names its slot: no slot of the processor is free, and it
+/// Question 7: "What is free in this X99-A?" A drive hangs on the processor, and nothing names its slot: no slot of the processor is free, and it
 /// is said what has to be looked up. The drive whose slot is known is in it.
 #[test]
 fn a_slot_that_may_hold_a_drive_is_not_free() {
@@ -142,7 +142,7 @@ fn a_slot_that_may_hold_a_drive_is_not_free() {
     assert!(!desktop["site"]["gaps"].to_string().contains("USB controller"), "{desktop}");
 }
 
-/// 8. "What are the slots called?" By what is printed on the board, never by the names of a reference board.
+/// Question 8: "What are the slots called?" By what is printed on the board, never by the names of a reference board.
 #[test]
 fn no_slot_has_the_name_of_a_reference_board() {
     let is_reference = |name: &str| {
@@ -156,7 +156,7 @@ fn no_slot_has_the_name_of_a_reference_board() {
     }
 }
 
-/// 9. "A graphics card and two drives?" The card gets the long slot at its own generation, and what it moves is not storage.
+/// Question 9: "A graphics card and two drives?" The card gets the long slot at its own generation, and what it moves is not storage.
 #[test]
 fn a_graphics_card_is_not_summed_into_storage() {
     let board = ["--board", "dell-poweredge-r720xd", "--want", "2xnvme:gen3x4", "--no-switch-cards"];
@@ -171,7 +171,7 @@ fn a_graphics_card_is_not_summed_into_storage() {
     assert!((together(&plan) / together(&alone) - 1.0).abs() < 1e-9, "{plan}");
 }
 
-/// 10. "What is the cheapest that gives each of four drives 1 GB/s, and what 3 GB/s?" By the user's own prices: behind eight lanes
+/// Question 10: "What is the cheapest that gives each of four drives 1 GB/s, and what 3 GB/s?" By the user's own prices: behind eight lanes
 /// four drives get 1.8 GB/s each, behind sixteen 3.59.
 #[test]
 fn the_cheapest_placement_that_reaches_a_rate() {
@@ -212,7 +212,7 @@ fn the_cheapest_placement_that_reaches_a_rate() {
     assert!(text.contains(":1: no card is called") && text.contains("hint: "), "{text}");
 }
 
-/// 11. "Eight SATA drives on an X11SSM-F, and nine?" It has eight ports (coreboot); the ninth needs an adapter. Of an R640 the ports
+/// Question 11: "Eight SATA drives on an X11SSM-F, and nine?" It has eight ports (coreboot); the ninth needs an adapter. Of an R640 the ports
 /// are not known.
 #[test]
 fn sata_drives_go_to_the_ports_of_the_board() {
@@ -225,7 +225,7 @@ fn sata_drives_go_to_the_ports_of_the_board() {
     assert_eq!(plan["impossible"], serde_json::json!([]));
 }
 
-/// 12. "What would four drives of 4 TB hold in RAID-6, and how long would they last?" 8 TB; at 200 GB a day 1200 TB each last 16 years
+/// Question 12: "What would four drives of 4 TB hold in RAID-6, and how long would they last?" 8 TB; at 200 GB a day 1200 TB each last 16 years
 /// when each byte is written twice over four drives.
 #[test]
 fn what_layouts_hold_and_how_long_they_last() {

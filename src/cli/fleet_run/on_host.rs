@@ -1,5 +1,4 @@
 //! `narrows fleet-host …`: what the controller starts on a host, through ssh, in the run's directory there.
-#![expect(clippy::disallowed_types, reason = "fio's server is started here")]
 
 mod find;
 mod keep;

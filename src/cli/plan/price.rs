@@ -85,7 +85,7 @@ mod tests {
     fn what_is_no_price_is_refused_with_its_line() {
         let card = "adapter for one M.2 drive";
         for (text, line) in [
-            (format!("{card}"), 1),
+            (card.to_string(), 1),
             (format!("{card},x"), 1),
             (format!("{card},-1"), 1),
             (format!("{card},nan"), 1),

@@ -11,9 +11,12 @@ use narrows_model::ceiling::Direction;
 /// Lines of one figure that can be told apart.
 const MOST_LINES: usize = 6;
 
+/// The latencies of one direction of a test.
+type Side = fn(&TestResult) -> Option<&Latency>;
+
 /// Latencies and rates over time of the tests of a bench.
 pub fn bench(report: &BenchReport) -> Vec<Figure> {
-    let sides: [(&str, fn(&TestResult) -> Option<&Latency>); 2] = [
+    let sides: [(&str, Side); 2] = [
         ("reads", |it| it.read.as_ref().map(|side| &side.latency_ns)),
         ("writes", |it| it.write.as_ref().map(|side| &side.latency_ns)),
     ];
