@@ -1,6 +1,6 @@
 //! Twelve questions of buyers, each with what is expected and why: where things go, and what must be refused.
 
-#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "tests run the program and may panic")]
+#![expect(clippy::expect_used, reason = "tests run the program and may panic")]
 
 use std::io::Write;
 
