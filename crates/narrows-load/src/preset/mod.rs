@@ -276,6 +276,7 @@ pub fn all() -> Vec<Preset> {
         server::iozone(),
         server::diskspd(),
         server::steady(),
+        server::qualify(),
         server::trim(),
     ]
 }

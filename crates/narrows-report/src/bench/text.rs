@@ -1,7 +1,7 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
 use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, qualify, writes,
 };
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};
@@ -37,6 +37,9 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     out.part(Place::Data, "Tests");
     out.add(Block::Table(tests(report)));
     left_out(&mut out, report);
+    if let Some(view) = &report.qualify {
+        qualify::put(&mut out, view);
+    }
     if let Some(written) = &report.writes {
         writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
@@ -217,6 +220,9 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
     if result.errors > 0 {
         let first = result.first_error.as_deref().unwrap_or("no text");
         out.say(DETAIL, Tone::Bad, format!("{} I/Os failed, the first: {first}", result.errors));
+    }
+    if let Some(found) = &result.at_target {
+        out.say(DETAIL, Tone::Normal, found.in_words());
     }
     if let Some(peer) = &result.peer {
         out.say(DETAIL, Tone::Normal, shown_by(peer));
