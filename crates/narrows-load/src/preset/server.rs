@@ -23,6 +23,7 @@ pub(super) fn iozone() -> Preset {
         peer: Peer::Iozone,
         size: Bytes::from_mib(4096),
         stop: StopRule::Precision,
+        whole_drive: false,
         tests: streams(0).chain(streams(100)).collect(),
     }
 }
@@ -41,6 +42,7 @@ pub(super) fn diskspd() -> Preset {
         peer: Peer::Diskspd,
         size: Bytes::from_mib(4096),
         stop: StopRule::Precision,
+        whole_drive: false,
         tests: mixes.iter().flat_map(|mix| sizes.map(|kib| Test::of(load(kib, *mix)))).collect(),
     }
 }
@@ -58,6 +60,7 @@ pub(super) fn steady() -> Preset {
         peer: Peer::None,
         size: Bytes::from_mib(4096),
         stop: StopRule::SteadyRounds(10),
+        whole_drive: false,
         tests: vec![
             Test::of(LoadSpec::reading(Random, kib(4), 32)),
             Test::of(LoadSpec::reading(Random, kib(4), 32).writing(35)),
@@ -81,6 +84,7 @@ pub(super) fn qualify() -> Preset {
         peer: Peer::None,
         size: Bytes::from_mib(64),
         stop: StopRule::SteadyRounds(60),
+        whole_drive: true,
         tests: vec![
             Test::of(LoadSpec::reading(Sequential, kib(128), 32).writing(100)),
             Test::of(LoadSpec::reading(Random, kib(4), 32).writing(100)),
@@ -105,6 +109,7 @@ pub(super) fn trim() -> Preset {
         peer: Peer::None,
         size: Bytes::from_mib(1024),
         stop: StopRule::Precision,
+        whole_drive: false,
         tests: vec![
             Test::of(LoadSpec::reading(Sequential, kib(1024), 1).trimming(100)),
             Test::of(LoadSpec::reading(Random, kib(64), 1).trimming(100)),

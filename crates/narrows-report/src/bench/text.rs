@@ -68,7 +68,9 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         out.say(16, Tone::Faint, format!("from: {}", preset.source));
         out.say(16, Tone::Faint, format!("differs: {}", preset.differs));
         let count = preset.tests.len();
-        let scratch = if changes {
+        let scratch = if preset.whole_drive {
+            "writes all of a blank drive, with --write, --i-own and --max-writes"
+        } else if changes {
             "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"

@@ -211,7 +211,8 @@ impl<'a> Parts<'a> {
     }
 
     fn mixed(&mut self, timing: &Timing, budget: &Arc<Budget>) -> Result<(), End> {
-        let timing = Timing { stop: StopRule::Precision, ..*timing };
+        // What may be written is kept for what counts.
+        let timing = Timing { stop: StopRule::Precision, warm_up: Duration::ZERO, ..*timing };
         let load = self.load(Pattern::Random, 4, 32, 30);
         let name = name(&load);
         let outcome = self.ran(&load, &name, &timing, Some(budget))?;
