@@ -49,7 +49,7 @@ pub struct Common {
     pub batch: Option<u32>,
 
     /// Also look for the highest rate at which a percentile of latency stays within a limit, such as p99=1ms
-    #[arg(long = "target", value_name = "PERCENTILE=TIME", value_parser = latency_target)]
+    #[arg(long = "target", value_name = "P99=TIME", value_parser = latency_target)]
     pub latency_target: Option<LatencyTarget>,
 
     /// Options of writing.
