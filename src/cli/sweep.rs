@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 
 use super::bench::args::Common;
 use super::bench::failed;
+use super::bench::ground::{self, beside, with};
 use super::bench::kept;
 use super::bench::place::{Filling, Place};
 use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
 use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
-use super::bench::ground::{self, beside, with};
 use super::scene;
 use super::values::size;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};

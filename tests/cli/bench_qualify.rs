@@ -15,7 +15,8 @@ const CAPACITY: u64 = 62 << 20;
 
 fn qualify(disk: &Disk, more: &[&str]) -> Output {
     let own = disk.backing();
-    let mut command = disk.command(&own, &["--preset", "qualify", "--duration", "1s", "--rest", "200ms", "--json"]);
+    let mut command =
+        disk.command(&own, &["--preset", "qualify", "--duration", "1s", "--rest", "200ms", "--json"]);
     command.args(more).output().expect("runs")
 }
 
@@ -48,7 +49,10 @@ fn a_whole_blank_device_is_written_and_is_blank_again() {
     assert!(found.iops.is_some(), "a second is met by memory: {found:?}");
     let written = report.writes.as_ref().expect("writes").written_bytes.get();
     assert!((2 * CAPACITY..1 << 30).contains(&written), "{written}");
-    assert!(said.contains("must be blank") && said.contains("second pass and steady rounds: writes at most"), "{said}");
+    assert!(
+        said.contains("must be blank") && said.contains("second pass and steady rounds: writes at most"),
+        "{said}"
+    );
     assert!(disk.bytes().iter().all(|byte| *byte == 0), "it is not blank again");
 }
 
@@ -60,9 +64,13 @@ fn with_less_what_fits_runs_and_the_rest_says_what_it_needs() {
     let view = report.qualify.as_ref().expect("is a qualification");
     assert!(report.complete && view.steady.is_none() && view.cache.is_some());
     assert!(report.writes.as_ref().expect("writes").written_bytes.get() <= 150 << 20);
-    let left_out = report.left_out.iter().find(|left| left.name == "second pass and steady rounds").expect("is said");
+    let left_out =
+        report.left_out.iter().find(|left| left.name == "second pass and steady rounds").expect("is said");
     // Four and five sixteenths of 62 MiB.
-    assert!(left_out.reason.contains("needs 130 MB") && left_out.reason.contains("--max-writes 1GiB"), "{left_out:?}");
+    assert!(
+        left_out.reason.contains("needs 130 MB") && left_out.reason.contains("--max-writes 1GiB"),
+        "{left_out:?}"
+    );
     assert!(disk.bytes().iter().all(|byte| *byte == 0), "it is not blank again");
 }
 
@@ -78,7 +86,10 @@ fn what_must_be_typed_is_asked_for_before_a_byte_is_written() {
         let output = qualify(&disk, more);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{more:?}: {said}");
-        assert!(said.contains(word) && said.contains("hint: ") && output.stdout.is_empty(), "{more:?}: {said}");
+        assert!(
+            said.contains(word) && said.contains("hint: ") && output.stdout.is_empty(),
+            "{more:?}: {said}"
+        );
     }
     assert!(disk.bytes().iter().all(|byte| *byte == 0));
 }

@@ -77,7 +77,11 @@ impl Search {
     /// Says whether the limit was met at the rate that was tried.
     pub fn told(&mut self, tried: u64, is_met: bool) {
         let tried = tried as f64;
-        if is_met { self.met = self.met.max(tried) } else { self.missed = self.missed.min(tried) }
+        if is_met {
+            self.met = self.met.max(tried)
+        } else {
+            self.missed = self.missed.min(tried)
+        }
         self.left = self.left.saturating_sub(1);
     }
 

@@ -73,7 +73,8 @@ impl Plan {
         let region = if few(capacity) <= allowed.get() {
             capacity
         } else {
-            let mut region = whole((u128::from(allowed.get()) * u128::from(UNIT) / u128::from(few(UNIT))) as u64);
+            let mut region =
+                whole((u128::from(allowed.get()) * u128::from(UNIT) / u128::from(few(UNIT))) as u64);
             while few(region) > allowed.get() && region > 0 {
                 region -= UNIT;
             }
@@ -248,16 +249,19 @@ mod tests {
         let capacity = Bytes::new(16 * GIB);
         // First pass 16, second 16, rounds 16, mixed 1, recovery 4, clearing 16: 69 GiB.
         let all = Plan::new(capacity, Bytes::new(69 * GIB), false).expect("fits");
-        assert_eq!((all.needed, all.most(), all.is_whole()), (Bytes::new(69 * GIB), Bytes::new(69 * GIB), true));
+        assert_eq!(
+            (all.needed, all.most(), all.is_whole()),
+            (Bytes::new(69 * GIB), Bytes::new(69 * GIB), true)
+        );
         assert!(all.parts.iter().all(|planned| planned.fits));
         let less = Plan::new(capacity, Bytes::new(69 * GIB - 1), false).expect("fits");
         assert!(less.is_whole() && !less.of(Part::Steady).expect("is planned").fits);
         assert_eq!(less.most(), Bytes::new(37 * GIB));
         let aimed = Plan::new(capacity, Bytes::new(70 * GIB), true).expect("fits");
-        assert_eq!((aimed.needed, aimed.of(Part::LatencyTarget).map(|p| p.most)), (
-            Bytes::new(70 * GIB),
-            Some(Bytes::new(GIB)),
-        ));
+        assert_eq!(
+            (aimed.needed, aimed.of(Part::LatencyTarget).map(|p| p.most)),
+            (Bytes::new(70 * GIB), Some(Bytes::new(GIB)),)
+        );
     }
 
     #[test]
@@ -301,9 +305,13 @@ mod tests {
 
     #[test]
     fn what_is_back_after_a_rest_is_told_by_both_rates_of_the_first_pass() {
-        let (full, both) = (Bytes::new(180_000_000), (BytesPerSec::from_mb(60.0), BytesPerSec::from_mb(20.0)));
+        let (full, both) =
+            (Bytes::new(180_000_000), (BytesPerSec::from_mb(60.0), BytesPerSec::from_mb(20.0)));
         let of = |parts: &[(f64, usize)]| Recovery::of(&rates(parts), Bytes::new(90_000_000), full, both);
-        assert_eq!(of(&[(60.0, 15), (20.0, 20)]), Recovery::Back { bytes: Bytes::new(90_000_000), part: 0.5 });
+        assert_eq!(
+            of(&[(60.0, 15), (20.0, 20)]),
+            Recovery::Back { bytes: Bytes::new(90_000_000), part: 0.5 }
+        );
         assert_eq!(of(&[(60.0, 15)]), Recovery::AtLeast { bytes: Bytes::new(90_000_000), part: 0.5 });
         assert_eq!(of(&[(20.0, 45)]), Recovery::None { bytes_per_second: BytesPerSec::from_mb(20.0) });
         assert_eq!(of(&[(40.0, 25)]), Recovery::NotKnown);

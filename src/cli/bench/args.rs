@@ -179,7 +179,8 @@ fn preset_names() -> clap::builder::PossibleValuesParser {
 
 /// Reads `p99=1ms`.
 fn latency_target(text: &str) -> Result<LatencyTarget, String> {
-    let refused = || format!("`{text}` is not a limit of a percentile such as p99=1ms (p50, p90, p95, p99, p99.9 …)");
+    let refused =
+        || format!("`{text}` is not a limit of a percentile such as p99=1ms (p50, p90, p95, p99, p99.9 …)");
     let (percentile, most) = text.split_once('=').ok_or_else(refused)?;
     let most = duration(most.trim())?;
     LatencyTarget::new(percentile.trim(), most.into()).ok_or_else(refused)

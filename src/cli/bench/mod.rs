@@ -37,14 +37,15 @@ use writes::{Wanted, Writes};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::LoadError;
+use narrows_load::latency_target::LatencyTarget;
 use narrows_load::measurement::RunFailure;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
-use narrows_load::latency_target::LatencyTarget;
 use narrows_load::preset::{self, LoadSpec, Preset, StopRule, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::{
-    self, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    self, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView,
+    TestResult,
 };
 use narrows_report::text::Style;
 use narrows_verdict::{self as verdict, Subject};

@@ -126,13 +126,22 @@ fn recovery(view: &RecoveryView) -> String {
             format!("{after} {} of the cache are back ({})", human::bytes(*bytes), human::percent(*part))
         }
         Recovery::AtLeast { bytes, part } => {
-            format!("{after} at least {} of the cache are back ({})", human::bytes(*bytes), human::percent(*part))
+            format!(
+                "{after} at least {} of the cache are back ({})",
+                human::bytes(*bytes),
+                human::percent(*part)
+            )
         }
         Recovery::None { bytes_per_second } => {
-            format!("{after} nothing of the cache is back: {} from the beginning", human::rate(*bytes_per_second))
+            format!(
+                "{after} nothing of the cache is back: {} from the beginning",
+                human::rate(*bytes_per_second)
+            )
         }
         Recovery::NotKnown => {
-            format!("{after} the rate was neither that of the cache nor that behind it: what is back is not known")
+            format!(
+                "{after} the rate was neither that of the cache nor that behind it: what is back is not known"
+            )
         }
     }
 }
@@ -141,9 +150,14 @@ fn steady(view: &SteadyView) -> String {
     let last = view.rounds.last().map_or_else(|| "nothing".to_owned(), |rate| human::rate(*rate));
     let count = view.rounds.len();
     if view.is_steady {
-        format!("random writes are steady at {last} after {count} rounds, on a drive that was written {}", times(view.preconditioned))
+        format!(
+            "random writes are steady at {last} after {count} rounds, on a drive that was written {}",
+            times(view.preconditioned)
+        )
     } else {
-        format!("random writes were not steady after {count} rounds, the last at {last}: no steady state is claimed")
+        format!(
+            "random writes were not steady after {count} rounds, the last at {last}: no steady state is claimed"
+        )
     }
 }
 

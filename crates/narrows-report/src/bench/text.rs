@@ -1,7 +1,8 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
 use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, qualify, writes,
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult,
+    qualify, writes,
 };
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};

@@ -35,7 +35,10 @@ impl<'a> Asked<'a> {
     /// Something that must be typed is not, or does not go with a qualification.
     pub(super) fn of(args: &'a BenchArgs) -> Result<Self, Failure> {
         let unfit = [
-            (args.save.is_some() || args.resume.is_some(), "--save and --resume: the drive is blank again afterwards"),
+            (
+                args.save.is_some() || args.resume.is_some(),
+                "--save and --resume: the drive is blank again afterwards",
+            ),
             (args.emit_fio.is_some() || args.hlog.is_some(), "--emit-fio and --hlog"),
             (args.engine != EngineName::Narrows, "--engine: the writes of others bear no marks"),
             (args.common.size.is_some(), "--size: it writes as much of the drive as --max-writes allows"),
@@ -54,8 +57,10 @@ impl<'a> Asked<'a> {
             )));
         }
         let Some(max_writes) = writing.max_writes else {
-            return Err(Failure::new("a qualification writes a drive several times over, so --max-writes must be typed")
-                .hint("all parts need about four and a third times the drive; less runs what fits into it"));
+            return Err(Failure::new(
+                "a qualification writes a drive several times over, so --max-writes must be typed",
+            )
+            .hint("all parts need about four and a third times the drive; less runs what fits into it"));
         };
         Ok(Self {
             typed,

@@ -39,7 +39,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let capacity = place.planned(Bytes::new(u64::MAX))?.length;
     let plan = Plan::new(capacity, asked.max_writes, asked.target.is_some())
         .ok_or_else(|| asked::too_little(name, capacity, asked.max_writes))?;
-    let (preset, context) = (preset(&asked)?, Context::new(&scene.subject, narrows_base::units::peers::Peer::None));
+    let (preset, context) =
+        (preset(&asked)?, Context::new(&scene.subject, narrows_base::units::peers::Peer::None));
     let ceiling = context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second);
     let timing = Timing {
         stop: StopRule::SteadyRounds(asked.round_seconds()),

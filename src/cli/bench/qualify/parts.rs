@@ -128,7 +128,9 @@ impl<'a> Parts<'a> {
         } else {
             return self.cut_short.is_some();
         };
-        self.cut_short.get_or_insert_with(|| format!("{why}; the drive is cleared, so that a qualification begins anew"));
+        self.cut_short.get_or_insert_with(|| {
+            format!("{why}; the drive is cleared, so that a qualification begins anew")
+        });
         true
     }
 
@@ -163,7 +165,8 @@ impl<'a> Parts<'a> {
     fn steady(&mut self, budget: &Arc<Budget>) -> Result<(), End> {
         let second = Arc::new(Budget::part_of(budget, self.plan.region));
         self.pass("second pass", &second)?;
-        let written = self.results.iter().filter_map(|result| result.allowance).map(|one| one.written_bytes.as_f64());
+        let written =
+            self.results.iter().filter_map(|result| result.allowance).map(|one| one.written_bytes.as_f64());
         let preconditioned = written.sum::<f64>() / self.plan.capacity.as_f64().max(1.0);
         let load = self.load(Pattern::Random, 4, 32, 100);
         let timing = Timing::exactly(self.asked.round, Duration::ZERO);
@@ -174,7 +177,9 @@ impl<'a> Parts<'a> {
             self.runner.progress.name(&format!("random writes, round {}", rounds.len() + 1));
             let outcome = self.ran(&load, "random writes", &timing, Some(budget))?;
             // A round that its budget ended is no round.
-            if budget.is_exhausted() && outcome.measurement.elapsed_ns.duration() < self.asked.round.mul_f64(0.9) {
+            if budget.is_exhausted()
+                && outcome.measurement.elapsed_ns.duration() < self.asked.round.mul_f64(0.9)
+            {
                 break;
             }
             rounds.push(outcome.measurement.bytes_per_second);
@@ -186,7 +191,10 @@ impl<'a> Parts<'a> {
             outcome.ended = match is_steady {
                 true => format!("steady after {} rounds", rounds.len()),
                 false if budget.is_exhausted() => {
-                    format!("not steady after {} rounds, and no more may be written (--max-writes)", rounds.len())
+                    format!(
+                        "not steady after {} rounds, and no more may be written (--max-writes)",
+                        rounds.len()
+                    )
                 }
                 false => format!("not steady after {} rounds", rounds.len()),
             };
@@ -222,7 +230,9 @@ impl<'a> Parts<'a> {
     }
 
     fn latency_target(&mut self, budget: &Arc<Budget>) -> Result<(), End> {
-        let (Some(target), Some(free)) = (self.asked.target.clone(), self.mixed.take()) else { return Ok(()) };
+        let (Some(target), Some(free)) = (self.asked.target.clone(), self.mixed.take()) else {
+            return Ok(());
+        };
         let load = self.load(Pattern::Random, 4, 32, 30);
         match self.runner.aimed(&target, &load, self.target, &free, Some(budget)) {
             Ok(found) => self.view.at_target = Some(found),
@@ -233,7 +243,8 @@ impl<'a> Parts<'a> {
 
     /// Leaves the drive alone, and looks how much of the cache is back.
     fn recovery(&mut self, budget: &Arc<Budget>) -> Result<(), End> {
-        let Some(Cache::Seen { bytes, fast_bytes_per_second, slow_bytes_per_second }) = self.view.cache else {
+        let Some(Cache::Seen { bytes, fast_bytes_per_second, slow_bytes_per_second }) = self.view.cache
+        else {
             self.part(Part::Recovery, |view| {
                 view.reason = Some("no fall of the rate was seen in the first pass".to_owned());
             });
@@ -263,7 +274,8 @@ impl<'a> Parts<'a> {
     /// Writes in sequence from the beginning of the region until the budget is used up.
     fn pass(&mut self, what: &str, budget: &Arc<Budget>) -> Result<Measurement, End> {
         let load = self.load(Pattern::Sequential, 128, 32, 100);
-        let most = Duration::try_from_secs_f64(60.0 + budget.limit().as_f64() / SLOWEST).unwrap_or(LONGEST_PASS);
+        let most =
+            Duration::try_from_secs_f64(60.0 + budget.limit().as_f64() / SLOWEST).unwrap_or(LONGEST_PASS);
         let timing = Timing::exactly(most.min(LONGEST_PASS), Duration::ZERO);
         let name = format!("{what}, {}", name(&load));
         let mut outcome = self.ran(&load, &name, &timing, Some(budget))?;
@@ -301,7 +313,11 @@ impl<'a> Parts<'a> {
         budget: Option<&Arc<Budget>>,
     ) -> Result<Outcome, End> {
         match self.runner.within(load, self.target, timing, (budget.cloned(), None)) {
-            Ok(outcome) if outcome.measurement.failure.is_none() && outcome.measurement.cut_short.is_none() => Ok(outcome),
+            Ok(outcome)
+                if outcome.measurement.failure.is_none() && outcome.measurement.cut_short.is_none() =>
+            {
+                Ok(outcome)
+            }
             Ok(outcome) => {
                 if let Some(failure) = &outcome.measurement.failure {
                     let view = failed::view(failure, self.runner.root(), &self.scene.subject.path);
@@ -347,7 +363,8 @@ impl<'a> Parts<'a> {
             allowance: outcome.allowance,
             failed: outcome.measurement.failure.as_ref().map(view),
         };
-        let result = bench::of_load(self.context, &test, load, &outcome.measurement, about, &subject, &verdict);
+        let result =
+            bench::of_load(self.context, &test, load, &outcome.measurement, about, &subject, &verdict);
         self.results.push(result);
     }
 

@@ -27,7 +27,9 @@ fn announcement(name: &str, plan: &Plan, life: Option<Life>, ceiling: Option<Byt
     });
     let life = life.unwrap_or_else(|| "; its rated life is not known".to_owned());
     let time = match ceiling.filter(|rate| rate.get() > 0.0) {
-        Some(rate) => format!("{} at the least, by the ceiling of its path", human::time(span(most, rate).into())),
+        Some(rate) => {
+            format!("{} at the least, by the ceiling of its path", human::time(span(most, rate).into()))
+        }
         None => "how long that takes is said after the first pass".to_owned(),
     };
     let part = if plan.is_whole() {
@@ -89,7 +91,12 @@ mod tests {
         let plan = Plan::new(capacity, Bytes::new(69 << 30), false).unwrap();
         let text = announcement("nvme0n1", &plan, life, Some(rate)).join("\n");
         // 69 GiB are 74.1 GB, of 600 TB 0.012 %, at 1 GB/s 74 s.
-        for word in ["all 17.2 GB of nvme0n1", "writes at most 74.1 GB", "0.012 %", "of its rated life; 74.1 s at the least"] {
+        for word in [
+            "all 17.2 GB of nvme0n1",
+            "writes at most 74.1 GB",
+            "0.012 %",
+            "of its rated life; 74.1 s at the least",
+        ] {
             assert!(text.contains(word), "{word}: {text}");
         }
         let less = Plan::new(capacity, Bytes::new(40 << 30), false).unwrap();

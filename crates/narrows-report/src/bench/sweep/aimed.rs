@@ -15,7 +15,8 @@ pub fn at_target(points: &[SweepPoint], target: &LatencyTarget) -> Vec<AtTarget>
 
 fn of_group(group: &[SweepPoint], target: &LatencyTarget) -> Option<AtTarget> {
     let name = |point: &SweepPoint| format!("{} {}", point.load.mark(), point.load.direction());
-    let said = |point: &&SweepPoint| point.trusted != Some(false) && target.is_met(&point.latency_ns).is_some();
+    let said =
+        |point: &&SweepPoint| point.trusted != Some(false) && target.is_met(&point.latency_ns).is_some();
     let is_met = |point: &&SweepPoint| target.is_met(&point.latency_ns) == Some(true);
     let (met, missed): (Vec<&SweepPoint>, Vec<&SweepPoint>) = group.iter().filter(said).partition(is_met);
     let best = met.into_iter().max_by(|a, b| a.iops.get().total_cmp(&b.iops.get()));
