@@ -99,6 +99,9 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
             human::time(report.settings.max_time_ns)
         ),
         StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
+        StopRule::SteadyRounds(seconds) if report.qualify.is_some() => {
+            format!("random writes in rounds of {seconds} s until five are steady")
+        }
         StopRule::SteadyRounds(seconds) => {
             format!("each test in rounds of {seconds} s until five are steady")
         }
