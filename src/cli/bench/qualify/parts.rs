@@ -254,7 +254,8 @@ impl<'a> Parts<'a> {
         if self.is_over() {
             return Err(End);
         }
-        let some = Arc::new(Budget::part_of(budget, Bytes::new(bytes.get().saturating_mul(BEYOND))));
+        let enough = Bytes::new(bytes.get().saturating_mul(BEYOND));
+        let some = Arc::new(Budget::part_of(budget, enough.min(budget.left())));
         let run = self.pass("after a rest", &some)?;
         let rates = (fast_bytes_per_second, slow_bytes_per_second);
         let recovery = Recovery::of(&run.series, run.bytes, bytes, rates);
