@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 
 use super::bench::args::Common;
 use super::bench::failed;
+use super::bench::ground::{self, beside, with};
 use super::bench::kept;
 use super::bench::place::{Filling, Place};
 use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
 use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
-use super::bench::{beside, ground, with};
 use super::scene;
 use super::values::size;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
@@ -23,7 +23,7 @@ use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel, StopRule, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::sweep::{
-    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
+    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, at_target, curves, document,
 };
 use narrows_report::bench::{Context, TargetKind, TargetView};
 use narrows_session::measure::{Command, Timing};
@@ -188,6 +188,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let uncleared = ground::clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
     report.writes = runner.writes().map(|writes| writes.view(runner.root()));
+    if let Some(target) = &args.common.latency_target {
+        report.at_target = at_target(&report.points, target);
+    }
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);

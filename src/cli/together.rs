@@ -48,6 +48,11 @@ impl Times {
     }
 }
 
+/// What is read at once, and how many such reads are in flight: 8 MiB, in blocks of which a drive of 2 MB/s reads enough in three
+/// seconds for its rate to be known.
+const BLOCK: Bytes = Bytes::from_kib(256);
+const DEPTH: u32 = 32;
+
 /// The targets that are measured, and those that are not with the reason.
 #[derive(Default)]
 struct Chosen {
@@ -75,7 +80,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     progress.phase("watching the idle machine", times.idle);
     let session = Session::begin(Command::Check, (&root, Kernel), on, stop_on_signals()?, times.idle);
     let timing = Timing::exactly(times.each, times.warm_up);
-    let mut workload = Workload::read(Pattern::Sequential, Bytes::from_mib(1), 8, times.each.into());
+    let mut workload = Workload::read(Pattern::Sequential, BLOCK, DEPTH, times.each.into());
     workload.rate_limit = args.rate.map(|rate| RateLimit::BytesPerSecond(rate * 1_000_000));
     let options = session.options(1, &timing);
     let asked = Asked { workload: workload.clone(), options, timing, budget: None, is_short: false };

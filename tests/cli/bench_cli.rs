@@ -106,12 +106,17 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     assert_follows(&schema::bench(), &json);
 }
 
+/// All presets but the one that takes a whole drive (`bench_qualify`).
+fn for_files() -> impl Iterator<Item = narrows::load::preset::Preset> {
+    narrows::load::preset::all().into_iter().filter(|preset| !preset.whole_drive)
+}
+
 #[test]
 fn every_preset_runs_on_a_file() {
     let dir = directory();
     let file = dir.path().join("file");
     fs::write(&file, vec![1; 64 << 20]).expect("can be written");
-    for preset in narrows::load::preset::all() {
+    for preset in for_files() {
         let mut arguments = vec!["bench", text(&file), "--preset", preset.name, "--read-only", "--json"];
         arguments.extend(["--duration", "30ms", "--warm-up", "1ms"]);
         if preset.name == "disks" {
@@ -144,7 +149,7 @@ fn samples_are_drawn_by_position() {
 #[test]
 fn the_job_file_is_one_that_fio_accepts() {
     let dir = directory();
-    for preset in narrows::load::preset::all() {
+    for preset in for_files() {
         let job = dir.path().join(format!("{}.fio", preset.name));
         let mut arguments =
             vec!["bench", text(dir.path()), "--preset", preset.name, "--emit-fio", text(&job)];

@@ -71,9 +71,15 @@ impl Disk {
 
     /// Runs `bench` on the device, which it may write; `own` is what is typed to name it.
     pub(crate) fn bench(&self, own: &Path, more: &[&str]) -> Command {
+        let mut command = self.command(own, more);
+        command.args(["--size", "32MiB", "--warm-up", "1ms"]);
+        command
+    }
+
+    /// The same for all of the device.
+    pub(crate) fn command(&self, own: &Path, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
         command.arg("bench").arg(&self.device).args(["--write", "--i-own"]).arg(own).args(more);
-        command.args(["--size", "32MiB", "--warm-up", "1ms"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

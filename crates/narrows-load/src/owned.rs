@@ -37,11 +37,7 @@ pub fn prepare(
     compressible_percent: u8,
     progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<Target, LoadError> {
-    let part = part(&device, size).ok_or_else(|| LoadError::TooSmall {
-        path: device.path().to_owned(),
-        size: device.size(),
-        block_size: Bytes::new(2 * EDGE.get() + UNIT),
-    })?;
+    let part = part(&device, size).ok_or_else(|| too_small(&device))?;
     let census = device.census().map(|census| &**census);
     let marker = device.marker();
     let filling = Filling { time: None, seed, compressible_percent, marker, budget: None, census };
@@ -58,6 +54,25 @@ pub fn prepare(
             }
             Err(error)
         }
+    }
+}
+
+/// Makes a target of the first `size` bytes of what may be written of a device, or of as many as there are, without writing
+/// any: it stays as blank as the guard found it.
+///
+/// # Errors
+/// The device is too small, somebody else has written to it, or it cannot be read.
+pub fn blank(device: WritableDevice, size: Bytes) -> Result<Target, LoadError> {
+    let part = part(&device, size).ok_or_else(|| too_small(&device))?;
+    device.check_alone()?;
+    Target::owned(device, part.length)
+}
+
+fn too_small(device: &WritableDevice) -> LoadError {
+    LoadError::TooSmall {
+        path: device.path().to_owned(),
+        size: device.size(),
+        block_size: Bytes::new(2 * EDGE.get() + UNIT),
     }
 }
 

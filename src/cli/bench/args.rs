@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
+use narrows_load::latency_target::LatencyTarget;
 use narrows_report::bench::Engine;
 
 /// What both commands are asked about target, time and output.
@@ -46,6 +47,10 @@ pub struct Common {
     /// Send and take I/Os in batches of N, for the highest rate; each latency then includes the wait for its batch
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
     pub batch: Option<u32>,
+
+    /// Also look for the highest rate at which a percentile of latency stays within a limit, such as p99=1ms
+    #[arg(long = "target", value_name = "P99=TIME", value_parser = latency_target)]
+    pub latency_target: Option<LatencyTarget>,
 
     /// Options of writing.
     #[command(flatten)]
@@ -133,6 +138,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
 
+    /// qualify: how long the drive is left alone before it is looked how much of its fast cache is back
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    pub rest: Duration,
+
     /// disks: how many samples to read
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub samples: Option<u32>,
@@ -166,6 +175,15 @@ impl From<EngineName> for Engine {
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
     narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+}
+
+/// Reads `p99=1ms`.
+fn latency_target(text: &str) -> Result<LatencyTarget, String> {
+    let refused =
+        || format!("`{text}` is not a limit of a percentile such as p99=1ms (p50, p90, p95, p99, p99.9 …)");
+    let (percentile, most) = text.split_once('=').ok_or_else(refused)?;
+    let most = duration(most.trim())?;
+    LatencyTarget::new(percentile.trim(), most.into()).ok_or_else(refused)
 }
 
 /// Reads `50%` or `50`.
@@ -214,9 +232,19 @@ mod tests {
         assert!(bench(&["--resume", "x"]).is_ok());
     }
 
+    #[test]
+    fn a_target_is_a_percentile_with_a_limit() {
+        let target = bench(&["/srv", "--target", "p99.9=1.5ms"]).unwrap().common.latency_target.unwrap();
+        assert_eq!(target.to_string(), "p99.9 of at most 1.5 ms");
+        for wrong in ["p98=1ms", "p99", "p99=", "=1ms", "p99=-1ms"] {
+            assert!(bench(&["/srv", "--target", wrong]).is_err(), "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_part_panics(text in "\\PC{0,30}") {
+            let _ = latency_target(&text);
             let _ = part(&text);
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::runner::{Runner, failure};
 use super::writes::ESTIMATED_AFTER;
 use crate::cli::guard::watching::Watching;
-use crate::cli::{Failure, guard};
+use crate::cli::{Failure, guard, output};
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::Others;
 use narrows_load::target::Target as Opened;
@@ -53,6 +53,22 @@ pub(super) fn open(
     let filled = target.region().length;
     runner.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
     Ok(target)
+}
+
+/// Opens `size` bytes of a device if the guard permits that, and leaves them blank: the first test that writes them sees the
+/// drive as it is when nothing was written to it. What clearing them may take is set aside first.
+pub(super) fn open_blank(name: &str, own: &str, size: Bytes, runner: &Runner<'_>) -> Result<Opened, Failure> {
+    let writable = guard::open_for_writing(runner.root(), name, own, size, runner.session.stop())?;
+    runner.keep_watch(&writable)?;
+    if let Some(writes) = runner.writes() {
+        let taken = writes.budget().take(writable.region().length);
+        taken.map_err(|over| Failure::new(over.to_string()).hint("allow more with --max-writes"))?;
+    }
+    let path = writable.path().to_owned();
+    owned::blank(writable, size).map_err(|error| match &error {
+        LoadError::Others(others) => stopped(others, &path),
+        _ => failure(&error),
+    })
 }
 
 /// What is said when somebody else wrote to a device that was filled.
@@ -114,4 +130,20 @@ pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), 
         places.join("; ")
     ))
     .hint("find out who writes to it (`fuser -v`); results of this run are not to be trusted"))
+}
+
+/// A failure that ended everything, beside what could not be cleared.
+pub(in crate::cli) fn beside(failure: Failure, uncleared: Option<&Failure>) -> Failure {
+    if let Some(uncleared) = uncleared {
+        output::failure(uncleared);
+    }
+    failure
+}
+
+/// What ended a run early, with what could not be cleared said as well.
+pub(in crate::cli) fn with(trouble: Option<Failure>, uncleared: Option<Failure>) -> Option<Failure> {
+    match trouble {
+        Some(trouble) => Some(beside(trouble, uncleared.as_ref())),
+        None => uncleared,
+    }
 }

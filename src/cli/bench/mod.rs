@@ -14,6 +14,7 @@ pub(super) mod kept;
 mod outcome;
 mod passthrough;
 pub(super) mod place;
+mod qualify;
 pub(super) mod runner;
 pub(super) mod save;
 pub(super) mod trims;
@@ -36,13 +37,15 @@ use writes::{Wanted, Writes};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::LoadError;
+use narrows_load::latency_target::LatencyTarget;
 use narrows_load::measurement::RunFailure;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
-use narrows_load::preset::{self, Preset, StopRule, Test, Work};
+use narrows_load::preset::{self, LoadSpec, Preset, StopRule, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::{
-    self, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    self, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView,
+    TestResult,
 };
 use narrows_report::text::Style;
 use narrows_verdict::{self as verdict, Subject};
@@ -58,6 +61,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     if args.list {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
+    }
+    if args.preset == qualify::NAME {
+        return qualify::run(args);
     }
     let (file, kept) = asked::files(args)?;
     if let Some(path) = &args.hlog {
@@ -135,14 +141,15 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         timing,
         node,
         context,
+        latency_target: args.common.latency_target.as_ref(),
     };
     let mut latencies = Hlog::new(SystemTime::now());
     let came = bench.all(typed, kept, file.as_ref(), &mut latencies);
     // Whatever came of the tests.
     let uncleared = ground::clear(&target, &runner).err();
-    let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
+    let (mut report, trouble) = came.map_err(|failure| ground::beside(failure, uncleared.as_ref()))?;
     let unkept = bench.keep(file.as_ref(), &mut report).err();
-    let trouble = with(trouble, uncleared).or(unkept);
+    let trouble = ground::with(trouble, uncleared).or(unkept);
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
@@ -155,22 +162,6 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         (true, true) => FINDINGS,
         (true, false) => NOTHING_FOUND,
     })
-}
-
-/// A failure that ended everything, beside what could not be cleared.
-pub(super) fn beside(failure: Failure, uncleared: Option<&Failure>) -> Failure {
-    if let Some(uncleared) = uncleared {
-        output::failure(uncleared);
-    }
-    failure
-}
-
-/// What ended a run early, with what could not be cleared said as well.
-pub(super) fn with(trouble: Option<Failure>, uncleared: Option<Failure>) -> Option<Failure> {
-    match trouble {
-        Some(trouble) => Some(beside(trouble, uncleared.as_ref())),
-        None => uncleared,
-    }
 }
 
 /// Writes the log of latencies.
@@ -195,6 +186,7 @@ struct Bench<'a> {
     timing: Timing,
     node: Option<u32>,
     context: Context,
+    latency_target: Option<&'a LatencyTarget>,
 }
 
 impl Bench<'_> {
@@ -330,6 +322,7 @@ impl Bench<'_> {
             Work::Load(load) => {
                 self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
                     latencies.add(&test.name, &outcome.measurement, SystemTime::now());
+                    let at_target = self.at_target(load, &outcome);
                     let subject = self.subject(&outcome);
                     let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
                     let about = bench::About {
@@ -339,7 +332,9 @@ impl Bench<'_> {
                         allowance: outcome.allowance,
                         failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
                     };
-                    bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
+                    let result =
+                        bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict);
+                    TestResult { at_target, ..result }
                 })
             }
         };
@@ -353,6 +348,20 @@ impl Bench<'_> {
             result.fio = Some(self.with_fio(test, &result));
         }
         result
+    }
+
+    /// The highest rate of a load within the limit of latency that was asked for.
+    fn at_target(&self, load: &LoadSpec, outcome: &Outcome) -> Option<AtTarget> {
+        let target = self.latency_target.filter(|_| outcome.measurement.cut_short.is_none())?;
+        let name = format!("{} {}", load.mark(), load.direction());
+        let unknown = || AtTarget::unknown(target, &name);
+        if load.changes() || load.buffered {
+            let why = "only direct reads are tried at other rates here; --preset qualify also tries writes";
+            let met = target.is_met(&outcome.measurement.latency) == Some(true);
+            return Some(if met { unknown().met_by(&outcome.measurement) } else { unknown().because(why) });
+        }
+        let found = self.runner.aimed(target, load, self.target, &outcome.measurement, None);
+        Some(found.unwrap_or_else(|error| unknown().because(&error.to_string())))
     }
 
     fn failed(&self, failure: &RunFailure) -> FailedView {

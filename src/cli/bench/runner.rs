@@ -1,7 +1,9 @@
 //! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
 
+mod aimed;
 mod shown;
 mod trial;
+mod within;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;

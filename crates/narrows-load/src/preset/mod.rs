@@ -34,6 +34,8 @@ pub struct Preset {
     pub size: Bytes,
     /// How the tests are stopped when nothing else is asked.
     pub stop: StopRule,
+    /// Whether it takes a whole blank drive: its writes are planned by the size of that.
+    pub whole_drive: bool,
     /// The tests, in the order in which they run.
     pub tests: Vec<Test>,
 }
@@ -276,6 +278,7 @@ pub fn all() -> Vec<Preset> {
         server::iozone(),
         server::diskspd(),
         server::steady(),
+        server::qualify(),
         server::trim(),
     ]
 }

@@ -18,10 +18,12 @@ const IDENTIFY: u8 = 0x06;
 const EVERY_NAMESPACE: u32 = u32::MAX;
 /// Log page 02h, SMART / Health Information.
 const SMART: u32 = 0x02;
+/// Log page C0h, which Open Compute's specification gives drives; those of other makers mean something else by it.
+const EXTENDED: u32 = 0xc0;
 /// How long the controller may take. A healthy one answers within milliseconds.
 const TIMEOUT_MS: u32 = 2_000;
 
-/// The length of the SMART / Health Information log.
+/// The length of the SMART / Health Information log, and of log page C0h.
 const SMART_LENGTH: usize = 512;
 /// The length of an Identify data structure.
 const IDENTIFY_LENGTH: usize = 4096;
@@ -60,12 +62,21 @@ nix::ioctl_readwrite!(
 
 /// The SMART / Health Information log of a controller such as `nvme0`.
 pub(crate) fn smart_log(controller: &str) -> Result<Vec<u8>, Unanswered> {
+    log_page(controller, SMART)
+}
+
+/// The log page C0h of a controller such as `nvme0`, of the length that Open Compute's specification gives it.
+pub(crate) fn extended_log(controller: &str) -> Result<Vec<u8>, Unanswered> {
+    log_page(controller, EXTENDED)
+}
+
+fn log_page(controller: &str, page: u32) -> Result<Vec<u8>, Unanswered> {
     // Bits 31:16 are the number of 32-bit words, less one.
     let words = SMART_LENGTH as u32 / 4 - 1;
     let command = AdminCommand {
         opcode: GET_LOG_PAGE,
         namespace: EVERY_NAMESPACE,
-        cdw10: words << 16 | SMART,
+        cdw10: words << 16 | page,
         ..AdminCommand::default()
     };
     ask(controller, command, SMART_LENGTH)
@@ -115,6 +126,7 @@ mod tests {
     #[test]
     fn a_controller_that_is_not_there_or_is_none_does_not_answer() {
         assert_eq!(smart_log("no-such-controller"), Err(Unanswered::Absent));
+        assert_eq!(extended_log("no-such-controller"), Err(Unanswered::Absent));
         assert_eq!(identify_namespace("null", 1), Err(Unanswered::Absent));
     }
 }

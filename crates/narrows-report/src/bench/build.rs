@@ -183,6 +183,7 @@ pub fn of_load(
         failed: about.failed,
         fio_command: about.fio_command,
         fio: None,
+        at_target: None,
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
     }
 }
@@ -230,6 +231,7 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         scan: Some(scan),
         fio_command: about.fio_command,
         fio: None,
+        at_target: None,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
     }
 }
@@ -264,6 +266,7 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
         peer: None,
         fio_command,
         fio: None,
+        at_target: None,
         reason: Some("nothing was measured".to_owned()),
     }
 }
@@ -293,6 +296,7 @@ pub fn report(
         results: Vec::new(),
         left_out,
         writes: None,
+        qualify: None,
         complete: false,
         reason: Some("not all tests have run yet".to_owned()),
     }

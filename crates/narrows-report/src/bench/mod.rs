@@ -3,14 +3,17 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. A saved report is read again by `--resume`, so every type here can be read as well as written.
 
+mod at_target;
 mod build;
 mod chart;
 pub(crate) use chart::by_position;
 pub mod hlog;
+pub mod qualify;
 pub mod sweep;
 mod text;
 pub(crate) mod writes;
 
+pub use at_target::AtTarget;
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
 pub use text::{document, list, render};
 pub use writes::{AllowanceView, EstimateView, WritesView};
@@ -54,6 +57,9 @@ pub struct BenchReport {
     /// What may be and was written; absent when nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<WritesView>,
+    /// What a qualification says of the drive; absent in other presets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualify: Option<qualify::QualifyView>,
     /// Whether every test was run that was not left out.
     pub complete: bool,
     /// Why it is not complete.
@@ -223,6 +229,9 @@ pub struct TestResult {
     pub rounds: Vec<BytesPerSec>,
     /// The steady-state test of the rounds, or else of the series.
     pub steadiness: Option<Steadiness>,
+    /// The highest rate within the limit of latency that was asked for (`--target`); absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_target: Option<AtTarget>,
     /// Rates and access times by position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Scan>,

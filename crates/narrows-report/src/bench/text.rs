@@ -1,7 +1,8 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
 use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult,
+    qualify, writes,
 };
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};
@@ -38,6 +39,9 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     out.part(Place::Data, "Tests");
     out.add(Block::Table(tests(report)));
     left_out(&mut out, report);
+    if let Some(view) = &report.qualify {
+        qualify::put(&mut out, view);
+    }
     if let Some(written) = &report.writes {
         writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
@@ -67,7 +71,9 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         out.say(16, Tone::Faint, format!("from: {}", preset.source));
         out.say(16, Tone::Faint, format!("differs: {}", preset.differs));
         let count = preset.tests.len();
-        let scratch = if changes {
+        let scratch = if preset.whole_drive {
+            "writes all of a blank drive, with --write, --i-own and --max-writes"
+        } else if changes {
             "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
@@ -95,6 +101,9 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
             human::time(report.settings.max_time_ns)
         ),
         StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
+        StopRule::SteadyRounds(seconds) if report.qualify.is_some() => {
+            format!("random writes in rounds of {seconds} s until five are steady")
+        }
         StopRule::SteadyRounds(seconds) => {
             format!("each test in rounds of {seconds} s until five are steady")
         }
@@ -219,6 +228,9 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
     if result.errors > 0 {
         let first = result.first_error.as_deref().unwrap_or("no text");
         out.say(DETAIL, Tone::Bad, format!("{} I/Os failed, the first: {first}", result.errors));
+    }
+    if let Some(found) = &result.at_target {
+        out.say(DETAIL, Tone::Normal, found.in_words());
     }
     if let Some(peer) = &result.peer {
         out.say(DETAIL, Tone::Normal, shown_by(peer));

@@ -25,7 +25,7 @@ pub use foretold::{Conclusion, Fate, Foretold, conclude};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
-use narrows_model::path::{HopId, HopKind, Path};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path};
 pub use rates::{Rate, Share};
 
 /// All processors together are full from here on, as in the ladder.
@@ -353,12 +353,23 @@ fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
             let ceiling = match case.ceiling(place)? {
                 Ceiling::Known(limit) => Ok((limit.rate, limit.basis, limit.formula.clone())),
                 Ceiling::Unknown(why) => Err(why.clone()),
-                Ceiling::Transparent(_) => return None,
+                Ceiling::Transparent(_) => Err(own_limit(hop)?),
             };
             let (kind, name) = (hop.kind(), hop.name.clone());
             Some(SharedHop { id, kind, name, members: crossing, alone, together, ceiling })
         })
         .collect()
+}
+
+/// Why it is not known what an adapter carries that is no limit to a single drive: what several share may be one. `None` for hops
+/// that pass on what others allow, however many cross them.
+fn own_limit(hop: &Hop) -> Option<String> {
+    match &hop.spec {
+        HopSpec::Hba(adapter) | HopSpec::Controller(adapter) if adapter.fabric.is_none() => {
+            Some("what the adapter itself carries is not published".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// Bytes across each hop for each byte that a target moved alone.

@@ -4,7 +4,7 @@ use crate::testing::{BRIDGE, NVME, Sketch, at, function, link, on_bus, run};
 use narrows_base::fact::Fact;
 use narrows_base::units::Nanos;
 use narrows_machine::health::{DriveHealth, SmartLog, Throttling};
-use narrows_model::path::{HopSpec, UplinkHop};
+use narrows_model::path::{ControllerHop, HopSpec, UplinkHop};
 
 /// A drive behind a hop of its own and a switch that carries so many MB/s; `None` where that is not known.
 fn drive(name: &str, uplink: Option<f64>) -> Sketch {
@@ -71,6 +71,32 @@ fn a_hop_of_unknown_ceiling_that_all_who_lose_cross_is_where_the_limit_is() {
         "They limit each other: two targets that give 3 GB/s alone get 1.5 GB/s each. The limit is at the uplink, which \
          /dev/nvme0n1, /dev/nvme1n1 cross and whose ceiling is not known, or at something that the topology does not show."
     );
+}
+
+/// Two disks of 15 MB/s behind one adapter, each of which gets so much beside the other.
+fn behind_one_adapter(adapter: ControllerHop, each: f64) -> GroupVerdict {
+    let alone: Vec<Subject> = ["sda", "sdb"]
+        .into_iter()
+        .map(|name| {
+            let sketch = Sketch::of(&format!("/dev/{name}")).device(name, None);
+            let sketch = sketch.hop("the adapter", HopSpec::Hba(adapter.clone()), None).memory();
+            sketch.run(known(15.0)).subject
+        })
+        .collect();
+    let group = Group { members: vec![0, 1], runs: vec![known(each), known(each)] };
+    judge_groups(&Machine::default(), &alone, &[group]).remove(0)
+}
+
+#[test]
+fn an_adapter_without_a_published_limit_may_be_where_several_limit_each_other() {
+    let verdict = behind_one_adapter(ControllerHop::default(), 7.5);
+    assert_eq!((verdict.outcome, verdict.located.len()), (Outcome::LimitEachOther, 1), "{verdict:#?}");
+    assert_eq!(verdict.located[0].as_str(), "hba:the adapter");
+    let healthy = behind_one_adapter(ControllerHop::default(), 15.0);
+    assert_eq!((healthy.outcome, healthy.located.len()), (Outcome::NoSharedLimit, 0));
+    // What passes on what network and server allow is no place of its own.
+    let fabric = ControllerHop { fabric: Some("tcp".to_owned()), ..ControllerHop::default() };
+    assert!(behind_one_adapter(fabric, 7.5).located.is_empty());
 }
 
 /// Drives a, b behind one switch and c, d behind another, all behind one chipset; no ceiling is known. Each gives 100 MB/s

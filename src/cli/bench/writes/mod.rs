@@ -73,6 +73,8 @@ pub(in crate::cli) struct Writes {
     is_patient: bool,
     /// Whether its bytes are.
     holds_bytes: bool,
+    /// Whether every byte was planned before the first, so that nothing is estimated.
+    is_planned: bool,
     /// What an earlier part of the run wrote.
     before: Bytes,
     begun: Instant,
@@ -176,6 +178,7 @@ impl Writes {
             life,
             is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
             holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
+            is_planned: false,
             before,
             begun: Instant::now(),
             state: Arc::new(Mutex::new(State { ahead, meter, ..State::default() })),
@@ -217,6 +220,11 @@ impl Writes {
     /// to.
     pub(in crate::cli) fn holding_bytes(self) -> Self {
         Self { holds_bytes: true, ..self }
+    }
+
+    /// The same for a run whose bytes were planned before the first: `most` in all, of blocks of which so many percent are zeros.
+    pub(in crate::cli) fn planned(self, most: Bytes, compressible_percent: u8) -> Self {
+        Self { expected: Some(most), is_planned: true, compressible_percent, ..self }
     }
 
     /// Takes what was filled of a run that fills several things.
@@ -467,7 +475,8 @@ impl Writes {
                 "rated_life_class: the life is that of the model",
             ),
             (device.is_none(), "device_written_bytes: no device of the path is looked at"),
-            (estimate.is_none(), "estimate: less than 256 MiB were written"),
+            (estimate.is_none() && !self.is_planned, "estimate: less than 256 MiB were written"),
+            (self.is_planned, "estimate: every byte was planned before the first"),
         ];
         let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
         WritesView {

@@ -44,6 +44,9 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
     }
     out.part(Place::Verdict, "");
     shapes(&mut out, report);
+    for found in &report.at_target {
+        out.lead((Tone::Strong, "latency: "), Tone::Normal, found.in_words());
+    }
     self_checks(&mut out, report);
     doubts(&mut out, report);
     if let Some(FailedPoint { load, failed, .. }) = &report.failed {
