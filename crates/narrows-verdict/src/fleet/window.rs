@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(Window::common([window(0, 10), window(10, 20)]), None);
         assert_eq!(Window::common([]), None);
         assert_eq!(window(10, 90).halves(), [window(10, 50), window(50, 90)]);
-        let seconds = |begin, end| window(begin * 1_000_000_000, end * 1_000_000_000);
+        let seconds = |begin: u64, end: u64| window(begin * 1_000_000_000, end * 1_000_000_000);
         assert_eq!(seconds(1, 4).parts(60), [seconds(1, 2), seconds(2, 3), seconds(3, 4)]);
         assert_eq!(seconds(0, 300).parts(60).len(), 60);
         assert_eq!(seconds(0, 300).parts(60).last().map(|part| part.end_ns), Some(300_000_000_000));
