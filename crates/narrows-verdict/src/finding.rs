@@ -166,25 +166,6 @@ pub struct Advice {
     pub action: String,
     /// How much faster the path can become; `None` where that cannot be computed.
     pub gain_bytes_per_second: Option<BytesPerSec>,
-    /// What the path will give then, by the laws of `predict`; absent where nobody asked them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<Forecast>,
-}
-
-/// What is predicted of sequential reads after a change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Forecast {
-    /// What the path gives now, by the same laws; `null` where they do not say.
-    pub before_bytes_per_second: Option<BytesPerSec>,
-    /// What it will give; `null` where it is not known.
-    pub bytes_per_second: Option<BytesPerSec>,
-    /// Where that lies in 95 of 100 cases.
-    pub interval_95: Option<[BytesPerSec; 2]>,
-    /// What it does not exceed, where it is not known.
-    pub at_most_bytes_per_second: Option<BytesPerSec>,
-    /// Why it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 /// One finding.
@@ -214,18 +195,12 @@ pub struct Finding {
 impl Advice {
     /// A step whose gain cannot be computed.
     pub fn new(action: impl Into<String>) -> Self {
-        Self { action: action.into(), gain_bytes_per_second: None, predicted: None }
+        Self { action: action.into(), gain_bytes_per_second: None }
     }
 
     /// A step with what it brings; a gain of nothing is left out.
     pub fn with_gain(action: impl Into<String>, gain: Option<BytesPerSec>) -> Self {
-        let gain_bytes_per_second = gain.filter(|gain| gain.get() > 0.0);
-        Self { action: action.into(), gain_bytes_per_second, predicted: None }
-    }
-
-    /// With what the path will give then.
-    pub(crate) fn forecast(self, predicted: Option<Forecast>) -> Self {
-        Self { predicted, ..self }
+        Self { action: action.into(), gain_bytes_per_second: gain.filter(|gain| gain.get() > 0.0) }
     }
 }
 

@@ -14,7 +14,6 @@ pub mod compare;
 pub mod disproof;
 pub mod finding;
 pub mod fleet;
-mod forecast;
 mod gain;
 mod interval;
 pub mod ladder;
@@ -30,7 +29,7 @@ mod testing;
 pub mod together;
 mod trust;
 
-pub use finding::{Advice, Code, Confidence, Evidence, Finding, Forecast, Severity};
+pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 use std::collections::BTreeMap;
 

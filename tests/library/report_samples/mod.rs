@@ -197,11 +197,11 @@ fn link_finding() -> Finding {
         advice: vec![
             Advice {
                 action: r"set Advanced\Onboard Devices Configuration: PCI-EX16_2 Slot (Black) Bandwidth to X4 Mode (disables PCIEX1_1 and USB3_E56)".into(),
-                gain_bytes_per_second: Some(BytesPerSec::new(1.19e9)), predicted: None,
+                gain_bytes_per_second: Some(BytesPerSec::new(1.19e9)),
             },
             Advice {
                 action: "move the drive to PCIEX16_3, which is wired to the processor".into(),
-                gain_bytes_per_second: Some(BytesPerSec::new(2.79e9)), predicted: None,
+                gain_bytes_per_second: Some(BytesPerSec::new(2.79e9)),
             },
         ],
         confidence: Confidence::High,
@@ -220,7 +220,6 @@ fn chipset_finding() -> Finding {
         advice: vec![Advice {
             action: "use a slot that is wired to the processor".into(),
             gain_bytes_per_second: None,
-            predicted: None,
         }],
         confidence: Confidence::Medium,
         not_so_when: None,
@@ -501,7 +500,7 @@ pub(crate) fn hostile_report() -> CheckReport {
     finding.summary = evil.into();
     finding.subject = evil.into();
     finding.evidence = vec![Evidence::new(evil, evil, evil)];
-    finding.advice = vec![Advice { action: evil.into(), gain_bytes_per_second: None, predicted: None }];
+    finding.advice = vec![Advice { action: evil.into(), gain_bytes_per_second: None }];
     let verdict = PathVerdict { sentence: evil.into(), ..PathVerdict::default() };
     view::build(&machine, &[subject], &Verdict { paths: vec![verdict], findings: vec![finding] })
 }

@@ -19,7 +19,6 @@ fn finding(hostile: &str) -> FindingView {
         advice: vec![AdviceView {
             action: format!("move {hostile}"),
             gain_bytes_per_second: Some(BytesPerSec::from_gb(1.0)),
-            predicted: None,
             reason: None,
         }],
         confidence: Confidence::High,

@@ -84,7 +84,7 @@ const SHAPES: &str = "\
 .roof { fill: none; stroke-width: 2.4 }
 .event { fill: none; stroke-width: 1.2; stroke-dasharray: 3 3 }
 .on-none { font-weight: 400 }
-.band.doubted, .band.foretold { fill-opacity: 0.45 }
+.band.doubted { fill-opacity: 0.45 }
 ";
 
 /// Where figures stand on a page.

@@ -161,9 +161,9 @@ fn with_findings(records: &[Record]) -> Vec<Host> {
     let mut hosts: Vec<Host> = Vec::new();
     for record in records {
         match record {
-            Record::Host { host, .. } => hosts.push((**host).clone()),
+            // Its findings stand behind it, also where the host brings them along.
+            Record::Host { host, .. } => hosts.push(Host { findings: Vec::new(), ..(**host).clone() }),
             Record::Finding { host, found, change } if *change != Some(Change::Gone) => {
-                // The findings of a host stand behind it.
                 if let Some(last) = hosts.last_mut().filter(|last| last.host == *host) {
                     last.findings.push((**found).clone());
                 }

@@ -287,7 +287,6 @@ pub(crate) fn finding_view(finding: &Finding) -> FindingView {
             .map(|advice| AdviceView {
                 action: inert(&advice.action),
                 gain_bytes_per_second: advice.gain_bytes_per_second,
-                predicted: advice.predicted.clone(),
                 reason: advice.gain_bytes_per_second.is_none().then(|| "cannot be computed".to_owned()),
             })
             .collect(),

@@ -17,7 +17,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Access, GeneratorUse, Latency, Workload};
 use narrows_model::ceiling::{Basis, Direction, FactRef};
 use narrows_model::path::HopKind;
-use narrows_verdict::{Code, Confidence, Evidence, Forecast, Severity};
+use narrows_verdict::{Code, Confidence, Evidence, Severity};
 
 /// The name and version of the schema, in [`CheckReport::schema`].
 pub const SCHEMA: &str = "narrows/check/1";
@@ -342,9 +342,6 @@ pub struct AdviceView {
     pub action: String,
     /// How much faster the path can become.
     pub gain_bytes_per_second: Option<BytesPerSec>,
-    /// What sequential reads of the path will get then, by the laws of `predict`; absent where they were not asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<Forecast>,
     /// Why the gain is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -8,10 +8,9 @@
 //! A port that offers less by design is `slot_limited`. SMBIOS is not asked: many firmwares state the connector.
 
 use narrows_base::catalog::{BoardSlot, SlotOption};
-use narrows_base::units::{BytesPerSec, Lanes};
+use narrows_base::units::Lanes;
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Forecast, Severity};
-use super::super::forecast;
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::Link;
 use super::super::sentence::capitalised;
@@ -111,14 +110,10 @@ fn finding(
     Finding::about(Code::LinkWidthDegraded, Severity::Fault, link.hop, capitalised(&summary))
         .with_confidence(confidence)
         .with_evidence(evidence)
-        .with_advice(advice(
-            cause,
-            gain,
-            forecast::at_width(judged.machine(), &judged.subject.path, link.index, possible),
-        ))
+        .with_advice(advice(cause, gain))
 }
 
-fn advice(cause: &Cause<'_>, gain: Option<BytesPerSec>, predicted: Option<Forecast>) -> Vec<Advice> {
+fn advice(cause: &Cause<'_>, gain: Option<narrows_base::units::BytesPerSec>) -> Vec<Advice> {
     match cause {
         Cause::Option(option) => {
             let cost = if option.cost.is_empty() { String::new() } else { format!(" ({})", option.cost) };
@@ -126,20 +121,16 @@ fn advice(cause: &Cause<'_>, gain: Option<BytesPerSec>, predicted: Option<Foreca
                 Advice::with_gain(
                     format!("In the firmware setup, set {} to {}{cost}.", option.menu, option.value),
                     gain,
-                )
-                .forecast(predicted),
+                ),
                 Advice::new("Or move the card to a slot that the processor feeds."),
             ]
         }
         Cause::Shared(slot) => {
             let shares = slot.shares.as_deref().unwrap_or("another");
-            vec![
-                Advice::with_gain(format!("Free what takes this slot's lanes: {shares}."), gain)
-                    .forecast(predicted),
-            ]
+            vec![Advice::with_gain(format!("Free what takes this slot's lanes: {shares}."), gain)]
         }
         Cause::Negotiated => vec![
-            Advice::with_gain("Power off, reseat the card and clean its contacts.", gain).forecast(predicted),
+            Advice::with_gain("Power off, reseat the card and clean its contacts.", gain),
             Advice::with_gain("Try it without riser, adapter or cable, and in another slot.", gain),
             Advice::new("Look in the firmware setup for a lane or bifurcation setting of this slot."),
         ],
@@ -187,14 +178,6 @@ mod tests {
         // Gen3 x4 less x2 with payloads of 256 bytes: 3592 − 1796 MB/s.
         let gain = finding.advice[0].gain_bytes_per_second.map(human::rate);
         assert_eq!(gain.as_deref(), Some("1.8 GB/s"));
-        // The laws answer with an interval around the rate, or refuse with a reason; never with more than the ceilings.
-        let predicted = finding.advice[0].predicted.as_ref().expect("the path can be described");
-        match (predicted.bytes_per_second, predicted.interval_95) {
-            (Some(rate), Some([low, high])) => {
-                assert!(low <= rate && rate <= high && high.get() < 4e9, "{predicted:?}")
-            }
-            _ => assert!(predicted.reason.is_some() && predicted.bytes_per_second.is_none(), "{predicted:?}"),
-        }
     }
 
     #[test]

@@ -78,11 +78,6 @@ pub(super) struct Judged<'a> {
 }
 
 impl<'a> Judged<'a> {
-    /// The machine that the path is of.
-    pub(super) const fn machine(&self) -> &'a Machine {
-        self.machine
-    }
-
     /// Finds what limits a path.
     pub(super) fn new(machine: &'a Machine, subject: &'a Subject) -> Self {
         let mut judged = Self { machine, subject, outcomes: BTreeMap::new(), audits: BTreeMap::new() };

@@ -74,7 +74,6 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
         Some(lane) => {
             let class = match lane.state {
                 State::Unknown(_) => "lane unknown".to_owned(),
-                _ if lane.is_bound => "lane unknown bound".to_owned(),
                 _ => format!("lane{}", lane.mark.class()),
             };
             svg.rect(&class, (place.left, top), (place.width, place.thick), 2.0_f64.min(place.thick / 2.0));
@@ -107,11 +106,7 @@ fn words(svg: &mut Svg, place: &Place, y: f64, line: &Words) {
 fn measured(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
     let Some(measured) = &lane.measured else { return };
     let thick = (measured.bytes_per_second.get() * scale).clamp(1.5, place.thick.max(1.5));
-    let class = match (lane.is_predicted, measured.trusted) {
-        (true, _) => "band foretold",
-        (false, true) => "band",
-        (false, false) => "band doubted",
-    };
+    let class = if measured.trusted { "band" } else { "band doubted" };
     svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
     let Some([low, high]) = measured.ci95 else { return };
     for end in [low, high] {
@@ -189,13 +184,11 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
         x += 34.0;
         word(svg, &mut x, "ceiling not known");
     }
-    let bands: Vec<bool> =
-        tree.items.iter().filter(|item| item.measured.is_some()).map(|item| item.is_predicted).collect();
-    if let Some(is_predicted) = bands.first() {
+    if tree.items.iter().any(|item| item.measured.is_some()) {
         svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
-        svg.rect(if *is_predicted { "band foretold" } else { "band" }, (x, y - 4.0), (26.0, 8.0), 0.0);
+        svg.rect("band", (x, y - 4.0), (26.0, 8.0), 0.0);
         x += 34.0;
-        word(svg, &mut x, if *is_predicted { "predicted, marks: 95 % of cases" } else { "measured" });
+        word(svg, &mut x, "measured");
     }
     svg.reach(y + 18.0);
 }

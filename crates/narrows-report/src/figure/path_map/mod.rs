@@ -77,10 +77,6 @@ struct Item {
     is_guess: bool,
     formula: String,
     measured: Option<MeasuredView>,
-    /// Whether that is predicted, of a map of what would be.
-    is_predicted: bool,
-    /// Whether its ceiling is only what bounds it: what it will give is not known.
-    is_bound: bool,
     mark: Mark,
     /// The targets whose data crosses it, where several are drawn.
     targets: Vec<String>,
@@ -113,8 +109,6 @@ impl Item {
                 Direction::Write => hop.measured.write.clone(),
             }
             .filter(|_| paths.len() == 1),
-            is_predicted: false,
-            is_bound: false,
             mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
             targets: match paths {
                 [_] => Vec::new(),
@@ -128,9 +122,6 @@ impl Item {
     fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
         match &self.state {
-            State::Known(rate) if self.is_bound => {
-                format!("at most {}", human::rate(BytesPerSec::new(*rate)))
-            }
             State::Known(rate) => format!("{guess}{}", human::rate(BytesPerSec::new(*rate))),
             State::Unknown(_) => "not known".to_owned(),
             State::Passes => String::new(),
@@ -144,8 +135,7 @@ impl Item {
             all.push(("ceiling", format!("{rate}")));
         }
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
-        let band = if self.is_predicted { "predicted" } else { "measured" };
-        all.extend(self.measured.as_ref().map(|it| (band, format!("{}", it.bytes_per_second.get()))));
+        all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
         if self.mark != Mark::None {
             all.push(("mark", self.mark.words().to_owned()));
         }
@@ -171,12 +161,6 @@ impl Item {
 
     fn measured_text(&self) -> Option<String> {
         let measured = self.measured.as_ref()?;
-        if self.is_predicted {
-            let [low, high] = measured.ci95.unwrap_or([measured.bytes_per_second; 2]);
-            let (rate, low, high) =
-                (human::rate(measured.bytes_per_second), human::rate(low), human::rate(high));
-            return Some(format!("predicted {rate}, 95 %: {low} to {high}"));
-        }
         let doubt = if measured.trusted { "" } else { ", not trusted" };
         Some(format!("measured {}{doubt}", human::rate(measured.bytes_per_second)))
     }
