@@ -14,9 +14,8 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use narrows::catalog::SlotForm;
-use narrows::plan::sata::Ports;
 use narrows::plan::search::{Request, best, search};
-use narrows::plan::site::{Attachment, Narrowed, Shared, Site, Slot, SplitMode, Splitting};
+use narrows::plan::site::{Attachment, Narrowed, Ports, Shared, Site, Slot, SplitMode, Splitting};
 use narrows::plan::{WholeRate, wish};
 use narrows::units::{BytesPerSec, GtPerSec, Lanes};
 

@@ -3,17 +3,6 @@
 use super::outcome::Outcome;
 use super::site::Site;
 
-/// The SATA ports of a site.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ports {
-    /// Their names, as far as they are known.
-    pub names: Vec<String>,
-    /// Whether these are all.
-    pub whole: bool,
-    /// Drives that are on some of them now; which of them is not known.
-    pub used: usize,
-}
-
 /// Where drives on SATA ports go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seated {

@@ -40,7 +40,7 @@ fn site(slots: Vec<Slot>, sockets: u8) -> Site {
         slots,
         chipset: shared("uplink", 3.5),
         interconnect: if sockets > 1 { shared("UPI", 20.0) } else { None },
-        sata: crate::plan::sata::Ports::default(),
+        sata: crate::plan::site::Ports::default(),
         gaps: Vec::new(),
         notes: Vec::new(),
     }

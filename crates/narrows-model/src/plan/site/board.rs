@@ -1,8 +1,8 @@
 //! A site of which only the board is known.
 
+use super::Ports;
 use crate::ceiling::pcie::rate;
 use crate::plan::rate::WholeRate;
-use crate::plan::sata::Ports;
 use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
 

@@ -1,7 +1,7 @@
 //! The site that a machine is, live or captured: the slots of its board, and what sits in them.
 
+use super::Ports;
 use crate::path::occupancy::{self, Seat};
-use crate::plan::sata::Ports;
 use crate::plan::wish::Kind;
 use narrows_base::catalog::{Board, SlotForm};
 use narrows_base::units::{GtPerSec, Lanes};

@@ -3,16 +3,17 @@
 mod board;
 mod gaps;
 mod machine;
+mod ports;
 mod system;
 
 use std::fmt;
 
 pub use board::{BoardOptions, of_board};
 pub use machine::of_machine;
+pub use ports::Ports;
 pub use system::{NoSite, host_of, of_system};
 
 use crate::plan::rate::WholeRate;
-use crate::plan::sata::Ports;
 use crate::plan::wish::{self, Kind, Wish};
 pub use narrows_base::catalog::SlotForm;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};

@@ -4,12 +4,12 @@
 mod occupant;
 
 use self::occupant::is_nvme;
+use super::Ports;
 use super::board::{interconnect, may_be_split, of_board, uplink};
 use super::gaps::{Gaps, are, split_note};
 use super::{Attachment, BoardOptions, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
 use crate::path::file::{self as file, DeviceKind, Host, Name, Part, PartKind, System};
 use crate::plan::rate::WholeRate;
-use crate::plan::sata::Ports;
 use narrows_base::catalog::catalog;
 use narrows_base::units::{GtPerSec, Lanes};
 
