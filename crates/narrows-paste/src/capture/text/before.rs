@@ -96,10 +96,9 @@ fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
         return Some((Before::Counted(count), rest));
     }
     if let Some(rest) = rest.strip_prefix(':') {
-        // A bus of PCI, and what counts things itself.
+        // A bus of PCI.
         let is_function = rest.as_bytes().get(2) == Some(&b'.');
-        let is_count = !is_function && !rest.starts_with(' ');
-        return is_count.then_some((Before::Found(count), rest));
+        return (!is_function).then_some((Before::Found(count), rest));
     }
     let text = rest.trim_start_matches(' ');
     if let Some(text) = text.strip_prefix('│').or_else(|| text.strip_prefix("| ")) {
@@ -140,7 +139,8 @@ fn is_added(run: &[Row<'_>]) -> bool {
     };
     let fits = match first {
         Before::Name(_) => are(|rest| !rest.starts_with(' ')),
-        Before::Found(_) => are(has_word),
+        // What counts things itself has a blank behind each count.
+        Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
             are(|rest| has_word(rest) && !begins_with_digit(rest))
         }

@@ -60,8 +60,8 @@ struct Reader<'a> {
     block: Vec<Report>,
     records: Option<usize>,
     failures: Vec<String>,
-    /// Lines that look like reports and could not be read: how many, and the first.
-    unread: Option<(usize, usize)>,
+    /// Lines that look like reports and could not be read.
+    unread: Vec<usize>,
     /// Whether something else stood below the last report.
     apart: bool,
     loops: bool,
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
             block: Vec::new(),
             records: None,
             failures: Vec::new(),
-            unread: None,
+            unread: Vec::new(),
             apart: true,
             loops: false,
             calls: Vec::new(),
@@ -109,8 +109,7 @@ impl<'a> Reader<'a> {
             self.report(number, report);
         } else if !line.trim().is_empty() {
             if looks_like(line) {
-                let (count, first) = self.unread.unwrap_or((0, number));
-                self.unread = Some((count + 1, first));
+                self.unread.push(number);
             }
             self.apart = true;
         }
@@ -142,12 +141,9 @@ impl<'a> Reader<'a> {
 
     /// What looks like a report and is none that can be read is said, not passed over.
     fn say_what_is_left(&mut self) {
-        let Some(((count, first), last)) = self.unread.zip(self.found.last_mut()) else { return };
-        let lines =
-            if count == 1 { "1 more line looks".to_owned() } else { format!("{count} more lines look") };
-        last.notes.push(format!(
-            "{lines} like dd, from line {first}: not read, because bytes, seconds and rate do not stand there together"
-        ));
+        if let Some(last) = self.found.last_mut() {
+            last.unread = std::mem::take(&mut self.unread);
+        }
     }
 
     /// Ends the reports of the commands above them.
@@ -298,8 +294,8 @@ mod tests {
         assert_eq!(notes(&format!("$ dd if=/dev/zero of=x bs=1M count=100 oflag=direct\n{whole}")), [""; 0]);
         assert_eq!(notes(whole), [WITHOUT_COMMAND]);
         let cut = "104857600 bytes (105 MB) copied\n\nand\n1.1 GB copied, 3 s, 210 MB/s\n";
-        let found = notes(&format!("$ dd if=/dev/zero of=x bs=1M count=100\n{whole}\n{cut}"));
-        assert!(found[0].starts_with("2 more lines look like dd, from line 4: "), "{found:?}");
+        let body = format!("$ dd if=/dev/zero of=x bs=1M count=100\n{whole}\n{cut}");
+        assert_eq!(read(&Page { name: "x", body: &body }).remove(0).unread, [4, 7]);
     }
 
     #[test]
