@@ -74,8 +74,8 @@ impl Text {
 pub(crate) fn again(body: &str) -> String {
     let mut lines: Vec<Cow<'_, str>> = body.lines().map(Cow::Borrowed).collect();
     quote::strip(&mut lines);
-    before::strip(&mut lines);
     markup::strip_fences(&mut lines);
+    before::strip(&mut lines);
     joined(&lines, body.len())
 }
 
@@ -95,6 +95,8 @@ fn clean(text: &str) -> String {
         markup::strip_html(&mut lines);
     }
     quote::strip(&mut lines);
+    // A fence may stand on the line that it opens, before what stands before that.
+    markup::strip_fences(&mut lines);
     before::strip(&mut lines);
     markup::strip_fences(&mut lines);
     markup::strip_indent(&mut lines);

@@ -135,7 +135,9 @@ pub fn read(page: &Page<'_>) -> Vec<Imported> {
     let body = prefix::strip(page.body);
     let plain = &Page { name: page.name, body: &body };
     let mut found = parse(plain);
-    if let Some(whole) = wrapped::Whole::of(&body) {
+    // It may have been broken before or after something was put before its lines.
+    let bodies = [page.body, &*body].into_iter().take(if *body == *page.body { 1 } else { 2 });
+    for whole in bodies.flat_map(wrapped::Whole::all) {
         let body = prefix::strip(&whole.body);
         wrapped::take_better(&mut found, whole.placed(parse(&Page { name: page.name, body: &body })));
     }

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use super::prefix::is_alike;
 use super::{Imported, Measured, Side, Tool};
 
-/// No mail program breaks lines before this; quoted again they are shorter.
-const NARROWEST: usize = 60;
+/// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
+const NARROWEST: usize = 40;
 
 /// Longer lines than this are in no text that was broken.
 const WIDEST: usize = 100;
@@ -24,21 +25,31 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// The text, if there is a width at which it may have been broken.
-    pub(super) fn of(body: &str) -> Option<Self> {
+    /// The readings of a text, if there is a width at which it may have been broken. Blanks at the place of a break are gone,
+    /// so that a line of a table may be shorter than the width by some more.
+    pub(super) fn all(body: &str) -> impl Iterator<Item = Self> {
+        /// Texts of this length are logs that were not mailed as text.
+        const LARGEST: usize = 128 << 10;
+        const SLACK: [usize; 3] = [0, 6, 14];
+        SLACK.into_iter().filter(|_| body.len() <= LARGEST).filter_map(|slack| Self::of(body, slack))
+    }
+
+    fn of(body: &str, slack: usize) -> Option<Self> {
         let lines: Vec<&str> = body.lines().collect();
         let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
         let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new() };
         let mut length = 0;
-        let mut above = "";
+        let (mut above, mut first) = ("", "");
         for (number, line) in (1..).zip(lines.iter().copied()) {
-            if length > 0 && length < LONGEST && had_no_room(above, line, width) {
+            if length > 0 && length < LONGEST && had_no_room(above, line, width - slack) && !is_alike(line, first)
+            {
                 whole.body.push(' ');
             } else {
                 if number > 1 {
                     whole.body.push('\n');
                 }
                 whole.numbers.push(number);
+                first = line;
                 length = 0;
             }
             whole.body.push_str(line);
@@ -73,7 +84,9 @@ fn width(lines: &[&str]) -> Option<usize> {
 fn had_no_room(above: &str, next: &str, width: usize) -> bool {
     let is_at_margin = next.starts_with(|c: char| !c.is_whitespace());
     let word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
-    is_at_margin && !above.trim().is_empty() && above.chars().count() + 1 + word > width
+    // Rulers are not broken and not gone on with.
+    let has_words = above.contains(char::is_alphanumeric);
+    is_at_margin && has_words && above.chars().count() + 1 + word > width
 }
 
 /// Of each tool the results that say more: those of `found` stay where both say the same.
@@ -100,6 +113,7 @@ fn said(result: &Imported) -> i64 {
             + count(side.elapsed_ns.is_some())
             + count(side.latency_ns.is_some())
             + count(side.completion_ns.is_some())
+            + side.spread.and_then(|spread| spread.samples).map_or(0, |samples| samples.min(1000) as i64)
     };
     let of_measured = |one: &Measured| -> i64 {
         let sides = [&one.read, &one.write, &one.both, &one.network];
@@ -124,12 +138,12 @@ mod tests {
     #[test]
     fn lines_that_had_no_room_are_whole_and_keep_their_numbers() {
         let body = "short\nx: (groupid=0, jobs=1): err= 0: pid=16019: Wed Nov  7 17:27:09\n2018\n  read : io=1000.0MB, bw=5586.7MB/s\nlast\n";
-        let whole = Whole::of(body).expect("broken");
+        let whole = Whole::of(body, 0).expect("broken");
         let lines: Vec<&str> = whole.body.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[1].ends_with("17:27:09 2018"), "{lines:?}");
         assert_eq!(whole.numbers, [1, 2, 4, 5]);
-        assert!(Whole::of("a\nb\n").is_none());
+        assert!(Whole::of("a\nb\n", 0).is_none());
     }
 
     #[test]

@@ -45,15 +45,25 @@ impl Count {
 
     fn see(&mut self, name: &str, mutant: &Mutant, known: &[corpus::Number]) {
         let (found, text) = results(&mutant.bytes);
+        let dump = |word: &str| {
+            if let Some(dir) = env::var_os("NARROWS_LIST") {
+                let name2 = format!("{}{:?}", name, mutant.how).replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                let path = std::path::Path::new(&dir).join(format!("{word}-{name2:.150}"));
+                std::fs::write(path, format!("{word} {name}: {}\n{}", mutant.how, String::from_utf8_lossy(&mutant.bytes))).expect("x");
+            }
+        };
         let got = numbers(&found);
         self.all += 1;
         if got == known {
             self.same += 1;
         } else if !is_part(&got, known) {
+            dump("other");
             self.other.push(format!("{name}: {}: {got:?} for {known:?}", mutant.how));
         } else if narrows_paste::results::unread(&corpus::page(&text), &found).is_empty() {
+            dump("silent");
             self.silent.push(format!("{name}: {}", mutant.how));
         } else {
+            dump("said");
             self.said.push(format!("{name}: {}", mutant.how));
         }
     }
@@ -117,11 +127,6 @@ fn demand(count: &Count) {
         silent.len(),
         other.len()
     );
-    if let Some(path) = env::var_os("NARROWS_LIST") {
-        let lines = said.iter().map(|one| format!("said {one}")).chain(silent.iter().map(|one| format!("silent {one}")));
-        let lines = lines.chain(other.iter().map(|one| format!("other {one}")));
-        std::fs::write(path, lines.collect::<Vec<_>>().join("\n")).expect("a file can be written");
-    }
     assert!(other.is_empty(), "{} of {all}:\n{}", other.len(), other.join("\n"));
     assert!(
         silent.is_empty(),

@@ -80,7 +80,8 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
 fn before(line: &str) -> Option<(Before<'_>, &str)> {
     let bare = line.trim_start_matches(' ');
     if let Some(rest) = bare.strip_prefix('#') {
-        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t']);
+        // The lines of JSON that begin at the margin are brackets.
+        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']']);
         return is_apart.then(|| (Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
     }
     counted(bare).or_else(|| named(line))
@@ -111,7 +112,7 @@ fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
 /// `dmesg.txt:`. Paths below `/sys` and `/proc` say what their value is, and servers have a directory behind their name.
 fn named(line: &str) -> Option<(Before<'_>, &str)> {
     const LONGEST: usize = 120;
-    let (name, rest) = line.split_once(':')?;
+    let (name, rest) = line.trim_start().split_once(':')?;
     let file = name.rsplit('/').next()?;
     let (stem, end) = file.rsplit_once('.')?;
     let is_name = !stem.is_empty()
@@ -131,6 +132,8 @@ fn is_added(run: &[Row<'_>]) -> bool {
     let rests = || run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.trim().is_empty());
     let all = rests().count();
     let are = |is: fn(&str) -> bool| all > 0 && 2 * rests().filter(|rest| is(rest)).count() >= all;
+    // So many counted lines from the first on, each behind a tab, are no table.
+    let is_listing = matches!(first, Before::Counted(1)) && all >= 12 && rests().any(has_word);
     let least = match first {
         Before::Counted(_) => 5,
         Before::Set(_) => 8,
@@ -142,7 +145,7 @@ fn is_added(run: &[Row<'_>]) -> bool {
         // What counts things itself has a blank behind each count.
         Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
-            are(|rest| has_word(rest) && !begins_with_digit(rest))
+            is_listing || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
     };
     all >= least && fits

@@ -6,10 +6,16 @@
 
 mod runs;
 
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::capture::again;
+
+/// Whether a line has the stamp, mark or host that another has.
+pub(super) fn is_alike(line: &str, other: &str) -> bool {
+    runs::is_alike(line, other)
+}
 
 /// Lines that begin alike before it is no accident.
 const FEWEST: usize = 2;

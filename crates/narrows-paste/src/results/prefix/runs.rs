@@ -26,6 +26,11 @@ enum Start<'l> {
     Time(String),
 }
 
+/// Whether a line begins as another does: both are whole lines of one log.
+pub(super) fn is_alike(line: &str, other: &str) -> bool {
+    Start::of(line).is_some_and(|start| Start::of(other) == Some(start))
+}
+
 /// For each line how many bytes of it to take away.
 pub(super) fn cuts(body: &str) -> Vec<usize> {
     let lines: Vec<&str> = body.lines().collect();
