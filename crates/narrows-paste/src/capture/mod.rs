@@ -38,8 +38,8 @@ pub mod zfs;
 
 pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
-pub(crate) use text::again;
 pub use text::Text;
+pub(crate) use text::again;
 
 use narrows_machine::Machine;
 

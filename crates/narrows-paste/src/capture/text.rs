@@ -76,6 +76,7 @@ pub(crate) fn again(body: &str) -> String {
     quote::strip(&mut lines);
     markup::strip_fences(&mut lines);
     before::strip(&mut lines);
+    markup::strip_fences(&mut lines);
     joined(&lines, body.len())
 }
 

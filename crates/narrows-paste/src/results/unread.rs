@@ -57,6 +57,17 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Benchsh, &[&["I/O Speed(", "I/O speed("]]),
     (Tool::Pveperf, &[&["BUFFERED READS:", "FSYNCS/SECOND:"]]),
     (Tool::Cryptsetup, &[&["-xts ", "-cbc "], &["MiB/s"]]),
+    (Tool::Vdbench, &[&["avg_"], &["."]]),
+    (Tool::Diskspd, &[&["total:"], &["|"]]),
+    (Tool::Diskspd, &[&["<TestTimeSeconds>", "<BytesCount>"]]),
+    (Tool::Copy, &[&["bytes/sec"], &["sent ", "received ", "."]]),
+    (Tool::Winsat, &[&["Disk  Sequential", "Disk  Random"], &["Read", "Write"]]),
+    (Tool::Fio, &[&["\"fio version\"", "\"bw_bytes\""]]),
+    (Tool::Iperf3, &[&["\"bits_per_second\""]]),
+    (Tool::Btrfsscrub, &[&["otal bytes scrubbed", "Total to scrub", "scrub started", "Scrub started"]]),
+    (Tool::Nvbandwidth, &[&["memcpy"], &["SUM", "_ce", "_sm"]]),
+    (Tool::Hdtune, &[&["Transfer Rate Average", "Transfer rate average"]]),
+    (Tool::Yabs, &[&["Block Size | "], &["4k", "512k"]]),
     (Tool::Mdtest, &[&["File creation", "File stat", "File removal"], &["."]]),
 ];
 
@@ -127,8 +138,13 @@ impl Known {
         let is_here = |line: usize| self.lines.binary_search(&line).is_ok();
         // Of jobs that are known a group has the sums, and a progress display what led to the end.
         let is_sum = match tool {
-            Tool::Fio => ["READ:", "WRITE:", "TRIM:", "eta "].iter().any(|word| line.contains(word)),
-            Tool::Iperf3 | Tool::Dd => true,
+            Tool::Iperf3 | Tool::Dd | Tool::Btrfsscrub | Tool::Nvbandwidth | Tool::Vdbench => true,
+            // Threads and directions have tables of their own, and JSON has all numbers many times.
+            Tool::Diskspd | Tool::Yabs => true,
+            Tool::Fio => {
+                line.trim_start().starts_with('"')
+                    || ["READ:", "WRITE:", "TRIM:", "eta "].iter().any(|word| line.contains(word))
+            }
             _ => false,
         };
         let is_summed = is_sum && self.tools.contains(&tool);

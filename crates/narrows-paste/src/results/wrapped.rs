@@ -40,9 +40,11 @@ impl Whole {
         let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new() };
         let mut length = 0;
         let (mut above, mut first) = ("", "");
-        for (number, line) in (1..).zip(lines.iter().copied()) {
-            if length > 0 && length < LONGEST && had_no_room(above, line, width - slack) && !is_alike(line, first)
-            {
+        let margins = margins(&lines);
+        for ((number, line), margin) in (1..).zip(lines.iter().copied()).zip(margins) {
+            let is_at_margin = indent(line) == margin;
+            let may_go_on = length > 0 && length < LONGEST && is_at_margin && !is_alike(line, first);
+            if may_go_on && had_no_room(above, line, width - slack) {
                 whole.body.push(' ');
             } else {
                 if number > 1 {
@@ -52,7 +54,7 @@ impl Whole {
                 first = line;
                 length = 0;
             }
-            whole.body.push_str(line);
+            whole.body.push_str(if length > 0 { line.trim_start() } else { line });
             length += line.len();
             above = line;
         }
@@ -80,13 +82,30 @@ fn width(lines: &[&str]) -> Option<usize> {
     lines.iter().filter(can_break).map(|line| line.chars().count()).max()
 }
 
-/// Whether the first word of `next`, which begins at the margin, had no room in the line above it.
+/// Blanks and tabs at the beginning of a line, in bytes.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// The margin of each line: the least indent of the block that it stands in. A block that somebody set off has one of its own.
+fn margins(lines: &[&str]) -> Vec<usize> {
+    let is_set_off = |line: &&str| line.trim().is_empty() || indent(line) > 0;
+    let blocks = lines.chunk_by(|a, b| is_set_off(a) == is_set_off(b));
+    blocks
+        .flat_map(|block| {
+            let filled = block.iter().filter(|line| !line.trim().is_empty());
+            let least = filled.map(|line| indent(line)).min().unwrap_or(0);
+            std::iter::repeat_n(least, block.len())
+        })
+        .collect()
+}
+
+/// Whether the first word of `next` had no room in the line above it.
 fn had_no_room(above: &str, next: &str, width: usize) -> bool {
-    let is_at_margin = next.starts_with(|c: char| !c.is_whitespace());
     let word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
     // Rulers are not broken and not gone on with.
     let has_words = above.contains(char::is_alphanumeric);
-    is_at_margin && has_words && above.chars().count() + 1 + word > width
+    has_words && above.chars().count() + 1 + word > width
 }
 
 /// Of each tool the results that say more: those of `found` stay where both say the same.
@@ -144,6 +163,13 @@ mod tests {
         assert!(lines[1].ends_with("17:27:09 2018"), "{lines:?}");
         assert_eq!(whole.numbers, [1, 2, 4, 5]);
         assert!(Whole::of("a\nb\n", 0).is_none());
+        let quoted: String = body.lines().map(|line| format!("    {line}\n")).collect();
+        let whole = Whole::of(&quoted, 0).expect("broken");
+        assert!(
+            whole.body.lines().nth(1).is_some_and(|line| line.ends_with("17:27:09 2018")),
+            "{}",
+            whole.body
+        );
     }
 
     #[test]

@@ -97,7 +97,8 @@ pub(crate) fn is_activity(output: &Output) -> bool {
 pub(crate) fn outputs() -> Vec<Output> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     let mut roots: Vec<PathBuf> = ["result-cases", "result-samples"].map(|name| tests.join(name)).into();
-    roots.extend(env::var_os("NARROWS_RESULTS").map(PathBuf::from));
+    let more = env::var_os("NARROWS_RESULTS").filter(|name| !name.is_empty());
+    roots.extend(more.map(PathBuf::from));
     let cases = roots.iter().map(|root| fs::read_dir(root).expect("a directory of cases"));
     let mut all: Vec<Output> = Vec::new();
     for case in cases.flatten().flatten() {

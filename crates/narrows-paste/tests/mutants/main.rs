@@ -2,7 +2,8 @@
 //! `tests/result-samples`, quoted, commented out, stamped, wrapped, encoded and put beside others, gives the same rates,
 //! IOPS and mean latencies of the same tool, or lines that were not read are named.
 //!
-//! `make mutants` counts over more of them: `COUNT=20000`, `CASES=dir` for further outputs.
+//! `make mutants` counts over more of them: `COUNT=20000`, `CASES=dir` for further outputs, `NARROWS_LIST=dir` for those that do not say
+//! the same.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,6 +17,8 @@ mod corpus;
 mod mutate;
 
 use std::env;
+use std::fs;
+use std::path::Path;
 use std::thread;
 
 use self::corpus::{Output, is_activity, is_part, numbers, outputs, results};
@@ -45,28 +48,31 @@ impl Count {
 
     fn see(&mut self, name: &str, mutant: &Mutant, known: &[corpus::Number]) {
         let (found, text) = results(&mutant.bytes);
-        let dump = |word: &str| {
-            if let Some(dir) = env::var_os("NARROWS_LIST") {
-                let name2 = format!("{}{:?}", name, mutant.how).replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-                let path = std::path::Path::new(&dir).join(format!("{word}-{name2:.150}"));
-                std::fs::write(path, format!("{word} {name}: {}\n{}", mutant.how, String::from_utf8_lossy(&mutant.bytes))).expect("x");
-            }
-        };
         let got = numbers(&found);
         self.all += 1;
         if got == known {
             self.same += 1;
         } else if !is_part(&got, known) {
-            dump("other");
+            keep("other", name, mutant);
             self.other.push(format!("{name}: {}: {got:?} for {known:?}", mutant.how));
         } else if narrows_paste::results::unread(&corpus::page(&text), &found).is_empty() {
-            dump("silent");
+            keep("silent", name, mutant);
             self.silent.push(format!("{name}: {}", mutant.how));
         } else {
-            dump("said");
+            keep("said", name, mutant);
             self.said.push(format!("{name}: {}", mutant.how));
         }
     }
+}
+
+/// Writes a mutant that does not say the same to the directory that `NARROWS_LIST` names, behind a line that says what it is.
+fn keep(word: &str, name: &str, mutant: &Mutant) {
+    let Some(directory) = env::var_os("NARROWS_LIST") else { return };
+    let file = format!("{word}-{name}-{}", mutant.how).replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let file: String = file.chars().take(200).collect();
+    let head = format!("{word} {name}: {}\n", mutant.how);
+    fs::write(Path::new(&directory).join(file), [head.as_bytes(), &mutant.bytes].concat())
+        .expect("the directory can be written");
 }
 
 /// So many mutants of each output, of them one in five beside another output.

@@ -55,6 +55,11 @@ type Row<'l> = (Before<'l>, &'l str, &'l str);
 fn run<'l>(lines: &'l [Cow<'_, str>]) -> Vec<Row<'l>> {
     let mut rows: Vec<Row<'l>> = Vec::new();
     for line in lines {
+        // Where a mail program's encoding broke a line, an empty one was put behind it.
+        if let Some((last, _, _)) = rows.last().filter(|_| line.is_empty()) {
+            rows.push((*last, line, line));
+            continue;
+        }
         let Some((before, rest)) = before(line) else { break };
         if rows.last().is_some_and(|(last, _, _)| !goes_on(*last, before)) {
             break;

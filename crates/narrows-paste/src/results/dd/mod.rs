@@ -228,9 +228,23 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
     imported
 }
 
-/// Whether a copy reads from storage: what it writes to is no storage.
+/// Whether a copy reads from storage: what it writes to is no storage, or is a file whose writes nobody waits for while a
+/// device is read.
 fn reads(command: &str) -> bool {
-    option(command, "of").is_none_or(|to| matches!(to, "/dev/null" | "/dev/zero" | "/dev/full"))
+    option(command, "of")
+        .is_none_or(|to| matches!(to, "/dev/null" | "/dev/zero" | "/dev/full") || images(command, to))
+}
+
+/// Whether a device is copied into a file that stays in the page cache as far as the command says.
+fn images(command: &str, to: &str) -> bool {
+    const NO_STORAGE: [&str; 5] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/dev/shm/"];
+    let is_device =
+        |path: &str| path.starts_with("/dev/") && !NO_STORAGE.iter().any(|other| path.starts_with(other));
+    let waits = |name: &str| {
+        option(command, name)
+            .is_some_and(|flags| flags.split(',').any(|flag| flag.ends_with("sync") || flag == "direct"))
+    };
+    option(command, "if").is_some_and(is_device) && !is_device(to) && !waits("oflag") && !waits("conv")
 }
 
 /// What was asked: GNU dd's operands.
@@ -323,6 +337,21 @@ mod tests {
             7063207936 bytes (7.1 GB) copied, 4.022276 s, 1.8 GB/s\n512+0 records in\n512+0 records out\n\
             8589934592 bytes (8.6 GB) copied, 4.93092 s, 1.7 GB/s\n";
         assert_eq!(rates(body), [(8_589_934_592, 1_742_055_152)]);
+    }
+
+    #[test]
+    fn a_device_that_is_copied_into_a_file_is_read() {
+        for (command, is_read) in [
+            ("dd if=/dev/mmcblk0 of=/tmp/x count=1", true),
+            ("dd if=/dev/mmcblk0 of=/tmp/x conv=fdatasync", false),
+            ("dd if=/dev/sda of=/dev/sdb bs=1M", false),
+            ("dd if=/dev/urandom of=/tmp/x", false),
+            ("dd if=/dev/shm/x of=/mnt/x", false),
+            ("dd if=/mnt/x of=/tmp/x", false),
+            ("dd if=/mnt/x of=/dev/null", true),
+        ] {
+            assert_eq!(reads(command), is_read, "{command}");
+        }
     }
 
     #[test]

@@ -6,7 +6,6 @@
 
 mod runs;
 
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -12,6 +12,9 @@ const MARKS: [&str; 5] = ["#", "//", "%", "*", ">"];
 /// Those of them that may stand close to the text.
 const CLOSE: [&str; 3] = ["#", "//", ">"];
 
+/// What IO500 begins each line of a summary with looks like a part of a stamp.
+const OWN: &str = "[RESULT";
+
 /// How far a line is looked at, in bytes: longer stamps there are none.
 const FAR: usize = 120;
 
@@ -138,6 +141,9 @@ fn stamp(time: &str, lines: &[&str]) -> Option<String> {
         let end = same.map_or(common.len().min(shape.len()), |((at, _), _)| at);
         common.truncate(head(&common, end).len());
     }
+    if let Some(own) = common.find(OWN) {
+        common.truncate(own);
+    }
     let behind = common.get(time.len()..)?;
     let is_end =
         |at: usize| behind.get(at + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
@@ -172,7 +178,10 @@ mod tests {
         assert_eq!(cut(&"node-17: 5 MB\n".repeat(4)), [" 5 MB"; 4]);
         assert_eq!(cut("#a\n#  b\n#\n#\tc\n#d"), ["a", "  b", "", "\tc", "d"]);
         assert_eq!(cut("//a\n//b\n//  c *\n//d"), ["a", "b", "  c *", "d"]);
-        assert_eq!(cut("[   9.123456] a\n[  10.000001] b\n[  11.5555]\n[ 99.123]  c"), [" a", " b", "", "  c"]);
+        assert_eq!(
+            cut("[   9.123456] a\n[  10.000001] b\n[  11.5555]\n[ 99.123]  c"),
+            [" a", " b", "", "  c"]
+        );
         let dated = "2021-11-23T09:00:00.5Z a\n2021-11-23T09:00:01.123Z  2\n2021-11-23T09:00:01.123Z\n2021-11-23T09:00:01.123Z c";
         assert_eq!(cut(dated), [" a", "  2", "", " c"]);
     }
