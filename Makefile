@@ -65,7 +65,7 @@ fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), 
 import-bench: build ## time and memory of import beside jq, on fio JSON+ and a log of MB=500 each
 	@scripts/import-bench.sh "$(or $(MB),500)"
 
-dist: toolchain ## build what is released: static binary, .deb, .rpm, tarball, checksums, SBOM; into target/dist
+dist: toolchain ## build what is released: static binary, .deb, .rpm, tarball, checksums, SBOM; into target/packages
 	@scripts/dist.sh
 
 dist-check: ## try what `make dist` made: lintian; install, upgrade and purge in new Debians; the .rpm in an empty root (as root)

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . scripts/dist-lib.sh
 need mmdebstrap mmdebstrap; need lintian lintian; need rpm rpm
 [ "$(id -u)" = 0 ] || { echo "error: a chroot needs root" >&2; echo "hint: run it as root" >&2; exit 2; }
-dist=${DIST:-target/dist}
+dist=${DIST:-target/packages}
 deb=$(ls "$dist"/narrows_*.deb)
 rpm=$(ls "$dist"/narrows-*.rpm)
 tarball=$(ls "$dist"/narrows-*-linux.tar.xz)

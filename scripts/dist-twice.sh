@@ -7,7 +7,7 @@ trap 'rm -rf "$place"' EXIT
 for name in one a-longer-name-of-a-directory; do
     git clone --quiet --no-hardlinks . "$place/$name"
     (cd "$place/$name" && env -u CARGO_TARGET_DIR -u DIST scripts/dist.sh)
-    (cd "$place/$name/target/dist" && sha256sum -- *) >"$place/$name.sums"
+    (cd "$place/$name/target/packages" && sha256sum -- *) >"$place/$name.sums"
 done
 diff "$place/one.sums" "$place/a-longer-name-of-a-directory.sums"
 cat "$place/one.sums"

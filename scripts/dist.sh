@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what is released: a static binary with split debug information, .deb, .rpm and a tarball, with checksums, an SBOM and the
 # licences of what is built in. Two builds of one commit are the same to the byte, wherever they are made: `make dist-twice`.
-# BINARY=file packs a binary that is there already.
+# They go to target/packages: target/dist is cargo's. BINARY=file packs a binary that is there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/dist-lib.sh
@@ -15,7 +15,7 @@ umask 022
 
 machine=$(uname -m)
 target=$(static_target "$machine")
-out=${DIST:-target/dist}
+out=${DIST:-target/packages}
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)

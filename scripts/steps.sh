@@ -30,7 +30,7 @@ steps_end() {
     printf '\n%s\n' "$title"
     printf '%s\n' "${steps[@]}"
     if [ $# -gt 0 ]; then
-        skipped=$(sed -n 's/^.*skipped: /skipped: /p' "$@" 2>/dev/null | sort | uniq -c | sed 's/^ *1 //; s/^ *\([0-9]*\) /\1 × /')
+        skipped=$(sed -n 's/^.*skipped: /skipped: /p' "$@" 2>/dev/null | sort | uniq -c | sed 's/^ *1 //; s/^ *\([0-9]*\) /\1 × /') || true
         printf '%s\n' "${skipped:-nothing was skipped}"
     fi
     return "$steps_failed"

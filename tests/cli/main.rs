@@ -16,6 +16,7 @@ mod bench_failures;
 mod bench_kill;
 mod bench_others;
 mod bench_writes;
+mod buyers;
 mod capture;
 mod chroot;
 mod compare;

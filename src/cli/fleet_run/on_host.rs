@@ -1,40 +1,34 @@
 //! `narrows fleet-host …`: what the controller starts on a host, through ssh, in the run's directory there.
 #![expect(clippy::disallowed_types, reason = "fio's server is started here")]
 
+mod find;
+mod keep;
+
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::symlink;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::args::HostStep;
-use crate::cli::{FAILED, Failure, NOTHING_FOUND, facts, output, target};
+use crate::cli::{Failure, NOTHING_FOUND, facts, output};
 use narrows_base::units::Bytes;
-use narrows_load::held::{Aim, Held, Readers};
+use narrows_load::held::{Aim, Held};
 use narrows_load::measurement::Access;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::Target as LoadTarget;
 use narrows_machine::activity::{self, Sample as Counters};
 use narrows_machine::root::Root;
-use narrows_machine::usage::Identity;
-use narrows_machine::{Machine, program, snapshot};
-use narrows_model::path::{Target, build};
-use narrows_session::fleet::host::{
-    Found, FoundKind, Go, HostLock, Look, Prepared, Word, start_name, waiting_name, waiting_prefix,
-};
+use narrows_machine::{Machine, snapshot};
+use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
-use narrows_session::scene;
 use narrows_verdict::fleet::samples::{DiskCounts, FlowCounts, Sample};
 
 /// How often counters are sampled.
 const SAMPLE: Duration = Duration::from_millis(250);
-/// How long fio's server may take to be there.
-const SERVER: Duration = Duration::from_secs(10);
 /// How often the keeper looks.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -44,7 +38,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// [`Failure`] when it cannot be done; the first line of standard error says why.
 pub(in crate::cli) fn run(step: &HostStep) -> Result<u8, Failure> {
     match step {
-        HostStep::Keep { fio } => keep(fio),
+        HostStep::Keep { fio } => keep::keep(fio),
         HostStep::Look { target } => look(target.as_deref()),
         HostStep::Hold { target, size } => hold(&decoded(target)?, *size),
         HostStep::Sample { ports } => {
@@ -52,7 +46,7 @@ pub(in crate::cli) fn run(step: &HostStep) -> Result<u8, Failure> {
             Ok(NOTHING_FOUND)
         }
         HostStep::Clock => clock(),
-        HostStep::At { point } => at(*point),
+        HostStep::At { point } => keep::at(*point),
         HostStep::Record => record(),
     }
 }
@@ -93,144 +87,11 @@ fn end_of_input() -> Arc<AtomicBool> {
     ended
 }
 
-/// As [`end_of_input`]; each line until then says when a run begins, which goes into a file that its jobs wait for.
-fn starts_until_end_of_input() -> Arc<AtomicBool> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let flag = ended.clone();
-    thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        let mut line = Vec::new();
-        while let Ok(1..) = (&mut input).take(1 << 10).read_until(b'\n', &mut line) {
-            if let Ok(go) = serde_json::from_slice::<Go>(&line)
-                && let Ok(here) = Held::open(Path::new("."), Aim::Write)
-            {
-                let (name, meanwhile) = (start_name(go.point), format!("new-{}", start_name(go.point)));
-                // A job that is never told begins never, which the controller sees.
-                let text = go.start_ns.to_string();
-                let _ = here.replace(name.as_ref(), meanwhile.as_ref(), text.as_bytes(), Readers::Us);
-            }
-            line.clear();
-        }
-        flag.store(true, Ordering::Relaxed);
-    });
-    ended
-}
-
-/// Jobs that wait for the beginning of the last run that any waits for.
-fn waiting(root: &Root) -> Option<(usize, usize)> {
-    let here = std::env::current_dir().ok()?;
-    let names = root.list(&here.to_string_lossy());
-    let number = |name: &String| name.strip_prefix("waiting-")?.split('-').next()?.parse::<usize>().ok();
-    let point = names.iter().filter_map(number).max()?;
-    let prefix = waiting_prefix(point);
-    Some((point, names.iter().filter(|name| name.starts_with(&prefix)).count()))
-}
-
-/// Says that a job waits, and sleeps until the run begins.
-fn at(point: usize) -> Result<u8, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("cannot write in the run's directory: {error}"));
-    let here = Held::open(Path::new("."), Aim::Write).map_err(|error| Failure::new(error.to_string()))?;
-    let name = waiting_name(point, std::process::id());
-    here.write_new(name.as_ref(), b"", Readers::Us).map_err(failed)?;
-    let root = Root::live();
-    let file = std::env::current_dir().map_err(failed)?.join(start_name(point));
-    loop {
-        let told = root.text(&file.to_string_lossy()).get();
-        if let Some(start) = told.and_then(|text| text.trim().parse().ok()) {
-            sleep_until(start);
-            return Ok(NOTHING_FOUND);
-        }
-        thread::sleep(GLANCE);
-    }
-}
-
-/// Locks the host, starts fio's server, and waits for the end of standard input. The shell that started us cleans up.
-fn keep(fio: &str) -> Result<u8, Failure> {
-    let ended = starts_until_end_of_input();
-    if fio == "-" {
-        say(&Word::Ready)?;
-        while !ended.load(Ordering::Relaxed) {
-            thread::sleep(GLANCE);
-        }
-        return Ok(NOTHING_FOUND);
-    }
-    let _lock = match HostLock::take() {
-        Ok(lock) => lock,
-        Err(why) => {
-            say(&Word::Refused(why))?;
-            return Ok(FAILED);
-        }
-    };
-    let mut server = match server(fio) {
-        Ok(server) => server,
-        Err(why) => {
-            say(&Word::Refused(why))?;
-            return Ok(FAILED);
-        }
-    };
-    say(&Word::Ready)?;
-    let root = Root::live();
-    let mut said = None;
-    while !ended.load(Ordering::Relaxed) {
-        let now = waiting(&root);
-        if let Some((point, jobs)) = now.filter(|_| now != said) {
-            said = now;
-            say(&Word::Waiting { point, jobs })?;
-        }
-        if let Ok(Some(status)) = server.try_wait() {
-            say(&Word::Ended(format!("fio on the host ended: {status}")))?;
-            // The controller reads that, and then ends the connection.
-            while !ended.load(Ordering::Relaxed) {
-                thread::sleep(GLANCE);
-            }
-            return Ok(FAILED);
-        }
-        thread::sleep(GLANCE);
-    }
-    let _ = server.kill();
-    let _ = server.wait();
-    Ok(NOTHING_FOUND)
-}
-
-/// fio's program: one that was pushed, or that of the host.
-fn fio_program(fio: &str) -> Option<Command> {
-    match fio {
-        "fio" => program::command(&Root::live(), "fio"),
-        pushed => Some(program::cleared(PathBuf::from(pushed))),
-    }
-}
-
-/// Starts fio's server on a socket in this directory, which nobody else can enter.
-fn server(fio: &str) -> Result<Child, String> {
-    let mut command = fio_program(fio).ok_or("fio is not installed there")?;
-    command.arg("--server=sock:fio.sock").process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "fio is not installed there".to_owned(),
-        _ => format!("fio cannot be started there: {error}"),
-    })?;
-    let begin = Instant::now();
-    let root = Root::live();
-    let socket =
-        std::env::current_dir().map(|here| here.join("fio.sock")).map_err(|error| error.to_string())?;
-    while root.stat(&socket.to_string_lossy()).is_none() {
-        if let Ok(Some(status)) = server.try_wait() {
-            return Err(format!("fio's server ended at once: {status}"));
-        }
-        if begin.elapsed() > SERVER {
-            let _ = server.kill();
-            return Err("fio's server does not come up".to_owned());
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(server)
-}
-
 fn look(target: Option<&str>) -> Result<u8, Failure> {
     let root = Root::live();
     let machine = Machine::read(&root);
     let target = target.map(decoded).transpose()?;
-    let found = target.as_deref().map(|typed| find(&root, &machine, typed));
+    let found = target.as_deref().map(|typed| find::find(&root, &machine, typed));
     let mut ports: BTreeSet<u16> = activity::storage_ports(&root);
     if let Some(uri) = target.as_deref().and_then(NbdUri::parse) {
         ports.extend(uri.port());
@@ -249,7 +110,7 @@ fn look(target: Option<&str>) -> Result<u8, Failure> {
 
 fn fio_version() -> Option<String> {
     let pushed = Root::live().exists(&std::env::current_dir().ok()?.join("fio").to_string_lossy());
-    let output = fio_program(if pushed { "./fio" } else { "fio" })?.arg("--version").output().ok()?;
+    let output = keep::fio_program(if pushed { "./fio" } else { "fio" })?.arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     text.strip_prefix("fio-").map(str::to_owned)
 }
@@ -287,108 +148,6 @@ fn drives(root: &Root) -> Vec<String> {
     root.list("/sys/block").into_iter().filter(is_drive).collect()
 }
 
-/// What a target is here.
-fn find(root: &Root, machine: &Machine, typed: &str) -> Result<Found, String> {
-    if let Some(uri) = NbdUri::parse(typed) {
-        return Ok(Found {
-            kind: FoundKind::Nbd,
-            name: uri.as_str().to_owned(),
-            size: None,
-            free: None,
-            server: Some(uri.server().to_owned()),
-            drives: Vec::new(),
-            serial: None,
-        });
-    }
-    let typed = match (typed.strip_prefix("serial:"), typed.strip_prefix("nqn:")) {
-        (Some(serial), _) => by_serial(root, serial)?,
-        (_, Some(nqn)) => by_nqn(root, nqn)?,
-        _ if typed.starts_with('/') => typed.to_owned(),
-        _ => {
-            return Err(format!("`{typed}` is no target: name an absolute path, serial:…, nqn:… or nbd://…"));
-        }
-    };
-    let asked = target::resolve(root, machine, &typed).map_err(|failure| failure.message().to_owned())?;
-    let path = build::path(machine, &asked);
-    let drives = path.as_ref().map(scene::drives).unwrap_or_default();
-    match &asked {
-        Target::Block(name) => {
-            let device = scene::device(name).display().to_string();
-            let serial = Identity::of(root, name).text().map(|(text, _)| text);
-            let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
-            let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
-            let server = fabric_server(root, name);
-            Ok(Found { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
-        }
-        Target::Mount { index, path } => {
-            let mount = machine.mounts.get(*index);
-            let server =
-                mount.and_then(|mount| Some(format!("{}:{}", mount.option("addr")?, mount.server_port()?)));
-            let is_directory = Path::new(path).is_dir();
-            let free = is_directory.then(|| free_bytes(path)).flatten();
-            let kind = if is_directory { FoundKind::Directory } else { FoundKind::File };
-            Ok(Found { kind, name: path.clone(), size: None, free, server, drives, serial: None })
-        }
-        _ => Err(format!("`{typed}` is neither a device nor a file nor a directory")),
-    }
-}
-
-/// The server of a drive behind NVMe over TCP.
-fn fabric_server(root: &Root, name: &str) -> Option<String> {
-    let controller = name.get(..name.rfind('n').filter(|at| *at > 4)?)?;
-    let address = root.text(&format!("/sys/class/nvme/{controller}/address")).get()?;
-    let option = |wanted: &str| {
-        address
-            .split(',')
-            .find_map(|part| part.trim().strip_prefix(wanted)?.strip_prefix('='))
-            .map(str::to_owned)
-    };
-    Some(format!("{}:{}", option("traddr")?, option("trsvcid")?))
-}
-
-fn free_bytes(path: &str) -> Option<Bytes> {
-    let stat = nix::sys::statvfs::statvfs(path).ok()?;
-    Some(Bytes::new(stat.blocks_available().saturating_mul(stat.fragment_size())))
-}
-
-/// The device with a serial number; exactly one has to have it.
-fn by_serial(root: &Root, serial: &str) -> Result<String, String> {
-    let has =
-        |name: &String| Identity::of(root, name).text().is_some_and(|(text, _)| text.trim() == serial.trim());
-    let found: Vec<String> = root.list("/sys/block").into_iter().filter(has).collect();
-    match found.as_slice() {
-        [only] => Ok(scene::device(only).display().to_string()),
-        [] => Err(format!("no device here has the serial number {serial}")),
-        several => Err(format!("{} all have the serial number {serial}", several.join(", "))),
-    }
-}
-
-/// The namespace of an NVMe subsystem; exactly one has to be there.
-fn by_nqn(root: &Root, nqn: &str) -> Result<String, String> {
-    let has = |name: &String| {
-        let told = root.text(&format!("/sys/class/nvme-subsystem/{name}/subsysnqn")).get();
-        told.is_some_and(|told| told.trim() == nqn.trim())
-    };
-    let subsystems = root.list("/sys/class/nvme-subsystem").into_iter().filter(has);
-    let is_namespace = |name: &String| {
-        let rest = name.strip_prefix("nvme").unwrap_or_default();
-        rest.contains('n') && !rest.contains('p') && !rest.contains('c')
-    };
-    let found: Vec<String> = subsystems
-        .flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")))
-        .filter(is_namespace)
-        .collect();
-    match found.as_slice() {
-        [only] => Ok(scene::device(only).display().to_string()),
-        [] => Err(format!("no namespace of {nqn} is connected here")),
-        several => Err(format!(
-            "{} has several namespaces here ({}): name one by its serial or path",
-            nqn,
-            several.join(", ")
-        )),
-    }
-}
-
 /// Makes the target ready, leads the link of the job to it, and holds it.
 fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
     let ended = end_of_input();
@@ -398,7 +157,7 @@ fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
     }
     let root = Root::live();
     let machine = Machine::read(&root);
-    let found = find(&root, &machine, typed).map_err(Failure::new)?;
+    let found = find::find(&root, &machine, typed).map_err(Failure::new)?;
     let path = Path::new(&found.name);
     let load_failure = |error: narrows_load::LoadError| Failure::new(error.to_string());
     let scratch;
@@ -562,20 +321,5 @@ mod tests {
         assert!(sample.nics.contains_key("lo") && !sample.cpus.is_empty() && sample.flows.is_empty());
         let facts = facts_of(&root);
         assert!(facts.contains_key("kernel") && facts["processors"] != "0", "{facts:?}");
-    }
-
-    #[test]
-    fn what_is_no_target_is_said() {
-        let (root, machine) = (Root::live(), Machine::default());
-        for (typed, why) in [
-            ("data", "absolute path"),
-            ("serial:no-such-drive", "no device here"),
-            ("nqn:nqn.2014-08.org:none", "no namespace"),
-            ("nbd://a;b", "absolute path"),
-        ] {
-            assert!(find(&root, &machine, typed).is_err_and(|said| said.contains(why)), "{typed}");
-        }
-        let found = find(&root, &machine, "nbd://10.0.0.1/disk").expect("is an export");
-        assert_eq!((found.kind, found.server.as_deref()), (FoundKind::Nbd, Some("10.0.0.1")));
     }
 }

@@ -38,8 +38,8 @@ pub struct PlanArgs {
 
     /// What is wanted, as often as needed: `[COUNTx]KIND[:PROPERTY…][@RATE]`
     ///
-    /// KIND is nvme, nic, hca, hba, usb3card, gpu or card. PROPERTY is a link (gen3x4), a line rate (40g, 2x25g, edr), a
-    /// drive's model (sn770), or same-socket. RATE is what each must get while all others with a rate get theirs.
+    /// KIND is nvme, sata, nic, hca, hba, usb3card, gpu or card. PROPERTY is a link (gen3x4), a line rate (40g, 2x25g, edr), a
+    /// drive's model (sn770) or connector (m2, u2), or same-socket. RATE is what each must get while all others with a rate get theirs.
     /// Examples: 4xnvme:gen3x4, nvme:sn770@3GB/s, nic:2x40g, hba:gen3x8.
     #[arg(long, value_name = "WISH")]
     pub want: Vec<String>,
@@ -51,6 +51,13 @@ pub struct PlanArgs {
     /// What counts most
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     pub prefer: PreferArg,
+
+    /// What cards cost you: a CSV file with a card's name and its price in each line; other cards are not bought
+    ///
+    /// With `--prefer price` the cheapest placement is found in which each wish with a rate gets it (nvme@3GB/s). What a card is called
+    /// stands in the line `buy` of a plan, and in the hint for a name that is not known.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub price: Option<PathBuf>,
 
     /// Use at most so many slots for cards
     #[arg(long, value_name = "N")]
@@ -169,6 +176,8 @@ pub enum PreferArg {
     Slots,
     /// Few parts to buy
     Parts,
+    /// Cards that cost little; needs --price
+    Price,
 }
 
 impl From<PreferArg> for Prefer {
@@ -177,6 +186,7 @@ impl From<PreferArg> for Prefer {
             PreferArg::Rate => Self::Rate,
             PreferArg::Slots => Self::Slots,
             PreferArg::Parts => Self::Parts,
+            PreferArg::Price => Self::Price,
         }
     }
 }

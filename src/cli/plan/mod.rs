@@ -3,6 +3,7 @@
 mod args;
 mod ground;
 mod layouts;
+mod price;
 mod run;
 
 pub use args::PlanArgs;

@@ -1,14 +1,15 @@
 //! Opens the site, reads the wishes, searches, and shows what was found.
 
-use super::PlanArgs;
+use super::args::PreferArg;
 use super::ground::{Ground, boards};
 use super::layouts::layouts;
+use super::{PlanArgs, price};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
-use narrows_model::plan::diagnose;
 use narrows_model::plan::outcome::{Outcome, outcome};
 use narrows_model::plan::search::{Found, Parts, Request, best, search};
 use narrows_model::plan::site::Site;
-use narrows_model::plan::wish::{self, Wish, WishError};
+use narrows_model::plan::wish::{self, Kind, Wish, WishError};
+use narrows_model::plan::{diagnose, sata};
 use narrows_report::plan::{Planned, build, document};
 use narrows_report::sanitize::inert;
 
@@ -26,7 +27,7 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     }
     let ground = Ground::open(args)?;
     let site = &ground.site;
-    let request = request(args, site)?;
+    let (request, sata) = request(args, site)?;
     let searched = if args.replace { site.clone() } else { site.clone().with_occupied() };
     let found = (!request.wishes.is_empty()).then(|| search(&searched, &request));
     let outcomes: Vec<Outcome> = found
@@ -39,6 +40,7 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         Some(found) if found.placements.is_empty() => diagnose::impossible(&searched, &request),
         _ => Vec::new(),
     };
+    let sata = sata::seat(site, sata, outcomes.first());
     let alternatives = alternatives(&searched, &request, found.as_ref());
     let layouts = layouts(args, &request, &ground, outcomes.first())?;
     let report = build(&Planned {
@@ -49,9 +51,18 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         outcomes: &outcomes,
         alternatives: &alternatives,
         impossible: &impossible,
+        sata: sata.as_ref(),
         layouts,
     });
     output::report(&report, &args.output, document)?;
+    let of_sata = |why: fn(&sata::Seated) -> Option<String>| sata.as_ref().and_then(why);
+    if let Some(why) = of_sata(sata::Seated::not_known).filter(|_| impossible.is_empty()) {
+        output::failure(&Failure::new(format!(
+            "it is not known whether the wishes can all be placed: {why}"
+        )));
+        return Ok(FAILED);
+    }
+    let impossible: Vec<String> = impossible.into_iter().chain(of_sata(sata::Seated::impossible)).collect();
     if impossible.is_empty() {
         return Ok(NOTHING_FOUND);
     }
@@ -70,7 +81,8 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     Ok(FAILED)
 }
 
-fn request(args: &PlanArgs, site: &Site) -> Result<Request, Failure> {
+/// The wishes for slots, and how many drives are wanted on SATA ports.
+fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
     let mut wishes: Vec<Wish> = args
         .want
         .iter()
@@ -91,17 +103,21 @@ fn request(args: &PlanArgs, site: &Site) -> Result<Request, Failure> {
                 .hint("name kinds that are wanted, such as --same-socket nvme,nic"));
         }
     }
+    let sata = wishes.iter().filter(|wish| wish.kind == Kind::Sata).map(|wish| usize::from(wish.count)).sum();
+    wishes.retain(|wish| wish.kind != Kind::Sata);
     let devices: usize = wishes.iter().map(|wish| usize::from(wish.count)).sum();
     if devices > MOST_DEVICES {
         return Err(Failure::new(format!("{devices} devices are more than {MOST_DEVICES}"))
             .hint("no machine has slots for so many; plan them in parts"));
     }
-    Ok(Request {
-        wishes,
-        prefer: args.prefer.into(),
-        max_slots: args.max_slots,
-        parts: Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation },
-    })
+    if args.prefer == PreferArg::Price && args.price.is_none() {
+        return Err(Failure::new("--prefer price needs the prices")
+            .hint("name the file that has them with --price FILE"));
+    }
+    let prices = args.price.as_deref().map(price::read).transpose()?;
+    let parts = Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation, prices };
+    let request = Request { wishes, prefer: args.prefer.into(), max_slots: args.max_slots, parts };
+    Ok((request, sata))
 }
 
 /// The same wishes by each means, where there are drives to choose means for.
@@ -115,6 +131,7 @@ fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(S
         let parts = Parts {
             switches: switches && request.parts.switches,
             splitting: splitting && request.parts.splitting,
+            prices: request.parts.prices.clone(),
         };
         let request = Request { parts, ..request.clone() };
         let found = best(site, &request);

@@ -83,6 +83,10 @@ pub enum CardKind {
     Switch,
 }
 
+const fn m2() -> SlotForm {
+    SlotForm::M2
+}
+
 /// A card that carries drives.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +106,9 @@ pub struct Card {
     pub ports: u8,
     /// The lanes of each.
     pub port_lanes: u8,
+    /// What fits into its ports.
+    #[serde(default = "m2")]
+    pub carries: SlotForm,
     /// Its switch, as `switches.toml` names it.
     #[serde(default)]
     pub switch: Option<String>,

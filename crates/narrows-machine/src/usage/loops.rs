@@ -1,6 +1,8 @@
 //! Loop devices: over a member of the family, or over the same file as the target. The kernel tells the identity of what
 //! each holds; the path in `loop/backing_file` is what that was called once.
 
+use std::collections::BTreeSet;
+
 use super::class::Class;
 use super::findings::Findings;
 use super::wanted::{FileBehind, Wanted};
@@ -62,16 +64,33 @@ pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
     }
 }
 
-/// Whether the file system with a number is mounted here as one whose files stand on another one, too.
+/// File systems without a device of their own that keep their files for themselves.
+const KEEPS_ITS_OWN: [&str; 6] = ["tmpfs", "ramfs", "devtmpfs", "btrfs", "bcachefs", "zfs"];
+
+/// Whether files of the file system with a number may stand on another one, too: it has no device, and is mounted in no namespace
+/// as one that keeps its own. An overlay also gives numbers to files that none of its mounts has.
 fn is_elsewhere(root: &Root, number: (u32, u32)) -> bool {
-    let shows_others = |mount: &Mount| {
-        let kind = mount.fstype.as_str();
-        kind.starts_with("fuse")
-            || ["overlay", "virtiofs", "ecryptfs", "9p", "ceph"].contains(&kind)
-            || mount.is_network()
-    };
-    let mounts = mount::parse(root.text("/proc/self/mountinfo").value().map_or("", String::as_str));
-    mounts.iter().any(|mount| mount.number == number && shows_others(mount))
+    number.0 == 0
+        && !mounts_everywhere(root).iter().any(|mount| mount.number == number && keeps_its_own(mount))
+}
+
+fn keeps_its_own(mount: &Mount) -> bool {
+    KEEPS_ITS_OWN.contains(&mount.fstype.as_str())
+}
+
+/// The mounts of every namespace in which a process is in sight.
+fn mounts_everywhere(root: &Root) -> Vec<Mount> {
+    let mut namespaces = BTreeSet::new();
+    let mut found = Vec::new();
+    let processes = root.list("/proc").into_iter().filter(|name| name.parse::<u32>().is_ok());
+    for process in processes.chain(["self".to_owned()]) {
+        let namespace = root.link_name(&format!("/proc/{process}/ns/mnt")).get();
+        if namespace.is_none_or(|namespace| namespaces.insert(namespace)) {
+            let text = root.text(&format!("/proc/{process}/mountinfo"));
+            found.extend(mount::parse(text.value().map_or("", String::as_str)));
+        }
+    }
+    found
 }
 
 /// Looks for loop devices other than the target.
@@ -211,11 +230,20 @@ mod tests {
         let mut tree = as_long();
         tree.file("/sys/class/block/loop1/loop/backing_file", "/merged/disk.img (deleted)")
             .file("/sys/class/block/loop1/size", "8")
-            .file("/narrows/probe/loop/loop1", "0:41 9")
-            .file("/proc/999/mountinfo", "30 1 0:41 / /merged rw - overlay overlay rw\n");
+            .file("/narrows/probe/loop/loop1", "0:41 9");
+        assert!(maybe(&hows(tree.clone(), "loop0")), "no mount has this number");
+        tree.file("/proc/999/mountinfo", "30 1 0:41 / /merged rw - overlay overlay rw\n");
         assert!(maybe(&hows(tree.clone(), "loop0")));
-        tree.file("/proc/999/mountinfo", "30 1 0:41 / /dev/shm rw - tmpfs tmpfs rw\n");
-        assert_eq!(hows(tree, "loop0"), [], "a file system in memory has it for itself");
+        tree.file("/proc/999/mountinfo", "30 1 0:42 / /merged rw - overlay overlay rw\n")
+            .link("/proc/7/ns/mnt", "mnt:[7]")
+            .file("/proc/7/mountinfo", "30 1 0:41 / /dev/shm rw - tmpfs tmpfs rw\n");
+        assert_eq!(
+            hows(tree.clone(), "loop0"),
+            [],
+            "a file system in memory keeps its files, in any namespace"
+        );
+        tree.file("/narrows/probe/loop/loop1", "8:2 9");
+        assert_eq!(hows(tree, "loop0"), [], "and so does one with a device");
     }
 
     proptest! {

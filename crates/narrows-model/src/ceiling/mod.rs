@@ -32,6 +32,7 @@ pub mod sas;
 pub mod sata;
 pub mod served;
 pub mod socket;
+pub mod together;
 pub mod uplink;
 pub mod usb;
 pub mod write_cache;

@@ -15,6 +15,7 @@ pub mod outcome;
 pub mod owning;
 mod problem;
 mod rate;
+pub mod sata;
 pub mod search;
 pub mod site;
 pub mod wish;

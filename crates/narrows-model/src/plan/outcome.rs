@@ -102,7 +102,7 @@ impl Balance {
 }
 
 /// What a placement means.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
     /// The slots in use.
     pub slots: Vec<SlotOutcome>,
@@ -175,6 +175,7 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         }
     }
     groups.extend(chipset_group(site, &seats));
+    let is_data = |kind: Kind| kind != Kind::Gpu;
     let read = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.read);
     let write = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.write);
     let devices: Vec<DeviceOutcome> = seats
@@ -182,9 +183,10 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         .enumerate()
         .map(|(at, seat)| seat.outcome(at, &groups, Rates { read: read[at], write: write[at] }))
         .collect();
+    let moving = || devices.iter().filter(|device| is_data(device.kind));
     let sum = |of: &dyn Fn(&DeviceOutcome) -> Rates| Rates {
-        read: devices.iter().map(|device| of(device).read).sum(),
-        write: devices.iter().map(|device| of(device).write).sum(),
+        read: moving().map(|device| of(device).read).sum(),
+        write: moving().map(|device| of(device).write).sum(),
     };
     let slots = placement
         .seated
@@ -249,7 +251,7 @@ impl Seat<'_> {
         let write = rate::link_write(speed, lanes);
         let limit = wish.own_write.or(wish.own);
         Rates {
-            read: rate::link(speed, lanes).min(self.class.demand).rate(),
+            read: rate::link(speed, lanes).min(wish.demand()).rate(),
             write: limit.map_or(write, |limit| limit.min(write)),
         }
     }
@@ -281,8 +283,10 @@ impl Seat<'_> {
 
 fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<Group> {
     let uplink = site.chipset.as_ref()?;
-    let members: Vec<usize> =
-        (0..seats.len()).filter(|at| site.slots[seats[*at].slot].attachment == Attachment::Chipset).collect();
+    let is_behind = |seat: &Seat<'_>| {
+        site.slots[seat.slot].attachment == Attachment::Chipset && seat.class.wish.kind != Kind::Gpu
+    };
+    let members: Vec<usize> = (0..seats.len()).filter(|at| is_behind(&seats[*at])).collect();
     (!members.is_empty()).then(|| Group {
         name: uplink.name.clone(),
         carries: Rates { read: uplink.rate.rate(), write: uplink.write.rate() },
@@ -434,6 +438,12 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
         Some(Component::Alone) => {
             let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
             less("alone, added up", outcome.alone.read, best.alone.read) + &why
+        }
+        Some(Component::Graphics) => "a graphics card has a narrower link".to_owned(),
+        Some(Component::Price) => {
+            let cents = |placement: &Placement| placement.score.get(prefer, Component::Price).unsigned_abs();
+            let money = |cents: u64| format!("{}.{:02}", cents / 100, cents % 100);
+            format!("its cards cost {} instead of {}", money(cents(placement)), money(cents(best_placement)))
         }
         Some(Component::Switches) => {
             let switches = |outcome: &Outcome| outcome.slots.iter().filter(|slot| slot.is_switch).count();

@@ -3,15 +3,18 @@
 use crate::plan::rate::{self, WholeRate};
 use crate::plan::search::{Parts, Request};
 use crate::plan::site::{Site, Slot, SplitMode, Splitting};
-use crate::plan::wish::Wish;
-use narrows_base::catalog::{Card, CardKind, catalog};
+use crate::plan::wish::{Kind, Wish};
+use narrows_base::catalog::{Card, CardKind, SlotForm, catalog};
 use narrows_base::units::{GtPerSec, Lanes};
 
 /// Equal devices: it does not matter which of them goes where.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Class {
     pub(super) wish: Wish,
+    /// What each moves of data, as far as slots allow; none for graphics.
     pub(super) demand: WholeRate,
+    /// What each moves of graphics.
+    pub(super) graphics: WholeRate,
     pub(super) target: WholeRate,
 }
 
@@ -24,6 +27,8 @@ pub(super) struct Choice {
     pub(super) mode: Option<SplitMode>,
     /// Whether the slot's setting is changed to give the most lanes.
     pub(super) setting: bool,
+    /// What the card costs.
+    pub(super) price: u64,
     /// How many devices fit.
     pub(super) ports: u8,
     /// Whether they are drives, or one card.
@@ -56,6 +61,8 @@ pub(super) struct Value {
     pub(super) rate: WholeRate,
     /// The sum of what each moves alone.
     pub(super) alone: WholeRate,
+    /// What graphics cards move.
+    pub(super) graphics: WholeRate,
     /// What of it is read from drives.
     pub(super) drives: WholeRate,
     /// What network cards could send on.
@@ -124,7 +131,8 @@ fn classes(wishes: &[Wish]) -> Vec<Class> {
             Some(class) => class.wish.count = class.wish.count.saturating_add(wish.count),
             None => classes.push(Class {
                 wish: wish.clone(),
-                demand: wish.demand(),
+                demand: if wish.kind == Kind::Gpu { WholeRate::ZERO } else { wish.demand() },
+                graphics: if wish.kind == Kind::Gpu { wish.demand() } else { WholeRate::ZERO },
                 target: wish.target.map_or(WholeRate::ZERO, WholeRate::new),
             }),
         }
@@ -137,7 +145,7 @@ fn choices(slot: &Slot, parts: &Parts) -> Vec<Choice> {
     if slot.dead.is_some() {
         return Vec::new();
     }
-    let right_in = |drives| Choice { card: None, mode: None, setting: false, ports: 1, drives };
+    let right_in = |drives| Choice { card: None, mode: None, setting: false, price: 0, ports: 1, drives };
     let mut found = vec![right_in(slot.form.takes_drives())];
     if !slot.form.takes_drives() {
         found.extend(carriers(slot, parts));
@@ -153,17 +161,27 @@ fn choices(slot: &Slot, parts: &Parts) -> Vec<Choice> {
 fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
     let mut found: Vec<Choice> = Vec::new();
     let fitting = catalog().cards.iter().filter(|card| card.connector <= slot.connector.get());
+    let fitting = fitting.filter(|card| parts.has_price(&card.name));
     for card in fitting {
         let on = |mode: Option<SplitMode>, ports| Choice {
             card: Some(card),
             mode,
             setting: false,
+            price: parts.price(&card.name),
             ports,
             drives: true,
         };
         match card.kind {
             CardKind::Switch if parts.switches => found.push(on(None, card.ports)),
-            CardKind::Adapter if card.ports == 1 => found.push(on(None, 1)),
+            CardKind::Adapter if card.ports == 1 => {
+                // A narrower one is of use where it costs less, or where the wider one does not fit.
+                let is_as_good = |known: &Choice| {
+                    known.mode.is_none() && known.is_adapter() && known.price <= parts.price(&card.name)
+                };
+                if !found.iter().any(is_as_good) {
+                    found.push(on(None, 1));
+                }
+            }
             CardKind::Adapter if parts.splitting => {
                 let modes = match &slot.splitting {
                     Splitting::Modes(modes) => modes.as_slice(),
@@ -171,7 +189,10 @@ fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
                 };
                 for mode in modes {
                     let ports = links_of(card, mode, slot.lanes);
-                    let is_known = found.iter().any(|known| known.is_adapter() && known.ports >= ports);
+                    let is_as_good = |known: &Choice| {
+                        known.is_adapter() && known.ports >= ports && known.price <= parts.price(&card.name)
+                    };
+                    let is_known = found.iter().any(is_as_good);
                     if ports > 1 && !is_known {
                         found.push(on(Some(mode.clone()), ports));
                     }
@@ -221,6 +242,12 @@ pub(super) fn uplink_of(slot: &Slot, choice: &Choice, lanes: Lanes) -> Option<(G
     Some((speed.min(slot.speed), Lanes::new(card.lanes).min(lanes)))
 }
 
+/// Whether a drive with this connector can be plugged in.
+pub(super) fn takes(slot: &Slot, choice: &Choice, form: Option<SlotForm>) -> bool {
+    let there = choice.card.map_or(slot.form, |card| card.carries);
+    form.is_none_or(|form| form == there)
+}
+
 pub(super) fn value<'c>(
     slot: &Slot,
     choice: &Choice,
@@ -239,18 +266,22 @@ pub(super) fn value<'c>(
     let mut used = 0u8;
     for (count, class) in items {
         let fits = class.wish.kind.is_drive() == choice.drives
+            && takes(slot, choice, class.wish.form)
             && (choice.drives || class.wish.connector <= slot.connector);
         used = used.saturating_add(count);
         if !fits || used > ports {
             return None;
         }
         let (speed, lanes) = link_of(slot, choice, lanes, class);
-        let own = rate::link(speed, lanes).min(class.demand);
+        let link = rate::link(speed, lanes);
+        let own = link.min(class.demand);
         let alone = uplink.map_or(own, |uplink| own.min(uplink));
-        if class.target > alone {
+        let graphics = link.min(class.graphics);
+        if class.target > alone.max(graphics) {
             return None;
         }
         let times = u64::from(count);
+        value.graphics = value.graphics + graphics.times(times);
         value.rate = value.rate + own.times(times);
         value.alone = value.alone + alone.times(times);
         value.target = value.target + class.target.times(times);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::plan::rate::{self, WholeRate};
-use narrows_base::catalog::catalog;
+use narrows_base::catalog::{SlotForm, catalog};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a device is, as far as slots and traffic care.
@@ -28,6 +28,8 @@ pub enum Kind {
     Nic,
     /// An InfiniBand adapter.
     Hca,
+    /// A drive on a SATA port of the board: takes no slot.
+    Sata,
     /// A SAS or SATA adapter.
     Hba,
     /// A USB card.
@@ -46,6 +48,7 @@ impl Kind {
             Self::Nic => "nic",
             Self::Hca => "hca",
             Self::Hba => "hba",
+            Self::Sata => "sata",
             Self::Usb => "usb3card",
             Self::Gpu => "gpu",
             Self::Card => "card",
@@ -58,6 +61,7 @@ impl Kind {
             "nic" | "eth" => Self::Nic,
             "hca" | "ib" => Self::Hca,
             "hba" | "sas" => Self::Hba,
+            "sata" => Self::Sata,
             "usb3card" | "usb" | "usbcard" => Self::Usb,
             "gpu" => Self::Gpu,
             "card" => Self::Card,
@@ -76,13 +80,16 @@ impl Kind {
     }
 
     /// The link of a usual device of this kind, where a wish names none: drives 3.0 x4, adapters 3.0 x8, USB cards
-    /// 3.0 x2 (ASM2142, ASM3142: pci-ids.ucw.cz), graphics 3.0 x16. A network card's goes by its rate.
+    /// 3.0 x2 (ASM2142, ASM3142: pci-ids.ucw.cz), graphics 4.0 x16, as most that are sold since 2020. A network card's goes by
+    /// its rate. SATA drives have none.
     const fn usual_link(self) -> (GtPerSec, u8) {
         match self {
             Self::Nvme | Self::Card => (GtPerSec::GEN3, 4),
             Self::Nic | Self::Hba => (GtPerSec::GEN3, 8),
             Self::Usb => (GtPerSec::GEN3, 2),
-            Self::Hca | Self::Gpu => (GtPerSec::GEN3, 16),
+            Self::Hca => (GtPerSec::GEN3, 16),
+            Self::Gpu => (GtPerSec::GEN4, 16),
+            Self::Sata => (GtPerSec::GEN1, 1),
         }
     }
 }
@@ -110,6 +117,8 @@ pub struct Wish {
     pub target: Option<BytesPerSec>,
     /// Whether all of them must be on one socket; wishes with the same name of a group share theirs.
     pub group: Option<String>,
+    /// The connector that each needs, where it matters: an M.2 drive fits into no U.2 bay.
+    pub form: Option<SlotForm>,
     /// The slots that it may use, as places in [`crate::plan::Site::slots`]; `None` for any.
     pub pinned: Option<usize>,
 }
@@ -138,9 +147,9 @@ pub struct WishError {
 
 impl WishError {
     /// What to do about it.
-    pub const HINT: &'static str = "write [COUNTx]KIND[:PROPERTY…][@RATE], such as 4xnvme:gen3x4, nvme:sn770@3GB/s, \
+    pub const HINT: &'static str = "write [COUNTx]KIND[:PROPERTY…][@RATE], such as 4xnvme:gen3x4, nvme:sn770@3GB/s, 6xsata, \
          nic:2x40g, hca:edr, hba:gen3x8, usb3card, gpu, card:gen4x8; properties are a link (gen3x4), a line rate (40g), a \
-         drive's model, and same-socket";
+         drive's model, its connector (m2, u2), and same-socket";
 }
 
 /// The most devices of one wish.
@@ -169,7 +178,7 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
         _ => (1, head),
     };
     let kind = Kind::parse(&word)
-        .ok_or_else(|| refused("the kinds are nvme, nic, hca, hba, usb3card, gpu and card"))?;
+        .ok_or_else(|| refused("the kinds are nvme, sata, nic, hca, hba, usb3card, gpu and card"))?;
     let mut wish = usual(kind, count);
     wish.target = target;
     let mut link = None;
@@ -177,6 +186,8 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
         let lower = property.to_ascii_lowercase();
         if let Some(found) = parse_link(&lower) {
             link = Some(found);
+        } else if let Some(form) = drive_form(&lower).filter(|_| kind.is_drive()) {
+            wish.form = Some(form);
         } else if lower == "same-socket" {
             wish.group = Some(text.to_owned());
         } else if kind.is_network()
@@ -204,6 +215,15 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
     Ok(wish)
 }
 
+/// Reads the connector of a drive: `m2`, `u2`.
+fn drive_form(text: &str) -> Option<SlotForm> {
+    match text {
+        "m2" | "m.2" => Some(SlotForm::M2),
+        "u2" | "u.2" => Some(SlotForm::U2),
+        _ => None,
+    }
+}
+
 /// Usual devices of a kind.
 pub(super) fn usual(kind: Kind, count: u8) -> Wish {
     let (speed, lanes) = kind.usual_link();
@@ -225,6 +245,7 @@ pub(super) fn usual(kind: Kind, count: u8) -> Wish {
         own_write: None,
         target: None,
         group: None,
+        form: None,
         pinned: None,
     }
 }

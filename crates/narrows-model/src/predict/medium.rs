@@ -1,6 +1,6 @@
 //! What a drive needs for one I/O, and how many it completes: as given, or by the class of its model.
 
-use crate::ceiling::{Basis, access, io_cost};
+use crate::ceiling::{Basis, access, io_cost, queueing};
 use crate::path::file::{Device, DeviceKind, Pattern};
 use narrows_base::catalog::{self, MediumClass, catalog};
 use narrows_base::units::{Bytes, Iops, Nanos};
@@ -37,6 +37,12 @@ fn class_of(device: &Device) -> Option<&'static MediumClass> {
     };
     let wanted = device.class.as_deref().or_else(by_model).unwrap_or(usual);
     catalog().medium_class(wanted).or_else(|| catalog().medium_class("consumer-tlc"))
+}
+
+/// How sharp the knee of a solid-state drive is, by its class.
+pub(super) fn sharpness(device: &Device) -> f64 {
+    let is_of_servers = class_of(device).is_some_and(|class| class.name.starts_with("enterprise"));
+    if is_of_servers { queueing::SERVER_KNEE } else { queueing::FLASH_KNEE }
 }
 
 /// The time that the head of a disk needs between consecutive blocks.

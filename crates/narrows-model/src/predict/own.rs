@@ -7,7 +7,7 @@ use super::hops::{Loaded, host_of, rate};
 use super::law::{Law, Situation, Term};
 use super::time::Stage;
 use super::{cached, medium, time, zfs};
-use crate::ceiling::{Basis, FactRef, buffered, io_cost, queueing, served};
+use crate::ceiling::{Basis, FactRef, buffered, io_cost, queueing, served, together as spread};
 use crate::path::file::{Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
@@ -19,6 +19,8 @@ pub(super) struct Own<'a> {
     pub(super) situation: &'a Situation,
     /// The smallest of the other bounds.
     pub(super) narrowest: Option<Narrowest>,
+    /// What drives that share the bytes would carry if each gave all it can alone.
+    pub(super) spread: Option<Narrowest>,
     /// By how much the ceiling of a hop is raised.
     pub(super) factor: &'a dyn Fn(&HopId) -> f64,
 }
@@ -44,13 +46,15 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     let mut found = Vec::new();
     found.extend(depth(system, hops, own));
     found.extend(cores(system, hops, own.workload));
+    let spread = own.spread.as_ref().map(together);
     let cache = cached::bound(system, hops, own.workload);
     // The copy out of the page cache follows on what the cache gives, where that is less than the path.
-    let given = cache.as_ref().map(Narrowest::of);
+    let given = cache.as_ref().or(spread.as_ref()).map(Narrowest::of);
     let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.rate.total_cmp(&b.rate));
     found.extend(served(hops, own));
     found.extend(copy(hops, own.workload, narrowest));
     found.extend(cache);
+    found.extend(spread);
     found
 }
 
@@ -97,21 +101,23 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         facts: facts.collect(),
         terms: shares(&stages, workload.read_share),
     };
-    Some(near_knee(bound, own))
+    Some(near_knee(bound, system, hops, own))
 }
 
 /// The bound of depth where the I/Os that a solid-state drive completes are the narrowest of the rest: near the knee both take
 /// their part, and the larger part names the bound.
-fn near_knee(bound: Bound, own: &Own<'_>) -> Bound {
+fn near_knee(bound: Bound, system: &System, hops: &[Loaded], own: &Own<'_>) -> Bound {
     let is_drive =
         |it: &&Narrowest| !it.terms.is_empty() && it.terms.iter().all(|term| term.law == Law::FlashIops);
     let is_random = own.situation.pattern == crate::path::file::Pattern::Random;
     let Some(drive) = own.narrowest.as_ref().filter(is_drive).filter(|_| is_random) else { return bound };
-    let rate = queueing::knee(bound.rate.get(), drive.rate, own.workload.in_flight());
+    let device = hops.iter().find(|it| it.hop.id == drive.hop).and_then(|it| it.device(system));
+    let sharpness = device.map_or(queueing::FLASH_KNEE, medium::sharpness);
+    let rate = queueing::knee(bound.rate.get(), drive.rate, own.workload.in_flight(), sharpness);
     if rate.is_nan() || rate <= 0.0 {
         return bound;
     }
-    let of_depth = (rate / bound.rate.get()).powf(queueing::FLASH_KNEE).min(1.0);
+    let of_depth = (rate / bound.rate.get()).powf(sharpness).min(1.0);
     let part = |term: &Term| Term { share: term.share * of_depth, ..*term };
     let mut terms: Vec<Term> = bound.terms.iter().map(part).collect();
     terms.push(Term { law: Law::FlashIops, share: 1.0 - of_depth });
@@ -203,6 +209,23 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound>
         facts: Vec::new(),
         terms,
     })
+}
+
+/// What drives carry together of the sum of what each carries alone.
+fn together(spread: &Narrowest) -> Bound {
+    let sum = BytesPerSec::new(spread.rate);
+    let rate = spread::carried(sum);
+    Bound {
+        kind: BoundKind::Bandwidth,
+        hop: spread.hop.clone(),
+        name: format!("{} and the drives beside it", spread.name),
+        direction: None,
+        rate,
+        basis: Basis::Guess,
+        formula: format!("{sum} of all drives × {} that drives carry together = {rate}", spread::SHARE),
+        facts: Vec::new(),
+        terms: Term::whole(Law::MediumTogether),
+    }
 }
 
 /// What a file or block server writes of what its network carries.

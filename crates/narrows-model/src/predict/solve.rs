@@ -115,10 +115,12 @@ impl Shared {
         let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
         let narrowest = bounds.iter().min_by(lowest);
         let narrowest = narrowest.map(|(it, _)| Narrowest::of(it));
+        let is_spread = |bound: &&(Bound, _)| law::is_whole(&bound.0.terms, law::Law::MediumTogether);
+        let spread = bounds.iter().filter(is_spread).min_by(lowest).map(|(it, _)| Narrowest::of(it));
         for bound in own::bounds(
             system,
             &run.hops,
-            &Own { workload, situation: &run.situation, narrowest, factor: &factor },
+            &Own { workload, situation: &run.situation, narrowest, spread, factor: &factor },
         ) {
             flow.demand = Some(flow.demand.unwrap_or(f64::INFINITY).min(bound.rate.get()));
             bounds.push((bound, None));

@@ -84,7 +84,8 @@ fn one_request_at_a_time_takes_the_sum_of_its_stages() {
     let deep = predict(&system, &deep).expect("is a path");
     assert_eq!(deep.narrowest().map(|bound| bound.kind), Some(BoundKind::Iops));
     // 512 ÷ 81.17 µs and 600 k meet by the law of the knee.
-    let want = crate::ceiling::queueing::knee(512.0 / 81.17e-6, 600e3, 512.0);
+    let want =
+        crate::ceiling::queueing::knee(512.0 / 81.17e-6, 600e3, 512.0, crate::ceiling::queueing::FLASH_KNEE);
     assert!((deep.iops.get() / want - 1.0).abs() < 1e-3, "{} {want}", deep.iops);
 }
 

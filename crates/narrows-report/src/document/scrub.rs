@@ -1,17 +1,25 @@
-//! Takes out of a document what is known by its form to identify somebody: addresses, UUIDs, WWNs, NQNs, IQNs.
+//! Takes out of a document what is known by its form to identify somebody: addresses, UUIDs, WWNs, NQNs, IQNs, and the paths of
+//! places and mappings that people named.
 
 use super::table::Content;
 use super::{Block, Document, Drawing};
-use narrows_machine::snapshot::redact::scrub;
+use crate::names::Names;
 
 impl Document {
-    /// The document without addresses, UUIDs and WWNs, each with the same token wherever it stood.
+    /// The document without addresses, UUIDs, WWNs and private paths, each with the same token wherever it stood.
     pub(crate) fn scrubbed(mut self) -> Self {
         let mut texts: Vec<&mut String> = vec![&mut self.subject, &mut self.tool];
         self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
-        scrub(&mut texts);
+        let paths: Vec<String> = texts.iter().flat_map(|text| paths(text)).map(str::to_owned).collect();
+        Names::of_targets(paths.iter().map(String::as_str), []).hide(&mut texts);
         self
     }
+}
+
+/// The absolute paths in a text.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|".contains(c);
+    text.split(ends).map(|word| word.trim_end_matches(['.', ':', '/'])).filter(|word| word.starts_with('/'))
 }
 
 fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {

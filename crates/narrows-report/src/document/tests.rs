@@ -218,3 +218,17 @@ fn what_is_known_by_its_form_is_scrubbed_everywhere() {
         assert!(!text.contains("10.20.30.40") && !text.contains("0f8fad5b"), "{text}");
     }
 }
+
+#[test]
+fn places_that_people_named_are_scrubbed_and_those_of_the_system_stay() {
+    let text = "wrote /home/alice/Büro/x.img: dd of=/mnt/Company2/x on /dev/mapper/acme-payroll, /dev/sda, `/srv` and 3 GB/s (/proc/diskstats).";
+    let scrubbed = every_block(text).scrubbed();
+    for text in [scrubbed.text(&WIDE), scrubbed.markdown(), page(std::slice::from_ref(&scrubbed))] {
+        for secret in ["alice", "Büro", "Company2", "payroll"] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+        for known in ["/dev/sda", "/srv", "3 GB/s", "/proc/diskstats"] {
+            assert!(text.contains(known), "{known}: {text}");
+        }
+    }
+}

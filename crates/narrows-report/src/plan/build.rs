@@ -6,6 +6,7 @@ use narrows_base::units::{Bytes, human};
 use narrows_model::plan::layout::{Layout, Ranked};
 use narrows_model::plan::outcome::{DeviceOutcome, Outcome, Rates, why_worse};
 use narrows_model::plan::owning::Owning;
+use narrows_model::plan::sata::Seated;
 use narrows_model::plan::search::{Component, Found, Request};
 use narrows_model::plan::site::{Site, Slot, Splitting};
 use narrows_model::plan::wish::Wish;
@@ -40,6 +41,8 @@ pub struct Planned<'a> {
     pub alternatives: &'a [(String, Option<Outcome>)],
     /// Why it is impossible.
     pub impossible: &'a [String],
+    /// Where drives on SATA ports go; `None` when none are wanted.
+    pub sata: Option<&'a Seated>,
     /// What to build on the drives; `None` without aims.
     pub layouts: Option<PlannedLayouts>,
 }
@@ -56,10 +59,25 @@ pub fn build(planned: &Planned<'_>) -> PlanReport {
         placements: placements(planned),
         proof: planned.found.and_then(|found| proof(found, planned)),
         alternatives: alternatives(planned),
-        impossible: if is_known { planned.impossible.to_vec() } else { Vec::new() },
-        not_known: if is_known { Vec::new() } else { planned.impossible.to_vec() },
+        impossible: slots_impossible(planned, is_known)
+            .chain(planned.sata.and_then(Seated::impossible))
+            .collect(),
+        not_known: slots_impossible(planned, !is_known)
+            .map(|why| format!("in the slots that are known, {why}"))
+            .chain(planned.sata.and_then(Seated::not_known))
+            .collect(),
+        sata: planned.sata.map(|sata| SataView {
+            wanted: sata.wanted,
+            ports: sata.ports.iter().map(|port| inert(port)).collect(),
+            free: sata.free,
+            all_known: sata.whole,
+        }),
         layouts: planned.layouts.as_ref().map(layouts),
     }
+}
+
+fn slots_impossible<'a>(planned: &'a Planned<'_>, wanted: bool) -> impl Iterator<Item = String> + 'a {
+    planned.impossible.iter().filter(move |_| wanted).cloned()
 }
 
 fn rates(rates: Rates) -> RatesView {
@@ -197,13 +215,13 @@ fn placements(planned: &Planned<'_>) -> Vec<PlacementView> {
                 rank: u8::try_from(at + 1).unwrap_or(u8::MAX),
                 slots_used_before: (before > 0).then_some(before),
                 why_not_best: why,
-                ..placement_view(planned.searched, outcome)
+                ..placement_view(planned.searched, planned.request, outcome)
             }
         })
         .collect()
 }
 
-fn placement_view(site: &Site, outcome: &Outcome) -> PlacementView {
+fn placement_view(site: &Site, request: &Request, outcome: &Outcome) -> PlacementView {
     let name = |slot: usize| site.slots.get(slot).map(|slot| inert(&slot.name)).unwrap_or_default();
     PlacementView {
         rank: 1,
@@ -242,7 +260,11 @@ fn placement_view(site: &Site, outcome: &Outcome) -> PlacementView {
             .parts
             .iter()
             .filter(|_| site.gaps.is_empty())
-            .map(|(count, name)| PartView { count: *count, name: name.clone() })
+            .map(|(count, name)| PartView {
+                count: *count,
+                name: name.clone(),
+                cost: cost(request, *count, name),
+            })
             .collect(),
         slots_used: outcome.used,
         slots_used_before: None,
@@ -267,6 +289,12 @@ fn placement_view(site: &Site, outcome: &Outcome) -> PlacementView {
         }),
         why_not_best: None,
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no price comes near 2^53 hundredths")]
+fn cost(request: &Request, count: usize, name: &str) -> Option<f64> {
+    request.parts.prices.as_ref()?;
+    Some((request.parts.price(name) * count as u64) as f64 / 100.0)
 }
 
 fn device(device: &DeviceOutcome) -> DeviceView {

@@ -42,8 +42,24 @@ pub struct PlanReport {
     /// Why they cannot all be placed in the slots that are known, where not all of the board is: what is not known
     /// (`site.gaps`) may have room for them.
     pub not_known: Vec<String>,
+    /// Where drives on SATA ports go; absent when none are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sata: Option<SataView>,
     /// What to build on the drives; `null` when no aim was given.
     pub layouts: Option<LayoutsView>,
+}
+
+/// Where drives on SATA ports go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SataView {
+    /// How many are wanted.
+    pub wanted: usize,
+    /// The ports that there are for them, without those that the best placement turns off.
+    pub ports: Vec<String>,
+    /// How many of them are free.
+    pub free: usize,
+    /// Whether all ports of the board are known.
+    pub all_known: bool,
 }
 
 /// What there is.
@@ -254,12 +270,15 @@ pub struct SettingView {
 }
 
 /// Cards of one kind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartView {
     /// How many.
     pub count: usize,
     /// Which.
     pub name: String,
+    /// What all of them cost, in the user's currency; absent when no prices were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 /// How drives and network cards lie on the sockets.

@@ -2,7 +2,7 @@
 
 use super::{
     DeviceView, FilledView, LayoutView, LayoutsView, PlacementView, PlanReport, RangeView, RatesView,
-    SiteView, SlotView,
+    SataView, SiteView, SlotView,
 };
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
@@ -27,11 +27,16 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
         out.lead((Tone::Bad, "IMPOSSIBLE  "), Tone::Normal, format!("{why}."));
     }
     for why in &report.not_known {
-        let text = format!("whether all of this can be placed: in the slots that are known, {why}.");
+        let text = format!("whether all of this can be placed: {why}.");
         out.lead((Tone::Warn, "NOT KNOWN  "), Tone::Normal, text);
     }
     for placement in &report.placements {
         put_placement(&mut out, placement);
+    }
+    if let Some(sata) = &report.sata {
+        out.gap();
+        out.heading("SATA ports");
+        out.say(2, Tone::Normal, on_ports(sata));
     }
     if let Some(proof) = &report.proof {
         out.gap();
@@ -48,6 +53,12 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
         put_layouts(&mut out, layouts);
     }
     if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+fn on_ports(sata: &SataView) -> String {
+    let ports = if sata.ports.is_empty() { "none that is known".to_owned() } else { sata.ports.join(", ") };
+    let all = if sata.all_known { "" } else { "; whether there are more is not known" };
+    format!("{} drives for {} free of {ports}{all}", sata.wanted, sata.free)
 }
 
 fn put_site(out: &mut Document, site: &SiteView) {
@@ -87,7 +98,8 @@ fn put_site(out: &mut Document, site: &SiteView) {
     }
     counts.push(format!("{} free", lanes.free));
     if lanes.dead > 0 {
-        counts.push(format!("{} dead", lanes.dead));
+        let any_taken = site.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
+        counts.push(format!("{} {}", lanes.dead, if any_taken { "not free or dead" } else { "dead" }));
     }
     out.say(2, Tone::Normal, counts.join(" · "));
     for gap in &site.gaps {
@@ -96,6 +108,11 @@ fn put_site(out: &mut Document, site: &SiteView) {
     for note in &site.notes {
         out.say(2, Tone::Faint, note);
     }
+}
+
+/// Whether a slot cannot be used because of what is, or may be, in it.
+fn is_taken(why: &str) -> bool {
+    why.starts_with("may hold") || why.starts_with("in use")
 }
 
 fn about(slot: &SlotView) -> (Tone, String) {
@@ -111,7 +128,10 @@ fn about(slot: &SlotView) -> (Tone, String) {
             }
         }
         (None, Some(dead)) => {
-            known.push(format!("dead: {dead}"));
+            known.push(match is_taken(dead) {
+                true => format!("not free: {dead}"),
+                false => format!("dead: {dead}"),
+            });
             tone = Tone::Warn;
         }
         (None, None) => known.push("free".to_owned()),
@@ -164,7 +184,8 @@ fn put_placement(out: &mut Document, placement: &PlacementView) {
         );
     }
     for part in &placement.parts {
-        put("buy", format!("{} × {}", part.count, part.name));
+        let cost = part.cost.map_or_else(String::new, |cost| format!(" for {cost:.2}"));
+        put("buy", format!("{} × {}{cost}", part.count, part.name));
     }
     for setting in &placement.settings {
         put("set", format!("{}: {}", setting.menu, setting.value));

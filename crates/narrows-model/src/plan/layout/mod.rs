@@ -20,24 +20,16 @@ mod rank;
 
 pub use rank::{Advice, Aim, AimError, Ranked, rank};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
 use crate::ceiling::raid::of_raid;
 use crate::path::{RaidHop, RaidLevel};
 use narrows_base::units::BytesPerSec;
 
 /// How the drives are put together.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Array {
     /// One drive; the others are used apart.
@@ -97,18 +89,7 @@ impl Array {
 }
 
 /// Where encryption sits.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encryption {
     /// Nowhere.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::problem::{Class, Problem, value};
 use crate::plan::rate::WholeRate;
+use crate::plan::wish::Kind;
 use narrows_base::units::Lanes;
 
 use super::score::{Component, Prefer, Score, amount, cost};
@@ -166,10 +167,12 @@ impl Bound {
                     Component::Together => amount(value.rate) - amount(wanted),
                     Component::Served => 0,
                     Component::Alone => amount(value.alone) - amount(wanted),
+                    Component::Graphics => amount(value.graphics),
                     Component::Switches => cost(u64::from(choice.is_switch())),
                     Component::Slots => cost(u64::from(!place.form.takes_drives())),
                     Component::Changes => cost(problem.changes(slot, choice)),
                     Component::Adapters => cost(u64::from(choice.is_adapter())),
+                    Component::Price => cost(choice.price),
                 });
                 put(best.entry(counts).or_default(), score);
             }
@@ -247,7 +250,12 @@ fn merge(classes: &[Class], budget: Option<usize>) -> (Vec<usize>, Vec<Vec<usize
         classes.iter().enumerate().for_each(|(at, class)| groups.entry(key(class)).or_default().push(at));
         groups.into_values().collect::<Vec<_>>()
     };
-    let is_drive = |class: &Class| u64::from(class.wish.kind.is_drive());
+    // Graphics move no data of storage, and are not merged with what does.
+    let is_drive = |class: &Class| match class.wish.kind {
+        kind if kind.is_drive() => 1,
+        Kind::Gpu => 2,
+        _ => 0,
+    };
     // Ever coarser: by link and length, by length, by whether they are drives.
     let steps: [&dyn Fn(&Class) -> u64; 3] = [
         &|class| {
@@ -281,7 +289,9 @@ fn best_of(problem: &Problem<'_>, members: &[usize]) -> Class {
         return best;
     }
     best.target = WholeRate::ZERO;
+    best.wish.form = best.wish.form.filter(|form| all().all(|class| class.wish.form == Some(*form)));
     best.demand = all().map(|class| class.demand).min().unwrap_or_default();
+    best.graphics = all().map(|class| class.graphics).max().unwrap_or_default();
     best.wish.count = all().map(|class| class.wish.count).fold(0, u8::saturating_add);
     best.wish.speed = all().map(|class| class.wish.speed).max().unwrap_or(first.wish.speed);
     best.wish.lanes = all().map(|class| class.wish.lanes).max().unwrap_or(first.wish.lanes);

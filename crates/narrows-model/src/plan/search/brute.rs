@@ -78,6 +78,7 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
         ways[slot].as_ref().map(|(choice, _)| &problem.choices[slot][*choice])
     };
     let (mut together, mut behind, mut behind_target, mut alone) = (0i64, 0i64, 0i64, 0i64);
+    let (mut graphics, mut price) = (0i64, 0i64);
     let (mut switches, mut slots, mut changes, mut adapters) = (0i64, 0i64, 0i64, 0i64);
     let (mut drives, mut network) = (vec![0i64; 8], vec![0i64; 8]);
     for (at, way) in ways.iter().enumerate() {
@@ -115,6 +116,14 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
             {
                 return None;
             }
+            let is_plugged = match (wish.form, choice_here.card) {
+                (None, _) => true,
+                (Some(form), Some(card)) => form == card.carries,
+                (Some(form), None) => form == slot.form,
+            };
+            if !is_plugged {
+                return None;
+            }
             let (speed, width) = match choice_here.card {
                 None => (slot.speed, lanes),
                 Some(card) if card.kind == CardKind::Switch => {
@@ -125,13 +134,16 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
             let link = wire(speed.min(wish.speed), width.min(wish.lanes.get()));
             let wants = wire(wish.speed, wish.lanes.get());
             let wants = wish.own.map_or(wants, |own| wants.min(own.get() as i64));
-            let own = link.min(wants);
+            let is_graphics = wish.kind == crate::plan::wish::Kind::Gpu;
+            let own = if is_graphics { 0 } else { link.min(wants) };
             let single = uplink.map_or(own, |uplink| own.min(uplink));
             let target = wish.target.map_or(0, |target| target.get() as i64);
-            if target > single {
+            let drawn = if is_graphics { link.min(wants) } else { 0 };
+            if target > single.max(drawn) {
                 return None;
             }
             let count = i64::from(*count);
+            graphics += drawn * count;
             sum += own * count;
             alone += single * count;
             targets += target * count;
@@ -168,6 +180,7 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
         }
         switches += i64::from(choice_here.is_switch());
         adapters += i64::from(choice_here.is_adapter());
+        price += choice_here.card.map_or(0, |card| request.parts.price(&card.name)) as i64;
         slots += i64::from(!slot.form.takes_drives());
         changes += slot.connectors_off.len() as i64 + i64::from(choice_here.mode.is_some());
         if let Some(setting) = slot.setting.as_ref().filter(|_| choice_here.setting) {
@@ -197,6 +210,8 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
         Component::Slots => -slots,
         Component::Changes => -changes,
         Component::Adapters => -adapters,
+        Component::Graphics => graphics,
+        Component::Price => -price,
     }))
 }
 

@@ -20,7 +20,7 @@ mod brute;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use score::{Component, Prefer, Score};
 
@@ -29,17 +29,32 @@ use super::site::Site;
 use super::wish::Wish;
 
 /// Which cards may be bought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
     /// Cards with a PCIe switch.
     pub switches: bool,
     /// Cards of wires for several drives, in slots that the firmware splits.
     pub splitting: bool,
+    /// What cards cost, by their names in the catalogue, in hundredths of the user's currency. Cards without a price are not
+    /// bought then; `None` where nobody said what any costs.
+    pub prices: Option<BTreeMap<String, u64>>,
+}
+
+impl Parts {
+    /// Whether a card may be bought as far as its price goes.
+    pub(super) fn has_price(&self, card: &str) -> bool {
+        self.prices.as_ref().is_none_or(|prices| prices.contains_key(card))
+    }
+
+    /// What a card costs; 0 where nobody said what any costs.
+    pub fn price(&self, card: &str) -> u64 {
+        self.prices.as_ref().and_then(|prices| prices.get(card)).copied().unwrap_or(0)
+    }
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        Self { switches: true, splitting: true }
+        Self { switches: true, splitting: true, prices: None }
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Prefer {
     Slots,
     /// Few parts to buy; then the rate.
     Parts,
+    /// Cards that cost little, by what the user pays for them; then the rate.
+    Price,
 }
 
 /// One thing that counts.
@@ -28,6 +30,8 @@ pub enum Component {
     Served,
     /// The sum of what each device moves when the others are idle, in bytes per second.
     Alone,
+    /// What graphics cards can move, each alone: it is no traffic of storage.
+    Graphics,
     /// Cards with a switch, negative.
     Switches,
     /// Slots for cards that are used, negative.
@@ -36,19 +40,22 @@ pub enum Component {
     Changes,
     /// Cards of wires, negative.
     Adapters,
+    /// What the cards cost, negative, in hundredths of the user's currency.
+    Price,
 }
 
 /// How many things count.
-const COMPONENTS: usize = 7;
+const COMPONENTS: usize = 9;
 
 impl Prefer {
     /// What counts, the most important first.
     pub const fn order(self) -> [Component; COMPONENTS] {
-        use Component::{Adapters, Alone, Changes, Served, Slots, Switches, Together};
+        use Component::{Adapters, Alone, Changes, Graphics, Price, Served, Slots, Switches, Together};
         match self {
-            Self::Rate => [Together, Served, Alone, Switches, Slots, Changes, Adapters],
-            Self::Slots => [Alone, Slots, Together, Served, Switches, Changes, Adapters],
-            Self::Parts => [Switches, Adapters, Together, Served, Alone, Slots, Changes],
+            Self::Rate => [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters, Price],
+            Self::Slots => [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters, Price],
+            Self::Parts => [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes, Price],
+            Self::Price => [Price, Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters],
         }
     }
 
@@ -103,6 +110,7 @@ impl fmt::Display for Prefer {
             Self::Rate => "rate",
             Self::Slots => "slots",
             Self::Parts => "parts",
+            Self::Price => "price",
         })
     }
 }

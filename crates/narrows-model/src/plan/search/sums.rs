@@ -49,10 +49,12 @@ impl Sums {
             Component::Together => amount(value.rate),
             Component::Served => 0,
             Component::Alone => amount(value.alone),
+            Component::Graphics => amount(value.graphics),
             Component::Switches => cost(u64::from(choice.is_switch())),
             Component::Slots => cost(u64::from(!place.form.takes_drives())),
             Component::Changes => cost(problem.changes(slot, choice)),
             Component::Adapters => cost(u64::from(choice.is_adapter())),
+            Component::Price => cost(choice.price),
         });
         self.score = self.score.plus(&score);
         if on_chipset {

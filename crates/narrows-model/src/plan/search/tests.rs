@@ -40,6 +40,7 @@ fn site(slots: Vec<Slot>, sockets: u8) -> Site {
         slots,
         chipset: shared("uplink", 3.5),
         interconnect: if sockets > 1 { shared("UPI", 20.0) } else { None },
+        sata: crate::plan::sata::Ports::default(),
         gaps: Vec::new(),
         notes: Vec::new(),
     }
@@ -121,14 +122,30 @@ fn any_request() -> impl Strategy<Value = Request> {
         "hba:gen3x8",
         "hba:gen3x4",
         "usb3card",
+        "gpu",
+        "gpu:gen3x8@7GB/s",
+        "nvme:m2",
+        "2xnvme:u2",
     ]);
-    let prefer = prop::sample::select(vec![Prefer::Rate, Prefer::Slots, Prefer::Parts]);
-    (prop::collection::vec(wish, 1..=3), prefer, prop::option::weighted(0.3, 1u8..=3), any::<bool>())
-        .prop_map(|(wishes, prefer, max_slots, switches)| Request {
+    let prefer = prop::sample::select(vec![Prefer::Rate, Prefer::Slots, Prefer::Parts, Prefer::Price]);
+    let max_slots = prop::option::weighted(0.3, 1u8..=3);
+    (prop::collection::vec(wish, 1..=3), prefer, max_slots, any::<bool>(), any_prices()).prop_map(
+        |(wishes, prefer, max_slots, switches, prices)| Request {
             max_slots,
-            parts: Parts { switches, splitting: true },
+            parts: Parts { switches, splitting: true, prices },
             ..request(&wishes, prefer)
-        })
+        },
+    )
+}
+
+/// What some of the cards cost, or nothing.
+fn any_prices() -> impl Strategy<Value = Option<BTreeMap<String, u64>>> {
+    let cards = catalog().cards.len();
+    let some = prop::collection::vec(prop::option::weighted(0.8, 0u64..20_000), cards).prop_map(|prices| {
+        let priced = catalog().cards.iter().zip(prices);
+        priced.filter_map(|(card, price)| Some((card.name.clone(), price?))).collect()
+    });
+    prop::option::of(some)
 }
 
 proptest! {

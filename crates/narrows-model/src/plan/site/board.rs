@@ -2,7 +2,8 @@
 
 use crate::ceiling::pcie::rate;
 use crate::plan::rate::WholeRate;
-use narrows_base::catalog::{Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
+use crate::plan::sata::Ports;
+use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
 
 use super::{Attachment, Narrowed, Setting, Shared, Site, Slot, SplitMode, Splitting};
@@ -60,9 +61,16 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
         slots,
         chipset: chipset.map(uplink),
         interconnect,
+        sata: ports(board),
         gaps: board.gaps().iter().filter(|gap| gap.aspect.matters()).map(told).collect(),
         notes,
     }
+}
+
+fn ports(board: &Board) -> Ports {
+    let names = board.sata.iter().flat_map(|it| &it.ports).cloned().collect();
+    let whole = board.gaps().iter().all(|gap| gap.aspect != Aspect::Sata);
+    Ports { names, whole, used: 0 }
 }
 
 fn told(gap: &Gap) -> String {

@@ -1,16 +1,19 @@
 //! The site that a machine is, live or captured: the slots of its board, and what sits in them.
 
 use crate::path::occupancy::{self, Seat};
+use crate::plan::sata::Ports;
 use crate::plan::wish::Kind;
 use narrows_base::catalog::{Board, SlotForm};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
 use narrows_machine::dmi::{Slot as Claim, is_template};
-use narrows_machine::pci::{End, PciAddress, PciDevice};
+use narrows_machine::pci::{End, PciDevice};
 
 use super::board::{interconnect, of_board, uplink};
 use super::{Attachment, BoardOptions, Occupant, Site, Slot, Splitting};
+
+mod taken;
 
 /// What is not known of a machine whose board is not.
 const UNKNOWN_BOARD: &str = "its board, and so its empty slots, its M.2 sockets and what they share (look at its manual; \
@@ -53,19 +56,11 @@ pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoS
         Some(board) => known(machine, board, &seats, &options),
         None => unknown(machine, &seats, &options)?,
     };
-    let unplaced =
-        site.slots.iter().all(|slot| slot.occupant.is_none()) && !drives(machine, &seats).is_empty();
-    if unplaced {
-        site.notes.push(
-            "Which slots its drives sit in is not known: nothing names the slot of their ports.".to_owned(),
-        );
-    }
+    taken::by_claim(machine, &mut site);
+    let is_sata =
+        |block: &&narrows_machine::block::BlockDevice| matches!(block.transport, Transport::Sata(_));
+    site.sata.used = machine.block.values().filter(is_sata).count();
     Ok(site)
-}
-
-fn drives(machine: &Machine, seats: &[Seat]) -> Vec<PciAddress> {
-    let is_drive = |address: &&PciAddress| machine.pci.get(address).is_some_and(PciDevice::is_nvme);
-    seats.iter().flat_map(|seat| &seat.devices).filter(is_drive).copied().collect()
 }
 
 /// What a machine is called.
@@ -86,6 +81,7 @@ fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOption
             slot.occupant = occupant(machine, seat);
         }
     }
+    taken::mark(machine, board, seats, &mut site);
     match occupancy::chipset_of(machine) {
         Some(found) if board.chipset.as_ref().is_some_and(|said| *said != found.name) => site.notes.push(format!(
             "Its firmware says {}, but its chipset is the {} and not the {} of that board: check the name.",
@@ -140,6 +136,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
         slots,
         chipset: chipset.map(uplink),
         interconnect: connection.map(interconnect),
+        sata: Ports::default(),
         gaps: vec![UNKNOWN_BOARD.to_owned()],
         notes,
     })

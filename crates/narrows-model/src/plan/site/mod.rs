@@ -12,6 +12,7 @@ pub use machine::of_machine;
 pub use system::{NoSite, host_of, of_system};
 
 use crate::plan::rate::WholeRate;
+use crate::plan::sata::Ports;
 use crate::plan::wish::{self, Kind, Wish};
 pub use narrows_base::catalog::SlotForm;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
@@ -205,6 +206,8 @@ pub struct Site {
     pub chipset: Option<Shared>,
     /// The connection between two sockets, in each direction.
     pub interconnect: Option<Shared>,
+    /// Its SATA ports.
+    pub sata: Ports,
     /// What is not known of its slots and can change where things go, each with where it is found. While there is any, the
     /// best placement is the best of what is known, and no more.
     pub gaps: Vec<String>,

@@ -9,6 +9,7 @@ use super::gaps::{Gaps, are, split_note};
 use super::{Attachment, BoardOptions, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
 use crate::path::file::{self as file, DeviceKind, Host, Name, Part, PartKind, System};
 use crate::plan::rate::WholeRate;
+use crate::plan::sata::Ports;
 use narrows_base::catalog::catalog;
 use narrows_base::units::{GtPerSec, Lanes};
 
@@ -98,6 +99,7 @@ pub fn of_system(system: &System, host: &Name, assume_splitting: bool) -> Result
         return Err(NoSite::NoSlots { host: host.to_string() });
     }
     site.notes.extend(reader.loose());
+    site.sata.used = reader.on_sata_ports();
     Ok(site)
 }
 
@@ -134,6 +136,20 @@ impl<'s> Reader<'s> {
             part = self.system.part(next)?;
         }
         None
+    }
+
+    /// How many drives are on ports of the board: SATA drives that hang on no adapter.
+    fn on_sata_ports(&self) -> usize {
+        let is_sata = |part: &&Part| match &part.kind {
+            PartKind::Device(it) => {
+                let upstream = self.system.part(&it.upstream).map(|part| &part.kind);
+                matches!(it.kind, DeviceKind::Sata | DeviceKind::Hdd)
+                    && matches!(upstream, Some(PartKind::Host(_) | PartKind::Chipset(_)))
+            }
+            _ => false,
+        };
+        let mine = self.system.parts.iter().filter(is_sata).filter(|part| self.attachment(part).is_some());
+        mine.count()
     }
 
     /// The slots of the host, each with what it hangs on.
@@ -203,6 +219,7 @@ impl<'s> Reader<'s> {
             slots: Vec::new(),
             chipset: chipsets.into_iter().next(),
             interconnect: between,
+            sata: Ports::default(),
             gaps: Vec::new(),
             notes,
         }

@@ -43,9 +43,19 @@ fn is_card(system: &System, loaded: &Loaded) -> bool {
     system.part(&loaded.part()).is_some_and(|part| matches!(part.kind, PartKind::Network(_)))
 }
 
+/// Whether an array spreads the bytes over this drive and others.
+fn is_spread(loaded: &Loaded, situation: &Situation, direction: Direction) -> bool {
+    let crossing = match direction {
+        Direction::Read => loaded.asked,
+        Direction::Write => loaded.write,
+    };
+    let is_array = ["stripe", "mirror", "parity", "zfs"].iter().any(|word| situation.has(word));
+    situation.has("many-drives") && is_array && !situation.has("cache") && crossing < 1.0
+}
+
 fn medium(system: &System, loaded: &Loaded, situation: &Situation, direction: Option<Direction>) -> Law {
     match (loaded.device(system).map(|device| device.kind), direction) {
-        (_, Some(_)) if situation.has("many-drives") => Law::MediumTogether,
+        (_, Some(direction)) if is_spread(loaded, situation, direction) => Law::MediumTogether,
         (Some(DeviceKind::Hdd), _) => Law::DiskRate,
         (_, Some(Direction::Read)) => Law::MediumRead,
         (_, Some(Direction::Write)) => Law::MediumWrite,

@@ -180,5 +180,10 @@ impl Term {
     }
 }
 
+/// Whether a bound is of this law alone.
+pub(super) fn is_whole(terms: &[Term], law: Law) -> bool {
+    !terms.is_empty() && terms.iter().all(|term| term.law == law)
+}
+
 #[cfg(test)]
 mod tests;

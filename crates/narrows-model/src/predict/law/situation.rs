@@ -196,7 +196,9 @@ impl Situation {
         let host = host_of(system, &workload.target);
         let named = host.and_then(|host| host.cpu.as_deref());
         let core = named.and_then(|cpu| catalog().core_by_words(cpu));
-        self.put(core.is_some_and(|core| core.slow_copy), "core-slow-copy");
+        // It matters to what is copied out of the page cache, and to nothing else.
+        let is_copied = self.has("buffered") || self.has("hdparm");
+        self.put(is_copied && core.is_some_and(|core| core.slow_copy), "core-slow-copy");
         let is_fast = self.gigabits.is_some_and(|rate| rate >= EMBEDDED_KEEPS_UP);
         self.put(is_fast && core.is_some_and(|core| core.embedded), "core-embedded");
         self.put(core.is_none() && host.is_none_or(|host| host.core_iops.is_none()), "core-unknown");

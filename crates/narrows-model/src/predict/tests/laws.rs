@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ceiling::caps::{self, Cap};
-use crate::ceiling::{bcache, buffered, iommu, zfs};
+use crate::ceiling::{bcache, buffered, iommu, together, zfs};
 use crate::path::file::Engine;
 use narrows_base::units::{BytesPerSec, Iops};
 
@@ -83,7 +83,7 @@ fn a_raidz_reads_at_random_like_one_member_and_in_sequence_like_those_with_data(
     let system = system(POOL);
     let disk = BytesPerSec::from_mb(250.0);
     let stream = Workload { depth: 32, jobs: 4, ..Workload::reading("tank") };
-    near(get(&system, &stream).rate.get(), zfs::raidz(disk, 6, 2).get());
+    near(get(&system, &stream).rate.get(), together::carried(zfs::raidz(disk, 6, 2)).get());
     let one = get(&system, &random("d0", Bytes::from_kib(128), 32, 4));
     let found = get(&system, &random("tank", Bytes::from_kib(128), 32, 4));
     near(found.iops.get(), zfs::raidz_random(one.iops).get());

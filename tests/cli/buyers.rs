@@ -1,0 +1,250 @@
+//! Twelve questions of buyers, each with what is expected and why: where things go, and what must be refused.
+
+#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "tests run the program and may panic")]
+
+use std::io::Write;
+
+use assert_cmd::Command;
+use narrows::catalog::catalog;
+use serde_json::Value;
+
+fn ask(args: &[&str]) -> (String, Option<i32>) {
+    let mut command = Command::cargo_bin("narrows").expect("the binary");
+    let output =
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("plan").args(args).output().expect("runs");
+    (String::from_utf8(output.stdout).expect("text"), output.status.code())
+}
+
+fn json(args: &[&str]) -> (Value, Option<i32>) {
+    let (text, status) = ask(&[args, &["--json"]].concat());
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}")), status)
+}
+
+/// Where the devices of a kind are in the best placement: slot, card, generation and lanes of the link.
+fn seats(plan: &Value, kind: &str) -> Vec<(String, Option<String>, u64, u64)> {
+    let slots = plan["placements"][0]["slots"].as_array().cloned().unwrap_or_default();
+    let of_slot = |slot: &Value| -> Vec<(String, Option<String>, u64, u64)> {
+        let devices = slot["devices"].as_array().cloned().unwrap_or_default();
+        let mine = devices.into_iter().filter(|device| device["kind"] == kind);
+        mine.map(|device| {
+            (
+                slot["slot"].as_str().unwrap_or_default().to_owned(),
+                slot["card"].as_str().map(str::to_owned),
+                device["generation"].as_u64().unwrap_or_default(),
+                device["lanes"].as_u64().unwrap_or_default(),
+            )
+        })
+        .collect()
+    };
+    slots.iter().flat_map(of_slot).collect()
+}
+
+fn together(plan: &Value) -> f64 {
+    plan["placements"][0]["together"]["read_bytes_per_second"].as_f64().expect("a rate")
+}
+
+/// Nothing is proven, nothing is impossible, nothing is to be bought, and what is not known is said.
+fn is_careful(plan: &Value) {
+    assert_ne!(plan["proof"]["optimal"], true, "{plan}");
+    assert_eq!(plan["impossible"], serde_json::json!([]), "{plan}");
+    assert!(plan["site"]["gaps"].as_array().is_some_and(|gaps| !gaps.is_empty()), "{plan}");
+    for placement in plan["placements"].as_array().into_iter().flatten() {
+        assert_eq!(placement["parts"], serde_json::json!([]), "{plan}");
+    }
+}
+
+/// 1. "Do five drives fit on a TUF X570-PLUS?" Its M.2 sockets are not in the firmware's table: it is not known.
+#[test]
+fn five_drives_on_a_board_whose_sockets_are_not_known() {
+    let (plan, status) =
+        json(&["--board", "asus-tuf-gaming-x570-plus", "--want", "5xnvme:gen4x4", "--no-switch-cards"]);
+    is_careful(&plan);
+    assert!(plan["not_known"].as_array().is_some_and(|why| why.len() == 1) && status == Some(2), "{plan}");
+}
+
+/// 2. "Do I need a switch card for three drives on a STRIX B550-F or a TUF B650-PLUS?" Both have M.2 sockets that the table lacks.
+#[test]
+fn no_switch_card_is_to_be_bought_for_a_board_that_may_have_free_sockets() {
+    let ids: Vec<String> = catalog().boards.iter().map(narrows::catalog::Board::id).collect();
+    for part in ["b550-f", "b650-plus"] {
+        let id = ids.iter().find(|id| id.contains(part)).expect("a known board");
+        let (plan, _) = json(&["--board", id, "--want", "3xnvme:gen4x4"]);
+        is_careful(&plan);
+        let gaps = plan["site"]["gaps"].to_string();
+        assert!(gaps.contains("M.2"), "{gaps}");
+    }
+}
+
+/// 3. "Can a Raspberry Pi 5 take an NVMe drive, and two?" One, on an adapter, by one lane of PCIe 2.0 (pcie.adoc of its
+/// documentation); of two it is known that they do not fit without a switch.
+#[test]
+fn a_raspberry_pi_takes_one_drive_by_one_lane() {
+    let (plan, status) = json(&["--board", "raspberry-pi-5", "--want", "nvme", "--no-switch-cards"]);
+    let found = seats(&plan, "nvme");
+    assert_eq!((found.len(), status), (1, Some(0)), "{plan}");
+    assert_eq!((found[0].2, found[0].3), (2, 1), "{plan}");
+    assert_eq!((together(&plan) / 1e7).round() / 100.0, 0.42);
+    let (plan, status) = json(&["--board", "raspberry-pi-5", "--want", "2xnvme", "--no-switch-cards"]);
+    assert!(plan["impossible"].as_array().is_some_and(|why| !why.is_empty()) && status == Some(2), "{plan}");
+}
+
+/// 4. "Which slots of an R740xd for twelve U.2 drives?" They hang on extenders (Dell topology guide), which the table lacks: no M.2
+/// adapter is offered for them.
+#[test]
+fn u2_drives_get_no_m2_adapters() {
+    let id = "dell-poweredge-r740xd";
+    assert!(catalog().board_named(id).is_some(), "a known board");
+    let (plan, _) = json(&["--board", id, "--want", "4xnvme:gen3x4:u2"]);
+    is_careful(&plan);
+    let m2 = |card: &Option<String>| card.as_ref().is_some_and(|card| card.contains("M.2"));
+    assert!(!seats(&plan, "nvme").iter().any(|(_, card, _, _)| m2(card)), "{plan}");
+}
+
+/// 5. "How much of an X10SRL-F is used when all is full?" Its processor has 40 lanes: no plan wires more to it and calls it proven.
+#[test]
+fn no_plan_uses_more_lanes_than_the_processor_has() {
+    let (plan, _) = json(&["--board", "supermicro-x10srl-f", "--want", "6xhba:gen3x8"]);
+    let slots = plan["site"]["slots"].as_array().expect("slots");
+    let wired: u64 = slots
+        .iter()
+        .filter(|slot| slot["attachment"] == "CPU 1")
+        .filter_map(|slot| slot["lanes"].as_u64())
+        .sum();
+    assert!(wired <= 40 || plan["proof"]["optimal"] != true, "{wired} lanes: {plan}");
+}
+
+/// 6. "What does a DL380 Gen10 have with one processor?" The slots of the second riser hang on the second one: they are dead.
+#[test]
+fn slots_of_a_processor_that_is_missing_are_dead() {
+    let id = catalog().boards.iter().map(narrows::catalog::Board::id).find(|id| id.contains("dl380-gen10"));
+    let id = id.expect("a known board");
+    let (plan, _) = json(&["--board", &id, "--cpus", "1", "--want", "3xhba:gen3x8"]);
+    let slots = plan["site"]["slots"].as_array().expect("slots");
+    assert!(slots.iter().all(|slot| slot["attachment"] == "CPU 1" || slot["dead"].is_string()), "{plan}");
+    is_careful(&plan);
+}
+
+/// 7. "What is free in this X99-A?" A drive hangs on the processor, and nothing names its slot: no slot of the processor is free, and it
+/// is said what has to be looked up. The drive whose slot is known is in it.
+#[test]
+fn a_slot_that_may_hold_a_drive_is_not_free() {
+    let (plan, _) = json(&["--from", "tests/machines/s3-x99-before"]);
+    let slots = plan["site"]["slots"].as_array().expect("slots");
+    let is_free = |slot: &&Value| slot["occupant"].is_null() && slot["dead"].is_null();
+    let free: Vec<&str> = slots.iter().filter(is_free).filter_map(|slot| slot["name"].as_str()).collect();
+    assert_eq!(free, ["PCIEX1_1", "PCIEX1_2"], "{plan}");
+    let gaps = plan["site"]["gaps"].to_string();
+    assert!(gaps.contains("in which slot Samsung SSD 950 PRO 256GB sits"), "{gaps}");
+    let held = slots.iter().find(|slot| slot["name"] == "PCIEX16_2").expect("a slot");
+    assert_eq!(held["occupant"]["name"], "Samsung SSD 970 EVO 1TB");
+    // What is soldered to a board, or is a part of its chipset, makes no slot used.
+    let (desktop, _) = json(&["--from", "tests/machines/healthy-desktop"]);
+    assert!(!desktop["site"]["gaps"].to_string().contains("USB controller"), "{desktop}");
+}
+
+/// 8. "What are the slots called?" By what is printed on the board, never by the names of a reference board.
+#[test]
+fn no_slot_has_the_name_of_a_reference_board() {
+    let is_reference = |name: &str| {
+        name.strip_prefix('J')
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    for board in catalog().boards.iter() {
+        let odd: Vec<&str> =
+            board.slots.iter().map(|slot| slot.name.as_str()).filter(|name| is_reference(name)).collect();
+        assert!(odd.is_empty(), "{}: {odd:?}", board.name);
+    }
+}
+
+/// 9. "A graphics card and two drives?" The card gets the long slot at its own generation, and what it moves is not storage.
+#[test]
+fn a_graphics_card_is_not_summed_into_storage() {
+    let board = ["--board", "dell-poweredge-r720xd", "--want", "2xnvme:gen3x4", "--no-switch-cards"];
+    let (alone, _) = json(&board);
+    let (plan, status) = json(&[&board[..], &["--want", "gpu:gen4x16"]].concat());
+    let gpu = seats(&plan, "gpu");
+    assert_eq!((gpu.len(), status), (1, Some(0)), "{plan}");
+    // The board is of PCIe 3.0; the wish keeps its own.
+    assert_eq!((gpu[0].2, gpu[0].3), (3, 16), "{plan}");
+    let wish = plan["wishes"].as_array().into_iter().flatten().find(|wish| wish["kind"] == "gpu");
+    assert_eq!(wish.map(|wish| wish["generation"].clone()), Some(Value::from(4)));
+    assert!((together(&plan) / together(&alone) - 1.0).abs() < 1e-9, "{plan}");
+}
+
+/// 10. "What is the cheapest that gives each of four drives 1 GB/s, and what 3 GB/s?" By the user's own prices: behind eight lanes
+/// four drives get 1.8 GB/s each, behind sixteen 3.59.
+#[test]
+fn the_cheapest_placement_that_reaches_a_rate() {
+    let mut prices = tempfile::NamedTempFile::new().expect("a file");
+    let table = "name,price\nadapter for one M.2 drive,60\nPEX 8748 card for four M.2 drives,180\nPEX 8724 card for four M.2 drives,110\n";
+    prices.write_all(table.as_bytes()).expect("written");
+    let file = prices.path().display().to_string();
+    let plan = |wish: &str| {
+        let (plan, status) = json(&[
+            "--board",
+            "dell-poweredge-r720xd",
+            "--want",
+            wish,
+            "--price",
+            &file,
+            "--prefer",
+            "price",
+        ]);
+        assert_eq!(status, Some(0), "{plan}");
+        assert_eq!(plan["proof"]["optimal"], true, "{plan}");
+        plan["placements"][0]["parts"].clone()
+    };
+    let slow = plan("4xnvme:gen3x4@1GB/s");
+    assert_eq!(slow[0]["name"], "PEX 8724 card for four M.2 drives");
+    assert_eq!((slow.as_array().map(Vec::len), slow[0]["cost"].as_f64()), (Some(1), Some(110.0)));
+    let fast = plan("4xnvme:gen3x4@3GB/s");
+    assert_eq!(fast[0]["name"], "PEX 8748 card for four M.2 drives");
+    assert_eq!(fast[0]["cost"].as_f64(), Some(180.0));
+    // Without prices there is nothing to prefer by, and a card that nobody knows has no place in the table.
+    let (_, status) = ask(&["--board", "dell-poweredge-r720xd", "--want", "nvme", "--prefer", "price"]);
+    assert_eq!(status, Some(2));
+    let mut wrong = tempfile::NamedTempFile::new().expect("a file");
+    wrong.write_all(b"Hyper M.2 x16,60\n").expect("written");
+    let file = wrong.path().display().to_string();
+    let mut command = Command::cargo_bin("narrows").expect("the binary");
+    let output = command.args(["plan", "--board", "asus-x99-a", "--want", "nvme", "--price", &file]).output();
+    let text = String::from_utf8(output.expect("runs").stderr).expect("text");
+    assert!(text.contains(":1: no card is called") && text.contains("hint: "), "{text}");
+}
+
+/// 11. "Eight SATA drives on an X11SSM-F, and nine?" It has eight ports (coreboot); the ninth needs an adapter. Of an R640 the ports
+/// are not known.
+#[test]
+fn sata_drives_go_to_the_ports_of_the_board() {
+    let (plan, status) = json(&["--board", "supermicro-x11ssm-f", "--want", "8xsata"]);
+    assert_eq!((plan["sata"]["free"].as_u64(), status), (Some(8), Some(0)), "{plan}");
+    let (plan, status) = json(&["--board", "supermicro-x11ssm-f", "--want", "9xsata"]);
+    assert!(plan["impossible"].to_string().contains("adapter") && status == Some(2), "{plan}");
+    let (plan, status) = json(&["--board", "dell-poweredge-r640", "--want", "2xsata"]);
+    assert!(plan["not_known"].to_string().contains("SATA") && status == Some(2), "{plan}");
+    assert_eq!(plan["impossible"], serde_json::json!([]));
+}
+
+/// 12. "What would four drives of 4 TB hold in RAID-6, and how long would they last?" 8 TB; at 200 GB a day 1200 TB each last 16 years
+/// when each byte is written twice over four drives.
+#[test]
+fn what_layouts_hold_and_how_long_they_last() {
+    let (plan, status) = json(&[
+        "--board",
+        "dell-poweredge-r720xd",
+        "--want",
+        "4xnvme:gen3x4",
+        "--aim",
+        "survive:2,capacity",
+        "--drive-size",
+        "4TB",
+        "--daily-writes",
+        "200GB",
+        "--endurance",
+        "1200TB",
+    ]);
+    let ranked = plan["layouts"]["ranked"].as_array().expect("layouts");
+    let raid6 = ranked.iter().find(|layout| layout["name"] == "RAID-6").expect("RAID-6");
+    assert_eq!((raid6["usable_bytes"].as_u64(), status), (Some(8_000_000_000_000), Some(0)));
+    assert!(raid6["endurance_years"].as_f64().is_some_and(|years| years > 10.0), "{raid6}");
+}
