@@ -32,27 +32,6 @@ fn one<C: DeserializeOwned>(directory: PathBuf) -> Result<(PathBuf, C), String> 
     Ok((directory, case))
 }
 
-/// What stands in files, one behind the other.
-pub(crate) fn texts(paths: &[PathBuf]) -> String {
-    let texts = paths.iter().filter_map(|path| fs::read(path).ok());
-    texts.map(|bytes| String::from_utf8_lossy(&bytes).into_owned() + "\n").collect()
-}
-
-/// The files below a directory, and those in its directories, by name.
-pub(crate) fn below(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let list = |directory: &Path| -> Result<Vec<PathBuf>, String> {
-        let listed = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-        Ok(listed.flatten().map(|entry| entry.path()).collect())
-    };
-    let mut all = Vec::new();
-    for path in list(directory)? {
-        if path.is_dir() { all.extend(list(&path)?) } else { all.push(path) }
-    }
-    all.retain(|path| path.is_file());
-    all.sort();
-    Ok(all)
-}
-
 /// Writes a summary.
 pub(crate) fn write(path: &Path, summary: &Value) -> Result<(), String> {
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 fn captures(directory: &Path) -> ExitCode {
     let mut slowest = (Duration::ZERO, PathBuf::new());
     let (mut read, mut broken) = (0_usize, 0_usize);
-    let files = match files::below(directory) {
+    let files = match properties::below(directory) {
         Ok(files) => files,
         Err(error) => {
             eprintln!("cases: {error}");

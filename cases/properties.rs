@@ -1,7 +1,11 @@
 //! What holds of every capture, whoever labelled it or did not: no ceiling above what the kernel says of the link, one state
 //! of a link, and every controller that moves data shown or named.
 
+#![expect(clippy::disallowed_methods, reason = "captures are files")]
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -113,4 +117,25 @@ fn controller(line: &str) -> Option<&str> {
     let class = rest.split([':', '[']).next()?.trim();
     let is_fast = NETWORK.contains(&class) && FAST.iter().any(|word| rest.contains(word));
     (is_address && (STORAGE.contains(&class) || is_fast)).then_some(card)
+}
+
+/// What stands in files, one behind the other.
+pub(crate) fn texts(paths: &[PathBuf]) -> String {
+    let texts = paths.iter().filter_map(|path| fs::read(path).ok());
+    texts.map(|bytes| String::from_utf8_lossy(&bytes).into_owned() + "\n").collect()
+}
+
+/// The files below a directory, and those in its directories, by name.
+pub(crate) fn below(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let list = |directory: &Path| -> Result<Vec<PathBuf>, String> {
+        let listed = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        Ok(listed.flatten().map(|entry| entry.path()).collect())
+    };
+    let mut all = Vec::new();
+    for path in list(directory)? {
+        if path.is_dir() { all.extend(list(&path)?) } else { all.push(path) }
+    }
+    all.retain(|path| path.is_file());
+    all.sort();
+    Ok(all)
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::case::{Case, addresses};
-use crate::{files, properties};
+use crate::properties;
 
 /// Findings that tell of the input and not of the machine.
 const CLERICAL: [&str; 2] = ["partial_input", "smbios_contradiction"];
@@ -68,7 +68,7 @@ pub(crate) fn run(texts: &[PathBuf]) -> Result<(Value, String, Vec<String>), Str
     let ended = matches!(done.status.code(), Some(0..=2)) && !said.contains("panicked at");
     let mut broken = if ended { Vec::new() } else { vec![format!("it ended with {}: {said}", done.status)] };
     if !report.is_null() {
-        broken.extend(properties::broken(&report, &files::texts(texts)));
+        broken.extend(properties::broken(&report, &properties::texts(texts)));
     }
     Ok((report, said, broken))
 }

@@ -139,7 +139,8 @@ pub fn read(page: &Page<'_>) -> Vec<Imported> {
     let bodies = [page.body, &*body].into_iter().take(if *body == *page.body { 1 } else { 2 });
     for whole in bodies.flat_map(wrapped::Whole::all) {
         let body = prefix::strip(&whole.body);
-        wrapped::take_better(&mut found, whole.placed(parse(&Page { name: page.name, body: &body })));
+        let placed = whole.placed(parse(&Page { name: page.name, body: &body }));
+        wrapped::take_better(&mut found, &whole, placed);
     }
     let mut found = join(found);
     unread::note(plain, &mut found);

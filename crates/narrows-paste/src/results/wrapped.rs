@@ -3,13 +3,16 @@
 //! Where a line ends because the next word had no room and where because the tool ended it cannot always be told. So both
 //! readings are made, and of each tool the one that says more is kept ([`take_better`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::prefix::is_alike;
 use super::{Imported, Measured, Side, Tool};
 
 /// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
 const NARROWEST: usize = 40;
+
+/// Lines that a mail program broke, and that were quoted once or twice, are this long at the longest.
+const USUAL: usize = 66;
 
 /// Longer lines than this are in no text that was broken.
 const WIDEST: usize = 100;
@@ -22,6 +25,8 @@ pub(super) struct Whole {
     pub(super) body: String,
     /// The line of the original where each begins, from 1.
     numbers: Vec<usize>,
+    /// Whether its lines are as long as mail programs leave them.
+    is_usual: bool,
 }
 
 impl Whole {
@@ -37,7 +42,11 @@ impl Whole {
     fn of(body: &str, slack: usize) -> Option<Self> {
         let lines: Vec<&str> = body.lines().collect();
         let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
-        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new() };
+        let is_usual = width >= USUAL;
+        if slack > 0 && !is_usual {
+            return None;
+        }
+        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_usual };
         let mut length = 0;
         let (mut above, mut first) = ("", "");
         let margins = margins(&lines);
@@ -108,15 +117,18 @@ fn had_no_room(above: &str, next: &str, width: usize) -> bool {
     has_words && above.chars().count() + 1 + word > width
 }
 
-/// Of each tool the results that say more: those of `found` stay where both say the same.
-pub(super) fn take_better(found: &mut Vec<Imported>, whole: Vec<Imported>) {
+/// Of each tool the results that say more: those of `found` stay where both say the same. A reading whose lines were shorter than
+/// mail programs leave them tells only of tools that are not in the other.
+pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec<Imported>) {
     let mut better: BTreeMap<Tool, i64> = BTreeMap::new();
     for (all, sign) in [(&*found, -1), (&whole, 1)] {
         for result in all {
             *better.entry(result.tool).or_default() += sign * said(result);
         }
     }
-    let is_better = |tool: Tool| better.get(&tool).is_some_and(|more| *more > 0);
+    let known: BTreeSet<Tool> = found.iter().filter(|one| !one.is_empty()).map(|one| one.tool).collect();
+    let may_be = |tool: Tool| reading.is_usual || !known.contains(&tool);
+    let is_better = |tool: Tool| may_be(tool) && better.get(&tool).is_some_and(|more| *more > 0);
     found.retain(|result| !is_better(result.tool));
     found.extend(whole.into_iter().filter(|result| is_better(result.tool)));
 }
@@ -170,6 +182,14 @@ mod tests {
             "{}",
             whole.body
         );
+    }
+
+    #[test]
+    fn rows_of_a_narrow_table_are_not_joined() {
+        let body = "fio Disk Speed Tests (Mixed R/W 50/50):\n---------------------------------\nBlock Size | 4kb           (IOPS) | 64kb          (IOPS)\n  ------   | ---            ----  | ----           ----\nRead       | 2.48 MB/s      (621) | 32.68 MB/s     (510)\nWrite      | 2.49 MB/s      (624) | 33.06 MB/s     (516)\nTotal      | 4.98 MB/s     (1.2k) | 65.74 MB/s    (1.0k)\n";
+        let found = read(&Page { name: "x", body });
+        let all: Vec<_> = found.iter().flat_map(|one| &one.measurements).flat_map(Measured::sides).collect();
+        assert_eq!((found.len(), all.len()), (1, 4), "{found:?}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(crate) struct Number {
     rate: u64,
     iops: Option<u64>,
     mean_latency: Option<u64>,
+    /// The mean without the time until an I/O is sent: the latency of an output of which no more is left.
+    completion: Option<u64>,
 }
 
 impl Number {
@@ -26,7 +28,7 @@ impl Number {
         let is_same = |some: Option<u64>, all: Option<u64>| some.is_none() || some == all;
         (self.tool, self.direction, self.rate) == (whole.tool, whole.direction, whole.rate)
             && is_same(self.iops, whole.iops)
-            && is_same(self.mean_latency, whole.mean_latency)
+            && (is_same(self.mean_latency, whole.mean_latency) || self.mean_latency == whole.completion)
     }
 }
 
@@ -41,6 +43,7 @@ fn number(tool: Tool, direction: &'static str, side: &Side) -> Number {
             .as_ref()
             .and_then(|latency: &Latency| latency.mean)
             .map(|mean| mean.round() as u64),
+        completion: side.completion_ns.map(|mean| mean.round() as u64),
     }
 }
 

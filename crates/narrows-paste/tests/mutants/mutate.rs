@@ -49,6 +49,9 @@ const STAMPS: [fn(usize, &str) -> String; 9] = [
     |at, line| format!("results.log:{}:{line}", at + 1),
 ];
 
+/// The first of those that count lines.
+const COUNTING: usize = 7;
+
 const FENCES: [(&str, &str); 7] = [
     ("```\n", "```\n"),
     ("```text\n", "```\n"),
@@ -132,12 +135,15 @@ pub(crate) fn mutant(text: &str, dice: &mut Dice) -> Mutant {
     let mut text = text.to_owned();
     loop {
         // Whoever keeps a log has it before anybody sends it on.
+        let mut may_wrap = true;
         if dice.is(20) {
             let kind = dice.below(STAMPS.len());
+            // What counts lines counts them where nobody breaks them any more.
+            may_wrap = kind < COUNTING;
             text = each_line(&text, STAMPS[kind]);
             how.push(format!("stamp {kind}"));
         }
-        if dice.is(30) {
+        if may_wrap && dice.is(30) {
             let width = dice.one(&WIDTHS);
             text = wrapped(width, &text);
             how.push(format!("wrap {width}"));
