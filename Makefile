@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: rig-fleet help run build toolchain test unit cases result-cases accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery
+.PHONY: rig-fleet help run build toolchain test unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,8 +34,14 @@ unit: toolchain ## only the tests that need no other program
 cases: toolchain ## score the verdicts on captures with a known one: CASES=dir (tests/cases); writes target/cases/summary.json
 	@$(CARGO) test --locked --quiet --test cases -- $(CASES)
 
+captures: toolchain ## what holds of every capture, asked of each file below CAPTURES=dir: no crash, no ceiling above the kernel's, nothing hidden
+	@$(CARGO) test --locked --quiet --test cases -- --captures "$(CAPTURES)"
+
 result-cases: toolchain ## score the audit of other tools' results: CASES=dir (tests/result-cases); writes target/result-cases/summary.json
 	@$(CARGO) test --locked --quiet --test result_cases -- $(CASES)
+
+mutants: toolchain ## quote, break, stamp and encode real outputs, COUNT=20000 times: the numbers stay the same; CASES=dir for further outputs
+	@NARROWS_MUTANTS="$(or $(COUNT),20000)" NARROWS_RESULTS="$(CASES)" $(CARGO) test --locked --quiet -p narrows-paste --test mutants -- --ignored --nocapture
 
 accuracy: toolchain ## compare predictions with published measurements: PATHS=dir (tests/published); writes target/accuracy/summary.json
 	@$(CARGO) test --locked --quiet --package narrows-model --test accuracy -- $(PATHS)

@@ -4,6 +4,7 @@
 
 mod case;
 mod files;
+mod properties;
 mod report;
 mod score;
 
@@ -97,5 +98,37 @@ mod of_score {
         for verdict in ["ok", "other", "slot_limited"] {
             assert!(!judge(&case(verdict, "none"), &Value::Null, "refused").is_right(), "{verdict}");
         }
+    }
+}
+
+mod of_properties {
+    use serde_json::{Value, json};
+
+    use crate::properties::broken;
+
+    fn link(rate: f64, findings: &Value) -> Value {
+        let ceiling = json!({"read": {"bytes_per_second": rate}});
+        json!({"paths": [{"hops": [{"id": "link:0000:01:00.0", "ceiling": ceiling}]}], "findings": findings})
+    }
+
+    #[test]
+    fn a_ceiling_above_the_kernels_line_is_broken_and_one_below_is_not() {
+        let log = "pci 0000:01:00.0: 7.876 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x1 link at 0000:01:00.0 (capable of 31.504 Gb/s)\n";
+        assert_eq!(broken(&link(3.9e9, &json!([])), log).len(), 1);
+        assert_eq!(broken(&link(0.98e9, &json!([])), log), [""; 0]);
+        assert_eq!(broken(&link(3.9e9, &json!([])), &format!("{log}LnkSta: x4")), [""; 0]);
+    }
+
+    #[test]
+    fn two_states_of_one_link_and_hidden_controllers_are_broken() {
+        let state = |code: &str| json!({"code": code, "hop": "link:0000:01:00.0"});
+        let two = json!([state("slot_limited"), state("link_width_degraded")]);
+        assert_eq!(broken(&link(1.0, &two), "").len(), 1);
+        assert_eq!(broken(&link(1.0, &json!([state("slot_limited"), state("mps_mrrs")])), ""), [""; 0]);
+        let lspci =
+            |address: &str| format!("{address} Non-Volatile memory controller: Samsung [144d:a80a]\n");
+        assert_eq!(broken(&link(1.0, &json!([])), &lspci("02:00.0")).len(), 1);
+        assert_eq!(broken(&link(1.0, &json!([])), &lspci("01:00.1")), [""; 0]);
+        assert_eq!(broken(&link(1.0, &json!([])), "02:00.0 Ethernet controller: RTL8111\n"), [""; 0]);
     }
 }

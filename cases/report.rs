@@ -25,10 +25,12 @@ fn share(right: usize, all: usize) -> f64 {
     if all == 0 { 0.0 } else { right as f64 / all as f64 }
 }
 
-/// Whether enough cases are right, and no healthy machine was blamed.
+/// Whether enough cases are right, no healthy machine was blamed, and what holds of every capture holds.
 pub(crate) fn is_good_enough(scores: &[Score]) -> bool {
     let (right, all) = count(scores);
-    share(right, all) >= GOOD && false_alarms(scores) == 0
+    share(right, all) >= GOOD
+        && false_alarms(scores) == 0
+        && scores.iter().all(|score| score.broken.is_empty())
 }
 
 /// Every miss, and the count.
@@ -40,6 +42,9 @@ pub(crate) fn table(scores: &[Score]) -> String {
         let _ = writeln!(out, "      expected {:<24} {}", score.expected, score.expected_hop);
         let _ = writeln!(out, "      got      {:<24} {}", score.verdict, score.hop);
         let _ = writeln!(out, "      said     {}", score.said);
+    }
+    for (score, broken) in scores.iter().flat_map(|score| score.broken.iter().map(move |one| (score, one))) {
+        let _ = writeln!(out, "broken {}: {broken}", score.id);
     }
     let (right, all) = count(scores);
     let _ = writeln!(

@@ -2,12 +2,14 @@
 
 #![expect(clippy::disallowed_types, reason = "the scorer runs the real binary")]
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::case::{Case, addresses};
+use crate::properties;
 
 /// Findings that tell of the input and not of the machine.
 const CLERICAL: [&str; 2] = ["partial_input", "smbios_contradiction"];
@@ -37,6 +39,8 @@ pub(crate) struct Score {
     pub(crate) false_alarm: bool,
     /// What narrows said in words.
     pub(crate) said: String,
+    /// What holds of every capture and not of this report.
+    pub(crate) broken: Vec<String>,
 }
 
 impl Score {
@@ -48,14 +52,25 @@ impl Score {
 
 /// Runs narrows on a case.
 pub(crate) fn of(case: &Case) -> Result<Score, String> {
+    let (report, said, broken) = run(&case.texts())?;
+    Ok(Score { broken, ..judge(case, &report, &said) })
+}
+
+/// What narrows says of texts, as JSON and in words, and what of it cannot be.
+pub(crate) fn run(texts: &[PathBuf]) -> Result<(Value, String, Vec<String>), String> {
     let done = Command::new(env!("CARGO_BIN_EXE_narrows"))
         .args(["check", "--json", "--from"])
-        .args(case.texts())
+        .args(texts)
         .output()
         .map_err(|error| format!("narrows could not be started: {error}"))?;
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    let report = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
-    Ok(judge(case, &report, &said))
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
+    let ended = matches!(done.status.code(), Some(0..=2)) && !said.contains("panicked at");
+    let mut broken = if ended { Vec::new() } else { vec![format!("it ended with {}: {said}", done.status)] };
+    if !report.is_null() {
+        broken.extend(properties::broken(&report, &properties::texts(texts)));
+    }
+    Ok((report, said, broken))
 }
 
 /// Compares a report with what is known.
@@ -87,6 +102,7 @@ pub(crate) fn judge(case: &Case, report: &Value, said: &str) -> Score {
         hop_right: verdict_right && (quiet || first.is_some_and(|finding| is_hop(case, report, finding))),
         false_alarm: case.is_healthy() && alarm.is_some(),
         said: first.map_or(said, |finding| text(&finding["summary"])).to_owned(),
+        broken: Vec::new(),
     }
 }
 

@@ -8,7 +8,6 @@ mod guard_source;
 mod lab_report;
 mod layers;
 mod logs;
-mod pasted_results;
 mod paths;
 mod pci;
 mod report_golden;

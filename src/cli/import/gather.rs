@@ -7,7 +7,7 @@ use crate::cli::{Failure, facts};
 use narrows_machine::Machine;
 use narrows_paste::capture::{Gathered, Taken, Text, Viewer, gather_with};
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Long, Page, complete, read};
+use narrows_paste::results::{Imported, Long, Page, complete, read, unread};
 use narrows_verdict::results::{Ground, ResultVerdict, judge_on, judge_results};
 
 /// What the parsers of results found.
@@ -17,12 +17,20 @@ pub(in crate::cli) struct Seen {
     pub(in crate::cli) results: Vec<Imported>,
     /// What stands beside them.
     pub(in crate::cli) around: Surroundings,
+    /// Lines that look like results in texts where none could be read.
+    pub(in crate::cli) unread: Vec<String>,
 }
 
 impl Viewer for Seen {
     fn see(&mut self, text: &Text) -> bool {
         let page = Page { name: text.name(), body: text.body() };
         let found = read(&page);
+        if found.is_empty() {
+            let said = unread(&page, &found).into_iter();
+            self.unread.extend(
+                said.map(|one| format!("{}: {}, and could not be read", page.name, one.sentence(false))),
+            );
+        }
         let remarks = self.around.remote.len();
         self.around.see(&page);
         let is_known = !found.is_empty() || self.around.remote.len() > remarks;

@@ -84,6 +84,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     gathered.notes.iter().for_each(|note| output::note(&format!("narrows: {}", inert(note))));
     // Logs without a result beside them become results only when all was seen.
     seen.complete();
+    seen.unread.iter().for_each(|line| output::note(&format!("narrows: {}", inert(line))));
     if seen.results.is_empty() {
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint(format!("narrows understands {}", understood())));

@@ -39,6 +39,7 @@ pub mod zfs;
 pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 pub use text::Text;
+pub(crate) use text::again;
 
 use narrows_machine::Machine;
 

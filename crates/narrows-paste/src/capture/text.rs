@@ -69,6 +69,26 @@ impl Text {
     }
 }
 
+/// Takes away once more what mail and forums put around lines, where that stood behind something else that is gone now.
+/// There are as many lines as before.
+pub(crate) fn again(body: &str) -> String {
+    let mut lines: Vec<Cow<'_, str>> = body.lines().map(Cow::Borrowed).collect();
+    quote::strip(&mut lines);
+    markup::strip_fences(&mut lines);
+    before::strip(&mut lines);
+    markup::strip_fences(&mut lines);
+    joined(&lines, body.len())
+}
+
+fn joined(lines: &[Cow<'_, str>], length: usize) -> String {
+    let mut body = String::with_capacity(length);
+    for line in lines {
+        body.push_str(line.trim_end());
+        body.push('\n');
+    }
+    body
+}
+
 fn clean(text: &str) -> String {
     let mut lines: Vec<Cow<'_, str>> = split(text).map(terminal::plain).collect();
     // XML of hwloc has entities in its values, which are its own and not those of a web page.
@@ -76,16 +96,13 @@ fn clean(text: &str) -> String {
         markup::strip_html(&mut lines);
     }
     quote::strip(&mut lines);
+    // A fence may stand on the line that it opens, before what stands before that.
+    markup::strip_fences(&mut lines);
     before::strip(&mut lines);
     markup::strip_fences(&mut lines);
     markup::strip_indent(&mut lines);
     journal::messages(&mut lines);
-    let mut body = String::with_capacity(text.len());
-    for line in &lines {
-        body.push_str(line.trim_end());
-        body.push('\n');
-    }
-    body
+    joined(&lines, text.len())
 }
 
 /// The lines of a text. A text without any line feed was made on a system that ends lines with a carriage return.

@@ -93,9 +93,11 @@ fn of_du(line: &str) -> Option<Bytes> {
 
 /// Bytes and seconds of rsync's summary.
 fn rsync(line: &str) -> Option<(Bytes, f64)> {
-    let rest = line.strip_prefix("sent ")?;
-    let (sent, rest) = rest.split_once(" bytes  received ")?;
-    let (received, rest) = rest.split_once(" bytes  ")?;
+    let line = line.strip_prefix("sent ").filter(|line| line.len() < 200)?;
+    // A mail program may have taken one of two blanks.
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (sent, rest) = line.split_once(" bytes received ")?;
+    let (received, rest) = rest.split_once(" bytes ")?;
     let rate = grouped(rest.strip_suffix(" bytes/sec")?)?;
     let bytes = grouped(sent)? + grouped(received)?;
     let seconds = bytes / rate;

@@ -53,6 +53,10 @@ fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, 
     let (unit, rest) = rest.trim_start().split_once(" in ")?;
     let (time, rest) = Rounded::leading(rest)?;
     let (rate, rate_unit) = Rounded::leading(rest.split_once('=')?.1)?;
+    // Broken off, it would be bytes.
+    if !rate_unit.trim_start().starts_with(|c: char| c.is_alphabetic()) {
+        return None;
+    }
     let factor = |unit: &str| super::number::factor(unit, super::number::Base::Binary);
     let name = format!("rate of `{}`, in {}", label.trim(), rate_unit.trim());
     let wrong = contradiction(&name, rate, &[factor(rate_unit)], amount.times(factor(unit)), time);

@@ -49,8 +49,10 @@ mod rounded;
 pub mod surroundings;
 mod sysbench;
 mod types;
+mod unread;
 mod vdbench;
 mod winsat;
+mod wrapped;
 mod yabs;
 mod zpool;
 
@@ -62,6 +64,7 @@ pub use types::{
     Cpu, Derived, DeviceUse, Doubt, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread,
     Tool, Work,
 };
+pub use unread::{Unread, unread};
 
 /// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.
 type Parser = fn(&Page<'_>) -> Vec<Imported>;
@@ -130,8 +133,22 @@ pub fn understood() -> String {
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
     let body = prefix::strip(page.body);
-    let page = &Page { name: page.name, body: &body };
-    join(PARSERS.iter().flat_map(|(parser, _)| parser(page)).collect())
+    let plain = &Page { name: page.name, body: &body };
+    let mut found = parse(plain);
+    // It may have been broken before or after something was put before its lines.
+    let bodies = [page.body, &*body].into_iter().take(if *body == *page.body { 1 } else { 2 });
+    for whole in bodies.flat_map(wrapped::Whole::all) {
+        let body = prefix::strip(&whole.body);
+        let placed = whole.placed(parse(&Page { name: page.name, body: &body }));
+        wrapped::take_better(&mut found, &whole, placed);
+    }
+    let mut found = join(found);
+    unread::note(plain, &mut found);
+    found
+}
+
+fn parse(page: &Page<'_>) -> Vec<Imported> {
+    PARSERS.iter().flat_map(|(parser, _)| parser(page)).collect()
 }
 
 /// Results of one text in the order of its lines, each once. One in which nothing was measured is kept when the text says

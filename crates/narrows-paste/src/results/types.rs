@@ -156,6 +156,8 @@ pub struct Imported {
     pub started_s: Option<u64>,
     /// Whether the text empties the page cache before the run, or mounts the file system anew.
     pub is_cold: bool,
+    /// Lines that look like the tool's and could not be read, from 1.
+    pub unread: Vec<usize>,
 }
 
 /// A number that a tool made from others of the same text: a sum, a mean, a score.
@@ -196,6 +198,7 @@ impl Imported {
             host: None,
             started_s: None,
             is_cold: false,
+            unread: Vec::new(),
         }
     }
 

@@ -25,7 +25,8 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     for (measured, op, side) in case.sides() {
         let seen = by_log(case, measured, op, side)
             .or_else(|| by_samples(case, measured, side))
-            .or_else(|| by_silence(case, measured, side));
+            .or_else(|| by_silence(case, measured, side))
+            .or_else(|| by_stalls(case, measured, side));
         if let Some(evidence) = seen {
             let summary = format!(
                 "The rate of the {} did not hold: its mean describes no time of it",
@@ -189,6 +190,33 @@ fn by_silence(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<E
     })
 }
 
+/// A run that stood still: a large part of all latency is in one I/O of a thousand, and those took far longer than one of a hundred
+/// did. The part is the least that it can be: each of the slowest thousandth took at least the 99.9th percentile.
+fn by_stalls(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    const PART: f64 = 0.3;
+    const LONGER: f64 = 20.0;
+    /// Nanoseconds: what is shorter nobody calls a stall.
+    const LONG: f64 = 1e8;
+    /// I/Os of which one in a thousand are some.
+    const FEWEST: u64 = 10_000;
+    let latency = side.latency_ns.as_ref().filter(|_| side.ios.is_some_and(|ios| ios >= FEWEST))?;
+    let mean = latency.mean.filter(|mean| *mean > 0.0)?;
+    let slowest =
+        latency.percentiles.iter().find(|one| (one.percent - 99.9).abs() < 1e-6).map(|one| one.latency_ns)?;
+    let part = slowest / 1000.0 / mean;
+    let is_stall = slowest >= LONG && slowest >= LONGER * latency.p99?;
+    (is_stall && (PART..=1.0).contains(&part)).then(|| {
+        let nanos = |time: f64| human::time(narrows_base::units::Nanos::new(time as u64));
+        let value = format!(
+            "{} of all latency is in one I/O of a thousand: {} and more, where 99 of 100 took no longer than {}",
+            human::percent(part),
+            nanos(slowest),
+            nanos(latency.p99.unwrap_or_default())
+        );
+        vec![case.evidence(measured, "stalls", value)]
+    })
+}
+
 /// Tools whose own passes are few and short; their spread is not that of the storage.
 fn window_tool(case: &Case<'_>) -> bool {
     matches!(case.result.tool, Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark)
@@ -198,8 +226,8 @@ fn window_tool(case: &Case<'_>) -> bool {
 mod tests {
     use super::super::testing::{codes, fio_read, verdict_of};
     use super::*;
-    use narrows_paste::results::Spread;
     use narrows_paste::results::surroundings::Surroundings;
+    use narrows_paste::results::{Latency, Percentile, Spread};
 
     #[test]
     fn a_mean_of_samples_above_that_of_the_run_shows_spans_without_any_io() {
@@ -209,6 +237,22 @@ mod tests {
             side.spread = Some(Spread { mean, deviation: 600.0, samples: Some(60) });
             let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady);
             assert_eq!(found, expected, "{mean}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_stood_still_for_much_of_its_time_is_unsteady_and_one_with_a_usual_tail_is_not() {
+        let percentiles = |at_99_9: f64| {
+            let of = |percent, latency_ns| Percentile { percent, latency_ns };
+            vec![of(50.0, 8.8e5), of(99.0, 1.45e6), of(99.9, at_99_9)]
+        };
+        for (at_99_9, ios, expected) in [(9.9e8, 57_000, true), (9.9e8, 900, false), (2e7, 57_000, false)] {
+            let mut result = fio_read("randread", 60);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.ios = Some(ios);
+            side.latency_ns = Some(Latency::of_mean(1.89e6).with_percentiles(percentiles(at_99_9)));
+            let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady);
+            assert_eq!(found, expected, "{at_99_9} {ios}");
         }
     }
 

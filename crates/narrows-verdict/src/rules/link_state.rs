@@ -1,17 +1,19 @@
 //! The state of a link: one link, one finding.
 //!
-//! Five rules judge the same numbers from different sides: lanes or speed that were lost, a slot that offers less by
-//! design, the slot of a network card, a link that saves power. They are asked in this order, and the first that has an
+//! Six rules judge the same numbers from different sides: lanes that were there before, lanes or speed that were lost, a slot
+//! that offers less by design, the slot of a network card, a link that saves power. They are asked in this order, and the first that has an
 //! answer speaks, so that no two of them contradict each other. Lost lanes and lost speed are one fault of one link.
 
 use super::super::finding::{Code, Finding, Severity};
 use super::super::link::{Link, wires};
 use super::{
-    Context, Judged, link_speed_degraded, link_width_degraded, nic_slot_limited, power_save, slot_limited,
+    Context, Judged, link_speed_degraded, link_width_degraded, narrower_than_before, nic_slot_limited,
+    power_save, slot_limited,
 };
 
 /// The codes of findings about the state of a link. A link has one of them at most.
-const CODES: [Code; 5] = [
+const CODES: [Code; 6] = [
+    Code::NarrowerThanBefore,
     Code::LinkWidthDegraded,
     Code::LinkSpeedDegraded,
     Code::SlotLimited,
@@ -35,6 +37,13 @@ fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
         (Some(width), Some(speed)) => Some(united(link, width, speed)),
         (width, speed) => width.or(speed),
     };
+    if let Some(before) = narrower_than_before::of_link(context, judged, link) {
+        // That it was wider says that it can be, and when it changed.
+        return Some(match lost {
+            Some(lost) => joined(before, lost),
+            None => before,
+        });
+    }
     lost.or_else(|| nic_slot_limited::of_link(context, judged, link))
         .or_else(|| slot_limited::of_link(context, judged, link))
         .or_else(|| power_save::of_link(context, judged, link))
@@ -47,10 +56,14 @@ fn united(link: &Link<'_>, width: Finding, speed: Finding) -> Finding {
             lanes.get().into()
         });
     let rate = share(link.speed(), link.common_speed(), |speed| speed.mega().into());
-    let (mut first, second) = match width.severity == Severity::Info || rate < lanes {
-        true => (speed, width),
-        false => (width, speed),
-    };
+    match width.severity == Severity::Info || rate < lanes {
+        true => joined(speed, width),
+        false => joined(width, speed),
+    }
+}
+
+/// One finding of two that are about the same link.
+fn joined(mut first: Finding, second: Finding) -> Finding {
     first.summary = format!("{} {}", first.summary, second.summary);
     let known = first.evidence.clone();
     first.evidence.extend(second.evidence.into_iter().filter(|evidence| !known.contains(evidence)));
@@ -68,7 +81,9 @@ fn share<T>(now: Option<T>, most: Option<T>, number: impl Fn(T) -> f64) -> f64 {
 mod tests {
     use super::*;
     use crate::testing::{Sketch, at, link, logged};
+    use narrows_base::fact::Fact;
     use narrows_base::units::GtPerSec;
+    use narrows_machine::kept::BestLink;
     use narrows_machine::log::LogKind;
 
     fn states(path: &Sketch) -> Vec<Code> {
@@ -92,6 +107,23 @@ mod tests {
         slow.device.address = at(2);
         let path = Sketch::drive(slow).on(|machine| machine.log.push(retrained));
         assert_eq!(states(&path), [Code::LinkSpeedDegraded]);
+    }
+
+    #[test]
+    fn a_link_that_was_wider_before_has_one_finding_with_all_evidence() {
+        for (now, device, port) in
+            [((3, 1), (3, 4), (3, 4)), ((1, 1), (4, 4), (4, 4)), ((3, 1), (3, 4), (3, 1))]
+        {
+            let mut drive = link(now, device, port);
+            drive.device.address = at(2);
+            let best = BestLink { lanes: 4, lanes_at: "2026-11-20".to_owned(), ..BestLink::default() };
+            let path = Sketch::drive(drive)
+                .on(|machine| machine.kept = Fact::known([(at(2), best)].into(), "baseline.json"));
+            assert_eq!(states(&path), [Code::NarrowerThanBefore], "{now:?} {device:?} {port:?}");
+            let finding = path.finding(Code::NarrowerThanBefore).expect("three lanes are gone");
+            assert!(finding.evidence.iter().any(|evidence| evidence.source == "baseline.json"));
+            assert_eq!(finding.summary.contains("both its ends can do"), port.1 == 4, "{}", finding.summary);
+        }
     }
 
     #[test]

@@ -153,7 +153,6 @@ const PATH_RULES: &[PathRule] = &[
     unsteady::check,
     depth_too_low::check,
     link_state::check,
-    narrower_than_before::check,
     mps_mrrs::check,
     aer_errors::check,
     switch_oversubscribed::check,

@@ -1,22 +1,19 @@
 //! `narrower_than_before`: a link has fewer lanes than `narrows watch` saw it with.
 //!
 //! Width does not change with power state, so that a link which lost lanes lost contact, a setting or a part of its riser. The
-//! state before is that of the same device in the same place; a device that was moved or replaced has none.
+//! state before is that of the same device in the same place; a device that was moved or replaced has none. `link_state` asks this
+//! rule first, and adds what the others say of the same link.
 
 use narrows_base::units::Lanes;
 
 use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
 use super::super::gain;
-use super::super::link::{Link, wires};
+use super::super::link::Link;
 use super::super::sentence::capitalised;
 use super::{Context, Judged};
 use narrows_machine::kept::BestLink;
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    wires(context, judged).iter().filter_map(|link| of_link(context, judged, link)).collect()
-}
-
-fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let kept = &context.machine.kept;
     let best = kept.value()?.get(&link.link.device.address)?;
     let (width, before) = (link.width()?, Lanes::new(best.lanes));

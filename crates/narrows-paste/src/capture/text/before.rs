@@ -55,6 +55,11 @@ type Row<'l> = (Before<'l>, &'l str, &'l str);
 fn run<'l>(lines: &'l [Cow<'_, str>]) -> Vec<Row<'l>> {
     let mut rows: Vec<Row<'l>> = Vec::new();
     for line in lines {
+        // Where a mail program's encoding broke a line, an empty one was put behind it.
+        if let Some((last, _, _)) = rows.last().filter(|_| line.is_empty()) {
+            rows.push((*last, line, line));
+            continue;
+        }
         let Some((before, rest)) = before(line) else { break };
         if rows.last().is_some_and(|(last, _, _)| !goes_on(*last, before)) {
             break;
@@ -80,7 +85,8 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
 fn before(line: &str) -> Option<(Before<'_>, &str)> {
     let bare = line.trim_start_matches(' ');
     if let Some(rest) = bare.strip_prefix('#') {
-        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t']);
+        // The lines of JSON that begin at the margin are brackets.
+        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']']);
         return is_apart.then(|| (Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
     }
     counted(bare).or_else(|| named(line))
@@ -96,10 +102,9 @@ fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
         return Some((Before::Counted(count), rest));
     }
     if let Some(rest) = rest.strip_prefix(':') {
-        // A bus of PCI, and what counts things itself.
+        // A bus of PCI.
         let is_function = rest.as_bytes().get(2) == Some(&b'.');
-        let is_count = !is_function && !rest.starts_with(' ');
-        return is_count.then_some((Before::Found(count), rest));
+        return (!is_function).then_some((Before::Found(count), rest));
     }
     let text = rest.trim_start_matches(' ');
     if let Some(text) = text.strip_prefix('│').or_else(|| text.strip_prefix("| ")) {
@@ -112,7 +117,7 @@ fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
 /// `dmesg.txt:`. Paths below `/sys` and `/proc` say what their value is, and servers have a directory behind their name.
 fn named(line: &str) -> Option<(Before<'_>, &str)> {
     const LONGEST: usize = 120;
-    let (name, rest) = line.split_once(':')?;
+    let (name, rest) = line.trim_start().split_once(':')?;
     let file = name.rsplit('/').next()?;
     let (stem, end) = file.rsplit_once('.')?;
     let is_name = !stem.is_empty()
@@ -132,6 +137,8 @@ fn is_added(run: &[Row<'_>]) -> bool {
     let rests = || run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.trim().is_empty());
     let all = rests().count();
     let are = |is: fn(&str) -> bool| all > 0 && 2 * rests().filter(|rest| is(rest)).count() >= all;
+    // So many counted lines from the first on, each behind a tab, are no table.
+    let is_listing = matches!(first, Before::Counted(1)) && all >= 12 && rests().any(has_word);
     let least = match first {
         Before::Counted(_) => 5,
         Before::Set(_) => 8,
@@ -140,9 +147,10 @@ fn is_added(run: &[Row<'_>]) -> bool {
     };
     let fits = match first {
         Before::Name(_) => are(|rest| !rest.starts_with(' ')),
-        Before::Found(_) => are(has_word),
+        // What counts things itself has a blank behind each count.
+        Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
-            are(|rest| has_word(rest) && !begins_with_digit(rest))
+            is_listing || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
     };
     all >= least && fits

@@ -9,7 +9,7 @@ const ODD: usize = 4;
 /// The text in plain, where it is in this encoding. Of lines that were broken the rest is moved up to the first; empty
 /// ones stay in their place, so that there are as many.
 pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
-    if !text.contains("=3D") || !is_encoded(&text) {
+    if !(text.contains("=3D") || text.lines().any(is_continued)) || !is_encoded(&text) {
         return text;
     }
     let mut plain = String::with_capacity(text.len());
@@ -27,6 +27,12 @@ pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
     }
     plain.extend(std::iter::repeat_n('\n', owed));
     Cow::Owned(plain)
+}
+
+/// Whether a line goes on with the next as this encoding has it: an equals sign where the line had no more room.
+fn is_continued(line: &str) -> bool {
+    let line = line.trim_end();
+    line.ends_with('=') && (70..=76).contains(&line.len())
 }
 
 fn is_encoded(text: &str) -> bool {
@@ -82,8 +88,15 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_were_only_broken_are_whole_again() {
+        let long = "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod ";
+        assert_eq!(plain(&format!("{long}ab=\nc\nd\n")), format!("{long}abc\n\nd\n"));
+    }
+
+    #[test]
     fn options_and_sums_are_no_encoding() {
-        for text in ["fio --rw=read --size=3D\n", "a=1\nb=3D\n", "=\n=\n"] {
+        let ruler = "=".repeat(72) + "\n";
+        for text in ["fio --rw=read --size=3D\n", "a=1\nb=3D\n", "=\n=\n", &ruler] {
             assert_eq!(plain(text), text);
         }
     }

@@ -60,8 +60,8 @@ struct Reader<'a> {
     block: Vec<Report>,
     records: Option<usize>,
     failures: Vec<String>,
-    /// Lines that look like reports and could not be read: how many, and the first.
-    unread: Option<(usize, usize)>,
+    /// Lines that look like reports and could not be read.
+    unread: Vec<usize>,
     /// Whether something else stood below the last report.
     apart: bool,
     loops: bool,
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
             block: Vec::new(),
             records: None,
             failures: Vec::new(),
-            unread: None,
+            unread: Vec::new(),
             apart: true,
             loops: false,
             calls: Vec::new(),
@@ -109,8 +109,7 @@ impl<'a> Reader<'a> {
             self.report(number, report);
         } else if !line.trim().is_empty() {
             if looks_like(line) {
-                let (count, first) = self.unread.unwrap_or((0, number));
-                self.unread = Some((count + 1, first));
+                self.unread.push(number);
             }
             self.apart = true;
         }
@@ -142,12 +141,9 @@ impl<'a> Reader<'a> {
 
     /// What looks like a report and is none that can be read is said, not passed over.
     fn say_what_is_left(&mut self) {
-        let Some(((count, first), last)) = self.unread.zip(self.found.last_mut()) else { return };
-        let lines =
-            if count == 1 { "1 more line looks".to_owned() } else { format!("{count} more lines look") };
-        last.notes.push(format!(
-            "{lines} like dd, from line {first}: not read, because bytes, seconds and rate do not stand there together"
-        ));
+        if let Some(last) = self.found.last_mut() {
+            last.unread = std::mem::take(&mut self.unread);
+        }
     }
 
     /// Ends the reports of the commands above them.
@@ -232,9 +228,23 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
     imported
 }
 
-/// Whether a copy reads from storage: what it writes to is no storage.
+/// Whether a copy reads from storage: what it writes to is no storage, or is a file whose writes nobody waits for while a
+/// device is read.
 fn reads(command: &str) -> bool {
-    option(command, "of").is_none_or(|to| matches!(to, "/dev/null" | "/dev/zero" | "/dev/full"))
+    option(command, "of")
+        .is_none_or(|to| matches!(to, "/dev/null" | "/dev/zero" | "/dev/full") || images(command, to))
+}
+
+/// Whether a device is copied into a file that stays in the page cache as far as the command says.
+fn images(command: &str, to: &str) -> bool {
+    const NO_STORAGE: [&str; 5] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/dev/shm/"];
+    let is_device =
+        |path: &str| path.starts_with("/dev/") && !NO_STORAGE.iter().any(|other| path.starts_with(other));
+    let waits = |name: &str| {
+        option(command, name)
+            .is_some_and(|flags| flags.split(',').any(|flag| flag.ends_with("sync") || flag == "direct"))
+    };
+    option(command, "if").is_some_and(is_device) && !is_device(to) && !waits("oflag") && !waits("conv")
 }
 
 /// What was asked: GNU dd's operands.
@@ -298,8 +308,8 @@ mod tests {
         assert_eq!(notes(&format!("$ dd if=/dev/zero of=x bs=1M count=100 oflag=direct\n{whole}")), [""; 0]);
         assert_eq!(notes(whole), [WITHOUT_COMMAND]);
         let cut = "104857600 bytes (105 MB) copied\n\nand\n1.1 GB copied, 3 s, 210 MB/s\n";
-        let found = notes(&format!("$ dd if=/dev/zero of=x bs=1M count=100\n{whole}\n{cut}"));
-        assert!(found[0].starts_with("2 more lines look like dd, from line 4: "), "{found:?}");
+        let body = format!("$ dd if=/dev/zero of=x bs=1M count=100\n{whole}\n{cut}");
+        assert_eq!(read(&Page { name: "x", body: &body }).remove(0).unread, [4, 7]);
     }
 
     #[test]
@@ -327,6 +337,21 @@ mod tests {
             7063207936 bytes (7.1 GB) copied, 4.022276 s, 1.8 GB/s\n512+0 records in\n512+0 records out\n\
             8589934592 bytes (8.6 GB) copied, 4.93092 s, 1.7 GB/s\n";
         assert_eq!(rates(body), [(8_589_934_592, 1_742_055_152)]);
+    }
+
+    #[test]
+    fn a_device_that_is_copied_into_a_file_is_read() {
+        for (command, is_read) in [
+            ("dd if=/dev/mmcblk0 of=/tmp/x count=1", true),
+            ("dd if=/dev/mmcblk0 of=/tmp/x conv=fdatasync", false),
+            ("dd if=/dev/sda of=/dev/sdb bs=1M", false),
+            ("dd if=/dev/urandom of=/tmp/x", false),
+            ("dd if=/dev/shm/x of=/mnt/x", false),
+            ("dd if=/mnt/x of=/tmp/x", false),
+            ("dd if=/mnt/x of=/dev/null", true),
+        ] {
+            assert_eq!(reads(command), is_read, "{command}");
+        }
     }
 
     #[test]

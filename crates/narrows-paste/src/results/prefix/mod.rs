@@ -9,6 +9,13 @@ mod runs;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::capture::again;
+
+/// Whether a line has the stamp, mark or host that another has.
+pub(super) fn is_alike(line: &str, other: &str) -> bool {
+    runs::is_alike(line, other)
+}
+
 /// Lines that begin alike before it is no accident.
 const FEWEST: usize = 2;
 
@@ -77,7 +84,8 @@ fn once(body: &str) -> Cow<'_, str> {
         bare.push_str(rest);
         bare.push('\n');
     }
-    Cow::Owned(bare)
+    // Behind a comment may stand a quotation or a fence.
+    Cow::Owned(again(&bare))
 }
 
 /// What stands before lines of tools, digits as `0`, the longest first.

@@ -6,8 +6,14 @@ use super::shape;
 /// Fewer lines than this may begin alike by chance.
 const FEWEST: usize = 4;
 
-/// Marks of comments and quotations, which a blank or the end of the line follows.
+/// Marks of comments and quotations.
 const MARKS: [&str; 5] = ["#", "//", "%", "*", ">"];
+
+/// Those of them that may stand close to the text.
+const CLOSE: [&str; 3] = ["#", "//", ">"];
+
+/// What IO500 begins each line of a summary with looks like a part of a stamp.
+const OWN: &str = "[RESULT";
 
 /// How far a line is looked at, in bytes: longer stamps there are none.
 const FAR: usize = 120;
@@ -17,8 +23,15 @@ const FAR: usize = 120;
 enum Start<'l> {
     Mark(&'static str),
     Host(&'l str),
+    /// The seconds since the machine began, in brackets.
+    Uptime,
     /// The shape of what stands up to a time of day, and of that.
     Time(String),
+}
+
+/// Whether a line begins as another does: both are whole lines of one log.
+pub(super) fn is_alike(line: &str, other: &str) -> bool {
+    Start::of(line).is_some_and(|start| Start::of(other) == Some(start))
 }
 
 /// For each line how many bytes of it to take away.
@@ -50,8 +63,13 @@ impl<'l> Start<'l> {
     fn of(line: &'l str) -> Option<Self> {
         let bare = line.trim_start();
         let ends = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
-        if let Some(mark) = MARKS.into_iter().find(|mark| bare.strip_prefix(*mark).is_some_and(ends)) {
+        let is_marked =
+            |mark: &&str| bare.strip_prefix(*mark).is_some_and(|rest| ends(rest) || CLOSE.contains(mark));
+        if let Some(mark) = MARKS.into_iter().find(is_marked) {
             return Some(Self::Mark(mark));
+        }
+        if uptime(bare).is_some() {
+            return Some(Self::Uptime);
         }
         let head = head(bare, FAR);
         if let Some(at) = head.find(':').filter(|at| head.get(at + 1..).is_some_and(ends)) {
@@ -70,15 +88,14 @@ impl<'l> Start<'l> {
     /// Says how much of each line of a run is what they begin with.
     fn cut(&self, lines: &[&str], cuts: &mut [usize]) {
         let common = match self {
-            // A frame that a tool draws around its name has the mark at both ends.
-            Self::Mark(mark)
-                if lines
-                    .iter()
-                    .any(|line| line.trim().len() > mark.len() && line.trim_end().ends_with(mark)) =>
-            {
+            Self::Mark(mark) if is_frame(mark, lines) => return,
+            Self::Mark(mark) => (*mark).to_owned(),
+            Self::Uptime => {
+                for (line, cut) in lines.iter().zip(cuts) {
+                    *cut = uptime(line.trim_start()).map_or(0, |rest| line.len() - rest.len());
+                }
                 return;
             }
-            Self::Mark(mark) => (*mark).to_owned(),
             Self::Host(word) => format!("{}:", shape(word)),
             Self::Time(time) => match stamp(time, lines) {
                 Some(stamp) => stamp,
@@ -89,6 +106,21 @@ impl<'l> Start<'l> {
             *cut = super::behind(line, &common).map_or(0, |rest| line.len() - rest.len());
         }
     }
+}
+
+/// Whether lines are a frame that a tool draws around its name: it has the mark at both ends.
+fn is_frame(mark: &str, lines: &[&str]) -> bool {
+    let filled = || lines.iter().map(|line| line.trim()).filter(|line| line.len() > mark.len());
+    2 * filled().filter(|line| line.ends_with(mark)).count() >= filled().count()
+}
+
+/// What follows `[   12.345678] `.
+fn uptime(line: &str) -> Option<&str> {
+    let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let (seconds, parts) = inside.trim_start().split_once('.')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_uptime = is_number(seconds) && is_number(parts) && parts.len() >= 3;
+    (is_uptime && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
 }
 
 /// The beginning of a text, of at most so many bytes.
@@ -109,11 +141,25 @@ fn stamp(time: &str, lines: &[&str]) -> Option<String> {
         let end = same.map_or(common.len().min(shape.len()), |((at, _), _)| at);
         common.truncate(head(&common, end).len());
     }
+    if let Some(own) = common.find(OWN) {
+        common.truncate(own);
+    }
     let behind = common.get(time.len()..)?;
     let is_end =
         |at: usize| behind.get(at + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-    let end = behind.rmatch_indices([':', '|', ']']).map(|(at, _)| at).find(|at| is_end(*at))?;
-    common.get(..time.len() + end + 1).map(str::to_owned)
+    let end = behind.rmatch_indices([':', '|', ']']).map(|(at, _)| at).find(|at| is_end(*at));
+    let length = match end {
+        Some(end) => end + 1,
+        // A date and a time together are no column of a tool's table.
+        None => fraction_and_zone(behind).filter(|_| time.contains("0-0-0"))?,
+    };
+    common.get(..time.len() + length).map(str::to_owned)
+}
+
+/// How long the shape of `.123456Z` or `,123+01:00` behind a time is, where a blank follows.
+fn fraction_and_zone(behind: &str) -> Option<usize> {
+    let end = behind.find(' ').unwrap_or(behind.len());
+    behind.get(..end)?.bytes().all(|byte| b"0.,:+-Z".contains(&byte)).then_some(end)
 }
 
 #[cfg(test)]
@@ -130,6 +176,14 @@ mod tests {
         let log = "09:00:01 DEBUG| [out] a\n09:00:02 DEBUG| [out] b: 1\n\n10:00:02 DEBUG| [out] {\n10:00:02 DEBUG| [out] 5\n";
         assert_eq!(cut(log), [" a", " b: 1", "", " {", " 5"]);
         assert_eq!(cut(&"node-17: 5 MB\n".repeat(4)), [" 5 MB"; 4]);
+        assert_eq!(cut("#a\n#  b\n#\n#\tc\n#d"), ["a", "  b", "", "\tc", "d"]);
+        assert_eq!(cut("//a\n//b\n//  c *\n//d"), ["a", "b", "  c *", "d"]);
+        assert_eq!(
+            cut("[   9.123456] a\n[  10.000001] b\n[  11.5555]\n[ 99.123]  c"),
+            [" a", " b", "", "  c"]
+        );
+        let dated = "2021-11-23T09:00:00.5Z a\n2021-11-23T09:00:01.123Z  2\n2021-11-23T09:00:01.123Z\n2021-11-23T09:00:01.123Z c";
+        assert_eq!(cut(dated), [" a", "  2", "", " c"]);
     }
 
     #[test]

@@ -38,3 +38,16 @@ struct Sample {
     longest_read: Option<f64>,
     longest_write: Option<f64>,
 }
+
+impl Sample {
+    /// Whether what a row says twice agrees as far as two decimals let it: a row of another table does not.
+    fn is_sound(&self) -> bool {
+        /// Rates have two decimals of MB, and the size of an I/O none.
+        const LAST_DIGIT: f64 = 0.011 * MB;
+        let near = |one: f64, other: f64| (one - other).abs() <= LAST_DIGIT + 0.01 * one.max(other);
+        match self.sides {
+            Some((read, write)) => near(read + write, self.bytes),
+            None => near(self.rate * self.size, self.bytes),
+        }
+    }
+}

@@ -54,7 +54,9 @@ impl Reader {
         } else {
             self.row(number, line);
         }
-        line.clone_into(&mut self.above);
+        if !line.trim().is_empty() {
+            line.clone_into(&mut self.above);
+        }
     }
 
     /// `16:35:20.063        31  312322.60  2440.02    8192  70.06 …`; the time may be missing.
@@ -76,7 +78,7 @@ impl Reader {
             Heading::Block(columns) => block(columns, &values),
             Heading::File => file(&values),
         };
-        let Some(sample) = sample else { return };
+        let Some(sample) = sample.filter(Sample::is_sound) else { return };
         if self.runs.last().is_none_or(|run| run.average.is_some()) {
             self.runs.push(Run { line: number, ..Run::default() });
             self.last_time = None;

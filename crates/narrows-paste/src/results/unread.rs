@@ -1,0 +1,251 @@
+//! What looks like a line of a tool's result and was not read: cut short, broken, or of a form that no parser knows.
+//!
+//! A line was read when a measurement stands there, or when one of the numbers in it is a number of what was read. Parsers
+//! need not say which lines they took.
+
+use narrows_base::units::{Bytes, Nanos};
+
+use super::number::{Base, factor};
+use super::rounded::Rounded;
+use super::{Imported, Latency, Measured, Page, Side, Tool};
+
+/// Lines of one tool that were recognised and not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The tool that they look like.
+    pub tool: Tool,
+    /// Their numbers, from 1, ascending.
+    pub lines: Vec<usize>,
+}
+
+impl Unread {
+    /// "2 lines look like fio, from line 14". With `more`, beside others that were read.
+    pub fn sentence(&self, more: bool) -> String {
+        let more = if more { " more" } else { "" };
+        let lines = match self.lines.len() {
+            1 => format!("1{more} line looks"),
+            count => format!("{count}{more} lines look"),
+        };
+        let first = self.lines.first().copied().unwrap_or_default();
+        let from = if self.lines.len() == 1 { "line" } else { "from line" };
+        format!("{lines} like {}, {from} {first}", self.tool.name())
+    }
+}
+
+/// Words of a line that no prose has: one of each group must stand in it.
+type Words = &'static [&'static [&'static str]];
+
+/// What tells a line with the result of a tool.
+const MARKS: &[(Tool, Words)] = &[
+    (Tool::Iouring, &[&["IOPS="], &["IOS/call="]]),
+    (Tool::Fio, &[&["IOPS=", "BW=", "bw=", "iops=", "aggrb="]]),
+    (Tool::Dd, &[&[" bytes ("], &["copied", "kopiert", "copiés"]]),
+    (Tool::Dd, &[&[" bytes transferred in "]]),
+    (Tool::Dd, &[&[" copied, "], &["B/s"]]),
+    (Tool::Hdparm, &[&["Timing cached", "Timing buffered", "Timing O_DIRECT"]]),
+    (Tool::Crystaldiskmark, &[&["SEQ", "RND", "Sequential ", "Random "], &["(Q=", "(T="], &["MB/s"]]),
+    (Tool::Iozone, &[&["Children see throughput"]]),
+    (Tool::Ior, &[&["Max Write:", "Max Read:"], &["MB/sec"]]),
+    (Tool::Io500, &[&["[RESULT]"], &["GiB/s", "kIOPS"]]),
+    (Tool::Bonnie, &[&["1.96,1.96,", "1.97,1.97,", "1.98,2.00,"]]),
+    (Tool::Ioping, &[&["min/avg/max/mdev"], &[" us", " ms", " s"]]),
+    (Tool::Iperf3, &[&["bits/sec"], &["sender", "receiver", " sec "]]),
+    (Tool::Sysbench, &[&["Total transferred", "read, MiB/s:", "written, MiB/s:"]]),
+    (Tool::Radosbench, &[&["Bandwidth (MB/sec):"]]),
+    (Tool::Dbench, &[&["Throughput "], &["MB/sec"], &["procs", "clients"]]),
+    (Tool::F3, &[&["Average reading speed", "Average writing speed"]]),
+    (Tool::Benchsh, &[&["I/O Speed(", "I/O speed("]]),
+    (Tool::Pveperf, &[&["BUFFERED READS:", "FSYNCS/SECOND:"]]),
+    (Tool::Cryptsetup, &[&["-xts ", "-cbc "], &["MiB/s"]]),
+    (Tool::Vdbench, &[&["avg_"], &["."]]),
+    (Tool::Diskspd, &[&["total:"], &["|"]]),
+    (Tool::Diskspd, &[&["<TestTimeSeconds>", "<BytesCount>"]]),
+    (Tool::Copy, &[&["bytes/sec"], &["sent ", "received ", "."]]),
+    (Tool::Winsat, &[&["Disk  Sequential", "Disk  Random"], &["Read", "Write"]]),
+    (Tool::Fio, &[&["\"fio version\"", "\"bw_bytes\""]]),
+    (Tool::Iperf3, &[&["\"bits_per_second\""]]),
+    (Tool::Btrfsscrub, &[&["otal bytes scrubbed", "Total to scrub", "scrub started", "Scrub started"]]),
+    (Tool::Nvbandwidth, &[&["memcpy"], &["SUM", "_ce", "_sm"]]),
+    (Tool::Hdtune, &[&["Transfer Rate Average", "Transfer rate average"]]),
+    (Tool::Yabs, &[&["Block Size | "], &["4k", "512k"]]),
+    (Tool::Mdtest, &[&["File creation", "File stat", "File removal"], &["."]]),
+];
+
+/// The tool that printed a line, if it has a number and the words of one.
+fn tool(line: &str) -> Option<Tool> {
+    /// No line of a result is longer, in bytes.
+    const LONGEST: usize = 400;
+    // What a person typed, and fio's samples of a rate, are no results.
+    let is_other = line.contains("bw (") || line.contains("--") || line.len() > LONGEST;
+    if is_other || !line.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let has = |words: Words| words.iter().all(|any| any.iter().any(|word| line.contains(word)));
+    MARKS.iter().find(|(_, words)| has(words)).map(|(tool, _)| *tool)
+}
+
+/// Lines of `page` that look like results and are none of `found`, by tool.
+pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
+    let body = super::prefix::strip(page.body);
+    let known = Known::of(found);
+    let mut all: Vec<Unread> = Vec::new();
+    for (number, line) in (1..).zip(body.lines()) {
+        let Some(tool) = tool(line).filter(|tool| !known.has(number, line, *tool)) else { continue };
+        match all.iter_mut().find(|one| one.tool == tool) {
+            Some(one) => one.lines.push(number),
+            None => all.push(Unread { tool, lines: vec![number] }),
+        }
+    }
+    all
+}
+
+/// Adds to the last result of each tool, or the last of all, what was not read beside it.
+pub(super) fn note(page: &Page<'_>, found: &mut [Imported]) {
+    let mut all = unread(page, found);
+    for result in found.iter().filter(|result| !result.unread.is_empty()) {
+        all.push(Unread { tool: result.tool, lines: result.unread.clone() });
+    }
+    for one in all {
+        let at = found.iter().rposition(|result| result.tool == one.tool).or(found.len().checked_sub(1));
+        if let Some(result) = at.and_then(|at| found.get_mut(at)) {
+            result.notes.push(format!(
+                "{}: not read, because they are cut short, broken, or of a form that narrows does not know",
+                one.sentence(true)
+            ));
+        }
+    }
+}
+
+/// What was read.
+struct Known {
+    lines: Vec<usize>,
+    tools: Vec<Tool>,
+    values: Vec<f64>,
+}
+
+impl Known {
+    fn of(found: &[Imported]) -> Self {
+        let all = || found.iter().flat_map(|result| &result.measurements);
+        let mut lines: Vec<usize> = all().map(|one| one.line).collect();
+        lines.sort_unstable();
+        let mut values: Vec<f64> = all().flat_map(values).filter(|value| *value > 0.0).collect();
+        values.extend(found.iter().flat_map(|one| &one.derived).flat_map(|one| [one.printed, one.computed]));
+        values.sort_by(f64::total_cmp);
+        Self { lines, tools: found.iter().map(|one| one.tool).collect(), values }
+    }
+
+    fn has(&self, number: usize, line: &str, tool: Tool) -> bool {
+        let is_here = |line: usize| self.lines.binary_search(&line).is_ok();
+        // Of jobs that are known a group has the sums, and a progress display what led to the end.
+        let is_sum = match tool {
+            Tool::Iperf3 | Tool::Dd | Tool::Btrfsscrub | Tool::Nvbandwidth | Tool::Vdbench => true,
+            // Threads and directions have tables of their own, and JSON has all numbers many times.
+            Tool::Diskspd | Tool::Yabs => true,
+            Tool::Fio => {
+                line.trim_start().starts_with('"')
+                    || ["READ:", "WRITE:", "TRIM:", "eta "].iter().any(|word| line.contains(word))
+            }
+            _ => false,
+        };
+        let is_summed = is_sum && self.tools.contains(&tool);
+        is_summed
+            || is_here(number)
+            || is_here(number.saturating_sub(1))
+            || numbers(line).any(|one| self.says(one))
+    }
+
+    fn says(&self, number: Rounded) -> bool {
+        let near = self.values.partition_point(|value| *value < number.value() * 0.99 - 1.0);
+        let close = self.values.get(near..).unwrap_or_default();
+        close
+            .iter()
+            .take_while(|value| **value <= number.value() * 1.01 + 1.0)
+            .any(|value| number.agrees(Rounded::exact(*value)))
+    }
+}
+
+/// The numbers of a line in each of the units that they may have.
+fn numbers(line: &str) -> impl Iterator<Item = Rounded> {
+    let begins = |at: usize| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | ','))
+    };
+    let starts = line.char_indices().filter(move |(at, c)| c.is_ascii_digit() && begins(*at));
+    starts.filter_map(|(at, _)| Rounded::leading(line.get(at..)?)).flat_map(|(number, rest)| {
+        let word = rest.trim_start();
+        let bits = if word.get(1..5) == Some("bits") { 0.125 } else { 1.0 };
+        let time = match word {
+            word if word.starts_with('u') => 1e3,
+            word if word.starts_with("ms") => 1e6,
+            word if word.starts_with('s') => 1e9,
+            _ => 1.0,
+        };
+        // A digit alone is in everything.
+        let is_plain = number.value() >= 10.0;
+        let factors = [factor(word, Base::Decimal) * bits, factor(word, Base::Binary) * bits, time];
+        factors.into_iter().filter(move |one| is_plain || *one > 1.0).map(move |one| number.times(one))
+    })
+}
+
+/// All numbers of a measurement.
+fn values(one: &Measured) -> Vec<f64> {
+    let sides = [&one.read, &one.write, &one.both, &one.network];
+    let mut all: Vec<f64> = sides.into_iter().flatten().flat_map(of_side).collect();
+    all.extend([one.syncs, one.entries].into_iter().flatten().map(|rate| rate.get()));
+    all.extend([&one.latency_ns, &one.sync_ns].into_iter().flatten().flat_map(of_latency));
+    all
+}
+
+fn of_side(side: &Side) -> impl Iterator<Item = f64> {
+    let rates = [Some(side.bytes_per_second), side.second_rate].into_iter().flatten().map(|rate| rate.get());
+    let others = [
+        side.iops.map(|iops| iops.get()),
+        side.bytes.map(Bytes::as_f64),
+        side.elapsed_ns.map(Nanos::get).map(|nanos| nanos as f64),
+    ];
+    rates.chain(others.into_iter().flatten()).chain(side.latency_ns.as_ref().into_iter().flat_map(of_latency))
+}
+
+fn of_latency(latency: &Latency) -> impl Iterator<Item = f64> {
+    [latency.mean, latency.max].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::read;
+
+    fn said(body: &str) -> Vec<(Tool, Vec<usize>)> {
+        let page = Page { name: "x", body };
+        unread(&page, &read(&page)).into_iter().map(|one| (one.tool, one.lines)).collect()
+    }
+
+    #[test]
+    fn what_was_read_is_not_said_and_what_was_cut_is() {
+        let fio = "  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n";
+        assert_eq!(said(fio), []);
+        assert_eq!(said("we saw bw=\nand IOPS= in it\n"), []);
+        assert_eq!(said(&format!("{fio}\n\n\nlater IOPS=999, B\n")), [(Tool::Fio, vec![5])]);
+        let hdparm = " Timing buffered disk reads: 806 MB in  3.00 seconds = 268.52 MB/sec\n";
+        assert_eq!(said(hdparm), []);
+        assert_eq!(said(" Timing buffered disk reads: 806 MB in\n"), [(Tool::Hdparm, vec![1])]);
+    }
+
+    #[test]
+    fn a_result_says_what_was_not_read_beside_it() {
+        let body = " Timing buffered disk reads: 806 MB in  3.00 seconds = 268.52 MB/sec\n\n\nwrite: IOPS=77.0k, B\nread: IOPS=7, B\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(found.len(), 1);
+        let said = found[0]
+            .notes
+            .iter()
+            .any(|note| note.starts_with("2 more lines look like fio, from line 4: not read"));
+        assert!(said, "{:?}", found[0].notes);
+    }
+
+    #[test]
+    fn groups_and_progress_are_of_what_was_read() {
+        let body = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\nx: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\n\nRun status group 0 (all jobs):\n   READ: bw=31.6MiB/s (33.0MB/s), 15.8MiB/s-15.8MiB/s (16.5MB/s-16.5MB/s), io=1928MiB (2020MB), run=61179-61179msec\n";
+        assert_eq!(said(body), []);
+    }
+}

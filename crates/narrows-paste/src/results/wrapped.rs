@@ -1,0 +1,202 @@
+//! Outputs that a mail program broke at one width, put together again.
+//!
+//! Where a line ends because the next word had no room and where because the tool ended it cannot always be told. So both
+//! readings are made, and of each tool the one that says more is kept ([`take_better`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::prefix::is_alike;
+use super::{Imported, Measured, Side, Tool};
+
+/// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
+const NARROWEST: usize = 40;
+
+/// Lines that a mail program broke, and that were quoted once or twice, are this long at the longest.
+const USUAL: usize = 66;
+
+/// Longer lines than this are in no text that was broken.
+const WIDEST: usize = 100;
+
+/// No line of a tool is longer, so that a hostile text costs no more than its length.
+const LONGEST: usize = 2000;
+
+/// A text with its lines whole again.
+pub(super) struct Whole {
+    pub(super) body: String,
+    /// The line of the original where each begins, from 1.
+    numbers: Vec<usize>,
+    /// Whether its lines are as long as mail programs leave them.
+    is_usual: bool,
+}
+
+impl Whole {
+    /// The readings of a text, if there is a width at which it may have been broken. Blanks at the place of a break are gone,
+    /// so that a line of a table may be shorter than the width by some more.
+    pub(super) fn all(body: &str) -> impl Iterator<Item = Self> {
+        /// Texts of this length are logs that were not mailed as text.
+        const LARGEST: usize = 128 << 10;
+        const SLACK: [usize; 3] = [0, 6, 14];
+        SLACK.into_iter().filter(|_| body.len() <= LARGEST).filter_map(|slack| Self::of(body, slack))
+    }
+
+    fn of(body: &str, slack: usize) -> Option<Self> {
+        let lines: Vec<&str> = body.lines().collect();
+        let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
+        let is_usual = width >= USUAL;
+        if slack > 0 && !is_usual {
+            return None;
+        }
+        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_usual };
+        let mut length = 0;
+        let (mut above, mut first) = ("", "");
+        let margins = margins(&lines);
+        for ((number, line), margin) in (1..).zip(lines.iter().copied()).zip(margins) {
+            let is_at_margin = indent(line) == margin;
+            let may_go_on = length > 0 && length < LONGEST && is_at_margin && !is_alike(line, first);
+            if may_go_on && had_no_room(above, line, width - slack) {
+                whole.body.push(' ');
+            } else {
+                if number > 1 {
+                    whole.body.push('\n');
+                }
+                whole.numbers.push(number);
+                first = line;
+                length = 0;
+            }
+            whole.body.push_str(if length > 0 { line.trim_start() } else { line });
+            length += line.len();
+            above = line;
+        }
+        whole.body.push('\n');
+        (whole.numbers.len() < lines.len()).then_some(whole)
+    }
+
+    /// Results of it with the line numbers of the original.
+    pub(super) fn placed(&self, mut found: Vec<Imported>) -> Vec<Imported> {
+        let place = |line: &mut usize| {
+            *line = line.checked_sub(1).and_then(|at| self.numbers.get(at)).copied().unwrap_or(*line);
+        };
+        for result in &mut found {
+            place(&mut result.line);
+            result.unread.iter_mut().for_each(place);
+            result.measurements.iter_mut().for_each(|one| place(&mut one.line));
+        }
+        found
+    }
+}
+
+/// The width of the widest line that could have been broken.
+fn width(lines: &[&str]) -> Option<usize> {
+    let can_break = |line: &&&str| line.trim_start().contains(' ');
+    lines.iter().filter(can_break).map(|line| line.chars().count()).max()
+}
+
+/// Blanks and tabs at the beginning of a line, in bytes.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// The margin of each line: the least indent of the block that it stands in. A block that somebody set off has one of its own.
+fn margins(lines: &[&str]) -> Vec<usize> {
+    let is_set_off = |line: &&str| line.trim().is_empty() || indent(line) > 0;
+    let blocks = lines.chunk_by(|a, b| is_set_off(a) == is_set_off(b));
+    blocks
+        .flat_map(|block| {
+            let filled = block.iter().filter(|line| !line.trim().is_empty());
+            let least = filled.map(|line| indent(line)).min().unwrap_or(0);
+            std::iter::repeat_n(least, block.len())
+        })
+        .collect()
+}
+
+/// Whether the first word of `next` had no room in the line above it.
+fn had_no_room(above: &str, next: &str, width: usize) -> bool {
+    let word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
+    // Rulers are not broken and not gone on with.
+    let has_words = above.contains(char::is_alphanumeric);
+    has_words && above.chars().count() + 1 + word > width
+}
+
+/// Of each tool the results that say more: those of `found` stay where both say the same. A reading whose lines were shorter than
+/// mail programs leave them tells only of tools that are not in the other.
+pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec<Imported>) {
+    let mut better: BTreeMap<Tool, i64> = BTreeMap::new();
+    for (all, sign) in [(&*found, -1), (&whole, 1)] {
+        for result in all {
+            *better.entry(result.tool).or_default() += sign * said(result);
+        }
+    }
+    let known: BTreeSet<Tool> = found.iter().filter(|one| !one.is_empty()).map(|one| one.tool).collect();
+    let may_be = |tool: Tool| reading.is_usual || !known.contains(&tool);
+    let is_better = |tool: Tool| may_be(tool) && better.get(&tool).is_some_and(|more| *more > 0);
+    found.retain(|result| !is_better(result.tool));
+    found.extend(whole.into_iter().filter(|result| is_better(result.tool)));
+}
+
+/// How much a result says: a contradiction speaks against it more than a number speaks for it.
+fn said(result: &Imported) -> i64 {
+    /// A line that was put together of two gives numbers that do not fit each other.
+    const CONTRADICTION: i64 = 20;
+    let count = |is: bool| i64::from(is);
+    let of_side = |side: &Side| {
+        8 + count(side.iops.is_some())
+            + count(side.bytes.is_some())
+            + count(side.elapsed_ns.is_some())
+            + count(side.latency_ns.is_some())
+            + count(side.completion_ns.is_some())
+            + side.spread.and_then(|spread| spread.samples).map_or(0, |samples| samples.min(1000) as i64)
+    };
+    let of_measured = |one: &Measured| -> i64 {
+        let sides = [&one.read, &one.write, &one.both, &one.network];
+        let work = &one.work;
+        sides.into_iter().flatten().map(of_side).sum::<i64>()
+            + count(work.block_size.is_some())
+            + count(work.queue_depth.is_some())
+            + count(work.direct.is_some())
+    };
+    let wrong = result.derived.iter().filter(|one| !one.agrees()).count();
+    result.measurements.iter().map(of_measured).sum::<i64>()
+        - CONTRADICTION * i64::try_from(wrong).unwrap_or(i64::MAX / 100)
+        - count(result.truncated)
+        + count(result.command.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Page, read};
+
+    #[test]
+    fn lines_that_had_no_room_are_whole_and_keep_their_numbers() {
+        let body = "short\nx: (groupid=0, jobs=1): err= 0: pid=16019: Wed Nov  7 17:27:09\n2018\n  read : io=1000.0MB, bw=5586.7MB/s\nlast\n";
+        let whole = Whole::of(body, 0).expect("broken");
+        let lines: Vec<&str> = whole.body.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert!(lines[1].ends_with("17:27:09 2018"), "{lines:?}");
+        assert_eq!(whole.numbers, [1, 2, 4, 5]);
+        assert!(Whole::of("a\nb\n", 0).is_none());
+        let quoted: String = body.lines().map(|line| format!("    {line}\n")).collect();
+        let whole = Whole::of(&quoted, 0).expect("broken");
+        assert!(
+            whole.body.lines().nth(1).is_some_and(|line| line.ends_with("17:27:09 2018")),
+            "{}",
+            whole.body
+        );
+    }
+
+    #[test]
+    fn rows_of_a_narrow_table_are_not_joined() {
+        let body = "fio Disk Speed Tests (Mixed R/W 50/50):\n---------------------------------\nBlock Size | 4kb           (IOPS) | 64kb          (IOPS)\n  ------   | ---            ----  | ----           ----\nRead       | 2.48 MB/s      (621) | 32.68 MB/s     (510)\nWrite      | 2.49 MB/s      (624) | 33.06 MB/s     (516)\nTotal      | 4.98 MB/s     (1.2k) | 65.74 MB/s    (1.0k)\n";
+        let found = read(&Page { name: "x", body });
+        let all: Vec<_> = found.iter().flat_map(|one| &one.measurements).flat_map(Measured::sides).collect();
+        assert_eq!((found.len(), all.len()), (1, 4), "{found:?}");
+    }
+
+    #[test]
+    fn of_two_readings_the_one_that_says_more_is_kept() {
+        let body = "Max Write: 1234.56 MiB/sec (1294.53 MB/sec)\n  READ: bw=2437MiB/s (2556MB/s), 2437MiB/s-2437MiB/s (2556MB/s-2556MB/s),\nio=8192MiB (8590MB), run=3361-3361msec\n";
+        let found = read(&Page { name: "x", body });
+        let read = found.iter().find_map(|one| one.measurements.first()?.read.as_ref()).expect("reads");
+        assert!(read.elapsed_ns.is_some() && read.bytes.is_some());
+    }
+}

@@ -1,0 +1,124 @@
+//! The real outputs that mutants are made of.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use narrows_paste::capture::Text;
+use narrows_paste::results::{Imported, Latency, Page, Side, Tool, read};
+
+/// Longer texts are logs and JSON of many jobs, which nobody quotes.
+const LONGEST: usize = 24 << 10;
+
+/// What a text says in one direction. Rates in bytes per second, latencies in nanoseconds, both rounded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Number {
+    tool: Tool,
+    direction: &'static str,
+    rate: u64,
+    iops: Option<u64>,
+    mean_latency: Option<u64>,
+    /// The mean without the time until an I/O is sent: the latency of an output of which no more is left.
+    completion: Option<u64>,
+}
+
+impl Number {
+    /// Whether it says the same as far as it says anything.
+    fn is_part_of(&self, whole: &Self) -> bool {
+        let is_same = |some: Option<u64>, all: Option<u64>| some.is_none() || some == all;
+        (self.tool, self.direction, self.rate) == (whole.tool, whole.direction, whole.rate)
+            && is_same(self.iops, whole.iops)
+            && (is_same(self.mean_latency, whole.mean_latency) || self.mean_latency == whole.completion)
+    }
+}
+
+fn number(tool: Tool, direction: &'static str, side: &Side) -> Number {
+    Number {
+        tool,
+        direction,
+        rate: side.bytes_per_second.get().round() as u64,
+        iops: side.iops.map(|iops| iops.get().round() as u64),
+        mean_latency: side
+            .latency_ns
+            .as_ref()
+            .and_then(|latency: &Latency| latency.mean)
+            .map(|mean| mean.round() as u64),
+        completion: side.completion_ns.map(|mean| mean.round() as u64),
+    }
+}
+
+/// An output with what it says.
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) numbers: Vec<Number>,
+}
+
+/// The results of a text, and the cleaned text.
+pub(crate) fn results(bytes: &[u8]) -> (Vec<Imported>, Text) {
+    let text = Text::new("paste.txt", bytes);
+    let found = read(&page(&text));
+    (found, text)
+}
+
+/// The text as parsers see it.
+pub(crate) fn page(text: &Text) -> Page<'_> {
+    Page { name: text.name(), body: text.body() }
+}
+
+pub(crate) fn numbers(found: &[Imported]) -> Vec<Number> {
+    let mut all: Vec<Number> = Vec::new();
+    for result in found {
+        for one in &result.measurements {
+            let both = [("both", &one.both), ("network", &one.network)];
+            let others = both.into_iter().filter_map(|(word, side)| Some((word, side.as_ref()?)));
+            let sides = one.sides().map(|(op, side)| (op.word(), side)).chain(others);
+            all.extend(sides.map(|(word, side)| number(result.tool, word, side)));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Whether each of `some` says nothing but what one of `all` says, each of them once.
+pub(crate) fn is_part(some: &[Number], all: &[Number]) -> bool {
+    let mut left: Vec<&Number> = all.iter().collect();
+    some.iter().all(|one| {
+        let same = left.iter().position(|whole| one == *whole);
+        same.or_else(|| left.iter().position(|whole| one.is_part_of(whole)))
+            .map(|at| left.swap_remove(at))
+            .is_some()
+    })
+}
+
+/// Whether devices were watched, which is evidence beside a result and no result of its own.
+pub(crate) fn is_activity(output: &Output) -> bool {
+    output.numbers.iter().any(|one| matches!(one.tool, Tool::Iostat | Tool::Zpooliostat))
+}
+
+/// The outputs of the project, and of the directory that `NARROWS_RESULTS` names.
+pub(crate) fn outputs() -> Vec<Output> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let mut roots: Vec<PathBuf> = ["result-cases", "result-samples"].map(|name| tests.join(name)).into();
+    let more = env::var_os("NARROWS_RESULTS").filter(|name| !name.is_empty());
+    roots.extend(more.map(PathBuf::from));
+    let cases = roots.iter().map(|root| fs::read_dir(root).expect("a directory of cases"));
+    let mut all: Vec<Output> = Vec::new();
+    for case in cases.flatten().flatten() {
+        for file in fs::read_dir(case.path()).into_iter().flatten().flatten() {
+            let name =
+                format!("{}/{}", case.file_name().to_string_lossy(), file.file_name().to_string_lossy());
+            let text = fs::read_to_string(file.path()).unwrap_or_default();
+            if text.len() >= LONGEST || name.ends_with("case.json") || all.iter().any(|one| one.text == text)
+            {
+                continue;
+            }
+            let numbers = numbers(&results(text.as_bytes()).0);
+            if !numbers.is_empty() {
+                all.push(Output { name, text, numbers });
+            }
+        }
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
