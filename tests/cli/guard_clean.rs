@@ -19,12 +19,16 @@ const BENCH: [&str; 9] =
 /// Runs a bench until it has written what it fills first, and ends it by a signal.
 fn end_by(disk: &Disk, words: &[&str], signal: Signal, meanwhile: impl FnOnce()) -> (Option<i32>, String) {
     let mut bench = disk.narrows(words);
-    let child = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    let mut child = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
     let begin = Instant::now();
-    while disk.used() < 48 * MIB && begin.elapsed() < Duration::from_secs(60) {
+    while disk.used() < 48 * MIB {
+        if child.try_wait().expect("is a child").is_some() || begin.elapsed() > Duration::from_secs(120) {
+            let _ = child.kill();
+            let output = child.wait_with_output().expect("ends");
+            panic!("it was never filled: {}", said(&output));
+        }
         thread::sleep(Duration::from_millis(50));
     }
-    assert!(disk.used() >= 48 * MIB, "it was never filled");
     thread::sleep(Duration::from_millis(1500));
     meanwhile();
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number"));
