@@ -21,12 +21,13 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut commands = Commands::default();
     let mut run = Run::default();
     let mut held: Option<(usize, Row<'_>)> = None;
-    for (number, line) in page.lines() {
+    for (number, line) in page.lines().filter(|(_, line)| !line.trim().is_empty()) {
         commands.see(number, line, "iperf3");
         let line = line.trim();
         if let Some((at, row)) = held.take() {
             // Mail may have broken the line before its last word.
-            run.see(at, Row { end: row.end.or_else(|| End::of(line)), ..row });
+            let last = line.split_whitespace().next_back().filter(|_| !line.starts_with('['));
+            run.see(at, Row { end: row.end.or_else(|| last.and_then(End::of)), ..row });
         }
         let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
         if is_head || Commands::is_call(line, "iperf3") {

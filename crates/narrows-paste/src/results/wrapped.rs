@@ -25,8 +25,8 @@ pub(super) struct Whole {
     pub(super) body: String,
     /// The line of the original where each begins, from 1.
     numbers: Vec<usize>,
-    /// Whether its lines are as long as mail programs leave them.
-    is_usual: bool,
+    /// Whether its lines are as long as mail programs leave them, and none was taken for broken that had room.
+    is_sure: bool,
 }
 
 impl Whole {
@@ -42,11 +42,11 @@ impl Whole {
     fn of(body: &str, slack: usize) -> Option<Self> {
         let lines: Vec<&str> = body.lines().collect();
         let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
-        let is_usual = width >= USUAL;
-        if slack > 0 && !is_usual {
+        if slack > 0 && width < USUAL {
             return None;
         }
-        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_usual };
+        let is_sure = slack == 0 && width >= USUAL;
+        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_sure };
         let mut length = 0;
         let (mut above, mut first) = ("", "");
         let margins = margins(&lines);
@@ -117,8 +117,8 @@ fn had_no_room(above: &str, next: &str, width: usize) -> bool {
     has_words && above.chars().count() + 1 + word > width
 }
 
-/// Of each tool the results that say more: those of `found` stay where both say the same. A reading whose lines were shorter than
-/// mail programs leave them tells only of tools that are not in the other.
+/// Of each tool the results that say more: those of `found` stay where both say the same. A reading that is not
+/// sure tells only of tools that are not in the other.
 pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec<Imported>) {
     let mut better: BTreeMap<Tool, i64> = BTreeMap::new();
     for (all, sign) in [(&*found, -1), (&whole, 1)] {
@@ -127,7 +127,7 @@ pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec
         }
     }
     let known: BTreeSet<Tool> = found.iter().filter(|one| !one.is_empty()).map(|one| one.tool).collect();
-    let may_be = |tool: Tool| reading.is_usual || !known.contains(&tool);
+    let may_be = |tool: Tool| reading.is_sure || !known.contains(&tool);
     let is_better = |tool: Tool| may_be(tool) && better.get(&tool).is_some_and(|more| *more > 0);
     found.retain(|result| !is_better(result.tool));
     found.extend(whole.into_iter().filter(|result| is_better(result.tool)));

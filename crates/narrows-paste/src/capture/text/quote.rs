@@ -38,24 +38,36 @@ fn strip_marks(lines: &mut [Cow<'_, str>]) -> bool {
 fn strip_bars(lines: &mut [Cow<'_, str>]) -> bool {
     runs(lines, '|', |run| {
         let is_quoted = |line: &Cow<'_, str>| {
-            line.starts_with('|')
-                && !line.get(1..).is_some_and(|rest| rest.trim_end().ends_with('|'))
-                && behind(line, '|').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+            line.is_empty()
+                || line.starts_with('|')
+                    && !line.get(1..).is_some_and(|rest| rest.trim_end().ends_with('|'))
+                    && behind(line, '|').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
         };
         run.len() >= FEWEST && run.iter().all(is_quoted)
     })
 }
 
-/// Takes `mark` away from each longest run of lines with it that is `quoted`.
+/// Takes `mark` away from each longest run of lines with it that is `quoted`. An empty line between two of them does not end it: a
+/// mail program's encoding leaves one where it broke a line.
 fn runs(lines: &mut [Cow<'_, str>], mark: char, quoted: impl Fn(&[Cow<'_, str>]) -> bool) -> bool {
-    let mut found = false;
-    for run in lines.chunk_by_mut(|a, b| behind(a, mark).is_some() == behind(b, mark).is_some()) {
-        if run.first().is_some_and(|line| behind(line, mark).is_some()) && quoted(run) {
-            found = true;
-            for line in run {
-                let bare = behind(line, mark).map(|rest| rest.strip_prefix(' ').unwrap_or(rest).to_owned());
-                *line = Cow::Owned(bare.unwrap_or_default());
-            }
+    let marked: Vec<bool> = lines.iter().map(|line| behind(line, mark).is_some()).collect();
+    let is_in = |at: usize| {
+        let is = |at: Option<usize>| at.and_then(|at| marked.get(at)).copied().unwrap_or(false);
+        is(Some(at))
+            || lines.get(at).is_some_and(|line| line.is_empty()) && is(at.checked_sub(1)) && is(Some(at + 1))
+    };
+    let inside: Vec<bool> = (0..lines.len()).map(is_in).collect();
+    let (mut found, mut at) = (false, 0);
+    for run in inside.chunk_by(|a, b| a == b) {
+        let block = lines.get_mut(at..at + run.len()).unwrap_or_default();
+        at += run.len();
+        if run.first() != Some(&true) || !quoted(block) {
+            continue;
+        }
+        found = true;
+        for line in block {
+            let bare = behind(line, mark).map(|rest| rest.strip_prefix(' ').unwrap_or(rest).to_owned());
+            *line = Cow::Owned(bare.unwrap_or_default());
         }
     }
     found
@@ -83,6 +95,7 @@ mod tests {
         assert_eq!(stripped(">> a\n>> b\n> c\n> d"), "a\nb\nc\nd");
         assert_eq!(stripped("> > a\n> > b"), "a\nb");
         assert_eq!(stripped(">a\n>\tb"), "a\n\tb");
+        assert_eq!(stripped("| a\n\n| b\n| c\n\nx"), "a\n\nb\nc\n\nx");
     }
 
     #[test]
