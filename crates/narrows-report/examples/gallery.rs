@@ -25,7 +25,7 @@ use narrows_verdict::cohort::Host;
 use serde_json::Value;
 
 /// The pictures: file, report, title.
-const PICTURES: [(&str, &str); 17] = [
+const PICTURES: [(&str, &str); 18] = [
     ("measured", "S3: a drive in a slot that runs x1, measured"),
     ("s3-x1-slot", "The same board before any measurement"),
     ("s0-switch-card", "S0: four drives behind a PCIe switch"),
@@ -43,6 +43,7 @@ const PICTURES: [(&str, &str); 17] = [
     ("together", "Two files of one disk, alone and together"),
     ("copy", "Where the time of a copy went"),
     ("fleet", "A fleet, the worst host first"),
+    ("fleet-run", "60 hosts, the network and a server as one map"),
 ];
 
 fn main() {
@@ -114,6 +115,7 @@ fn first(saved: &Saved) -> Option<Figure> {
         Saved::Check(report) => figure::machine_map(report).or_else(|| figure::path_map(report, 0)),
         Saved::Together(report) => chart::alone_together(report).into_iter().next(),
         Saved::Fleet(records) => chart::fleet_heat(&hosts(records).iter().collect::<Vec<_>>()),
+        Saved::FleetRun(report) => figure::fleet_map(report),
         Saved::Bench(report) => chart::bench(report).into_iter().next(),
         Saved::Sweep(report) => chart::sweep_heat(report).into_iter().next(),
         Saved::Ladder(report) => chart::ladder_waterfall(report).into_iter().next(),
@@ -204,6 +206,10 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
                 format!("→ {}: {} {}", host.host, found.summary, found.advice.as_deref().unwrap_or_default())
             });
             (said.unwrap_or_default(), worst.into_iter().collect())
+        }
+        Saved::FleetRun(report) => {
+            let said = report.points.iter().map(|point| point.verdict.sentence.clone());
+            (said.collect::<Vec<_>>().join(" "), Vec::new())
         }
         Saved::Sweep(report) => {
             let knee = chart::sweep_knee(report).first().map(|figure| figure.alternative.clone());

@@ -87,7 +87,7 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         x += 14.0;
     }
     let rate = item.rate();
-    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.mark.words()) };
+    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.said()) };
     svg.text(
         &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
         (x, *y - 4.0),

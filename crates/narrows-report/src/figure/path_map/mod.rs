@@ -2,6 +2,7 @@
 
 mod after;
 mod draw;
+mod fleet;
 mod layout;
 mod list;
 mod tree;
@@ -10,6 +11,7 @@ use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 pub(super) use draw::cut;
+pub use fleet::fleet_map;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -78,6 +80,8 @@ struct Item {
     formula: String,
     measured: Option<MeasuredView>,
     mark: Mark,
+    /// How unsure that is, behind the words of the mark.
+    doubt: &'static str,
     /// The targets whose data crosses it, where several are drawn.
     targets: Vec<String>,
     shared: usize,
@@ -110,6 +114,7 @@ impl Item {
             }
             .filter(|_| paths.len() == 1),
             mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
+            doubt: "",
             targets: match paths {
                 [_] => Vec::new(),
                 _ => crossing.iter().map(|path| path.target.clone()).collect(),
@@ -128,6 +133,11 @@ impl Item {
         }
     }
 
+    /// The mark in words, with how unsure it is.
+    fn said(&self) -> String {
+        if self.mark == Mark::None { String::new() } else { format!("{}{}", self.mark.words(), self.doubt) }
+    }
+
     /// The values of it that a program reads back from the picture: those of the JSON, digit by digit.
     fn attributes(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("hop", self.id.clone())];
@@ -137,7 +147,7 @@ impl Item {
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
         all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
         if self.mark != Mark::None {
-            all.push(("mark", self.mark.words().to_owned()));
+            all.push(("mark", self.said()));
         }
         all
     }
