@@ -37,16 +37,16 @@ as_root() {
     fi
 }
 
-# tests/fleet starts OpenSSH servers in network namespaces of its own. The package starts one for the whole machine where systemd runs,
-# which nobody asked for: there the tests are skipped unless it is installed already.
-fleet="nbdkit openssh-client"
-[ -d /run/systemd/system ] || fleet="$fleet openssh-server"
+# tests/fleet starts OpenSSH servers in network namespaces of its own, and an attack an NBD server. The packages start one for the whole
+# machine where systemd runs, which nobody asked for: there these tests are skipped unless they are installed already.
+servers="nbdkit openssh-client"
+[ -d /run/systemd/system ] || servers="$servers nbd-server openssh-server"
 
 missing=
 # shellcheck disable=SC2086 # a list of names
-for package in $fleet bcache-tools btrfs-progs busybox-static cryptsetup-bin dmsetup dosfstools e2fsprogs exfatprogs \
+for package in $servers bcache-tools btrfs-progs busybox-static cryptsetup-bin dmsetup dosfstools e2fsprogs erofs-utils exfatprogs \
     f2fs-tools fdisk fio gdisk iperf3 iproute2 kmod lvm2 mdadm nilfs-tools ntfs-3g nvme-cli open-iscsi perl-base \
-    qemu-system-x86 tcplay tmux udftools xfsprogs xz-utils zstd; do
+    qemu-system-x86 squashfs-tools tcplay tmux udftools xfsprogs xz-utils zstd; do
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done

@@ -1,5 +1,7 @@
 //! Users in the kernel: arrays, mappings, volumes, caches, targets. Where this kernel has none, the rig's has.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use super::super::attack::{Attack, Class, Judge, Result, skip};
 use super::super::device::{Device, MIB, clear};
 use super::super::ground::Ground;
@@ -147,18 +149,19 @@ fn array() -> Result<()> {
 
 const CONFIGFS: &str = "/sys/kernel/config";
 
-/// Through the page cache, as far as the kernel has that: a file of a tmpfs has no other way.
+/// Through the page cache, as far as the kernel has that: a file of a tmpfs has no other way. Each in a subsystem of its own: other
+/// attacks run beside it.
 fn nvme_target(path: &str) -> Result<Undo> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
     needs_kernel("nvmet", "/sys/kernel/config/nvmet")?;
+    let subsystem =
+        format!("/sys/kernel/config/nvmet/subsystems/attack-{}", MADE.fetch_add(1, Ordering::Relaxed));
     shell(
-        "d=/sys/kernel/config/nvmet/subsystems/attack; mkdir -p $d/namespaces/1; printf %s \"$1\" >$d/namespaces/1/device_path; \
+        "d=$2; mkdir -p $d/namespaces/1; printf %s \"$1\" >$d/namespaces/1/device_path; \
          if test -b \"$1\"; then :; else echo 1 >$d/namespaces/1/buffered_io; fi; echo 1 >$d/namespaces/1/enable",
-        &[path],
+        &[path, &subsystem],
     )?;
-    Ok(Undo(
-        "d=/sys/kernel/config/nvmet/subsystems/attack; echo 0 >$d/namespaces/1/enable; rmdir $d/namespaces/1 $d",
-        String::new(),
-    ))
+    Ok(Undo("echo 0 >$1/namespaces/1/enable; rmdir $1/namespaces/1 $1", subsystem))
 }
 
 fn scsi_target(place: &str, told: &str) -> Result<Undo> {

@@ -201,6 +201,30 @@ fn every_link_of_a_page_leads_somewhere() {
     }
 }
 
+/// The Debian packages that a script names: words between `begin` and `end`, less shell variables, and of `command:package` the package.
+fn packages(script: &str, begin: &str, end: &str) -> Vec<String> {
+    let text = text(script);
+    let (_, list) = text.split_once(begin).unwrap_or_else(|| panic!("{script} has no `{begin}`"));
+    let (list, _) = list.split_once(end).expect("the end of the list");
+    let words = list.split_whitespace().filter(|word| !word.starts_with(['$', '\\']));
+    words.map(|word| word.rsplit(':').next().unwrap_or(word).to_owned()).collect()
+}
+
+#[test]
+fn every_package_that_the_tests_install_is_in_the_list_that_people_read() {
+    let page = text("docs/fresh-machines.md");
+    let lists = [
+        packages("rig/setup.sh", "for package in ", "; do"),
+        packages("rig/setup.sh", "servers=\"", "\""),
+        packages("rig/setup.sh", "|| servers=\"", "\""),
+        packages("scripts/test-tools.sh", "for pair in ", "; do"),
+        packages("scripts/test-tools.sh", "apt-get download -q ", ")"),
+    ];
+    for package in lists.concat() {
+        assert!(page.contains(&format!("`{package}`")), "docs/fresh-machines.md does not name `{package}`");
+    }
+}
+
 #[test]
 fn every_page_that_says_how_to_add_something_names_its_places() {
     for what in ["rule", "reader", "layer", "command", "board"] {
