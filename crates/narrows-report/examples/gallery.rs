@@ -154,7 +154,11 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
                 .filter(|it| report.paths.len() == 1 || it.severity != Severity::Info)
                 .cloned()
                 .collect();
-            (sentence, what_to_do(&of))
+            let todo = match report.paths.as_slice() {
+                [path] => what_to_do_about(&of, path.limiting_hop.read.as_deref()),
+                _ => what_to_do(&of),
+            };
+            (sentence, todo)
         }
         Saved::Together(report) => {
             let sentence = report.groups.first().map(|group| group.sentence.clone());
@@ -209,7 +213,12 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
         }
         Saved::FleetRun(report) => {
             let said = report.points.iter().map(|point| point.verdict.sentence.clone());
-            (said.collect::<Vec<_>>().join(" "), Vec::new())
+            let apart = report.points.iter().flat_map(|point| &point.outliers).map(|it| {
+                let way = if it.difference < 0.0 { "slower" } else { "faster" };
+                let part = narrows_base::units::human::percent(it.difference.abs());
+                format!("{} is {part} {way} than the median: {}.", it.host, it.facts.join("; "))
+            });
+            (said.collect::<Vec<_>>().join(" "), apart.collect())
         }
         Saved::Sweep(report) => {
             let knee = chart::sweep_knee(report).first().map(|figure| figure.alternative.clone());
@@ -217,6 +226,22 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
         }
         _ => (figure.alternative.clone(), Vec::new()),
     }
+}
+
+/// What to do about the narrowest hop of a path; of other hops it is said that they are others.
+fn what_to_do_about(findings: &[FindingView], limiting: Option<&str>) -> Vec<String> {
+    let about: Vec<FindingView> =
+        findings.iter().filter(|it| it.hop.as_deref() == limiting && limiting.is_some()).cloned().collect();
+    if about.iter().any(|it| !it.advice.is_empty()) {
+        return what_to_do(&about);
+    }
+    let others = findings.iter().filter(|it| it.severity != Severity::Info || it.hop.is_some());
+    let other = others.flat_map(|it| &it.advice).next();
+    let other = other.map(|advice| format!("About another hop: {}", advice.action));
+    [Some("No finding asks for a change of the narrowest hop.".to_owned()), other]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The best advice of the worst finding, or that nothing asks for any.

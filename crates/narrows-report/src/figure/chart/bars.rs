@@ -14,7 +14,7 @@ pub(crate) struct Bar {
     /// Where what follows the value ends: what was lost, hatched by its outline alone.
     pub(crate) lost_from: Option<f64>,
     pub(crate) interval: Option<[f64; 2]>,
-    /// A ceiling, as a line across the bar.
+    /// A ceiling, or what was predicted, as a line across the bar.
     pub(crate) ceiling: Option<f64>,
     /// The value in words, and what is said of it.
     pub(crate) shown: String,
@@ -36,6 +36,34 @@ const THICK: f64 = 18.0;
 
 /// All rows below each other. `shown` writes a value of the scale.
 pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
+    bars_with(width, label, rows, shown, &Signs::default())
+}
+
+/// What signs are called.
+#[derive(Debug, Clone)]
+pub(crate) struct Signs {
+    /// Lines across bars.
+    pub(crate) line: &'static str,
+    /// Outlines behind bars.
+    pub(crate) outline: &'static str,
+    /// What else is said, a line each.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Default for Signs {
+    fn default() -> Self {
+        Self { line: "ceiling", outline: "what the layers below give more", notes: Vec::new() }
+    }
+}
+
+/// As [`bars`], with what signs are called.
+pub(crate) fn bars_with(
+    width: f64,
+    label: &str,
+    rows: &[Row],
+    shown: &dyn Fn(f64) -> String,
+    signs: &Signs,
+) -> Svg {
     let mut svg = Svg::new(width, label);
     let all = rows.iter().flat_map(|row| &row.bars);
     let ends =
@@ -69,7 +97,41 @@ pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) ->
         svg.text("t-small soft", (x(*step), bottom + 16.0), anchor, &shown(*step));
     }
     svg.reach(bottom + 22.0);
+    legend(&mut svg, rows, (left, bottom + 42.0), signs);
     svg
+}
+
+/// What lines and outlines mean: only those that there are.
+fn legend(svg: &mut Svg, rows: &[Row], (left, y): (f64, f64), signs: &Signs) {
+    let has = |of: fn(&Bar) -> bool| rows.iter().flat_map(|row| &row.bars).any(of);
+    let (middle, mut x) = (y - 4.0, left);
+    let word = |svg: &mut Svg, x: &mut f64, text: &str| {
+        svg.text("t-small soft", (*x, y), Anchor::Start, text);
+        *x += SMALL.width(text) + 20.0;
+    };
+    if has(|bar| bar.ceiling.is_some()) {
+        svg.path("roof", &Stroke::from(x + 2.0, middle - 8.0).to(x + 2.0, middle + 8.0));
+        x += 10.0;
+        word(svg, &mut x, signs.line);
+    }
+    if has(|bar| bar.interval.is_some()) {
+        let ends = Stroke::from(x, middle).to(x + 16.0, middle).jump(x, middle - 4.0).to(x, middle + 4.0);
+        svg.path("whisker", &ends.jump(x + 16.0, middle - 4.0).to(x + 16.0, middle + 4.0));
+        x += 22.0;
+        word(svg, &mut x, "95 % interval");
+    }
+    if has(|bar| bar.lost_from.is_some_and(|from| from > bar.value)) {
+        svg.rect("lost", (x, middle - 6.0), (16.0, 12.0), 0.0);
+        x += 22.0;
+        word(svg, &mut x, signs.outline);
+    }
+    let mut y = y;
+    for text in &signs.notes {
+        for line in SMALL.wrap(text, svg.width() - left - 4.0, 3) {
+            y += 16.0;
+            svg.text("t-small soft", (left, y), Anchor::Start, &line);
+        }
+    }
 }
 
 fn height(row: &Row, is_wide: bool) -> f64 {

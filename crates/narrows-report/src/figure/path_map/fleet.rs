@@ -16,6 +16,9 @@ use narrows_model::path::HopKind;
 use narrows_verdict::Confidence;
 use narrows_verdict::fleet::judge::{FleetMap, MapHop, Part, Side};
 
+/// What limits is drawn at least one part of so many as wide as a lane can be.
+const LEAST_PART: f64 = 6.0;
+
 /// A map for each load of a fleet, one behind the other; `None` where no map is known.
 pub fn fleet_map(report: &FleetRunReport) -> Option<Figure> {
     let mut data = Data::new(&[
@@ -74,6 +77,8 @@ struct Fleet {
     layout: Layout,
     /// What leads where, by node.
     edges: Vec<(usize, usize)>,
+    /// Whether no host of a node has a result: nothing is drawn that flows there.
+    is_idle: Vec<bool>,
 }
 
 impl Fleet {
@@ -107,9 +112,18 @@ impl Fleet {
         parts.dedup();
         let mut columns = vec![0];
         columns.extend(map.hops.iter().map(|hop| parts.binary_search(&hop.part).map_or(1, |at| at + 1)));
-        let tree = Tree { items, nodes, root: 0 };
+        // The hop that limits, or what all got, is seen; of hosts one may have a card that is a thousandth of what the others have together.
+        let narrowest = map.hops.iter().filter(|hop| hop.is_narrowest).filter_map(|hop| hop.ceiling);
+        let seen = narrowest.map(BytesPerSec::get).chain(point.bytes_per_second.map(BytesPerSec::get));
+        let seen = seen.fold(0.0, f64::max);
+        let known =
+            map.hops.iter().flat_map(|hop| [hop.ceiling, hop.measured]).flatten().map(BytesPerSec::get);
+        let most = known.fold(0.0, f64::max).min(if seen > 0.0 { seen * LEAST_PART } else { f64::INFINITY });
+        let tree = Tree { items, nodes, root: 0, most: Some(most) };
         let layout = layout::in_columns(&tree, &columns, 6.0);
-        Self { tree, layout, edges }
+        let mut is_idle = vec![false];
+        is_idle.extend(map.hops.iter().map(|hop| hop.lost > 0 && hop.lost == hop.hosts.len()));
+        Self { tree, layout, edges, is_idle }
     }
 
     /// Each hop gets a part of the edge of what it leads to, and of what leads to it, as large as its share of their widths.
@@ -118,9 +132,10 @@ impl Fleet {
         let mut left = vec![0.0; self.layout.places.len()];
         let mut entered = left.clone();
         let sum = |of: &dyn Fn(&(usize, usize)) -> Option<usize>| {
-            self.edges.iter().filter_map(of).map(thick).sum::<f64>().max(1.0)
+            let used = self.edges.iter().filter(|(from, to)| !self.is_idle[*from] && !self.is_idle[*to]);
+            used.filter_map(of).map(thick).sum::<f64>().max(1.0)
         };
-        for &(from, to) in &self.edges {
+        for &(from, to) in self.edges.iter().filter(|(from, to)| !self.is_idle[*from] && !self.is_idle[*to]) {
             let out = thick(from) * thick(to) / sum(&|edge| (edge.0 == from).then_some(edge.1));
             let into = thick(to) * thick(from) / sum(&|edge| (edge.1 == to).then_some(edge.0));
             let [start, end] = [(from, left[from]), (to, entered[to])]
@@ -159,6 +174,7 @@ fn all_together(point: &PointView) -> Item {
         doubt: "",
         targets: Vec::new(),
         shared: 0,
+        bound: None,
     }
 }
 
@@ -199,6 +215,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
         },
         targets: Vec::new(),
         shared: 0,
+        bound: None,
     }
 }
 
@@ -230,16 +247,30 @@ fn names(hop: &MapHop) -> (String, String) {
         Part::ServerNetwork if count == 1 => (format!("Server {hosts}"), "its network card".to_owned()),
         Part::ServerNetwork => (format!("{count} servers"), format!("network cards of {hosts}")),
         Part::Drives => {
-            let drives = folded(hop.drives.iter().map(String::as_str));
+            let drives = drives(&hop.drives);
             let title = match (hop.drives.len(), count) {
                 (0, _) => "Drives".to_owned(),
                 (1, 1) => "1 drive".to_owned(),
                 (some, 1) => format!("{some} drives"),
                 _ => format!("Drives of {count} hosts"),
             };
-            let busy = busy(hop).map(|busy| format!(", busy {busy} of the time")).unwrap_or_default();
-            (title, format!("{drives} in {hosts}{busy}{lost}").trim_start().to_owned())
+            let busy = busy(hop).map(|busy| format!("busy {busy} of the time: ")).unwrap_or_default();
+            (title, format!("{busy}{drives} in {hosts}{lost}").trim_start().to_owned())
         }
+    }
+}
+
+/// Names of drives, folded by the number that counts drives: `nvme[0-7]n1`.
+fn drives(names: &[String]) -> String {
+    let split = |name: &'_ String| {
+        let (drive, namespace) = name.strip_prefix("nvme")?.rsplit_once('n')?;
+        Some((format!("nvme{drive}"), format!("n{namespace}")))
+    };
+    match names.iter().map(split).collect::<Option<Vec<_>>>() {
+        Some(parts) if parts.windows(2).all(|pair| pair[0].1 == pair[1].1) && !parts.is_empty() => {
+            format!("{}{}", folded(parts.iter().map(|(drive, _)| drive.as_str())), parts[0].1)
+        }
+        _ => folded(names.iter().map(String::as_str)),
     }
 }
 

@@ -14,6 +14,8 @@ const THICKEST: f64 = 58.0;
 pub(super) const THINNEST: f64 = 3.0;
 /// The thickness of a lane of which the ceiling is not known.
 const UNKNOWN: f64 = 12.0;
+/// Above and below what was measured in such a lane.
+const FRAME: f64 = 5.0;
 /// Between columns.
 const GAP: f64 = 38.0;
 /// Between columns where lanes divide.
@@ -114,6 +116,9 @@ pub(super) fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
 
 /// The ceiling that is drawn as wide as a lane of this map can be; 0 where none is known.
 pub(super) fn full_width_of(tree: &Tree) -> f64 {
+    if let Some(most) = tree.most {
+        return most;
+    }
     let known = tree.items.iter().filter_map(|item| match item.state {
         State::Known(rate) => Some((item.kind, rate)),
         _ => None,
@@ -296,7 +301,9 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
         // What was measured has room in it, in the scale of the others.
         _ => {
             let band = lane.measured.as_ref().map_or(0.0, |it| it.bytes_per_second.get() * scale);
-            (UNKNOWN.max(band.min(THICKEST) + 4.0), UNKNOWN)
+            let bound = lane.bound.map_or(0.0, |bound| bound * scale);
+            let room = if band > 0.0 { 2.0 * FRAME } else { 0.0 };
+            (UNKNOWN.max(band.min(THICKEST) + room).max(bound.min(THICKEST)), UNKNOWN)
         }
     };
     Place {
@@ -338,6 +345,9 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
             "{} for the path",
             narrows_base::units::human::rate(narrows_base::units::BytesPerSec::new(all))
         );
+        under.extend(set(SMALL, &text, width, 2, true));
+    }
+    if let Some(text) = lane.bound_text() {
         under.extend(set(SMALL, &text, width, 2, true));
     }
     if let Some(text) = lane.measured_text() {

@@ -85,6 +85,8 @@ struct Item {
     /// The targets whose data crosses it, where several are drawn.
     targets: Vec<String>,
     shared: usize,
+    /// What others allow through it, in its own bytes, where its own ceiling is not known or, if it is known, not seen beyond that.
+    bound: Option<f64>,
 }
 
 impl Item {
@@ -120,17 +122,27 @@ impl Item {
                 _ => crossing.iter().map(|path| path.target.clone()).collect(),
             },
             shared: hop.shared_with.len(),
+            bound: None,
         }
     }
 
     /// The ceiling in words.
     fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
+        if let (Some(bound), State::Known(_)) = (self.bound, &self.state) {
+            return format!("at least {}", human::rate(BytesPerSec::new(bound)));
+        }
         match &self.state {
             State::Known(rate) => format!("{guess}{}", human::rate(BytesPerSec::new(*rate))),
             State::Unknown(_) => "not known".to_owned(),
             State::Passes => String::new(),
         }
+    }
+
+    /// What others allow through a hop of which the ceiling is not known.
+    fn bound_text(&self) -> Option<String> {
+        let bound = self.bound.filter(|_| matches!(self.state, State::Unknown(_)))?;
+        Some(format!("used at most {}", human::rate(BytesPerSec::new(bound))))
     }
 
     /// The mark in words, with how unsure it is.
@@ -163,6 +175,7 @@ impl Item {
         if !self.formula.is_empty() {
             parts.push(self.formula.clone());
         }
+        parts.extend(self.bound_text());
         if let Some(text) = self.measured_text() {
             parts.push(text);
         }
@@ -281,6 +294,8 @@ pub(super) struct Lane {
     pub(super) name: String,
     /// What the application gets through it; `None` where that is not known.
     pub(super) rate: Option<f64>,
+    /// Whether its ceiling is a guess.
+    pub(super) is_guess: bool,
     pub(super) sort: Sort,
 }
 
@@ -301,6 +316,7 @@ pub(super) fn lanes(report: &CheckReport, index: usize, direction: Direction) ->
             detail: item.detail.clone(),
             name: item.name.clone(),
             rate: item.for_application,
+            is_guess: item.is_guess,
             sort: match item.mark {
                 Mark::None => Sort::Plain,
                 Mark::Next => Sort::Next,
@@ -336,9 +352,7 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
             wide: draw::wide(&tree, &title),
             narrow: Some(list::narrow(&tree, &title)),
         });
-        if direction == Direction::Read {
-            predicted = after::pictures(report, path, &tree);
-        }
+        predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
     Some(Figure {
