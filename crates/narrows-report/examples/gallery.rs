@@ -324,6 +324,9 @@ const FOREIGN: [&str; 38] = [
     "ended",
 ];
 
+/// Keys of lists of such names.
+const NAMES: [&str; 2] = ["hosts", "drives"];
+
 /// The report with names that would be markup, commands or endless anywhere else. What it does not follow its schema with any more
 /// stays as it was.
 fn spoiled(text: &str) -> String {
@@ -348,6 +351,11 @@ fn spoil(value: &mut Value, turn: &mut usize, is_lines: bool) {
                     // A host is known by its name in the lines of a fleet.
                     Value::String(_) if is_lines && key == "host" => {}
                     Value::String(text) if FOREIGN.contains(&key.as_str()) => *text = hostile(turn),
+                    Value::Array(names)
+                        if NAMES.contains(&key.as_str()) && names.iter().all(Value::is_string) =>
+                    {
+                        names.iter_mut().for_each(|name| *name = Value::String(hostile(turn)));
+                    }
                     _ => spoil(one, turn, is_lines),
                 }
             }

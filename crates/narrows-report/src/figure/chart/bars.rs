@@ -33,6 +33,8 @@ pub(crate) struct Row {
 }
 
 const THICK: f64 = 18.0;
+/// Room of a sign before what it is called.
+const SIGN: f64 = 22.0;
 
 /// All rows below each other. `shown` writes a value of the scale.
 pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
@@ -101,37 +103,41 @@ pub(crate) fn bars_with(
     svg
 }
 
-/// What lines and outlines mean: only those that there are.
-fn legend(svg: &mut Svg, rows: &[Row], (left, y): (f64, f64), signs: &Signs) {
+/// What lines and outlines mean: only those that there are, in a line each where they have no room beside each other.
+fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
     let has = |of: fn(&Bar) -> bool| rows.iter().flat_map(|row| &row.bars).any(of);
-    let (middle, mut x) = (y - 4.0, left);
-    let word = |svg: &mut Svg, x: &mut f64, text: &str| {
-        svg.text("t-small soft", (*x, y), Anchor::Start, text);
-        *x += SMALL.width(text) + 20.0;
+    let (mut x, mut y) = (left, top);
+    let mut put = |svg: &mut Svg, text: &str, draw: &dyn Fn(&mut Svg, (f64, f64))| {
+        let need = SIGN + SMALL.width(text);
+        if x > left && x + need > svg.width() - 4.0 {
+            (x, y) = (left, y + 18.0);
+        }
+        draw(svg, (x, y - 4.0));
+        svg.text("t-small soft", (x + SIGN, y), Anchor::Start, text);
+        x += need + 20.0;
     };
     if has(|bar| bar.ceiling.is_some()) {
-        svg.path("roof", &Stroke::from(x + 2.0, middle - 8.0).to(x + 2.0, middle + 8.0));
-        x += 10.0;
-        word(svg, &mut x, signs.line);
+        put(svg, signs.line, &|svg, (x, y)| {
+            svg.path("roof", &Stroke::from(x + 8.0, y - 8.0).to(x + 8.0, y + 8.0))
+        });
     }
     if has(|bar| bar.interval.is_some()) {
-        let ends = Stroke::from(x, middle).to(x + 16.0, middle).jump(x, middle - 4.0).to(x, middle + 4.0);
-        svg.path("whisker", &ends.jump(x + 16.0, middle - 4.0).to(x + 16.0, middle + 4.0));
-        x += 22.0;
-        word(svg, &mut x, "95 % interval");
+        put(svg, "95 % interval", &|svg, (x, y)| whisker(svg, (x, x + 16.0), y));
     }
     if has(|bar| bar.lost_from.is_some_and(|from| from > bar.value)) {
-        svg.rect("lost", (x, middle - 6.0), (16.0, 12.0), 0.0);
-        x += 22.0;
-        word(svg, &mut x, signs.outline);
+        put(svg, signs.outline, &|svg, (x, y)| svg.rect("lost", (x, y - 6.0), (16.0, 12.0), 0.0));
     }
-    let mut y = y;
     for text in &signs.notes {
         for line in SMALL.wrap(text, svg.width() - left - 4.0, 3) {
             y += 16.0;
             svg.text("t-small soft", (left, y), Anchor::Start, &line);
         }
     }
+}
+
+fn whisker(svg: &mut Svg, (from, to): (f64, f64), middle: f64) {
+    let ends = Stroke::from(from, middle).to(to, middle).jump(from, middle - 4.0).to(from, middle + 4.0);
+    svg.path("whisker", &ends.jump(to, middle - 4.0).to(to, middle + 4.0));
 }
 
 fn height(row: &Row, is_wide: bool) -> f64 {
@@ -174,9 +180,7 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
         if let Some([low, high]) = bar.interval {
             let middle = y + THICK / 2.0;
             let (from, to) = (x(low), x(high));
-            let ends =
-                Stroke::from(from, middle).to(to, middle).jump(from, middle - 4.0).to(from, middle + 4.0);
-            svg.path("whisker", &ends.jump(to, middle - 4.0).to(to, middle + 4.0));
+            whisker(svg, (from, to), middle);
             last = last.max(to);
         }
         if let Some(ceiling) = bar.ceiling {
