@@ -25,7 +25,7 @@ use narrows_verdict::cohort::Host;
 use serde_json::Value;
 
 /// The pictures: file, report, title.
-const PICTURES: [(&str, &str); 17] = [
+const PICTURES: [(&str, &str); 18] = [
     ("measured", "S3: a drive in a slot that runs x1, measured"),
     ("s3-x1-slot", "The same board before any measurement"),
     ("s0-switch-card", "S0: four drives behind a PCIe switch"),
@@ -43,6 +43,7 @@ const PICTURES: [(&str, &str); 17] = [
     ("together", "Two files of one disk, alone and together"),
     ("copy", "Where the time of a copy went"),
     ("fleet", "A fleet, the worst host first"),
+    ("fleet-run", "60 hosts, the network and a server as one map"),
 ];
 
 fn main() {
@@ -114,6 +115,7 @@ fn first(saved: &Saved) -> Option<Figure> {
         Saved::Check(report) => figure::machine_map(report).or_else(|| figure::path_map(report, 0)),
         Saved::Together(report) => chart::alone_together(report).into_iter().next(),
         Saved::Fleet(records) => chart::fleet_heat(&hosts(records).iter().collect::<Vec<_>>()),
+        Saved::FleetRun(report) => figure::fleet_map(report),
         Saved::Bench(report) => chart::bench(report).into_iter().next(),
         Saved::Sweep(report) => chart::sweep_heat(report).into_iter().next(),
         Saved::Ladder(report) => chart::ladder_waterfall(report).into_iter().next(),
@@ -152,7 +154,11 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
                 .filter(|it| report.paths.len() == 1 || it.severity != Severity::Info)
                 .cloned()
                 .collect();
-            (sentence, what_to_do(&of))
+            let todo = match report.paths.as_slice() {
+                [path] => what_to_do_about(&of, path.limiting_hop.read.as_deref()),
+                _ => what_to_do(&of),
+            };
+            (sentence, todo)
         }
         Saved::Together(report) => {
             let sentence = report.groups.first().map(|group| group.sentence.clone());
@@ -205,12 +211,37 @@ fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
             });
             (said.unwrap_or_default(), worst.into_iter().collect())
         }
+        Saved::FleetRun(report) => {
+            let said = report.points.iter().map(|point| point.verdict.sentence.clone());
+            let apart = report.points.iter().flat_map(|point| &point.outliers).map(|it| {
+                let way = if it.difference < 0.0 { "slower" } else { "faster" };
+                let part = narrows_base::units::human::percent(it.difference.abs());
+                format!("{} is {part} {way} than the median: {}.", it.host, it.facts.join("; "))
+            });
+            (said.collect::<Vec<_>>().join(" "), apart.collect())
+        }
         Saved::Sweep(report) => {
             let knee = chart::sweep_knee(report).first().map(|figure| figure.alternative.clone());
             (figure.alternative.clone(), knee.into_iter().collect())
         }
         _ => (figure.alternative.clone(), Vec::new()),
     }
+}
+
+/// What to do about the narrowest hop of a path; of other hops it is said that they are others.
+fn what_to_do_about(findings: &[FindingView], limiting: Option<&str>) -> Vec<String> {
+    let about: Vec<FindingView> =
+        findings.iter().filter(|it| it.hop.as_deref() == limiting && limiting.is_some()).cloned().collect();
+    if about.iter().any(|it| !it.advice.is_empty()) {
+        return what_to_do(&about);
+    }
+    let others = findings.iter().filter(|it| it.severity != Severity::Info || it.hop.is_some());
+    let other = others.flat_map(|it| &it.advice).next();
+    let other = other.map(|advice| format!("About another hop: {}", advice.action));
+    [Some("No finding asks for a change of the narrowest hop.".to_owned()), other]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The best advice of the worst finding, or that nothing asks for any.
@@ -293,6 +324,9 @@ const FOREIGN: [&str; 38] = [
     "ended",
 ];
 
+/// Keys of lists of such names.
+const NAMES: [&str; 2] = ["hosts", "drives"];
+
 /// The report with names that would be markup, commands or endless anywhere else. What it does not follow its schema with any more
 /// stays as it was.
 fn spoiled(text: &str) -> String {
@@ -317,6 +351,11 @@ fn spoil(value: &mut Value, turn: &mut usize, is_lines: bool) {
                     // A host is known by its name in the lines of a fleet.
                     Value::String(_) if is_lines && key == "host" => {}
                     Value::String(text) if FOREIGN.contains(&key.as_str()) => *text = hostile(turn),
+                    Value::Array(names)
+                        if NAMES.contains(&key.as_str()) && names.iter().all(Value::is_string) =>
+                    {
+                        names.iter_mut().for_each(|name| *name = Value::String(hostile(turn)));
+                    }
                     _ => spoil(one, turn, is_lines),
                 }
             }

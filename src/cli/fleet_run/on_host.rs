@@ -131,6 +131,7 @@ fn facts_of(root: &Root) -> std::collections::BTreeMap<String, String> {
     for name in root.list("/sys/class/net") {
         if root.exists(&format!("/sys/class/net/{name}/device")) {
             put(&format!("speed of {name}"), root.text(&format!("/sys/class/net/{name}/speed")).get());
+            put(&format!("MTU of {name}"), root.text(&format!("/sys/class/net/{name}/mtu")).get());
         }
     }
     // The width does not change with power states, as the speed does.

@@ -219,7 +219,10 @@ fn head(svg: &mut Svg, content: &Content) {
         return;
     };
     let mark = if lane.sort == Sort::Fault { "fault" } else { "narrowest" };
-    let rate = lane.rate.map_or("not known".to_owned(), |rate| human::rate(BytesPerSec::new(rate)));
+    let guess = if lane.is_guess { "~" } else { "" };
+    let rate = lane
+        .rate
+        .map_or("not known".to_owned(), |rate| format!("{guess}{}", human::rate(BytesPerSec::new(rate))));
     svg.text(&format!("{} {mark}", HUGE.class), (MARGIN, 142.0), Anchor::Start, &rate);
     let left = MARGIN + HUGE.width(&rate) + 28.0;
     let room = WIDTH - MARGIN - left;
@@ -313,7 +316,10 @@ fn one(svg: &mut Svg, (lane, many): (&Lane, usize), (x, middle): (f64, f64), (wi
         y += 15.0;
         svg.text("t-small soft", (x, y), Anchor::Start, &line);
     }
-    let rate = lane.rate.map_or("not known".to_owned(), |rate| human::rate(BytesPerSec::new(rate)));
+    let guess = if lane.is_guess { "~" } else { "" };
+    let rate = lane
+        .rate
+        .map_or("not known".to_owned(), |rate| format!("{guess}{}", human::rate(BytesPerSec::new(rate))));
     let words = match lane.sort {
         Sort::Plain => rate,
         Sort::Next => format!("{rate} · next"),

@@ -16,7 +16,7 @@ mod whole;
 mod width;
 
 pub use alone::standalone;
-pub use path_map::{machine_map, path_map};
+pub use path_map::{fleet_map, machine_map, path_map};
 pub use poster::poster;
 pub use style::style;
 pub use svg::{Anchor, Stroke, Svg};

@@ -4,8 +4,8 @@ use super::{FleetRunReport, HostView, LatencyView, OutlierView, PointView, SCHEM
 use crate::sanitize::inert;
 use crate::view::tool;
 use narrows_base::units::{Iops, Nanos, human};
-use narrows_verdict::fleet::judge::{Case, judge};
-use narrows_verdict::fleet::outlier::{differing_facts, outliers};
+use narrows_verdict::fleet::judge::{Case, judge, map};
+use narrows_verdict::fleet::outlier::{Outlier, differing_facts, outliers};
 use narrows_verdict::fleet::record::{Host, PointRecord, Run, State};
 use narrows_verdict::fleet::samples::{Activity, Sample};
 use narrows_verdict::fleet::{HostPoint, Point, Side, Told};
@@ -75,6 +75,7 @@ fn named(run: &Run, is_public: bool) -> Run {
         host.facts = host.facts.iter().map(|(name, value)| (inert(name), inert(value))).collect();
     };
     run.clients.iter_mut().chain(&mut run.servers).for_each(name);
+    name_targets(&mut run, is_public);
     if is_public {
         run.left.clear();
         let reasons = run.points.iter_mut().flat_map(|point| &mut point.hosts);
@@ -84,6 +85,26 @@ fn named(run: &Run, is_public: bool) -> Run {
         });
     }
     run
+}
+
+/// Addresses of servers and names of drives that may be shown. In public an address becomes a number, the same one for each that is
+/// the same.
+fn name_targets(run: &mut Run, is_public: bool) {
+    let mut known: Vec<String> = Vec::new();
+    let targets = run.clients.iter_mut().chain(&mut run.servers).filter_map(|host| host.target.as_mut());
+    for target in targets {
+        target.drives.iter_mut().for_each(|drive| *drive = inert(drive));
+        let Some(server) = target.server.as_mut() else { continue };
+        if !is_public {
+            *server = inert(server);
+            continue;
+        }
+        let number = known.iter().position(|other| other == server).unwrap_or_else(|| {
+            known.push(server.clone());
+            known.len() - 1
+        });
+        *server = format!("server {}", number + 1);
+    }
 }
 
 fn one(
@@ -104,6 +125,8 @@ fn one(
         (activities(&run.clients, &files.clients), activities(&run.servers, &files.servers));
     let case = Case { run, record, point: &point, clients: &clients, servers: &servers };
     let verdict = judge(&case);
+    let apart = unlike(&point).into_iter().map(|(host, _)| host.client).collect();
+    let map = map(&case, &verdict.limit, &apart);
     let overlap_is_low = point.overlap.is_some_and(|overlap| overlap < ENOUGH);
     let side = |side: &Side| (side.ios > 0).then(|| side_view(side, record, overlap_is_low));
     PointView {
@@ -117,6 +140,7 @@ fn one(
         read: side(&point.read),
         write: side(&point.write),
         verdict,
+        map,
         proof: record.is_proof.then(|| proof(&point, whole)),
         hosts: point
             .hosts
@@ -176,19 +200,28 @@ fn host_view(run: &Run, record: &PointRecord, host: &HostPoint, known_after_ns: 
 
 /// Hosts that are unlike the others, where all do the same.
 fn outlier_views(run: &Run, point: &Point) -> Vec<OutlierView> {
-    let counted: Vec<&HostPoint> = point.counted().filter(|host| host.outcome.state == State::Ok).collect();
-    let rates: Vec<_> = counted.iter().map(|host| host.halves).collect();
     let facts: Vec<_> =
-        counted.iter().filter_map(|host| Some(&run.clients.get(host.client)?.facts)).collect();
-    let view = |one: narrows_verdict::fleet::outlier::Outlier| {
-        let host = counted.get(one.index)?;
+        comparable(point).iter().filter_map(|host| Some(&run.clients.get(host.client)?.facts)).collect();
+    let view = |(host, one): (&HostPoint, Outlier)| {
         Some(OutlierView {
             host: run.clients.get(host.client)?.host.clone(),
             difference: one.difference,
             facts: differing_facts(&facts, one.index),
         })
     };
-    outliers(&rates).into_iter().filter_map(view).collect()
+    unlike(point).into_iter().filter_map(view).collect()
+}
+
+/// Hosts whose rates can be compared.
+fn comparable(point: &Point) -> Vec<&HostPoint> {
+    point.counted().filter(|host| host.outcome.state == State::Ok).collect()
+}
+
+/// Hosts that are unlike the others, and by how much.
+fn unlike(point: &Point) -> Vec<(&HostPoint, Outlier)> {
+    let counted = comparable(point);
+    let rates: Vec<_> = counted.iter().map(|host| host.halves).collect();
+    outliers(&rates).into_iter().filter_map(|one| Some((*counted.get(one.index)?, one))).collect()
 }
 
 /// What half of the clients tell of the whole.

@@ -5,6 +5,8 @@
 
 mod build;
 pub mod csv;
+#[cfg(test)]
+mod example;
 mod fold;
 #[cfg(test)]
 mod tests;
@@ -20,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::Tool;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_verdict::fleet::judge::Verdict;
+use narrows_verdict::fleet::judge::{FleetMap, Verdict};
 use narrows_verdict::fleet::record::{Left, Load, State};
 
 /// The name and version of the schema, in [`FleetRunReport::schema`].
@@ -85,6 +87,9 @@ pub struct PointView {
     pub write: Option<SideView>,
     /// What limited them.
     pub verdict: Verdict,
+    /// The hops that the bytes crossed, hosts that are alike as one; absent where no host counts, and in reports of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<FleetMap>,
     /// Whether only half of the clients were asked, and what that tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,

@@ -66,3 +66,31 @@ fn the_text_has_a_line_for_a_host_and_fits() {
         assert!(line.contains("ok") && line.contains("GB/s"), "{line}");
     }
 }
+
+/// The report that pictures are made of is what is made of the files of a run today.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test reads and updates a report that is kept in the repository"
+)]
+#[test]
+fn the_example_of_60_hosts_is_what_its_files_say() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/figures/fleet-run.json");
+    let now = serde_json::to_string(&example::report(false)).expect("is JSON") + "\n";
+    if std::env::var_os("UPDATE_FIGURES").is_some() {
+        std::fs::write(file, &now).expect("tests/figures is writable");
+    }
+    let kept = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(kept == now, "tests/figures/fleet-run.json is out of date; run this test with UPDATE_FIGURES=1");
+}
+
+#[test]
+fn in_public_no_host_and_no_address_is_on_the_map() {
+    let report = example::report(true);
+    let map = report.points[0].map.as_ref().expect("a map");
+    let names: Vec<&String> = map.hops.iter().flat_map(|hop| &hop.hosts).collect();
+    assert!(names.iter().all(|name| name.starts_with("client-") || name.starts_with("server")), "{names:?}");
+    let text = serde_json::to_string(&report).expect("is JSON");
+    for secret in ["10.1.0.1", "srv1", "\"c01\""] {
+        assert!(!text.contains(secret), "{secret}");
+    }
+}

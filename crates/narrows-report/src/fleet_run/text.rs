@@ -3,7 +3,7 @@
 use super::{FleetRunReport, HostView, PointView, SideView, folded};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
-use crate::figure::chart;
+use crate::figure::{self, chart};
 use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_verdict::Confidence;
@@ -46,6 +46,7 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
         let text = format!("{} may not be clean ({}): `{}`", left.host, left.reason, left.command);
         out.lead((Tone::Warn, "! "), Tone::Normal, text);
     }
+    out.figures(Place::Map, figure::fleet_map(report));
     out.figures(Place::Charts, chart::fleet_rates(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }

@@ -1,8 +1,8 @@
 //! A ranking as bars with intervals, on a scale that begins at zero.
 
-use super::text::{marks, value};
+use super::text::{marks, meanings, value};
 use super::{LabReport, PlaceView, RankingView, Unit};
-use crate::figure::chart::{Bar, Row, bars, picture};
+use crate::figure::chart::{Bar, Row, Signs, bars_with, picture};
 use crate::figure::{Data, Figure};
 
 /// The places of a ranking as a figure; `None` where nothing was measured.
@@ -27,6 +27,14 @@ pub(super) fn ranking(report: &LabReport, ranking: &RankingView, number: usize) 
         ]);
     }
     let unit = ranking.unit;
+    let is_shown = |mark: char| {
+        places.iter().any(|(place, _)| {
+            report.cells.get(place.index).is_some_and(|cell| marks(cell, place.trusted).contains(mark))
+        })
+    };
+    let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
+    let notes = marked.map(|(mark, means)| format!("{mark}: {means}")).collect();
+    let signs = Signs { line: "predicted", notes, ..Signs::default() };
     Some(Figure {
         id: format!("ranking-{}", number + 1),
         title: format!("{title}: bars"),
@@ -34,7 +42,7 @@ pub(super) fn ranking(report: &LabReport, ranking: &RankingView, number: usize) 
             "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
             ranking.sentence
         ),
-        pictures: vec![picture(|width| bars(width, &title, &rows, &|it| value(unit, it)))],
+        pictures: vec![picture(|width| bars_with(width, &title, &rows, &|it| value(unit, it), &signs))],
         data,
     })
 }

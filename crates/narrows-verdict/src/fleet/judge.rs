@@ -2,6 +2,9 @@
 
 mod conserve;
 mod limit;
+mod map;
+
+pub use map::{FleetMap, MapHop, Part, map};
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -14,7 +14,7 @@ pub(crate) struct Bar {
     /// Where what follows the value ends: what was lost, hatched by its outline alone.
     pub(crate) lost_from: Option<f64>,
     pub(crate) interval: Option<[f64; 2]>,
-    /// A ceiling, as a line across the bar.
+    /// A ceiling, or what was predicted, as a line across the bar.
     pub(crate) ceiling: Option<f64>,
     /// The value in words, and what is said of it.
     pub(crate) shown: String,
@@ -33,9 +33,39 @@ pub(crate) struct Row {
 }
 
 const THICK: f64 = 18.0;
+/// Room of a sign before what it is called.
+const SIGN: f64 = 22.0;
 
 /// All rows below each other. `shown` writes a value of the scale.
 pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
+    bars_with(width, label, rows, shown, &Signs::default())
+}
+
+/// What signs are called.
+#[derive(Debug, Clone)]
+pub(crate) struct Signs {
+    /// Lines across bars.
+    pub(crate) line: &'static str,
+    /// Outlines behind bars.
+    pub(crate) outline: &'static str,
+    /// What else is said, a line each.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Default for Signs {
+    fn default() -> Self {
+        Self { line: "ceiling", outline: "what the layers below give more", notes: Vec::new() }
+    }
+}
+
+/// As [`bars`], with what signs are called.
+pub(crate) fn bars_with(
+    width: f64,
+    label: &str,
+    rows: &[Row],
+    shown: &dyn Fn(f64) -> String,
+    signs: &Signs,
+) -> Svg {
     let mut svg = Svg::new(width, label);
     let all = rows.iter().flat_map(|row| &row.bars);
     let ends =
@@ -69,7 +99,45 @@ pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) ->
         svg.text("t-small soft", (x(*step), bottom + 16.0), anchor, &shown(*step));
     }
     svg.reach(bottom + 22.0);
+    legend(&mut svg, rows, (left, bottom + 42.0), signs);
     svg
+}
+
+/// What lines and outlines mean: only those that there are, in a line each where they have no room beside each other.
+fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
+    let has = |of: fn(&Bar) -> bool| rows.iter().flat_map(|row| &row.bars).any(of);
+    let (mut x, mut y) = (left, top);
+    let mut put = |svg: &mut Svg, text: &str, draw: &dyn Fn(&mut Svg, (f64, f64))| {
+        let need = SIGN + SMALL.width(text);
+        if x > left && x + need > svg.width() - 4.0 {
+            (x, y) = (left, y + 18.0);
+        }
+        draw(svg, (x, y - 4.0));
+        svg.text("t-small soft", (x + SIGN, y), Anchor::Start, text);
+        x += need + 20.0;
+    };
+    if has(|bar| bar.ceiling.is_some()) {
+        put(svg, signs.line, &|svg, (x, y)| {
+            svg.path("roof", &Stroke::from(x + 8.0, y - 8.0).to(x + 8.0, y + 8.0))
+        });
+    }
+    if has(|bar| bar.interval.is_some()) {
+        put(svg, "95 % interval", &|svg, (x, y)| whisker(svg, (x, x + 16.0), y));
+    }
+    if has(|bar| bar.lost_from.is_some_and(|from| from > bar.value)) {
+        put(svg, signs.outline, &|svg, (x, y)| svg.rect("lost", (x, y - 6.0), (16.0, 12.0), 0.0));
+    }
+    for text in &signs.notes {
+        for line in SMALL.wrap(text, svg.width() - left - 4.0, 3) {
+            y += 16.0;
+            svg.text("t-small soft", (left, y), Anchor::Start, &line);
+        }
+    }
+}
+
+fn whisker(svg: &mut Svg, (from, to): (f64, f64), middle: f64) {
+    let ends = Stroke::from(from, middle).to(to, middle).jump(from, middle - 4.0).to(from, middle + 4.0);
+    svg.path("whisker", &ends.jump(to, middle - 4.0).to(to, middle + 4.0));
 }
 
 fn height(row: &Row, is_wide: bool) -> f64 {
@@ -112,9 +180,7 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
         if let Some([low, high]) = bar.interval {
             let middle = y + THICK / 2.0;
             let (from, to) = (x(low), x(high));
-            let ends =
-                Stroke::from(from, middle).to(to, middle).jump(from, middle - 4.0).to(from, middle + 4.0);
-            svg.path("whisker", &ends.jump(to, middle - 4.0).to(to, middle + 4.0));
+            whisker(svg, (from, to), middle);
             last = last.max(to);
         }
         if let Some(ceiling) = bar.ceiling {

@@ -19,7 +19,7 @@ pub use runs::{Course, percentiles, rates_over_time};
 pub use spread::{fleet_heat, fleet_rates};
 pub use sweeps::{roofline, sweep_heat, sweep_knee};
 
-pub(crate) use bars::{Bar, Row, bars};
+pub(crate) use bars::{Bar, Row, Signs, bars_with};
 
 use super::svg::Svg;
 use super::whole::Picture;

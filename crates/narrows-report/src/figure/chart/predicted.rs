@@ -1,6 +1,6 @@
 //! What workloads will get: predicted rates with their intervals, and what bounds each.
 
-use super::bars::{Bar, Row, bars};
+use super::bars::{Bar, Row, Signs, bars, bars_with};
 use super::picture;
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
@@ -96,13 +96,14 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
             ..Row::default()
         });
     }
+    let signs = Signs { outline: "not known, not more than this", ..Signs::default() };
     (!rows.is_empty()).then(|| Figure {
         id: "predicted".to_owned(),
         title: "What each workload will get".to_owned(),
         alternative: "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
                       known does not exceed. Nothing of it is measured."
             .to_owned(),
-        pictures: vec![picture(|width| bars(width, "Predicted rates", &rows, &rate))],
+        pictures: vec![picture(|width| bars_with(width, "Predicted rates", &rows, &rate, &signs))],
         data,
     })
 }

@@ -103,11 +103,15 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
         })
         .collect();
     let what = said(&first.load);
+    let place = points.iter().find(|point| rate(point) >= most).map(|point| &point.load);
+    let place = place
+        .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth));
+    let place = place.unwrap_or_default();
     Some(Figure {
         id: format!("sweep-heat-{}", at + 1),
         title: format!("Block size and queue depth: {what}"),
         alternative: format!(
-            "Rates for each block size and queue depth; the highest is {}. Framed cells are within 2 % of it. A question mark \
+            "Rates for each block size and queue depth; the highest is {}{place}. Framed cells are within 2 % of it. A question mark \
              says that a result is not trusted.",
             human::rate(BytesPerSec::new(most))
         ),
@@ -194,7 +198,12 @@ pub fn sweep_knee(report: &SweepReport) -> Vec<Figure> {
             Some(Figure {
                 id: format!("sweep-knee-{}", at + 1),
                 title: format!("Scaling: {}", human::block_size(curve.of.block_size)),
-                alternative: format!("The rate over {}. {told}", name.trim_end_matches(", logarithmic")),
+                alternative: format!(
+                    "{}, {}: the rate over {}. {told}",
+                    human::block_size(curve.of.block_size),
+                    said(&curve.of),
+                    name.trim_end_matches(", logarithmic")
+                ),
                 pictures: vec![picture(|width| {
                     lines(width, "Rate and its knee", &across, &up, std::slice::from_ref(&line), &events)
                 })],

@@ -1,78 +1,113 @@
-//! What an advice would make of a path: the map as it would be.
+//! What an advice would make of a path: the map as it would be, by the ceilings of its hops.
 
+use super::layout::full_width_of;
 use super::tree::Tree;
-use super::{Mark, State, draw, list};
+use super::{Mark, State, direction_name, draw, list};
 use crate::figure::whole::Picture;
-use crate::view::{CheckReport, PathView};
+use crate::view::{AdviceView, CheckReport, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 
-/// The most advices that are drawn for a path.
+/// The most advices that are drawn for a path and direction.
 const MOST: usize = 4;
+/// Rates that differ by no more are the same but for how they were worked out.
+const SAME: f64 = 1.000_001;
 
-/// A map for each advice about the narrowest hop of reads. Where the gain is not known the hop is drawn with the bound that the next
-/// hop sets, dashed.
-pub(super) fn pictures(report: &CheckReport, path: &PathView, tree: &Tree) -> Vec<Picture> {
-    let Some(limiting) = path.limiting_hop.of(Direction::Read) else { return Vec::new() };
+/// A map for each advice about the narrowest hop of a direction; of writes only where another hop is the narrowest of reads. Where the gain
+/// is not known the hop is dashed, as wide as the bound that the next hop sets.
+pub(super) fn pictures(
+    report: &CheckReport,
+    path: &PathView,
+    tree: &Tree,
+    direction: Direction,
+) -> Vec<Picture> {
+    let Some(limiting) = path.limiting_hop.of(direction) else { return Vec::new() };
+    if direction == Direction::Write && path.limiting_hop.of(Direction::Read) == Some(limiting) {
+        return Vec::new();
+    }
     let about = report.findings.iter().filter(|finding| finding.hop.as_deref() == Some(limiting));
     let advices = about.flat_map(|finding| &finding.advice);
-    let mut pictures: Vec<Picture> = Vec::new();
-    for advice in advices.take(MOST) {
-        let gain = advice.gain_bytes_per_second.map(BytesPerSec::get);
-        let reason = advice.reason.clone().unwrap_or_else(|| "no gain is computed".to_owned());
-        if let Some((tree, note)) = changed(tree, limiting, gain, &reason) {
-            let label = format!("If followed: {}", advice.action);
-            pictures.push(Picture {
-                wide: draw::wide(&tree, &label),
-                narrow: Some(list::narrow(&tree, &label)),
-                label,
-                note,
-            });
-        }
-    }
-    pictures
+    let drawn = |advice: &AdviceView| {
+        let (tree, note) = changed(tree, limiting, advice, direction)?;
+        let label = format!("If followed: {}", advice.action);
+        let (wide, narrow) = (draw::wide(&tree, &label), Some(list::narrow(&tree, &label)));
+        Some(Picture { wide, narrow, label, note })
+    };
+    advices.take(MOST).filter_map(drawn).collect()
 }
 
 /// The tree with the narrowest hop widened, and what is to be said of it.
-fn changed(tree: &Tree, limiting: &str, gain: Option<f64>, reason: &str) -> Option<(Tree, String)> {
+fn changed(tree: &Tree, limiting: &str, advice: &AdviceView, direction: Direction) -> Option<(Tree, String)> {
     let mut tree = tree.clone();
+    // In the scale of today, so that what does not change looks the same.
+    tree.most = Some(full_width_of(&tree));
     let narrow = tree.items.iter().position(|item| item.id == limiting)?;
     let now = tree.items[narrow].for_application?;
     let State::Known(own) = tree.items[narrow].state else { return None };
     let next = tree.items.iter().filter(|item| item.mark == Mark::Next).find_map(|item| item.for_application);
+    let is_blind = tree.items.iter().any(|item| matches!(item.state, State::Unknown(_)));
     for item in &mut tree.items {
         item.measured = None;
     }
     let share = own / now;
     let item = &mut tree.items[narrow];
-    item.mark = Mark::None;
-    let note = match gain {
-        Some(gain) => {
-            item.state = State::Known((now + gain) * share);
+    (item.mark, item.is_guess) = (Mark::None, false);
+    let detail = if item.detail.is_empty() { String::new() } else { format!(", {}", item.detail) };
+    item.detail = format!("today {}{detail}", item.title);
+    item.title = "Changed as advised".to_owned();
+    let way = direction_name(direction);
+    let rate = |rate: f64| human::rate(BytesPerSec::new(rate));
+    // A gain is that of the direction that gains more: here the next hop may allow less.
+    let after = advice.gain_bytes_per_second.map(|gain| now + gain.get());
+    let capped = match (after, next) {
+        (Some(after), Some(next)) => Some(after.min(next)),
+        (after, _) => after,
+    };
+    let note = match capped {
+        Some(after) => {
+            item.state = State::Known(after * share);
             item.formula = "today's rate and the gain of the advice".to_owned();
-            item.for_application = Some(now + gain);
+            item.for_application = Some(after);
+            // The next hop hides what this one could do.
+            let is_hidden = next.is_some_and(|next| after * SAME >= next);
+            item.bound = is_hidden.then_some(after * share);
+            if is_hidden {
+                item.for_application = None;
+            }
+            let unknown = if is_blind { " Hops whose ceilings are not known may allow less." } else { "" };
             format!(
-                "At most: reads of {} instead of {}, by the ceilings of the hops. Nothing of it is measured.",
-                human::rate(BytesPerSec::new(now + gain)),
-                human::rate(BytesPerSec::new(now))
+                "The ceiling: {way} of at most {} instead of {}.{unknown} Nothing of it is measured.",
+                rate(after),
+                rate(now)
             )
         }
         None => {
-            item.state = State::Unknown(reason.to_owned());
+            item.state = State::Unknown(reason(advice));
+            item.formula.clear();
             item.for_application = None;
-            let bound = next
-                .map(|next| format!(" At most {}, by the next hop.", human::rate(BytesPerSec::new(next))));
-            format!("How much it brings is not predicted: {reason}.{}", bound.unwrap_or_default())
+            item.bound = next.map(|next| next * share);
+            let bound =
+                next.map(|next| format!(" The ceiling of the next hop: {way} of at most {}.", rate(next)));
+            format!("{}{}", reason(advice), bound.unwrap_or_default())
         }
     };
     let rates = tree.items.iter().filter_map(|item| item.for_application);
     let least = rates.fold(f64::INFINITY, f64::min);
     for item in &mut tree.items {
-        item.mark = match item.for_application {
-            // Rates that are the same but for how they were worked out.
-            Some(rate) if rate <= least * 1.000_001 => Mark::Narrowest,
-            _ => Mark::None,
+        (item.mark, item.doubt) = match item.for_application {
+            Some(rate) if rate <= least * SAME => {
+                (Mark::Narrowest, if capped.is_none() { " known" } else { "" })
+            }
+            _ => (Mark::None, ""),
         };
     }
     Some((tree, note))
+}
+
+/// Why the gain is not known, as a sentence.
+fn reason(advice: &AdviceView) -> String {
+    match advice.reason.as_deref() {
+        None | Some("cannot be computed") => "How much it brings cannot be computed.".to_owned(),
+        Some(why) => format!("How much it brings is not known: {}.", why.trim_end_matches('.')),
+    }
 }

@@ -9,16 +9,23 @@ use narrows_base::units::{BytesPerSec, human};
 
 /// The map with its legend.
 pub(super) fn wide(tree: &Tree, label: &str) -> Svg {
-    let mut svg = Svg::new(WIDTH, label);
     let layout = layout(tree, 6.0);
-    for node in 0..tree.nodes.len() {
-        flows(&mut svg, tree, &layout, node);
-    }
+    drawn(tree, &layout, label, |svg| {
+        for node in 0..tree.nodes.len() {
+            flows(svg, tree, &layout, node);
+        }
+    })
+}
+
+/// As [`wide`], with places and flows of its own.
+pub(super) fn drawn(tree: &Tree, layout: &Layout, label: &str, flows: impl FnOnce(&mut Svg)) -> Svg {
+    let mut svg = Svg::new(WIDTH, label);
+    flows(&mut svg);
     for (node, place) in layout.places.iter().enumerate() {
         put(&mut svg, tree, node, place, layout.scale);
     }
     svg.reach(layout.height);
-    legend(&mut svg, tree, &layout);
+    legend(&mut svg, tree, layout);
     svg
 }
 
@@ -56,6 +63,22 @@ fn flow(svg: &mut Svg, from: &Place, (top, bottom): (f64, f64), to: &Place) {
         stroke = stroke.to(bend, low);
     }
     svg.path("flow", &stroke.bend((bend, low), (start, bottom)).close());
+}
+
+/// What leads from a part of the edge of one node to a part of that of another, each given by where it begins and how thick it is.
+pub(super) fn ribbon(
+    svg: &mut Svg,
+    from: &Place,
+    (start, out): (f64, f64),
+    to: &Place,
+    (end, into): (f64, f64),
+) {
+    let (left, right) = (from.left + from.width, to.left);
+    let stroke = Stroke::from(left, start)
+        .bend((left, start), (right, end))
+        .to(right, end + into)
+        .bend((right, end + into), (left, start + out));
+    svg.path("flow", &stroke.close());
 }
 
 fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
@@ -161,10 +184,11 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
     if layout.scale > 0.0 {
         let nice = nice_below(24.0 / layout.scale);
         let thick = nice * layout.scale;
-        svg.rect("lane", (x, y - thick / 2.0), (26.0, thick), 1.0);
+        let is_known = tree.items.iter().any(|item| matches!(item.state, State::Known(_)));
+        svg.rect(if is_known { "lane" } else { "band" }, (x, y - thick / 2.0), (26.0, thick), 1.0);
         x += 34.0;
-        let text =
-            format!("{}: the width of a lane is its ceiling, linear", human::rate(BytesPerSec::new(nice)));
+        let what = if is_known { "a lane is its ceiling" } else { "a band is what was measured" };
+        let text = format!("{}: the width of {what}, linear", human::rate(BytesPerSec::new(nice)));
         word(svg, &mut x, &text);
     }
     if layout.places.iter().any(|place| place.is_broken) {

@@ -14,6 +14,8 @@ const THICKEST: f64 = 58.0;
 pub(super) const THINNEST: f64 = 3.0;
 /// The thickness of a lane of which the ceiling is not known.
 const UNKNOWN: f64 = 12.0;
+/// Above and below what was measured in such a lane.
+const FRAME: f64 = 5.0;
 /// Between columns.
 const GAP: f64 = 38.0;
 /// Between columns where lanes divide.
@@ -84,13 +86,50 @@ pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
     layout
 }
 
+/// Finds a place for every node in the column that is given for it, where lanes join as well as divide: each column has the middle of its
+/// nodes at the middle of all.
+pub(super) fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
+    let most = full_width_of(tree);
+    let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
+    let edges = edges(tree, columns);
+    let places: Vec<Place> =
+        (0..tree.nodes.len()).map(|node| place(tree, node, edges[columns[node]], scale, false)).collect();
+    let mut layout = Layout { places, height: top, scale };
+    let of = |column: usize| (0..columns.len()).filter(move |node| columns[*node] == column);
+    let heights: Vec<f64> = (0..edges.len())
+        .map(|column| of(column).map(|node| layout.places[node].height()).sum::<f64>())
+        .collect();
+    let high = heights.iter().copied().fold(0.0, f64::max);
+    for (column, own) in heights.iter().enumerate() {
+        let count = of(column).count().max(1) as f64;
+        let air = (high - own) / count;
+        let mut y = top;
+        for node in of(column) {
+            let (over, under) = layout.places[node].around();
+            layout.places[node].middle = y + air / 2.0 + over;
+            y += air + over + under;
+        }
+    }
+    layout.height = top + high;
+    layout
+}
+
 /// The ceiling that is drawn as wide as a lane of this map can be; 0 where none is known.
 pub(super) fn full_width_of(tree: &Tree) -> f64 {
+    if let Some(most) = tree.most {
+        return most;
+    }
     let known = tree.items.iter().filter_map(|item| match item.state {
         State::Known(rate) => Some((item.kind, rate)),
         _ => None,
     });
-    full_width(known)
+    let widest = full_width(known);
+    if widest > 0.0 {
+        return widest;
+    }
+    // No ceiling is known: what was measured sets the scale.
+    let measured = tree.items.iter().filter_map(|item| item.measured.as_ref());
+    measured.map(|it| it.bytes_per_second.get()).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
 impl Layout {
@@ -259,7 +298,13 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
     }
     let (thick, exact) = match lane.state {
         State::Known(rate) => ((rate * scale).clamp(THINNEST, THICKEST), rate * scale),
-        _ => (UNKNOWN, UNKNOWN),
+        // What was measured has room in it, in the scale of the others.
+        _ => {
+            let band = lane.measured.as_ref().map_or(0.0, |it| it.bytes_per_second.get() * scale);
+            let bound = lane.bound.map_or(0.0, |bound| bound * scale);
+            let room = if band > 0.0 { 2.0 * FRAME } else { 0.0 };
+            (UNKNOWN.max(band.min(THICKEST) + room).max(bound.min(THICKEST)), UNKNOWN)
+        }
     };
     Place {
         left,
@@ -278,7 +323,8 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
 fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
     let number = if is_many { SMALL_STRONG } else { STRONG };
     let rate = lane.rate();
-    let words = lane.mark.words();
+    let words = lane.said();
+    let words = words.as_str();
     let both = if words.is_empty() { rate.clone() } else { format!("{rate} · {words}") };
     let mut under = Vec::new();
     let is_known = matches!(lane.state, State::Known(_));
@@ -299,6 +345,9 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
             "{} for the path",
             narrows_base::units::human::rate(narrows_base::units::BytesPerSec::new(all))
         );
+        under.extend(set(SMALL, &text, width, 2, true));
+    }
+    if let Some(text) = lane.bound_text() {
         under.extend(set(SMALL, &text, width, 2, true));
     }
     if let Some(text) = lane.measured_text() {

@@ -75,7 +75,15 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
                 svg.rect("band", (left, *y + 2.0), (reached, BAR - 4.0), 0.0);
             }
         }
-        _ => svg.rect("lane unknown", (left, *y), (room * 0.3, BAR), 1.0),
+        _ => {
+            let of = |rate: f64| if most > 0.0 { (room * rate / most).clamp(1.5, room) } else { room * 0.3 };
+            let measured = item.measured.as_ref().map(|it| it.bytes_per_second.get());
+            let long = item.bound.or(measured).map_or(room * 0.3, of);
+            svg.rect("lane unknown", (left, *y), (long, BAR), 1.0);
+            if let Some(measured) = measured {
+                svg.rect("band", (left, *y + 2.0), (of(measured), BAR - 4.0), 0.0);
+            }
+        }
     }
     *y += BAR;
     let mut x = left;
@@ -87,14 +95,14 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         x += 14.0;
     }
     let rate = item.rate();
-    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.mark.words()) };
+    let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.said()) };
     svg.text(
         &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
         (x, *y - 4.0),
         Anchor::Start,
         said.trim_end(),
     );
-    if let Some(text) = item.measured_text() {
+    for text in [item.bound_text(), item.measured_text()].into_iter().flatten() {
         *y += 14.0;
         svg.text("t-small", (left, *y - 4.0), Anchor::Start, &SMALL.fit(&text, room));
     }

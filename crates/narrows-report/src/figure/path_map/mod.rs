@@ -2,6 +2,7 @@
 
 mod after;
 mod draw;
+mod fleet;
 mod layout;
 mod list;
 mod tree;
@@ -10,6 +11,7 @@ use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 pub(super) use draw::cut;
+pub use fleet::fleet_map;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -78,9 +80,13 @@ struct Item {
     formula: String,
     measured: Option<MeasuredView>,
     mark: Mark,
+    /// How unsure that is, behind the words of the mark.
+    doubt: &'static str,
     /// The targets whose data crosses it, where several are drawn.
     targets: Vec<String>,
     shared: usize,
+    /// What others allow through it, in its own bytes, where its own ceiling is not known or, if it is known, not seen beyond that.
+    bound: Option<f64>,
 }
 
 impl Item {
@@ -110,22 +116,38 @@ impl Item {
             }
             .filter(|_| paths.len() == 1),
             mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
+            doubt: "",
             targets: match paths {
                 [_] => Vec::new(),
                 _ => crossing.iter().map(|path| path.target.clone()).collect(),
             },
             shared: hop.shared_with.len(),
+            bound: None,
         }
     }
 
     /// The ceiling in words.
     fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
+        if let (Some(bound), State::Known(_)) = (self.bound, &self.state) {
+            return format!("at least {}", human::rate(BytesPerSec::new(bound)));
+        }
         match &self.state {
             State::Known(rate) => format!("{guess}{}", human::rate(BytesPerSec::new(*rate))),
             State::Unknown(_) => "not known".to_owned(),
             State::Passes => String::new(),
         }
+    }
+
+    /// What others allow through a hop of which the ceiling is not known.
+    fn bound_text(&self) -> Option<String> {
+        let bound = self.bound.filter(|_| matches!(self.state, State::Unknown(_)))?;
+        Some(format!("used at most {}", human::rate(BytesPerSec::new(bound))))
+    }
+
+    /// The mark in words, with how unsure it is.
+    fn said(&self) -> String {
+        if self.mark == Mark::None { String::new() } else { format!("{}{}", self.mark.words(), self.doubt) }
     }
 
     /// The values of it that a program reads back from the picture: those of the JSON, digit by digit.
@@ -137,7 +159,7 @@ impl Item {
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
         all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
         if self.mark != Mark::None {
-            all.push(("mark", self.mark.words().to_owned()));
+            all.push(("mark", self.said()));
         }
         all
     }
@@ -153,6 +175,7 @@ impl Item {
         if !self.formula.is_empty() {
             parts.push(self.formula.clone());
         }
+        parts.extend(self.bound_text());
         if let Some(text) = self.measured_text() {
             parts.push(text);
         }
@@ -271,6 +294,8 @@ pub(super) struct Lane {
     pub(super) name: String,
     /// What the application gets through it; `None` where that is not known.
     pub(super) rate: Option<f64>,
+    /// Whether its ceiling is a guess.
+    pub(super) is_guess: bool,
     pub(super) sort: Sort,
 }
 
@@ -291,6 +316,7 @@ pub(super) fn lanes(report: &CheckReport, index: usize, direction: Direction) ->
             detail: item.detail.clone(),
             name: item.name.clone(),
             rate: item.for_application,
+            is_guess: item.is_guess,
             sort: match item.mark {
                 Mark::None => Sort::Plain,
                 Mark::Next => Sort::Next,
@@ -326,9 +352,7 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
             wide: draw::wide(&tree, &title),
             narrow: Some(list::narrow(&tree, &title)),
         });
-        if direction == Direction::Read {
-            predicted = after::pictures(report, path, &tree);
-        }
+        predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
     Some(Figure {

@@ -189,13 +189,41 @@ fn each_advice_has_its_map_and_what_is_not_predicted_is_said() {
     assert_eq!(labels[..2], ["Reads", "Writes"]);
     assert!(labels[2].contains("X4 Mode") && labels[3].contains("move the card"), "{labels:?}");
     assert!(
-        figure.pictures[2].note.starts_with("At most: reads of 1.68 GB/s instead of 420 MB/s"),
+        figure.pictures[2].note.starts_with("The ceiling: reads of at most 1.68 GB/s instead of 420 MB/s."),
         "{}",
         figure.pictures[2].note
     );
-    assert!(figure.pictures[3].note.contains("not predicted"), "{}", figure.pictures[3].note);
+    assert_eq!(
+        figure.pictures[3].note,
+        "How much it brings cannot be computed. The ceiling of the next hop: reads of at most 1.68 GB/s."
+    );
     let bound = figure.pictures[3].wide.element();
-    assert!(bound.contains("lane unknown"), "{bound}");
+    assert!(bound.contains("lane unknown") && bound.contains("used at most 1.68 GB/s"), "{bound}");
+    // What the slot could do beyond its uplink is not seen, so the uplink alone is the narrowest.
+    let known = figure.pictures[2].wide.element();
+    assert!(known.contains("at least 1.68 GB/s") && known.contains("today PCIe 2.0 x1"), "{known}");
+    let marked = known.split("<g ").filter(|group| group.contains("data-mark=\"narrowest"));
+    assert_eq!(marked.map(|group| group.contains("data-hop=\"chipset:")).collect::<Vec<_>>(), [true]);
+    // The band and its interval are of today.
+    assert!(figure.pictures.iter().skip(2).all(|picture| !picture.wide.element().contains("class=\"band")));
+}
+
+#[test]
+fn a_gain_of_writes_is_none_that_reads_cannot_have() {
+    let mut report = x1_slot();
+    for finding in &mut report.findings {
+        finding
+            .advice
+            .iter_mut()
+            .for_each(|advice| advice.gain_bytes_per_second = Some(BytesPerSec::new(9e9)));
+    }
+    let figure = path_map(&report, 0).expect("a figure");
+    assert!(figure.pictures[2].note.contains("at most 1.68 GB/s"), "{}", figure.pictures[2].note);
+    // Reads have another narrowest hop: the advice is about writes.
+    let path = &mut report.paths[0];
+    path.limiting_hop.read.clone_from(&path.next_hop.read);
+    let figure = path_map(&report, 0).expect("a figure");
+    assert!(figure.pictures[2].note.contains("writes of at most"), "{}", figure.pictures[2].note);
 }
 
 #[test]

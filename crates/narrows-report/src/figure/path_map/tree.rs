@@ -27,6 +27,8 @@ pub(super) struct Tree {
     pub(super) items: Vec<Item>,
     pub(super) nodes: Vec<Node>,
     pub(super) root: usize,
+    /// The rate that is drawn as wide as a lane can be, where another map sets it.
+    pub(super) most: Option<f64>,
 }
 
 /// The hops of all paths, each once, and which of them stand next to each other.
@@ -218,7 +220,7 @@ impl Plan {
                 children.entry(up).or_default().push(at);
             }
         }
-        let mut tree = Tree { items, nodes: Vec::new(), root: 0 };
+        let mut tree = Tree { items, nodes: Vec::new(), root: 0, most: None };
         let first = self.trunk.first().copied().unwrap_or(end);
         tree.root = self.put(&mut tree, &children, first, &mut BTreeSet::new());
         self.join_others(&mut tree);

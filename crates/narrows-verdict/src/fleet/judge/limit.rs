@@ -10,7 +10,7 @@ use crate::Confidence;
 use crate::fleet::flows::{Congested, Flow, congested};
 
 /// A processor that is busy for this share of the time is full.
-const FULL: f64 = 0.95;
+pub(super) const FULL: f64 = 0.95;
 /// A drive with requests in flight for this share of the time is busy all the time.
 const DRIVE_BUSY: f64 = 0.95;
 /// What reaches this share of a cap or a ceiling is at it.

@@ -1,0 +1,312 @@
+//! The hops that the bytes of a run crossed: hosts, the network between them, servers, drives. Hosts that are alike are one hop together.
+
+mod card;
+mod group;
+
+use std::collections::BTreeSet;
+
+use narrows_base::units::{BytesPerSec, human};
+use narrows_model::ceiling::Direction;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limit::FULL;
+use super::{Case, Kind, Limit};
+use crate::fleet::flows::{Congested, congested};
+use crate::fleet::record::Host;
+use crate::fleet::samples::Activity;
+use group::{Group, clients, servers};
+
+/// A drive that carried less than this share of what the busiest one of its host did is none of the storage that was asked.
+const CARRIES: f64 = 0.01;
+
+/// The hops of a run, in the direction in which more bytes went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetMap {
+    /// The direction: that of most bytes.
+    pub direction: Direction,
+    /// The hops, from the hosts that put load on to the drives.
+    pub hops: Vec<MapHop>,
+}
+
+/// Which part of the way a hop is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Processors of the hosts that put load on. They are on the map where they limit.
+    ClientProcessors,
+    /// Network cards of these hosts.
+    ClientNetwork,
+    /// What is between network cards: switches and cables.
+    Network,
+    /// Network cards of the hosts that serve.
+    ServerNetwork,
+    /// Processors of these hosts. They are on the map where they limit.
+    ServerProcessors,
+    /// Drives.
+    Drives,
+}
+
+/// A hop, of one host or of several that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MapHop {
+    /// What it is called by the others.
+    pub id: String,
+    /// Which part of the way it is.
+    pub part: Part,
+    /// The hosts whose hop it is; of the network those whose data crosses it.
+    pub hosts: Vec<String>,
+    /// Kernel names of the drives that carried data, of each host the same or those of the first; empty for other parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drives: Vec<String>,
+    /// What all of them together can carry in the direction of the map, each second.
+    pub ceiling: Option<BytesPerSec>,
+    /// How the ceiling was worked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formula: Option<String>,
+    /// Why the ceiling is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What all of them together carried in the common time, each second. Of clients what fio counted, of servers and drives what their
+    /// counters did.
+    pub measured: Option<BytesPerSec>,
+    /// The least and the most that one host carried, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<[BytesPerSec; 2]>,
+    /// The least and the most busy of them, as shares of the common time; only of what tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<[f64; 2]>,
+    /// Hosts of it that have no result that counts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: usize,
+    /// The hops that are next, towards the drives.
+    pub behind: Vec<String>,
+    /// Whether the verdict names it.
+    pub is_narrowest: bool,
+}
+
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The hops of a run. `apart` are clients that are unlike the others, which have a hop of their own. `None` where no host counts.
+pub fn map(case: &Case<'_>, limit: &Limit, apart: &BTreeSet<usize>) -> Option<FleetMap> {
+    if case.counted().is_empty() {
+        return None;
+    }
+    let direction = if case.reads_most() { Direction::Read } else { Direction::Write };
+    let mut made = Made { case, limit, direction, hops: Vec::new() };
+    let groups = clients(case, limit, direction, apart);
+    match case.is_remote() {
+        true => made.remote(&groups),
+        false => made.local(&groups),
+    }
+    Some(FleetMap { direction, hops: made.hops })
+}
+
+/// The hops so far.
+struct Made<'a> {
+    case: &'a Case<'a>,
+    limit: &'a Limit,
+    direction: Direction,
+    hops: Vec<MapHop>,
+}
+
+impl Made<'_> {
+    /// Clients, the network, servers, drives.
+    fn remote(&mut self, groups: &[Group]) {
+        let far = self.servers();
+        let network = self.network(groups, &far);
+        for (number, group) in groups.iter().enumerate() {
+            let behind = network[usize::from(network.len() > 1 && !group.is_limited)].clone();
+            let mut hop = group.hop(Part::ClientNetwork, number, vec![behind]);
+            hop.is_narrowest = self.limit.kind == Kind::ClientNic && group.is_limited;
+            self.client(group, number, hop);
+        }
+        self.hops.sort_by_key(|hop| hop.part);
+    }
+
+    /// Hosts, each with drives of its own.
+    fn local(&mut self, groups: &[Group]) {
+        for (number, group) in groups.iter().enumerate() {
+            let hop = self.drives(&group.places, &self.case.run.clients, self.case.clients, number);
+            let lost = group.hop(Part::Drives, number, Vec::new()).lost;
+            self.client(group, number, MapHop { lost, ..hop });
+        }
+        self.hops.sort_by_key(|hop| hop.part);
+    }
+
+    /// The hop of a group of clients, with its processors before it where they limit.
+    fn client(&mut self, group: &Group, number: usize, hop: MapHop) {
+        if self.limit.kind == Kind::Generator && group.is_limited {
+            let mut before = group.hop(Part::ClientProcessors, number, vec![hop.id.clone()]);
+            before.no_ceiling("how much the processors can do is not known; they are full");
+            before.is_narrowest = true;
+            self.hops.push(before);
+        }
+        self.hops.push(hop);
+    }
+
+    /// What lies between network cards: one hop, or two where some clients share what limits them.
+    fn network(&mut self, groups: &[Group], far: &[String]) -> Vec<String> {
+        let is_split = self.limit.kind == Kind::Fabric && groups.iter().any(|group| !group.is_limited);
+        let sides: Vec<Option<bool>> = if is_split { vec![Some(true), Some(false)] } else { vec![None] };
+        let mut ids = Vec::new();
+        for (number, side) in sides.into_iter().enumerate() {
+            let of: Vec<&Group> =
+                groups.iter().filter(|group| side.is_none_or(|side| group.is_limited == side)).collect();
+            let mut hop = Group::united(&of).hop(Part::Network, number, far.to_vec());
+            hop.no_ceiling("no switch or cable between the hosts was looked at");
+            hop.is_narrowest = match self.limit.kind {
+                Kind::Fabric => side != Some(false),
+                Kind::Network => true,
+                _ => false,
+            };
+            ids.push(hop.id.clone());
+            self.hops.push(hop);
+        }
+        ids
+    }
+
+    /// The hosts that serve, with their drives; what the network leads to.
+    fn servers(&mut self) -> Vec<String> {
+        let case = self.case;
+        if case.run.servers.is_empty() {
+            return self.unwatched();
+        }
+        let full = match congested(&case.flows()) {
+            Congested::Servers(servers) if self.limit.kind == Kind::ServerNic => servers,
+            _ => BTreeSet::new(),
+        };
+        let mut ids = Vec::new();
+        for (number, group) in servers(case, self.direction, &full, self.limit).iter().enumerate() {
+            let drives = self.drives(&group.places, &case.run.servers, case.servers, number);
+            let mut behind = drives.id.clone();
+            self.hops.push(drives);
+            if self.limit.kind == Kind::ServerCpu && group.is_limited {
+                let mut hop = group.hop(Part::ServerProcessors, number, vec![behind]);
+                hop.no_ceiling("how much the processors can do is not known; they are full");
+                (hop.is_narrowest, hop.measured) = (true, None);
+                behind = hop.id.clone();
+                self.hops.push(hop);
+            }
+            let mut hop = group.hop(Part::ServerNetwork, number, vec![behind]);
+            hop.is_narrowest = self.limit.kind == Kind::ServerNic && group.is_limited;
+            ids.push(hop.id.clone());
+            self.hops.push(hop);
+        }
+        ids
+    }
+
+    /// Servers of which only the addresses are known.
+    fn unwatched(&mut self) -> Vec<String> {
+        let targets = self.case.run.clients.iter().filter_map(|host| host.target.as_ref());
+        let addresses: BTreeSet<&str> = targets.filter_map(|target| target.server.as_deref()).collect();
+        let hop = MapHop {
+            hosts: addresses.into_iter().map(str::to_owned).collect(),
+            reason: Some("the servers were not watched (--servers names them)".to_owned()),
+            ..empty(Part::ServerNetwork, 0)
+        };
+        let id = hop.id.clone();
+        self.hops.push(hop);
+        vec![id]
+    }
+
+    /// The drives of these hosts.
+    fn drives(
+        &self,
+        places: &[usize],
+        hosts: &[Host],
+        activities: &[Option<Activity>],
+        number: usize,
+    ) -> MapHop {
+        let mut hop = empty(Part::Drives, number);
+        hop.reason = Some("the drives were not measured alone".to_owned());
+        hop.is_narrowest = self.limit.kind == Kind::Drive;
+        let (mut carried, mut busy) = (Vec::new(), Vec::new());
+        for place in places {
+            let Some(host) = hosts.get(*place) else { continue };
+            hop.hosts.push(host.host.clone());
+            let names = host.target.iter().flat_map(|target| &target.drives);
+            let activity = activities.get(*place).and_then(Option::as_ref);
+            let rates = names.filter_map(|name| {
+                let disk = activity?.disks.get(name)?;
+                let rate = if self.direction == Direction::Read { disk.read } else { disk.written };
+                Some((name, rate, disk.busy))
+            });
+            let rates: Vec<_> = rates.collect();
+            let most = rates.iter().map(|(_, rate, _)| rate.get()).fold(0.0, f64::max);
+            let used =
+                || rates.iter().filter(|(_, rate, _)| rate.get() > 0.0 && rate.get() >= most * CARRIES);
+            if hop.drives.is_empty() {
+                hop.drives = used().map(|(name, ..)| (*name).clone()).collect();
+            }
+            busy.extend(used().map(|(.., busy)| *busy));
+            if !rates.is_empty() {
+                carried.push(rates.iter().fold(BytesPerSec::default(), |sum, (_, rate, _)| sum + *rate));
+            }
+        }
+        // The sum of some hosts is not that of all.
+        if carried.len() == places.len() {
+            (hop.measured, hop.each) = summed(&carried);
+        }
+        if carried.is_empty() {
+            hop.reason = Some("which drives hold the data is not known".to_owned());
+        }
+        hop.busy = busy
+            .iter()
+            .copied()
+            .reduce(f64::min)
+            .zip(busy.iter().copied().reduce(f64::max))
+            .map(<[f64; 2]>::from);
+        hop
+    }
+}
+
+impl MapHop {
+    fn no_ceiling(&mut self, why: &str) {
+        (self.ceiling, self.formula, self.reason) = (None, None, Some(why.to_owned()));
+    }
+}
+
+fn empty(part: Part, number: usize) -> MapHop {
+    let name = match part {
+        Part::ClientProcessors => "client-processors",
+        Part::ClientNetwork => "client-network",
+        Part::Network => "network",
+        Part::ServerNetwork => "server-network",
+        Part::ServerProcessors => "server-processors",
+        Part::Drives => "drives",
+    };
+    MapHop {
+        id: format!("{name}-{}", number + 1),
+        part,
+        hosts: Vec::new(),
+        drives: Vec::new(),
+        ceiling: None,
+        formula: None,
+        reason: None,
+        measured: None,
+        each: None,
+        busy: None,
+        lost: 0,
+        behind: Vec::new(),
+        is_narrowest: false,
+    }
+}
+
+/// The sum of rates, and the least and the most of several; nothing of none.
+fn summed(rates: &[BytesPerSec]) -> (Option<BytesPerSec>, Option<[BytesPerSec; 2]>) {
+    let least = rates.iter().copied().reduce(|a, b| if b.get() < a.get() { b } else { a });
+    let most = rates.iter().copied().reduce(|a, b| if b.get() > a.get() { b } else { a });
+    let sum = rates.iter().copied().reduce(|a, b| a + b);
+    (sum, least.zip(most).filter(|_| rates.len() > 1).map(<[BytesPerSec; 2]>::from))
+}
+
+/// `58 × 1.18 GB/s: why`; the formula alone of one.
+fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
+    if count == 1 { formula.to_owned() } else { format!("{count} × {}: {formula}", human::rate(rate)) }
+}
+
+#[cfg(test)]
+mod tests;
