@@ -195,7 +195,7 @@ fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
         members: group.members.clone(),
         outcome: Outcome::NotKnown,
         alone: Rate::of_runs_one_by_one(shares.iter().map(|share| share.alone)),
-        together: Rate::of_runs_at_once(shares.iter().map(|share| share.together)),
+        together: Rate::of_runs_at_once(members.iter().map(|member| member.after)),
         hops: hops(machine, &members),
         shares,
         limiting: Vec::new(),

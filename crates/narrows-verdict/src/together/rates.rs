@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Member, SIGNIFICANT};
 use crate::Run;
 use narrows_base::units::BytesPerSec;
+use narrows_load::stats;
 
 /// A rate and how well it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,11 +34,18 @@ impl Rate {
         Self::sum(rates, squares.map(f64::sqrt))
     }
 
-    /// The sum of runs at the same time, which depend on each other in a way that is not known: the halves add up, which
-    /// is the most that the interval can be.
-    pub(super) fn of_runs_at_once(rates: impl Iterator<Item = Self> + Clone) -> Self {
+    /// The sum of runs at the same time, which depend on each other: drives behind one limit take it from each other, so that their sum is
+    /// steadier than each. The series of the sum tells; where a run is too short for that, the halves add up, which is the most that the
+    /// interval can be.
+    pub(super) fn of_runs_at_once<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Self {
+        let rates = runs.clone().map(Self::of);
+        let buckets = runs.clone().map(|run| run.measurement.series.len()).min().unwrap_or(0);
+        let series: Vec<BytesPerSec> = (0..buckets)
+            .map(|at| runs.clone().filter_map(|run| run.measurement.series.get(at).copied()).sum())
+            .collect();
+        let of_series = stats::ci95(&series).map(|[low, high]| (high - low).get() / 2.0);
         let halves: Option<f64> = rates.clone().map(|rate| rate.half().map(BytesPerSec::get)).sum();
-        Self::sum(rates, halves)
+        Self::sum(rates, of_series.zip(halves).map(|(of_series, halves)| of_series.min(halves)).or(halves))
     }
 
     fn sum(rates: impl Iterator<Item = Self>, half: Option<f64>) -> Self {

@@ -20,9 +20,10 @@ fn drive(name: &str, uplink: Option<f64>) -> Sketch {
     .memory()
 }
 
-/// A run at so many MB/s, known to within 1 %.
+/// A run at so many MB/s, known to within 1 %, and no series of it.
 fn known(megabytes: f64) -> Run {
     let mut run = run(megabytes);
+    run.measurement.series.clear();
     run.measurement.ci95 = Some([0.99, 1.01].map(|part| BytesPerSec::from_mb(megabytes * part)));
     run
 }
@@ -177,6 +178,22 @@ fn a_difference_within_the_intervals_is_no_limit() {
     assert_eq!(group(&[(1000.0, 800.0); 2], Some(1600.0), wide).outcome, Outcome::NotKnown);
     let none = |run: &mut Run| run.measurement.ci95 = None;
     assert_eq!(group(&[(1000.0, 800.0); 2], Some(1600.0), none).outcome, Outcome::NotKnown);
+}
+
+#[test]
+fn drives_that_take_a_steady_limit_from_each_other_have_a_steady_sum() {
+    let mut turn = 0;
+    let by_turns = |run: &mut Run| {
+        turn += 1;
+        let rate = |at: i32| BytesPerSec::from_mb(if (at / 2 + turn) % 2 == 0 { 440.0 } else { 360.0 });
+        run.measurement.series = (0..20).map(rate).collect();
+        run.measurement.ci95 = narrows_load::stats::ci95(&run.measurement.series);
+    };
+    let turns = std::cell::RefCell::new(by_turns);
+    let verdict = group(&[(700.0, 400.0); 2], Some(800.0), |run| (turns.borrow_mut())(run));
+    let [low, high] = verdict.together.ci95.expect("the series is long enough");
+    assert!((high - low).get() < 1e6, "{low} to {high}");
+    assert_eq!(verdict.outcome, Outcome::SharedLimit, "{verdict:#?}");
 }
 
 #[test]
