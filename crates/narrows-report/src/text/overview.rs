@@ -130,7 +130,8 @@ fn device(hop: &HopView) -> &str {
 /// What the data is on in the end: the layers that work on each byte, then the media, counted when they are alike.
 fn what(path: &PathView) -> String {
     let media = path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Device | HopKind::Remote));
-    let layers = path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Crypt | HopKind::Raid));
+    let layers =
+        path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Crypt | HopKind::Raid | HopKind::Cache));
     let media = counted(media.map(medium));
     let media = if media.is_empty() {
         path.hops.get(1).map_or_else(String::new, |hop| hop.name.clone())
