@@ -19,6 +19,8 @@ struct Group<'a> {
     limit: Limit<'a>,
     /// The faults of its first path: code, and where.
     faults: Vec<(String, &'a str)>,
+    /// Whether each path of the group has faults at hops of its own.
+    own_faults: bool,
 }
 
 /// What limits the paths of a group.
@@ -77,9 +79,12 @@ fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> 
         match groups.get_mut(place) {
             Some(group) => {
                 group.limit.own |= group.limit.hop != limit.hop;
+                group.own_faults |= group.faults != faults;
                 group.targets.push(&path.target);
             }
-            None => groups.push(Group { targets: vec![&path.target], what, limit, faults }),
+            None => {
+                groups.push(Group { targets: vec![&path.target], what, limit, faults, own_faults: false });
+            }
         }
     }
     groups
@@ -241,7 +246,7 @@ const TARGETS: usize = 6;
 /// The faults of a row, each in a line below it: the findings say more.
 fn faults(group: &Group<'_>) -> Vec<Block> {
     let mut lines = Vec::new();
-    let each = if group.targets.len() > 1 { "each: " } else { "" };
+    let each = if group.own_faults { "each: " } else { "" };
     for (code, hop) in &group.faults {
         lines.lead((Tone::Bad, "  FAULT  "), Tone::Normal, format!("{each}{hop} [{code}]"));
     }

@@ -81,7 +81,7 @@ fn blocks(text: &Text) -> Vec<Block> {
     blocks
 }
 
-/// Reads `nvme0@pci0:1:0:0:	class=0x010802 rev=0x00 hdr=0x00 vendor=0x15b7 device=0x5006 …`, or with
+/// Reads `nvme0@pci0:1:0:0: class=0x010802 rev=0x00 hdr=0x00 vendor=0x15b7 device=0x5006 …`, or with
 /// `card=0x… chip=0x…` before version 14.
 fn head(number: usize, line: &str) -> Option<Block> {
     let (selector, fields) = line.split_once([' ', '\t'])?;
