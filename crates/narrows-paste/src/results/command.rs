@@ -26,9 +26,19 @@ impl Commands {
             self.goes_on = trimmed.ends_with('\\');
             self.end = (number, line.len());
             self.calls.push(command.trim_end_matches('\\').trim().to_owned());
-        } else if is_next && goes_on(self.end.1, trimmed) {
+        } else if is_next && (goes_on(self.end.1, trimmed) || self.is_operand(trimmed)) {
             self.append(number, line);
         }
+    }
+
+    /// Whether a line below a call of dd begins with an operand of dd, which no line of its output does: it was broken,
+    /// however short the line above is without the stamp that stood before it.
+    fn is_operand(&self, line: &str) -> bool {
+        const OPERANDS: [&str; 12] =
+            ["if", "of", "bs", "ibs", "obs", "count", "conv", "iflag", "oflag", "status", "seek", "skip"];
+        let is_dd = self.calls.last().is_some_and(|call| call.starts_with("dd "));
+        let name = line.split_once('=').map(|(name, _)| name);
+        is_dd && name.is_some_and(|name| OPERANDS.contains(&name))
     }
 
     fn append(&mut self, number: usize, line: &str) {
@@ -212,6 +222,22 @@ mod tests {
         assert_eq!(joined(first, "test: (g=0): rw=read"), Some(first.to_owned()));
         assert_eq!(joined("fio --name=x", "- Random read: 5"), Some("fio --name=x".to_owned()));
         assert_eq!(joined("fio --name=x", "bw=5"), Some("fio --name=x".to_owned()));
+    }
+
+    #[test]
+    fn operands_of_dd_below_a_call_of_dd_are_its_own() {
+        let joined = |first: &str, second: &str, tool: &str| {
+            let mut commands = Commands::default();
+            commands.see(1, first, tool);
+            commands.see(2, second, tool);
+            commands.last().map(str::to_owned)
+        };
+        assert_eq!(
+            joined("# dd if=a of=b", "bs=1M count=4", "dd").as_deref(),
+            Some("dd if=a of=b bs=1M count=4")
+        );
+        assert_eq!(joined("# dd if=a of=b", "rate=5", "dd").as_deref(), Some("dd if=a of=b"));
+        assert_eq!(joined("fio --name=x", "bs=4k", "fio").as_deref(), Some("fio --name=x"));
     }
 
     #[test]

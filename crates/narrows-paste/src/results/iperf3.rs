@@ -135,6 +135,8 @@ impl<'t> Run<'t> {
         let place = match row.end {
             Some(End::Receiver) => &mut self.receiver,
             Some(End::Sender) => &mut self.sender,
+            // The receiver's line follows the sender's; its last word may have been broken off.
+            None if self.is_below_sender(&row) => &mut self.receiver,
             None => {
                 let rates = if is_sum { &mut self.sums } else { &mut self.singles };
                 if row.from >= 0.0 && rates.len() < MOST {
@@ -146,6 +148,13 @@ impl<'t> Run<'t> {
         if place.is_none_or(|(_, before)| before.id != "SUM") {
             *place = Some((number, row));
         }
+    }
+
+    fn is_below_sender(&self, row: &Row<'_>) -> bool {
+        self.sender.is_some_and(|(_, sent)| {
+            let is_same_time = (sent.time.value() - row.time.value()).abs() < 0.1;
+            sent.id == row.id && sent.from == row.from && is_same_time
+        })
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
@@ -286,6 +295,13 @@ mod tests {
         assert_eq!(found.len(), 2);
         let side = found[0].measurements[0].network.as_ref().expect("a network");
         assert_eq!((side.series.len(), side.elapsed_ns), (2, Some(Nanos::from_millis(2000))));
+    }
+
+    #[test]
+    fn a_line_of_the_whole_time_below_the_senders_is_the_receivers() {
+        let body = "[  4]   0.00-10.00  sec   955 MBytes   801 Mbits/sec  430             sender\n\
+            [  4]   0.00-10.00  sec   952 MBytes   798 Mbits/sec\n";
+        assert_eq!(rate(&of(body)[0]), 798e6 / 8.0);
     }
 
     #[test]

@@ -71,6 +71,27 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Mdtest, &[&["File creation", "File stat", "File removal"], &["."]]),
 ];
 
+/// What tells a heading, or a line that stands in every output of a tool: where nothing of the tool was read, its lines are
+/// broken in a way that nobody can put together again.
+const HEADINGS: &[(Tool, Words)] = &[
+    (Tool::Elbencho, &[&["OPERATION"], &["RESULT TYPE"]]),
+    (Tool::Iozone, &[&["reclen"]]),
+    (Tool::Iozone, &[&["Command line used: iozone", "Performance Test of File I/O"]]),
+    (Tool::Diskspd, &[&["Results for timespan"]]),
+    (Tool::Iperf3, &[&["Interval"], &["Transfer"], &["Bandwidth", "Bitrate"]]),
+    (Tool::Ior, &[&["access"], &["bw(MiB/s)"]]),
+    (Tool::Fsmark, &[&["FSUse%"], &["Files/sec"]]),
+    (Tool::Zpooliostat, &[&["capacity"], &["operations"], &["bandwidth"]]),
+    (Tool::Iostat, &[&["Device"], &["r/s"], &["%util"]]),
+    (Tool::Fio, &[&[": (groupid="], &["err="]]),
+    (Tool::Yabs, &[&["fio Disk Speed Tests"]]),
+];
+
+fn heading(line: &str) -> Option<Tool> {
+    let has = |words: Words| words.iter().all(|any| any.iter().any(|word| line.contains(word)));
+    HEADINGS.iter().find(|(_, words)| has(words)).map(|(tool, _)| *tool)
+}
+
 /// The tool that printed a line, if it has a number and the words of one.
 fn tool(line: &str) -> Option<Tool> {
     /// No line of a result is longer, in bytes.
@@ -90,7 +111,9 @@ pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
     let known = Known::of(found);
     let mut all: Vec<Unread> = Vec::new();
     for (number, line) in (1..).zip(body.lines()) {
-        let Some(tool) = tool(line).filter(|tool| !known.has(number, line, *tool)) else { continue };
+        let of_row = || tool(line).filter(|tool| !known.has(number, line, *tool));
+        let lost = heading(line).filter(|tool| !known.tools.contains(tool));
+        let Some(tool) = lost.or_else(of_row) else { continue };
         match all.iter_mut().find(|one| one.tool == tool) {
             Some(one) => one.lines.push(number),
             None => all.push(Unread { tool, lines: vec![number] }),
@@ -229,6 +252,14 @@ mod tests {
         let hdparm = " Timing buffered disk reads: 806 MB in  3.00 seconds = 268.52 MB/sec\n";
         assert_eq!(said(hdparm), []);
         assert_eq!(said(" Timing buffered disk reads: 806 MB in\n"), [(Tool::Hdparm, vec![1])]);
+    }
+
+    #[test]
+    fn a_heading_is_said_where_nothing_below_it_was_read() {
+        let heading = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)\n";
+        assert_eq!(said(heading), [(Tool::Ior, vec![1])]);
+        let row = "read      74066      314572800  1024.00    0.051877   289.86\n";
+        assert_eq!(said(&format!("{heading}{row}")), []);
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl Whole {
         let (mut above, mut first) = ("", "");
         let margins = margins(&lines);
         for ((number, line), margin) in (1..).zip(lines.iter().copied()).zip(margins) {
-            let is_at_margin = indent(line) == margin;
+            // What was broken goes on at the left, and never further to the right than it began.
+            let is_at_margin = indent(line) == margin && indent(line) <= indent(first);
             let may_go_on = length > 0 && length < LONGEST && is_at_margin && !is_alike(line, first);
             if may_go_on && had_no_room(above, line, width - slack) {
                 whole.body.push(' ');

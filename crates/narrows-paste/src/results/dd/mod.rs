@@ -64,6 +64,8 @@ struct Reader<'a> {
     unread: Vec<usize>,
     /// Whether something else stood below the last report.
     apart: bool,
+    /// Whether the next line is the end of a broken report.
+    is_rest: bool,
     loops: bool,
     calls: Vec<String>,
     called: usize,
@@ -83,6 +85,7 @@ impl<'a> Reader<'a> {
             failures: Vec::new(),
             unread: Vec::new(),
             apart: true,
+            is_rest: false,
             loops: false,
             calls: Vec::new(),
             called: 0,
@@ -95,6 +98,7 @@ impl<'a> Reader<'a> {
         if Commands::is_call(line, "dd") && !self.block.is_empty() {
             self.end_block();
         }
+        let is_rest = std::mem::take(&mut self.is_rest);
         self.commands.see(number, line, "dd");
         self.loops |= ends_loop(line) && (self.commands.last().is_some() || !self.calls.is_empty());
         if empties_cache(line) {
@@ -105,11 +109,17 @@ impl<'a> Reader<'a> {
             self.records = Some(number);
         } else if let Some(failure) = failure(line) {
             self.failures.push(failure.to_owned());
-        } else if let Some(report) = report(line).or_else(|| broken(line, next)) {
+        } else if let Some(report) = report(line) {
             self.report(number, report);
+        } else if let Some(report) = broken(line, next) {
+            self.report(number, report);
+            self.is_rest = true;
+        } else if is_rest {
+            // It was read with the line above and parts nothing.
         } else if !line.trim().is_empty() {
             if looks_like(line) {
                 self.unread.push(number);
+                self.drop_progress(number);
             }
             self.apart = true;
         }
@@ -137,6 +147,15 @@ impl<'a> Reader<'a> {
             self.block.pop();
         }
         self.block.push(report);
+    }
+
+    /// A report below counts of records that cannot be read is the end of the copy: its progress before is not its result.
+    fn drop_progress(&mut self, number: usize) {
+        let is_end = self.records.take().is_some_and(|records| number - records <= 2);
+        let is_progress = self.block.last().is_some_and(|last| !last.is_final && number - last.line <= 6);
+        if is_end && is_progress {
+            self.block.pop();
+        }
     }
 
     /// What looks like a report and is none that can be read is said, not passed over.
@@ -329,6 +348,22 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    #[test]
+    fn progress_that_was_broken_is_of_the_end_below_it() {
+        let body = "# dd if=/dev/zero of=/dev/sdz bs=16M oflag=direct status=progress\n\
+            7063207936 bytes (7.1 GB) copied, 4.022276 s, 1.8\nGB/s\n512+0 records in\n512+0 records out\n\
+            8589934592 bytes (8.6 GB) copied, 4.93092 s, 1.7\nGB/s\n";
+        assert_eq!(rates(body), [(8_589_934_592, 1_742_055_152)]);
+    }
+
+    #[test]
+    fn progress_is_no_result_where_the_end_cannot_be_read() {
+        let body = "# dd if=/dev/zero of=x bs=1M count=4096 status=progress\n\
+            4270850048 bytes (4.3 GB, 4.0 GiB) copied, 106 s, 40.3 MB/s\n4096+0 records in\n4096+0 records out\n\
+            4294967296 bytes (4.3 GB, 4.0 GiB) copied\n";
+        assert_eq!(rates(body), []);
     }
 
     #[test]

@@ -17,23 +17,27 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut op: Option<Op> = None;
+    // A block may be set off: what begins a row stands as far to the right as the heading does.
+    let mut margin = 0;
     for (number, line) in page.lines() {
         commands.see(number, line, "elbencho");
         if line.contains("FIRST DONE") {
             let mut imported = Imported::new(Tool::Elbencho, page.name, number);
             imported.command = commands.last().map(str::to_owned);
             found.push(imported);
+            margin = indent(line);
             op = None;
             continue;
         }
         let Some(result) = found.last_mut() else { continue };
-        if line.starts_with("---") {
+        if line.trim_start().starts_with("---") {
             op = None;
             continue;
         }
         let Some((name, values)) = line.split_once(" : ") else { continue };
         let mut words = name.split_whitespace();
-        if !line.starts_with(' ') {
+        let goes_on = indent(line) > margin;
+        if !goes_on {
             let phase = words.next().unwrap_or_default();
             op = match phase {
                 "READ" | "RWMIX%READ" => Some(Op::Read),
@@ -50,7 +54,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         let Some(op) = op else { continue };
         let property: Vec<&str> = words.collect();
         let property = property.join(" ");
-        let property = if line.starts_with(' ') { name.trim() } else { property.as_str() };
+        let property = if goes_on { name.trim() } else { property.as_str() };
         if let Some(measured) = result.measurements.last_mut() {
             fill(measured, op, property, values);
         }
@@ -60,6 +64,11 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         !result.is_empty()
     });
     found
+}
+
+/// Blanks at the beginning of a line, in bytes.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 fn fill(measured: &mut Measured, op: Op, property: &str, values: &str) {
@@ -100,5 +109,18 @@ Throughput MiB/s :         52         53\n          Total MiB        :        97
         let write = found[0].measurements[0].write.as_ref().expect("writes");
         assert_eq!(write.bytes_per_second.get(), 53.0 * 1_048_576.0);
         assert_eq!(write.elapsed_ns, Some(Nanos::from_millis(19_506)));
+    }
+
+    #[test]
+    fn a_table_that_was_set_off_is_read_as_one_at_the_margin() {
+        let body = "  OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n  WRITE       Elapsed time     :     30.140s     30.196s\n\
+                           IOPS             :         291         291\n\
+                           Throughput MiB/s :          36          36\n";
+        let body = body
+            .replace("\nIOPS", "\n              IOPS")
+            .replace("\nThroughput", "\n              Throughput");
+        let found = read(&Page { name: "x", body: &body });
+        let write = found[0].measurements[0].write.as_ref().expect("writes");
+        assert_eq!((found[0].measurements.len(), write.bytes_per_second.get()), (1, 36.0 * 1_048_576.0));
     }
 }

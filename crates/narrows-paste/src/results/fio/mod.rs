@@ -23,13 +23,14 @@ pub(super) use text::read as read_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Imported, Measured, Tool};
+use super::{Imported, Measured, Op, Side, Tool};
 
 /// Of a run that was printed in several formats into one file (`--output-format=json,normal,terse`) the JSON is kept: it
 /// has more digits. Two results are one when they stand in one text and every job of one has a job of the same name in
 /// the other, with the same number of I/Os, or where that is not told, the same run times.
 pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
     let mut kept: BTreeSet<Key> = BTreeSet::new();
+    drop_twins_of_json(found);
     for is_kept in [is_json, is_text] {
         for one in found.iter().filter(|one| one.tool == Tool::Fio && is_kept(one)) {
             kept.extend(one.measurements.iter().flat_map(|measured| keys(one, measured)));
@@ -42,6 +43,37 @@ pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
         });
     }
     join_failures(found);
+}
+
+/// Drops what normal text says of jobs that stand as JSON in the same text, where a quotation broke the name or the counts
+/// by which they are known.
+fn drop_twins_of_json(found: &mut Vec<Imported>) {
+    let of_json: Vec<(String, Measured)> = found
+        .iter()
+        .filter(|one| one.tool == Tool::Fio && is_json(one))
+        .flat_map(|one| one.measurements.iter().map(|measured| (one.file.clone(), measured.clone())))
+        .collect();
+    found.retain(|one| {
+        let has_twin =
+            |text: &Measured| of_json.iter().any(|(file, json)| *file == one.file && are_twins(json, text));
+        let all_known = !one.measurements.is_empty() && one.measurements.iter().all(has_twin);
+        one.tool != Tool::Fio || is_json(one) || !all_known
+    });
+}
+
+/// Whether two jobs have the same directions, each with the same rate and mean latency as far as normal text prints
+/// them: three digits and more of a rate, four and more of a latency.
+fn are_twins(json: &Measured, text: &Measured) -> bool {
+    let is_near = |a: f64, b: f64, part: f64| (a - b).abs() <= a.abs().max(b.abs()) * part;
+    let mean = |side: &Side| side.latency_ns.as_ref().and_then(|latency| latency.mean);
+    let is_same = |(op, side): (Op, &Side)| {
+        json.sides().any(|(other_op, other)| {
+            other_op == op
+                && is_near(side.bytes_per_second.get(), other.bytes_per_second.get(), 0.006)
+                && mean(side).zip(mean(other)).is_some_and(|(a, b)| is_near(a, b, 0.001))
+        })
+    };
+    text.sides().next().is_some() && text.sides().all(is_same)
 }
 
 /// What makes a job the same: the text it stands in, its name, and its counts of I/Os or its run times.

@@ -25,6 +25,8 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         } else if line.starts_with("access") && line.contains("bw(MiB/s)") {
             run.columns = line.split_whitespace().map(str::to_owned).collect();
             run.begun = false;
+        } else if ends_table(line) {
+            run.columns.clear();
         } else if let Some((op, cells)) = run.row(line) {
             if !run.begun {
                 run.begun = true;
@@ -42,6 +44,14 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
     }
     found
+}
+
+/// Whether a line stands behind the table: the rows of the summary begin as its rows do, and broken ones may have as many
+/// cells.
+fn ends_table(line: &str) -> bool {
+    ["Max Write:", "Max Read:", "Summary of all tests:", "Operation "]
+        .iter()
+        .any(|word| line.starts_with(word))
 }
 
 /// What was said of a run above its table.
@@ -128,6 +138,17 @@ impl Run {
 mod tests {
     use super::*;
     use narrows_base::units::Nanos;
+
+    #[test]
+    fn a_row_of_the_summary_that_mail_broke_is_no_row_of_the_table() {
+        // Figures of IOR 3.2.1 on a Lustre file system, broken at 72 characters.
+        let body = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)  \nclose(s)   total(s)   iter\n\
+            read      74066      314572800  1024.00    0.051877   289.86    \n0.031022   289.88     0   \n\
+            Max Read:  74065.51 MiB/sec (77663.32 MB/sec)\n\nSummary of all tests:\n\
+            read        74065.51   74065.51   74065.51       0.00   74065.51  \n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!((found.len(), found[0].measurements.len()), (1, 1));
+    }
 
     #[test]
     fn a_table_with_iops_and_one_without() {
