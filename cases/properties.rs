@@ -101,14 +101,15 @@ fn two_states(report: &Value) -> Vec<String> {
     two.map(|(hop, codes)| format!("{hop} has two states: {codes:?}")).collect()
 }
 
-/// Controllers that the report does not name. The functions of one card are one.
+/// Controllers that the report does not name. The functions of one card are one, and so are the virtual functions of a
+/// physical one, which may have other device numbers on its bus (Single Root I/O Virtualization 1.1, section 2.1.2).
 fn hidden(report: &Value, texts: &str) -> Vec<String> {
     let shown = report.to_string();
     let is_hidden = |line: &&str| controller(line).is_some_and(|card| !shown.contains(card));
     texts.lines().filter(is_hidden).map(|line| format!("not shown: {line}")).collect()
 }
 
-/// The bus and device of a controller that moves data, of a line that heads a record of `lspci`.
+/// The bus and device of a controller that moves data, or the bus alone of a virtual function, of a line that heads a record of `lspci`.
 fn controller(line: &str) -> Option<&str> {
     let (address, rest) = line.split_once(' ')?;
     let (card, function) = address.rsplit_once('.')?;
@@ -116,7 +117,10 @@ fn controller(line: &str) -> Option<&str> {
     let is_address = function.len() == 1 && card.as_bytes().get(2) == Some(&b':');
     let class = rest.split([':', '[']).next()?.trim();
     let is_fast = NETWORK.contains(&class) && FAST.iter().any(|word| rest.contains(word));
-    (is_address && (STORAGE.contains(&class) || is_fast)).then_some(card)
+    let is_virtual = rest.contains("Virtual Function");
+    // The report puts the domain before the bus.
+    let names = if is_virtual { card.get(..3)? } else { card };
+    (is_address && (STORAGE.contains(&class) || is_fast)).then_some(names)
 }
 
 /// What stands in files, one behind the other.

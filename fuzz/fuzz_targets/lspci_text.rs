@@ -28,4 +28,5 @@ fuzz_target!(|bytes: &[u8]| {
     check(&lspci::read_summary(&text), lines);
     check(&lspci::read_sysfs(&text), lines);
     check(&lspci::read_inxi(&text), lines);
+    check(&lspci::read_pciconf(&text), lines);
 });

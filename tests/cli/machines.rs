@@ -131,3 +131,49 @@ fn every_machine_looks_as_it_did() {
         insta::assert_snapshot!(format!("{machine}-target"), narrows(machine, &[target]).0);
     }
 }
+
+/// The rows of an overview, with what stands below each, between the titles and the findings.
+fn rows(machine: &str) -> Vec<String> {
+    let (text, _) = narrows(machine, &[]);
+    let table = text.lines().skip_while(|line| !line.starts_with("target ")).skip(1);
+    let mut rows: Vec<String> = Vec::new();
+    for line in table.take_while(|line| !line.is_empty()) {
+        match rows.last_mut().filter(|_| line.starts_with(' ')) {
+            Some(row) => row.push_str(&format!("\n{line}")),
+            None => rows.push(line.to_owned()),
+        }
+    }
+    assert!(!rows.is_empty(), "{machine}: {text}");
+    rows
+}
+
+#[test]
+fn an_overview_in_a_pipe_cuts_nothing() {
+    for machine in ["s3-x99-before", "laptop-luks", "nas-raid6", "two-socket", "switch-card", "nfs-client"] {
+        for row in rows(machine) {
+            assert!(!row.contains('…'), "{machine}: {row}");
+        }
+    }
+}
+
+#[test]
+fn an_overview_names_encryption_and_arrays_and_each_fault_below_its_device() {
+    assert!(rows("laptop-luks").iter().any(|row| row.contains("dm-crypt")), "{:#?}", rows("laptop-luks"));
+    assert!(rows("nas-raid6").iter().any(|row| row.contains("md raid6")), "{:#?}", rows("nas-raid6"));
+    let before = rows("s3-x99-before");
+    let (faulty, sound): (Vec<_>, Vec<_>) = before.iter().partition(|row| row.contains("FAULT"));
+    assert!(faulty.iter().any(|row| row.starts_with("/dev/nvme2n1")), "{before:#?}");
+    assert!(faulty.iter().all(|row| row.contains("[link_width_degraded]")), "{before:#?}");
+    for healthy in ["/dev/nvme0n1", "/dev/nvme1n1", "/dev/sda"] {
+        assert!(sound.iter().any(|row| row.starts_with(healthy)), "{healthy}: {before:#?}");
+    }
+    assert!(rows("healthy-desktop").iter().all(|row| !row.contains("FAULT")));
+}
+
+#[test]
+fn drives_of_one_model_that_are_limited_alike_are_one_row_with_their_count() {
+    let disks: Vec<String> =
+        rows("s3-x99-before").into_iter().filter(|row| row.contains("/dev/sd")).collect();
+    assert_eq!(disks.len(), 1, "{disks:#?}");
+    assert!(disks[0].starts_with("/dev/sda") && disks[0].contains("each: "), "{disks:#?}");
+}

@@ -9,7 +9,7 @@ mod links;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::device::{device, is_number, stack, volume_name};
-use super::{health, mounts};
+use super::{health, mounts, sensors};
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
@@ -36,6 +36,7 @@ pub(super) fn join(machine: &mut Machine) {
     take_health(machine);
     take_groups(machine);
     place_disks(machine);
+    sensors::give(machine);
     affinity::take(machine);
     inherit(machine);
     rate_ciphers(machine);

@@ -27,6 +27,7 @@ pub mod merge;
 pub mod mounts;
 pub mod net;
 pub mod nvme;
+pub mod sensors;
 mod size;
 pub mod smart;
 pub mod sysfs;
@@ -100,6 +101,8 @@ const READERS: &[(Reader, &str)] = &[
     (links::read, "listings of /dev/disk and /sys/class/nvme"),
     (net::read, "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
     (lspci::read_inxi, "inxi"),
+    (lspci::read_pciconf, "pciconf -l of FreeBSD (-v, -b, -c, -B)"),
+    (sensors::read, "sensors (-u, -j)"),
     (hwloc::read, "XML of hwloc (lstopo)"),
 ];
 

@@ -1,21 +1,26 @@
 //! Every path of a machine: one line for each target, alike ones together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::rate::Scale;
 use super::{Tone, hints, rate};
-use crate::document::table::{Content, Width};
+use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
 use crate::figure::machine_map;
-use crate::view::{CeilingView, CheckReport, HopView, PathView};
+use crate::view::{CeilingView, CheckReport, FindingView, HopView, PathView};
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::HopKind;
+use narrows_verdict::Severity;
 
 /// Targets whose data takes paths that look the same.
 struct Group<'a> {
     targets: Vec<&'a str>,
     what: String,
     limit: Limit<'a>,
+    /// The faults of its first path: code, and where.
+    faults: Vec<(String, &'a str)>,
+    /// Whether each path of the group has faults at hops of its own.
+    own_faults: bool,
 }
 
 /// What limits the paths of a group.
@@ -23,6 +28,7 @@ struct Limit<'a> {
     rate: Option<BytesPerSec>,
     shown: String,
     hop: &'a str,
+    kind: &'static str,
     /// Whether each path of the group has such a hop of its own.
     own: bool,
     /// The rate of the hop behind it, and with its kind.
@@ -41,7 +47,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
         if paths.len() <= MOST_DRAWN {
             out.figures(Place::Map, machine_map(report));
         }
-        table(out, &group(paths));
+        table(out, &group(paths, found));
     }
     if !found.is_empty() {
         out.gap();
@@ -60,43 +66,119 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
     }
 }
 
-fn group<'a>(paths: &'a [PathView]) -> Vec<Group<'a>> {
+fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     // A text can name thousands of functions, none of which is like another.
     let mut places: HashMap<_, usize> = HashMap::new();
+    let broken = Broken::of(found);
     for path in paths {
-        let (what, limit) = (what(path), limit(path));
-        let place =
-            *places.entry((what.clone(), limit.shown.clone(), limit.next.clone())).or_insert(groups.len());
+        let (what, limit, faults) = (what(path), limit(path), broken.on(path));
+        let codes: Vec<String> = faults.iter().map(|(code, _)| code.clone()).collect();
+        let alike = (what.clone(), limit.shown.clone(), limit.kind, limit.next.clone(), codes);
+        let place = *places.entry(alike).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(group) => {
                 group.limit.own |= group.limit.hop != limit.hop;
+                group.own_faults |= group.faults != faults;
                 group.targets.push(&path.target);
             }
-            None => groups.push(Group { targets: vec![&path.target], what, limit }),
+            None => {
+                groups.push(Group { targets: vec![&path.target], what, limit, faults, own_faults: false });
+            }
         }
     }
     groups
 }
 
-/// What the data is on in the end: the media, counted when they are alike.
+/// Faults by the hop or device that they are about.
+struct Broken<'a> {
+    by_hop: BTreeMap<&'a str, BTreeSet<String>>,
+    /// Those that name a device and no hop.
+    by_device: BTreeMap<&'a str, BTreeSet<String>>,
+}
+
+impl<'a> Broken<'a> {
+    fn of(found: &'a [FindingView]) -> Self {
+        let mut broken = Self { by_hop: BTreeMap::new(), by_device: BTreeMap::new() };
+        for fault in found.iter().filter(|finding| finding.severity == Severity::Fault) {
+            let (places, name) = match &fault.hop {
+                Some(hop) => (&mut broken.by_hop, hop),
+                None => (&mut broken.by_device, &fault.subject),
+            };
+            places.entry(name.as_str()).or_default().insert(fault.code.as_str());
+        }
+        broken
+    }
+
+    /// The faults on a path: what, and the name of the hop. Of the hops of one device the first stands for it.
+    fn on(&self, path: &'a PathView) -> Vec<(String, &'a str)> {
+        let mut all: Vec<(String, &'a str)> = Vec::new();
+        if self.by_hop.is_empty() && self.by_device.is_empty() {
+            return all;
+        }
+        let mut seen = BTreeSet::new();
+        for hop in &path.hops {
+            let of_hop = self.by_hop.get(hop.id.as_str()).filter(|_| seen.insert(hop.id.as_str()));
+            let of_device = self.by_device.get(device(hop)).filter(|_| seen.insert(device(hop)));
+            let codes = of_hop.into_iter().chain(of_device).flatten();
+            all.extend(codes.map(|code| (code.clone(), hop.name.as_str())));
+        }
+        all
+    }
+}
+
+/// The device of a hop, by its identity: `nvme0n1` of `device:nvme0n1`.
+fn device(hop: &HopView) -> &str {
+    hop.id.split_once(':').map_or("", |(_, device)| device)
+}
+
+/// What the data is on in the end: the layers that work on each byte, then the media, counted when they are alike.
 fn what(path: &PathView) -> String {
-    let mut kinds: Vec<(&str, usize)> = Vec::new();
     let media = path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Device | HopKind::Remote));
-    for hop in media {
-        match kinds.iter_mut().find(|(name, _)| *name == hop.name) {
+    let layers =
+        path.hops.iter().filter(|hop| matches!(hop.kind, HopKind::Crypt | HopKind::Raid | HopKind::Cache));
+    let media = counted(media.map(medium));
+    let media = if media.is_empty() {
+        path.hops.get(1).map_or_else(String::new, |hop| hop.name.clone())
+    } else {
+        media
+    };
+    let layers = counted(layers.map(layer));
+    if layers.is_empty() { media } else { format!("{layers} on {media}") }
+}
+
+fn counted(names: impl Iterator<Item = String>) -> String {
+    let mut kinds: Vec<(String, usize)> = Vec::new();
+    for name in names {
+        match kinds.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
-            None => kinds.push((&hop.name, 1)),
+            None => kinds.push((name, 1)),
         }
     }
-    if kinds.is_empty() {
-        return path.hops.get(1).map_or_else(String::new, |hop| hop.name.clone());
-    }
     let counted = kinds.into_iter().map(|(name, count)| match count {
-        1 => name.to_owned(),
+        1 => name,
         _ => format!("{count} × {name}"),
     });
     counted.collect::<Vec<_>>().join(", ")
+}
+
+/// A medium without the name of its device, which stands before it: drives of one model are alike.
+fn medium(hop: &HopView) -> String {
+    let name = hop.name.as_str();
+    if hop.kind == HopKind::Device && name == device(hop) {
+        return "model unknown".to_owned();
+    }
+    let model = name.strip_suffix(')').and_then(|name| name.strip_suffix(device(hop))?.strip_suffix(" ("));
+    model.unwrap_or(name).to_owned()
+}
+
+/// A layer without the name of its device: `md raid5, 11 members`, `dm-crypt`.
+fn layer(hop: &HopView) -> String {
+    if hop.kind == HopKind::Crypt {
+        // Behind the kind of encryption stands the name of the mapping.
+        return hop.name.split(' ').next().unwrap_or_default().to_owned();
+    }
+    hop.name.replacen(&format!(" {}", device(hop)), "", 1)
 }
 
 /// The narrowest hop for reads (for writes where reads have none), with both rates where they differ.
@@ -110,6 +192,7 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
             rate: None,
             shown: "unknown".to_owned(),
             hop: reason,
+            kind: "",
             own: false,
             next: (String::new(), String::new()),
         };
@@ -120,6 +203,7 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
         rate: ceiling.path_bytes_per_second,
         shown: both(read.map(|(_, ceiling)| words(ceiling)), write.map(|(_, ceiling)| words(ceiling))),
         hop: &hop.name,
+        kind: hop.kind.as_str(),
         own: false,
         next: next.map(|(hop, ceiling)| (hop, words(ceiling))).map_or_else(
             Default::default,
@@ -159,6 +243,16 @@ const BAR: usize = 10;
 /// Targets get one of so many parts of the terminal.
 const TARGETS: usize = 6;
 
+/// The faults of a row, each in a line below it: the findings say more.
+fn faults(group: &Group<'_>) -> Vec<Block> {
+    let mut lines = Vec::new();
+    let each = if group.own_faults { "each: " } else { "" };
+    for (code, hop) in &group.faults {
+        lines.lead((Tone::Bad, "  FAULT  "), Tone::Normal, format!("{each}{hop} [{code}]"));
+    }
+    lines
+}
+
 fn heading(groups: &[Group<'_>]) -> &'static str {
     if groups.iter().any(|group| group.limit.shown.contains(" / ")) { "read / write" } else { "at most" }
 }
@@ -170,11 +264,11 @@ fn hop_name(group: &Group<'_>) -> String {
 fn table(out: &mut Document, groups: &[Group<'_>]) {
     let scale = Scale::of(groups.iter().filter_map(|group| group.limit.rate));
     let columns = vec![
-        Column::name("target", Width::Part(TARGETS)),
-        Column::left("on", Width::Flex(0)),
+        Column::name("target", Width::Part(TARGETS)).wrapping(),
+        Column::left("on", Width::Flex(0)).wrapping(),
         Column::number(heading(groups)),
         Column::bar(BAR, BAR),
-        Column::left("narrowest hop", Width::Flex(0)),
+        Column::left("narrowest hop", Width::Flex(0)).wrapping(),
         Column::left("next", Width::Fit(0, usize::MAX)),
     ];
     let mut table = Table::new("Every storage path and its narrowest hop", 0, columns);
@@ -187,14 +281,15 @@ fn table(out: &mut Document, groups: &[Group<'_>]) {
             None => Cell::toned(Tone::Faint, hop_name(group)).spanning(),
         };
         let (short, long) = group.limit.next.clone();
-        table.row(vec![
+        let cells = vec![
             Cell::of(Content::Names(targets)).tone(Tone::Strong),
             Cell::text(&group.what),
             Cell::toned(Tone::Strong, &group.limit.shown),
             bar.tone(Tone::Faint),
             hop,
             Cell::of(Content::Long { short, long }).tone(Tone::Faint),
-        ]);
+        ];
+        table.rows.push(Row { cells, notes: faults(group) });
     }
     out.part(Place::Data, "Every path");
     out.add(Block::Table(table));

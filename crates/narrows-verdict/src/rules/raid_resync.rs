@@ -3,12 +3,21 @@
 //! Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
 
 use narrows_base::fact::Fact;
-use narrows_base::units::human;
-use narrows_model::path::{HopSpec, RaidHop};
+use narrows_base::units::{BytesPerSec, human};
+use narrows_model::ceiling::{Basis, Direction};
+use narrows_model::path::{HopKind, HopSpec, RaidHop, RaidLevel};
 
 use super::super::attribution::{Cause, is_syncing};
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::{Context, Judged};
+
+/// The default of `/proc/sys/dev/raid/speed_limit_max` for each member, 200000 KiB/s (kernel `drivers/md/md.c`,
+/// `sysctl_speed_limit_max`).
+const USUAL_MOST: f64 = 200_000.0 * 1024.0;
+/// md slows down when it is above its limit and speeds up when it is below; it shows the mean of some seconds.
+const NEAR_MOST: f64 = 0.05;
+/// A member that is read or written at this part of its rate sets the rate of the resync.
+const NEAR_MEMBER: f64 = 0.8;
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let hops = judged.subject.path.hops.iter().enumerate();
@@ -26,6 +35,8 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
         let left = raid.md.sync_left.value();
         let left = left.map(|left| format!(", {} left by the kernel's count", human::time(*left))).unwrap_or_default();
+        let cause = raid.md.sync_speed.value().and_then(|speed| cause(judged, raid, *speed));
+        let (cause_evidence, cause_advice) = cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
         let effect = if limit.is_some() { "; it limits this path" } else { "" };
         let summary = format!("/dev/{} is busy with a {action}{speed}{done}{left}{effect}.", raid.block);
         Some(
@@ -33,6 +44,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
                 .with_confidence(Confidence::High)
                 .with_evidence([Evidence::from_fact("sync action", &raid.md.sync_action)])
                 .with_evidence(speed_evidence(&raid.md.sync_speed))
+                .with_evidence(cause_evidence)
                 .with_evidence(limit.iter().flat_map(|(_, limit)| limit.evidence.iter().cloned()))
                 .with_advice([
                     Advice::new("Wait until it is done, and measure again."),
@@ -40,10 +52,55 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
                         "To favour other work meanwhile, lower /sys/block/{}/md/sync_speed_max (KiB/s for each member).",
                         raid.block
                     )),
-                ]),
+                ])
+                .with_advice(cause_advice),
         )
     })
     .collect()
+}
+
+/// What sets the rate of a resync, as far as its rate tells: the kernel's usual limit, the slowest member, or the small
+/// requests of an array with parity.
+fn cause(judged: &Judged<'_>, raid: &RaidHop, speed: BytesPerSec) -> Option<(Evidence, Option<Advice>)> {
+    let usual = BytesPerSec::new(USUAL_MOST);
+    if (speed.get() / usual.get() - 1.0).abs() <= NEAR_MOST {
+        let evidence = Evidence::new("the usual limit for each member", usual, "kernel, speed_limit_max");
+        let advice = Advice::new(format!(
+            "The rate is that of the kernel's usual limit: raise /sys/block/{}/md/sync_speed_max if the members can do more.",
+            raid.block
+        ));
+        return Some((evidence, Some(advice)));
+    }
+    let (member, most) = slowest_member(judged, raid)?;
+    let evidence = Evidence::new("the slowest member can do", most, member);
+    if speed.get() >= most.get() * NEAR_MEMBER {
+        return Some((evidence, None));
+    }
+    let has_parity = matches!(raid.level, Some(RaidLevel::Raid5 | RaidLevel::Raid6));
+    let advice = has_parity.then(|| {
+        Advice::new(format!(
+            "Neither the usual limit nor the members set the rate. md resyncs parity in requests of 4 KiB; where `iostat -x 5` \
+             shows a rareq-sz near 4, they do: raise /sys/block/{0}/md/stripe_cache_size and /sys/block/{0}/md/group_thread_count.",
+            raid.block
+        ))
+    });
+    Some((evidence, advice))
+}
+
+/// The slowest member, where what every member can do is known and no estimate: a resync reads some and writes others.
+fn slowest_member<'j>(judged: &'j Judged<'_>, raid: &RaidHop) -> Option<(&'j str, BytesPerSec)> {
+    let hops = judged.subject.path.hops.iter().zip(&judged.subject.ceilings);
+    let media = hops.filter(|(hop, _)| hop.kind() == HopKind::Device);
+    let mut known = Vec::new();
+    for (hop, ceilings) in media {
+        let rates = [Direction::Read, Direction::Write]
+            .map(|direction| ceilings.of(direction).limit().filter(|limit| limit.basis != Basis::Guess));
+        let [Some(read), Some(write)] = rates else { return None };
+        known.push((hop.name.as_str(), BytesPerSec::new(read.rate.get().min(write.rate.get()))));
+    }
+    (known.len() == raid.members.len())
+        .then(|| known.into_iter().min_by(|a, b| a.1.get().total_cmp(&b.1.get())))
+        .flatten()
 }
 
 /// Pools of ZFS, of which captures tell, scrub and resilver as arrays check and recover.
@@ -97,6 +154,47 @@ mod tests {
         for quiet in ["idle", "frozen", "none", "garbage"] {
             assert_eq!(severity(quiet), None, "{quiet}");
         }
+    }
+
+    /// The evidence and advice of a resync at so many MB/s over two members.
+    fn told(level: RaidLevel, rate: f64, members: [Option<f64>; 2]) -> (String, String) {
+        let path = Sketch::of("/dev/md0").raid("md0", level, &["nvme0n1", "nvme1n1"]).change(|hop| {
+            if let HopSpec::Raid(raid) = &mut hop.spec {
+                raid.md.sync_action = Fact::known("resync".to_owned(), "sync_action");
+                raid.md.sync_speed = Fact::known(BytesPerSec::new(rate * 1e6), "mdstat");
+            }
+        });
+        let path = path.device("nvme0n1", members[0]).device("nvme1n1", members[1]);
+        let finding = path.finding(Code::RaidResync).expect("it runs");
+        let evidence: Vec<&str> = finding.evidence.iter().map(|one| one.fact.as_str()).collect();
+        let advice: Vec<&str> = finding.advice.iter().map(|one| one.action.as_str()).collect();
+        (evidence.join("; "), advice.join("; "))
+    }
+
+    #[test]
+    fn what_sets_the_rate_of_a_resync_is_told_where_its_rate_shows_it() {
+        let fast = [Some(3000.0), Some(2500.0)];
+        let (evidence, advice) = told(RaidLevel::Raid5, 204.1, fast);
+        assert!(
+            evidence.contains("usual limit") && advice.contains("sync_speed_max if"),
+            "{evidence} {advice}"
+        );
+        assert!(!advice.contains("stripe_cache_size"), "{advice}");
+        let (evidence, advice) = told(RaidLevel::Raid5, 2300.0, fast);
+        assert!(evidence.contains("slowest member") && !advice.contains("stripe_cache_size"), "{advice}");
+        let (_, advice) = told(RaidLevel::Raid6, 900.0, fast);
+        assert!(
+            advice.contains("4 KiB") && advice.contains("/sys/block/md0/md/stripe_cache_size"),
+            "{advice}"
+        );
+        let (_, advice) = told(RaidLevel::Raid1, 900.0, fast);
+        assert!(!advice.contains("4 KiB"), "mirrors have large requests: {advice}");
+    }
+
+    #[test]
+    fn members_that_are_not_known_explain_nothing() {
+        let (evidence, advice) = told(RaidLevel::Raid5, 90.0, [Some(3000.0), None]);
+        assert!(!evidence.contains("slowest") && !advice.contains("4 KiB"), "{evidence} {advice}");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{Boot, Device, Line};
+use crate::capture::sensors;
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::block::{BlockDevice, Sata, Transport};
@@ -203,6 +204,7 @@ pub(super) fn finish(boot: &mut Boot) {
         disks.ports.iter().filter_map(|(number, port)| Some((port.host?, (*number, port)))).collect();
     for (at, disk) in &disks.disks {
         let Some(name) = disk.name.clone() else { continue };
+        sensors::note_disk(&mut boot.machine.links, at, &name);
         let host: Option<u32> = at.split(':').next().and_then(|host| host.parse().ok());
         let port = host.and_then(|host| ports.get(&host)).filter(|(_, port)| same_model(port, disk));
         let usb = host.and_then(|host| disks.usb.get(&host)).and_then(|at| boot.machine.usb.get(at));

@@ -36,8 +36,9 @@ fn once(lines: &mut [Cow<'_, str>]) -> bool {
     while at < lines.len() {
         let run = run(lines.get(at..).unwrap_or_default());
         if is_added(&run) {
+            let blank = usize::from(is_apart(&run));
             for (cut, (_, line, rest)) in cuts.iter_mut().skip(at).zip(&run) {
-                *cut = line.len() - rest.len();
+                *cut = line.len() - rest.len() + blank.min(rest.len());
             }
         }
         at += run.len().max(1);
@@ -148,12 +149,38 @@ fn is_added(run: &[Row<'_>]) -> bool {
     let fits = match first {
         Before::Name(_) => are(|rest| !rest.starts_with(' ')),
         // What counts things itself has a blank behind each count.
-        Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')),
+        Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
             is_listing || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
     };
     all >= least && fits
+}
+
+/// Whether each count and colon has a blank behind it (`1: 01:00.0 …`), and what follows is no count of a tool's own: most
+/// lines begin as those of `lspci` or of a kernel log do.
+fn is_apart(run: &[Row<'_>]) -> bool {
+    const LEAST: usize = 3;
+    let rests: Vec<&str> = run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.is_empty()).collect();
+    let is_found = matches!(run.first(), Some((Before::Found(_), ..)));
+    is_found
+        && rests.len() >= LEAST
+        && rests.iter().all(|rest| rest.starts_with(' '))
+        && 2 * rests.iter().filter(|rest| begins_as_output(rest.trim_start())).count() >= rests.len()
+}
+
+/// A function of PCI and a word, or the stamp of a kernel log.
+fn begins_as_output(rest: &str) -> bool {
+    let is_stamped =
+        rest.strip_prefix('[').is_some_and(|inside| begins_with_digit(inside) && inside.contains(']'));
+    let is_function = rest.split_once(' ').is_some_and(|(first, behind)| {
+        let place =
+            first.rsplit_once('.').filter(|(place, function)| place.contains(':') && function.len() == 1);
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
+        place.is_some_and(|(place, function)| digits(place) && digits(function))
+            && behind.starts_with(|c: char| c.is_ascii_alphabetic())
+    });
+    is_stamped || is_function
 }
 
 /// Whether a word of three letters stands near the beginning: hex dumps and tables of numbers have none.
@@ -200,6 +227,11 @@ mod tests {
         assert_eq!(stripped(&with(|_, line| format!("dmesg.txt:{line}"))), LOG);
         assert_eq!(found(&with(|at, line| format!("logs/dmesg.txt:{at}:{line}"))), want);
         assert_eq!(stripped(&with(|_, line| format!("# {line}"))), LOG);
+        assert_eq!(found(&with(|at, line| format!("{at}: {line}"))), want);
+        let list = "00:1f.2 SATA controller: Intel\n01:00.0 Non-Volatile memory controller: Samsung\n02:00.0 Ethernet controller: Intel";
+        let numbered: Vec<String> =
+            (1..).zip(list.lines()).map(|(at, line)| format!("{at}: {line}")).collect();
+        assert_eq!(stripped(&numbered.join("\n")), list);
         let lspci = "12:01:00.0 Non-Volatile memory controller: Samsung\n13:\tControl: I/O- Mem+\n40:\t\tLnkSta: Speed 8GT/s, Width x4";
         assert_eq!(
             stripped(lspci),

@@ -309,6 +309,7 @@ fn put_cell(
         Content::Whole(text) if width(style, text) > room => return Vec::new(),
         Content::Text(text) | Content::Whole(text) => text.clone(),
         Content::Long { short, long: whole } => if long { whole } else { short }.clone(),
+        Content::Names(names) if column.wraps => whole_first(style, names, room),
         Content::Names(names) => some(style, names, room),
     };
     if text.is_empty() {
@@ -325,6 +326,14 @@ fn put_cell(
     }
     line.pad_to(start).put(tone, &fit(style, &text, room));
     Vec::new()
+}
+
+/// As many names as fit; where not even the first does, all of it and how many more there are, to be wrapped.
+fn whole_first(style: &Style, names: &[String], most: usize) -> String {
+    let Some((first, others)) = names.split_first() else { return String::new() };
+    let more = if others.is_empty() { String::new() } else { format!(" +{}", others.len()) };
+    let whole = format!("{first}{more}");
+    if width(style, &whole) > most { whole } else { some(style, names, most) }
 }
 
 /// As many names as fit, at least the first, then how many more there are.
