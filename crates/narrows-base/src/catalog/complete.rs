@@ -67,7 +67,7 @@ fn check_lanes(board: &Board) -> Option<String> {
 const COMPLETE: [&str; 15] = [
     "AOOSTAR WTR R1",
     "ASRock H370M-ITX/ac",
-    "Hardkernel ODROID-H4+",
+    "Hardkernel ODROID-H4 Plus",
     "Raspberry Pi 5",
     "FriendlyElec CM3588 NAS",
     "Radxa ROCK 4D",
