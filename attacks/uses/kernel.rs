@@ -110,16 +110,25 @@ pub(super) fn attacks() -> Vec<Attack> {
         }),
         Attack::new(Class::Use, "exported by the kernel, and configfs is not mounted", no_configfs).quick(),
         held("a network block device serves it", &["process"], |ground, device| {
-            needs(&["nbd-server"])?;
-            let ready = ground.path("ready");
+            needs(&["nbd-server", "bash"])?;
+            let (ready, config) = (ground.path("ready"), ground.path("nbd.conf"));
+            let text = |path| super::super::ground::text(path);
             super::super::tool::Holder::shell(
-                "nbd-server -d 127.0.0.1:10899 \"$1\" & sleep 1; : >\"$2\"; wait",
-                &[device.node(), super::super::ground::text(&ready)?],
+                &format!("exec bash -c '{NBD}' attack \"$1\" \"$2\" \"$3\""),
+                &[device.node(), text(&ready)?, text(&config)?],
                 &ready,
             )
         }),
     ]
 }
+
+/// The server opens what it serves when a client comes, so there is one: the flags that it takes, and the option that names the export
+/// (the NBD protocol, "Newstyle negotiation").
+const NBD: &str = r"printf %s\\n [generic] user=root group=root listenaddr=127.0.0.1 port=10899 [attack] exportname=$1 >$3
+nbd-server -d -C $3 & sleep 1
+exec 3<>/dev/tcp/127.0.0.1/10899
+printf \\0\\0\\0\\1IHAVEOPT\\0\\0\\0\\1\\0\\0\\0\\6attack >&3
+sleep 1; : >$2; wait";
 
 const NVME_TARGET: &[&str] = &["target", "nvmet", "export"];
 const SCSI_TARGET: &[&str] = &["target", "lio", "export", "claimed"];

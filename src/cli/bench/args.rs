@@ -114,6 +114,13 @@ pub struct BenchArgs {
     #[arg(long, exclusive = true)]
     pub list: bool,
 
+    /// Also measure TARGET B, by turns: A, B, B, A and so on, until their difference is known
+    ///
+    /// What drifts evenly meanwhile is in both alike. --precision is that of the difference, --duration the time of a turn,
+    /// --max-writes what may be written to both together. Devices are only read.
+    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "hlog", "engine", "write", "latency_target"])]
+    pub interleave: Option<String>,
+
     /// Options of target, time and output.
     #[command(flatten)]
     pub common: Common,
@@ -138,9 +145,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
 
-    /// qualify: how long the drive is left alone before it is looked how much of its fast cache is back
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "60s")]
-    pub rest: Duration,
+    /// qualify: how long the drive is left alone before it is looked how much of its fast cache is back [default: 60s];
+    /// --interleave: how long both targets are left alone after each turn [default: 500ms]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
+    pub rest: Option<Duration>,
 
     /// disks: how many samples to read
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
@@ -230,6 +238,12 @@ mod tests {
         assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
         assert!(bench(&["--resume", "x", "--poll"]).is_err());
         assert!(bench(&["--resume", "x"]).is_ok());
+        assert!(
+            bench(&["/dev/x", "--interleave", "/dev/y", "--write", "--i-own", "S"]).is_err(),
+            "devices are only read"
+        );
+        assert!(bench(&["--interleave", "/dev/y"]).is_err(), "two targets are needed");
+        assert!(bench(&["/srv", "--interleave", "/mnt", "--max-writes", "1GiB"]).is_ok());
     }
 
     #[test]

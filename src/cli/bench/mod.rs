@@ -10,6 +10,7 @@ pub(super) mod failed;
 mod fio;
 mod fitting;
 pub(super) mod ground;
+mod interleave;
 pub(super) mod kept;
 mod outcome;
 mod passthrough;
@@ -61,6 +62,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     if args.list {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
+    }
+    if let Some(other) = &args.interleave {
+        return interleave::run(args, other);
     }
     if args.preset == qualify::NAME {
         return qualify::run(args);

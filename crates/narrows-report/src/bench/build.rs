@@ -285,12 +285,7 @@ pub fn report(
         tool: view::tool(),
         machine: view::machine_view(machine),
         target: TargetView { name: inert(&target.name), ..target },
-        preset: PresetView {
-            name: preset.name.to_owned(),
-            about: preset.about.to_owned(),
-            source: preset.source.to_owned(),
-            differs: preset.differs.to_owned(),
-        },
+        preset: PresetView::of(preset),
         settings,
         ceilings,
         results: Vec::new(),

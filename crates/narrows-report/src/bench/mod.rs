@@ -8,6 +8,7 @@ mod build;
 mod chart;
 pub(crate) use chart::by_position;
 pub mod hlog;
+pub mod interleave;
 pub mod qualify;
 pub mod sweep;
 mod text;
@@ -25,7 +26,7 @@ use super::sanitize::inert;
 use super::view::{ConditionView, MachineView, Tool};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
-use narrows_load::preset::{LoadSpec, StopRule};
+use narrows_load::preset::{LoadSpec, Preset, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
 use narrows_verdict::{Code, Severity};
@@ -115,6 +116,18 @@ pub struct PresetView {
     pub source: String,
     /// What is different from that.
     pub differs: String,
+}
+
+impl PresetView {
+    /// Of a preset.
+    pub fn of(preset: &Preset) -> Self {
+        Self {
+            name: preset.name.to_owned(),
+            about: preset.about.to_owned(),
+            source: preset.source.to_owned(),
+            differs: preset.differs.to_owned(),
+        }
+    }
 }
 
 /// How the tests were run.

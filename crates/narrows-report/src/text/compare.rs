@@ -227,7 +227,7 @@ fn put_workload(out: &mut Document, workload: &WorkloadComparison) {
     }
 }
 
-const fn word(verdict: Verdict) -> (Tone, &'static str) {
+pub(crate) const fn word(verdict: Verdict) -> (Tone, &'static str) {
     match verdict {
         Verdict::Faster => (Tone::Good, "faster"),
         Verdict::Slower => (Tone::Bad, "slower"),
@@ -264,7 +264,7 @@ fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
 }
 
 /// `+12.3 % (+11.8 … +12.9 %)`.
-fn relative(difference: f64, interval: [f64; 2]) -> String {
+pub(crate) fn relative(difference: f64, interval: [f64; 2]) -> String {
     let signed = |fraction: f64| {
         let sign = if fraction < 0.0 { "−" } else { "+" };
         format!("{sign}{}", human::percent(fraction.abs()))

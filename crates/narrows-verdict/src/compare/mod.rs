@@ -3,6 +3,7 @@
 
 mod foreign;
 mod input;
+pub mod interleaved;
 mod inventory;
 mod latency;
 mod results;

@@ -9,6 +9,9 @@ use narrows_base::units::{Bytes, human};
 use narrows_load::latency_target::LatencyTarget;
 use narrows_load::qualify::{LEAST, Plan};
 
+/// How long a drive is left alone, unless --rest says so.
+const REST: Duration = Duration::from_secs(60);
+
 /// What a qualification was asked.
 pub(super) struct Asked<'a> {
     /// The device as it was typed.
@@ -66,7 +69,7 @@ impl<'a> Asked<'a> {
             typed,
             max_writes,
             target: args.common.latency_target.clone(),
-            rest: args.rest,
+            rest: args.rest.unwrap_or(REST),
             round: args.common.duration.unwrap_or(ROUND),
             compressible: writing.compressible.unwrap_or(0),
         })
