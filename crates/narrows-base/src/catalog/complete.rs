@@ -64,16 +64,22 @@ fn check_lanes(board: &Board) -> Option<String> {
 }
 
 /// Boards whose every aspect has a page. The list only grows.
-const COMPLETE: [&str; 9] = [
+const COMPLETE: [&str; 15] = [
+    "AOOSTAR WTR R1",
+    "ASRock H370M-ITX/ac",
+    "Hardkernel ODROID-H4 Plus",
     "Raspberry Pi 5",
     "FriendlyElec CM3588 NAS",
     "Radxa ROCK 4D",
     "Radxa ROCK 5 ITX",
     "Radxa ROCK 5B",
     "Radxa ROCK 5B Plus",
+    "Radxa ROCK 5C",
     "Radxa ROCK 5T",
     "Supermicro X11SSH-F",
+    "Supermicro X11SSH-TF",
     "Supermicro X11SSM-F",
+    "Topton X2F-N100",
 ];
 
 #[test]
