@@ -114,7 +114,7 @@ stage() {
 # tarball ROOT FILE NAME
 tarball() {
     tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --transform "s,^\./usr,$3," \
-        --transform "s,^\.,$3," -C "$1" -cf - . | xz -T1 -6 >"$2"
+        --transform "s,^\.,$3," -C "$1" -cf - . | xz -T1 -9 >"$2"
 }
 
 # deb ROOT WORK OUT VERSION
@@ -145,7 +145,7 @@ EOF
     for script in postinst prerm postrm; do install -m 755 "contrib/packages/$script" "$root/DEBIAN/$script"; done
     (cd "$root" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-    dpkg-deb --root-owner-group -Zxz --build "$root" "$3/narrows_$4-1_$architecture.deb" >/dev/null
+    dpkg-deb --root-owner-group -Zxz -z9 --build "$root" "$3/narrows_$4-1_$architecture.deb" >/dev/null
 }
 
 # rpm_package ROOT WORK OUT VERSION
@@ -161,7 +161,7 @@ rpm_package() {
         --define "narrows_version $4" --define "staged $root" --define "_buildhost reproducible" \
         --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
         --define "_build_id_links none" --define "__os_install_post %{nil}" --define "debug_package %{nil}" \
-        --define "_binary_payload w6.xzdio" --define "_docdir /usr/share/doc" contrib/packages/narrows.spec
+        --define "_binary_payload w9.xzdio" --define "_docdir /usr/share/doc" contrib/packages/narrows.spec
 }
 
 # within FILE BYTES: fails when a file is larger.

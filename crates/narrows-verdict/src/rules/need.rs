@@ -78,7 +78,10 @@ fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<BytesPerSec> {
         Some(card.gigabits_per_second * 1000.0)
     };
     let by_name = || named_rate(port.name.value()?);
-    let rate = wire.or_else(|| by_driver().or_else(by_id).or_else(by_name).map(BitsPerSec::from_mbit))?;
+    // Cards of one kind that differ in their plugs have ids of their own and one line rate: T520-CR, T520-SO.
+    let by_words = || Some(catalog().nic_by_words(port.name.value()?)?.gigabits_per_second * 1000.0);
+    let known = || by_driver().or_else(by_id).or_else(by_name).or_else(by_words);
+    let rate = wire.or_else(|| known().map(BitsPerSec::from_mbit))?;
     Some(rate.bytes_per_sec())
 }
 

@@ -338,7 +338,8 @@ fn whole_first(style: &Style, names: &[String], most: usize) -> String {
 
 /// As many names as fit, at least the first, then how many more there are.
 fn some(style: &Style, names: &[String], most: usize) -> String {
-    for count in (1..=names.len()).rev() {
+    // What parts two names takes two columns, so that no more than these can fit.
+    for count in (1..=names.len().min(LONGEST_NAMES / 2 + 1)).rev() {
         let some = names.get(..count).unwrap_or_default().join(", ");
         let more = names.len() - count;
         let text = if more > 0 { format!("{some} +{more}") } else { some };
