@@ -78,7 +78,8 @@ for part in $parts; do
     # Building everything the tests need once is most of it.
     units) step "unit and integration tests" 720 tests ;;
     # Its browser shows what the units have built.
-    pages) step "pages in a browser" 60 pages ;;
+    # On a clean clone this also builds what makes the pages and fetches what drives the browser.
+    pages) step "pages in a browser" 90 pages ;;
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
     rig) step "kernel VM rig" 860 "${MAKE:-make}" --no-print-directory rig ;;
