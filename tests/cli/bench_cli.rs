@@ -521,4 +521,10 @@ fn by_turns_both_scratch_files_share_what_may_be_written() {
     );
     let missing = run(&["bench", a, "--interleave", "/nowhere", "--preset", "peak"]);
     assert_eq!(missing.status.code(), Some(2));
+    let whole_drive = run(&["bench", a, "--interleave", b, "--preset", "qualify"]);
+    assert_eq!(whole_drive.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&whole_drive.stderr).contains("one whole blank drive"),
+        "{whole_drive:?}"
+    );
 }

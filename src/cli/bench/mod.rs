@@ -64,6 +64,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     if let Some(other) = &args.interleave {
+        if args.preset == qualify::NAME {
+            return Err(Failure::new("a qualification takes one whole blank drive, and no turns")
+                .hint("leave out --interleave, or choose another preset (--list shows them)"));
+        }
         return interleave::run(args, other);
     }
     if args.preset == qualify::NAME {

@@ -187,7 +187,7 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
     let write = at(path, path.limiting_hop.write.as_ref(), true);
     let Some((hop, ceiling)) = read.or(write) else {
         let reason = path.limiting_hop.reason.as_deref().unwrap_or_default();
-        let reason = reason.split("; ").next().unwrap_or_default().trim_start_matches("read: ");
+        let reason = reason.split("; write: ").next().unwrap_or_default().trim_start_matches("read: ");
         return Limit {
             rate: None,
             shown: "unknown".to_owned(),

@@ -79,8 +79,8 @@ fn cause(judged: &Judged<'_>, raid: &RaidHop, speed: BytesPerSec) -> Option<(Evi
     let has_parity = matches!(raid.level, Some(RaidLevel::Raid5 | RaidLevel::Raid6));
     let advice = has_parity.then(|| {
         Advice::new(format!(
-            "Neither the usual limit nor the members set the rate. md resyncs parity in requests of 4 KiB; where `iostat -x 5` \
-             shows a rareq-sz near 4, they do: raise /sys/block/{0}/md/stripe_cache_size and /sys/block/{0}/md/group_thread_count.",
+            "The rate is that of neither the usual limit nor the members: a lower limit (sync_speed_max), other I/O, or requests of \
+             4 KiB, in which md resyncs parity. Where `iostat -x 5` shows a rareq-sz near 4: raise /sys/block/{0}/md/stripe_cache_size and /sys/block/{0}/md/group_thread_count.",
             raid.block
         ))
     });
