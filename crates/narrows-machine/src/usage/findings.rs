@@ -26,6 +26,11 @@ impl Findings {
     pub(super) fn hide(&mut self, classes: &[Class], why: impl Into<String>) {
         self.hidden.insert(Hidden::new(classes, why));
     }
+
+    /// Whether a class is known not to be seen.
+    pub(super) fn hides(&self, class: Class) -> bool {
+        self.hidden.iter().any(|hidden| hidden.classes.contains(&class))
+    }
 }
 
 /// Where a path that the kernel tells of leads to.
