@@ -8,6 +8,7 @@ use narrows_verdict::fleet::judge::{Case, judge, map};
 use narrows_verdict::fleet::outlier::{Outlier, differing_facts, outliers};
 use narrows_verdict::fleet::record::{Host, PointRecord, Run, State};
 use narrows_verdict::fleet::samples::{Activity, Sample};
+use narrows_verdict::fleet::series::{Step, series};
 use narrows_verdict::fleet::{HostPoint, Point, Side, Told};
 
 /// With less in common the latencies of the common time are shown.
@@ -34,14 +35,18 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
     let named = named(run, is_public);
     let run = &named;
     let mut points: Vec<PointView> = Vec::new();
+    let mut steps = Vec::new();
     let empty = Vec::new();
     for (number, record) in run.points.iter().enumerate() {
         let told = files.told.get(number).unwrap_or(&empty);
         let whole = run.points.get(..number).unwrap_or_default().iter().rposition(|one| !one.is_proof);
         let before = whole.and_then(|whole| points.get(whole));
-        let point = one(run, files, record, told, before.filter(|_| record.is_proof));
-        points.push(point);
+        let counted = Point::of(record, told, files.step);
+        steps.extend(Step::of(record, &counted));
+        points.push(one(run, files, record, &counted, before.filter(|_| record.is_proof)));
     }
+    let name =
+        |client: usize| run.clients.get(client).map_or_else(|| "?".to_owned(), |host| host.host.clone());
     let lost = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts()).count();
     let missing = run.clients.len().saturating_sub(points.first().map_or(0, |point| point.hosts.len()));
     let reason = match (&run.interrupted, lost, missing) {
@@ -64,6 +69,7 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
         reason: reason.or_else(|| points.is_empty().then(|| "no load was run".to_owned())),
         left: run.left.clone(),
         points,
+        series: series(&steps, &name),
     }
 }
 
@@ -111,10 +117,9 @@ fn one(
     run: &Run,
     files: &Files,
     record: &PointRecord,
-    told: &[Told],
+    point: &Point,
     whole: Option<&PointView>,
 ) -> PointView {
-    let point = Point::of(record, told, files.step);
     let activities = |hosts: &[Host], samples: &[Vec<Sample>]| -> Vec<Option<Activity>> {
         let of = |(host, samples): (&Host, &Vec<Sample>)| {
             Activity::within(samples, host.clock_ahead_ns, point.window?)
@@ -123,9 +128,9 @@ fn one(
     };
     let (clients, servers) =
         (activities(&run.clients, &files.clients), activities(&run.servers, &files.servers));
-    let case = Case { run, record, point: &point, clients: &clients, servers: &servers };
+    let case = Case { run, record, point, clients: &clients, servers: &servers };
     let verdict = judge(&case);
-    let apart = unlike(&point).into_iter().map(|(host, _)| host.client).collect();
+    let apart = unlike(point).into_iter().map(|(host, _)| host.client).collect();
     let map = map(&case, &verdict.limit, &apart);
     let overlap_is_low = point.overlap.is_some_and(|overlap| overlap < ENOUGH);
     let side = |side: &Side| (side.ios > 0).then(|| side_view(side, record, overlap_is_low));
@@ -141,7 +146,7 @@ fn one(
         write: side(&point.write),
         verdict,
         map,
-        proof: record.is_proof.then(|| proof(&point, whole)),
+        proof: record.is_proof.then(|| proof(point, whole)),
         hosts: point
             .hosts
             .iter()
@@ -151,7 +156,7 @@ fn one(
                 host_view(run, record, host, known)
             })
             .collect(),
-        outliers: outlier_views(run, &point),
+        outliers: outlier_views(run, point),
     }
 }
 

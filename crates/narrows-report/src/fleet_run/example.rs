@@ -30,6 +30,11 @@ fn on_the_wire(host: u64) -> u64 {
 }
 
 pub(super) fn report(is_public: bool) -> FleetRunReport {
+    report_of(&[(1, 1000)], is_public)
+}
+
+/// Several runs: the jobs of each, and what hosts give then in thousandths of what they give in the example.
+pub(super) fn report_of(steps: &[(u32, u64)], is_public: bool) -> FleetRunReport {
     let clients = (0..HOSTS).map(client).collect();
     let facts = facts("100000", "9000", "ens1np0");
     let drives = (0..8).map(|drive| format!("nvme{drive}n1")).collect();
@@ -47,12 +52,12 @@ pub(super) fn report(is_public: bool) -> FleetRunReport {
         reason: (client == LOST).then(|| "no answer of its ssh server".to_owned()),
         known_after_ns: None,
     };
-    let point = PointRecord {
-        directory: "point-001".to_owned(),
+    let point = |(number, jobs): (usize, u32)| PointRecord {
+        directory: format!("point-{:03}", number + 1),
         load: Load {
             block_size: Bytes::from_kib(1024),
             depth: 8,
-            jobs: 1,
+            jobs,
             read_percent: 100,
             is_random: false,
             time_ns: Nanos::from_millis(SECONDS * 1000),
@@ -68,13 +73,13 @@ pub(super) fn report(is_public: bool) -> FleetRunReport {
         fio: "3.33".to_owned(),
         clients,
         servers: vec![server],
-        points: vec![point],
+        points: steps.iter().map(|(jobs, _)| *jobs).enumerate().map(point).collect(),
         interrupted: None,
         left: Vec::new(),
     };
-    let told = |host| if host == LOST { Told::default() } else { told(host) };
+    let told = |host, share| if host == LOST { Told::default() } else { told(host, share) };
     let files = Files {
-        told: vec![(0..HOSTS).map(told).collect()],
+        told: steps.iter().map(|(_, share)| (0..HOSTS).map(|host| told(host, *share)).collect()).collect(),
         clients: (0..HOSTS).map(samples_of_client).collect(),
         servers: vec![samples_of_server()],
         step: STEP,
@@ -98,8 +103,9 @@ fn client(number: u64) -> Host {
     }
 }
 
-/// What a host brings back.
-fn told(host: u64) -> Told {
+/// What a host brings back, in thousandths of what it gives.
+fn told(host: u64, share: u64) -> Told {
+    let kib = |host: u64| kib(host) * share / 1000;
     let begin = START_NS / 1_000_000 + 3;
     let lines = |value: u64| {
         let line = |step: u64| format!("{}, {value}, 0, 0, 0\n", begin + step * 250);

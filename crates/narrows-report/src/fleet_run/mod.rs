@@ -8,12 +8,14 @@ pub mod csv;
 #[cfg(test)]
 mod example;
 mod fold;
+mod series;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use build::{Files, build};
 pub use fold::folded;
+pub(crate) use series::{in_words, shown, title};
 pub(crate) use text::{describe, total};
 pub use text::{document, render};
 
@@ -24,6 +26,7 @@ use super::view::Tool;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_verdict::fleet::judge::{FleetMap, Verdict};
 use narrows_verdict::fleet::record::{Left, Load, State};
+use narrows_verdict::fleet::series::Series;
 
 /// The name and version of the schema, in [`FleetRunReport::schema`].
 pub const SCHEMA: &str = "narrows/fleet-run/1";
@@ -43,6 +46,9 @@ pub struct FleetRunReport {
     pub servers: usize,
     /// The runs, in their order.
     pub points: Vec<PointView>,
+    /// What runs that differ in one thing only show together: the knee, the plateau, drops and odd points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
     /// Whether every host took part in everything that was planned.
     pub complete: bool,
     /// Why it is not complete.

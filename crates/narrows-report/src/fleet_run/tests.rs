@@ -94,3 +94,37 @@ fn in_public_no_host_and_no_address_is_on_the_map() {
         assert!(!text.contains(secret), "{secret}");
     }
 }
+
+#[test]
+fn runs_with_more_and_more_jobs_have_a_knee_in_text_and_page() {
+    let report = example::report_of(&[(1, 250), (2, 500), (4, 1000), (8, 1000), (16, 800)], false);
+    let style = Style { colour: false, width: 100, unicode: false, plain: false };
+    let text = render(&report, &style).split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "Jobs of each host, 1 MiB reads in sequence, depth 8: 59 hosts give";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("from 4 jobs to 8 jobs; from 16 jobs on it is 20 % less"), "{text}");
+    assert!(!text.contains("stops to gain"), "all stop at the same number: {text}");
+    let html = page(&[document(&report, Audience::Owner)]);
+    let points: Vec<String> = report.series[0]
+        .points
+        .iter()
+        .map(|point| format!("{}={}", point.x, point.bytes_per_second.get()))
+        .collect();
+    assert!(html.contains(&format!("data-points=\"{}\"", points.join(" "))), "the picture has other values");
+    assert!(html.contains("knee at 4 jobs"));
+}
+
+#[test]
+fn a_host_that_stops_to_gain_early_is_named_in_a_line_of_its_own() {
+    let mut report = example::report_of(&[(1, 250), (2, 500), (4, 1000)], false);
+    assert_eq!(report.series[0].shape.plateau, None, "it still rises");
+    report.series[0].earlier = vec![narrows_verdict::fleet::series::Earlier {
+        host: "c07".to_owned(),
+        knee: 1.0,
+        bytes_per_second: BytesPerSec::from_mb(110.0),
+    }];
+    let style = Style { colour: false, width: 120, unicode: false, plain: false };
+    let text = render(&report, &style);
+    assert!(text.contains("! stops to gain earlier than all together: c07 with 1 job (110 MB/s)"), "{text}");
+    assert!(text.contains("with 4 jobs, and the rate still rises there."), "{text}");
+}

@@ -38,6 +38,7 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
         self::point(&mut out, point);
     }
     out.part(Place::Verdict, "");
+    super::series::say(&mut out, &report.series);
     if let Some(reason) = &report.reason {
         out.gap();
         out.lead((Tone::Bad, "! "), Tone::Normal, format!("Not complete: {reason}."));
@@ -47,19 +48,13 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
         out.lead((Tone::Warn, "! "), Tone::Normal, text);
     }
     out.figures(Place::Map, figure::fleet_map(report));
-    out.figures(Place::Charts, chart::fleet_rates(report));
+    out.figures(Place::Charts, chart::fleet_knees(report).into_iter().chain(chart::fleet_rates(report)));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
 /// The load of each host in a line.
 pub(crate) fn describe(load: &Load) -> String {
-    let order = if load.is_random { "random" } else { "in sequence" };
-    let mix = match load.read_percent {
-        100 => "reads".to_owned(),
-        0 => "writes".to_owned(),
-        percent => format!("{percent} % reads"),
-    };
-    let jobs = if load.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", load.jobs) };
+    let (mix, order, jobs) = (mix_of(load), order_of(load), jobs_in_words(load.jobs));
     let cap = load.rate_cap.map(|cap| format!(", capped at {}", human::rate(cap))).unwrap_or_default();
     format!(
         "{} {mix} {order}, {jobs} × depth {} on each host, {}{cap}",
@@ -67,6 +62,22 @@ pub(crate) fn describe(load: &Load) -> String {
         load.depth,
         human::time(load.time_ns)
     )
+}
+
+pub(super) fn mix_of(load: &Load) -> String {
+    match load.read_percent {
+        100 => "reads".to_owned(),
+        0 => "writes".to_owned(),
+        percent => format!("{percent} % reads"),
+    }
+}
+
+pub(super) const fn order_of(load: &Load) -> &'static str {
+    if load.is_random { "random" } else { "in sequence" }
+}
+
+pub(super) fn jobs_in_words(jobs: u32) -> String {
+    if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
 
 fn point(out: &mut Document, point: &PointView) {

@@ -11,6 +11,7 @@ pub mod outlier;
 mod point;
 pub mod record;
 pub mod samples;
+pub mod series;
 #[cfg(test)]
 mod testing;
 mod window;

@@ -3,6 +3,7 @@
 mod bars;
 mod full;
 mod heat;
+mod knees;
 mod lines;
 mod measured;
 mod predicted;
@@ -12,6 +13,7 @@ mod spread;
 mod sweeps;
 
 pub use full::fullness;
+pub use knees::fleet_knees;
 pub use measured::{bench, check};
 pub use predicted::predictions;
 pub use rates::{alone_together, before_after, ladder_waterfall, time_budget};
