@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod config;
 pub mod copy;
+mod csv;
 pub mod document;
 pub mod figure;
 pub mod fleet;

@@ -1,7 +1,7 @@
 //! One row for each host and run, for a spreadsheet.
 
 use super::FleetRunReport;
-use crate::fleet::csv::put_cell;
+use crate::csv::put_number_or_cell;
 use narrows_verdict::fleet::record::State;
 
 /// The columns.
@@ -56,11 +56,7 @@ pub fn render(report: &FleetRunReport) -> String {
                 if column > 0 {
                     out.push(',');
                 }
-                // A host that began before the others has a number that begins as a formula does.
-                match cell.parse::<f64>() {
-                    Ok(_) => out.push_str(cell),
-                    Err(_) => put_cell(&mut out, cell),
-                }
+                put_number_or_cell(&mut out, cell);
             }
             out.push('\n');
         }

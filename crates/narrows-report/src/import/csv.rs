@@ -1,6 +1,7 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
 use super::{ImportReport, MeasurementView, ResultView};
+use crate::csv::put_number_or_cell;
 use narrows_paste::results::Side;
 
 /// The columns.
@@ -53,7 +54,12 @@ pub fn render(report: &ImportReport) -> String {
             for (direction, side) in sides(measurement) {
                 if let Some(side) = side {
                     let cells = cells(result, &codes, measurement, direction, side);
-                    out.push_str(&cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
+                    for (column, cell) in cells.iter().enumerate() {
+                        if column > 0 {
+                            out.push(',');
+                        }
+                        put_number_or_cell(&mut out, cell);
+                    }
                     out.push('\n');
                 }
             }
@@ -121,17 +127,6 @@ fn cells(
     ]
 }
 
-/// A cell in quotes where it must be. A spreadsheet takes a text that begins with one of `=+-@` for a formula, and
-/// these texts are other people's.
-fn quoted(cell: &str) -> String {
-    let is_number = cell.parse::<f64>().is_ok();
-    let cell = match cell.chars().next() {
-        Some('=' | '+' | '-' | '@') if !is_number => format!("'{cell}"),
-        _ => cell.to_owned(),
-    };
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,7 +148,5 @@ mod tests {
             )
         );
         assert!(lines[1].contains(",391747993.6,373.6,"), "{}", lines[1]);
-        assert_eq!(quoted("=1+1"), "'=1+1");
-        assert_eq!(quoted("-5"), "-5");
     }
 }

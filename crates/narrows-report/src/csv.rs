@@ -1,0 +1,72 @@
+//! A cell of comma-separated values (RFC 4180) that a spreadsheet shows and never computes.
+
+use crate::sanitize::one_line;
+
+/// What makes a spreadsheet take a cell for a formula when it begins so, in ASCII and in the full width of East Asian
+/// text (OWASP, "CSV Injection"). Tabs and line ends, of which the same is true, become escapes.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+
+/// Adds a cell, made inert. One that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
+pub(crate) fn put_cell(line: &mut String, value: &str) {
+    let value = one_line(value);
+    let guard = if value.trim_start().starts_with(FORMULA) { "'" } else { "" };
+    if value.contains(['"', ',']) {
+        line.push_str(&format!("\"{guard}{}\"", value.replace('"', "\"\"")));
+    } else {
+        line.push_str(guard);
+        line.push_str(&value);
+    }
+}
+
+/// As [`put_cell`]; a number, which may begin as a formula does, stays one.
+pub(crate) fn put_number_or_cell(line: &mut String, value: &str) {
+    match value.parse::<f64>() {
+        Ok(_) => line.push_str(value),
+        Err(_) => put_cell(line, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cell(value: &str) -> String {
+        let mut line = String::new();
+        put_cell(&mut line, value);
+        line
+    }
+
+    #[test]
+    fn a_formula_in_a_model_name_is_text() {
+        assert_eq!(cell("=HYPERLINK(\"http://x\")"), "\"'=HYPERLINK(\"\"http://x\"\")\"");
+        for start in ["=1", "+1", "-1", "@SUM(A1)", " =1", "＝1"] {
+            assert!(cell(start).starts_with('\''), "{start}");
+        }
+        for plain in ["x16", "8 GT/s", "0000:3b:00.0", "a=1", "<script>"] {
+            assert_eq!(cell(plain), plain);
+        }
+    }
+
+    #[test]
+    fn a_number_stays_a_number() {
+        let mut line = String::new();
+        ["-5", "=1+1"].iter().for_each(|value| put_number_or_cell(&mut line, value));
+        assert_eq!(line, "-5'=1+1");
+    }
+
+    #[test]
+    fn an_end_of_line_in_a_name_begins_no_other() {
+        assert_eq!(cell("a\n=1"), "a\\n=1");
+        assert_eq!(cell("\t=1\x1b[2J"), "\\t=1\\x1b[2J");
+    }
+
+    proptest! {
+        #[test]
+        fn no_cell_is_a_formula_or_a_second_line(text: String) {
+            let cell = cell(&text);
+            let shown = cell.strip_prefix('"').unwrap_or(&cell);
+            prop_assert!(!shown.starts_with(FORMULA) && !cell.contains(['\n', '\r', '\t']));
+        }
+    }
+}
