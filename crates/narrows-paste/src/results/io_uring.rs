@@ -100,10 +100,18 @@ impl Run {
             .then_some(sectors * 512.0)
     }
 
+    /// Whether no I/O was made: with `-N1` requests do nothing, and since versions print rates none is printed for them.
+    fn is_nop(&self) -> bool {
+        let words = || self.command.iter().flat_map(|command| command.split_whitespace());
+        let is_asked =
+            words().zip(words().skip(1)).any(|pair| pair == ("-N", "1")) || words().any(|word| word == "-N1");
+        self.rates.is_empty() && is_asked
+    }
+
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
         let count = self.iops.len() as f64;
         let iops = self.iops.iter().sum::<f64>() / count;
-        if self.iops.is_empty() {
+        if self.iops.is_empty() || self.is_nop() {
             return None;
         }
         let mut result = Imported::new(Tool::Iouring, page.name, self.line);
@@ -143,6 +151,19 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_that_do_nothing_have_no_rate() {
+        // Form and figures of io-uring@vger.kernel.org, filters for io_uring, 2026.
+        for asked in ["-N1", "-N 1"] {
+            let body = format!(
+                "$ sudo taskset -c 0 t/io_uring {asked} -n1 -B0 -F0 x\nEngine=io_uring, sq_ring=128, cq_ring=128\nIOPS=13.89M, IOS/call=32/32\nIOPS=13.90M, IOS/call=32/32\n"
+            );
+            assert!(read(&Page { name: "x", body: &body }).is_empty(), "{asked}");
+        }
+        let body = "$ t/io_uring -n1 /dev/ram0\nEngine=io_uring, sq_ring=128, cq_ring=128\nIOPS=13.89M, IOS/call=32/32\n";
+        assert_eq!(read(&Page { name: "x", body }).len(), 1);
+    }
 
     #[test]
     fn gibibytes_are_a_thousand_mebibytes() {

@@ -43,7 +43,7 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Dd, &[&[" bytes transferred in "]]),
     (Tool::Dd, &[&[" copied, "], &["B/s"]]),
     (Tool::Hdparm, &[&["Timing cached", "Timing buffered", "Timing O_DIRECT"]]),
-    (Tool::Crystaldiskmark, &[&["SEQ", "RND", "Sequential ", "Random "], &["(Q=", "(T="], &["MB/s"]]),
+    (Tool::Crystaldiskmark, &[&["SEQ", "RND", "Sequential ", "Random "], &["(Q=", "(T="]]),
     (Tool::Iozone, &[&["Children see throughput"]]),
     (Tool::Ior, &[&["Max Write:", "Max Read:"], &["MB/sec"]]),
     (Tool::Io500, &[&["[RESULT]"], &["GiB/s", "kIOPS"]]),
@@ -80,6 +80,8 @@ const HEADINGS: &[(Tool, Words)] = &[
     (Tool::Diskspd, &[&["Results for timespan"]]),
     (Tool::Iperf3, &[&["Interval"], &["Transfer"], &["Bandwidth", "Bitrate"]]),
     (Tool::Ior, &[&["access"], &["bw(MiB/s)"]]),
+    (Tool::Ior, &[&["Max Write:", "Max Read:"], &["MiB/sec"]]),
+    (Tool::Bonnie, &[&["Sequential Output"], &["Sequential Input"]]),
     (Tool::Fsmark, &[&["FSUse%"], &["Files/sec"]]),
     (Tool::Zpooliostat, &[&["capacity"], &["operations"], &["bandwidth"]]),
     (Tool::Iostat, &[&["Device"], &["r/s"], &["%util"]]),
@@ -171,9 +173,11 @@ impl Known {
             _ => false,
         };
         let is_summed = is_sum && self.tools.contains(&tool);
+        // A result of these is one line, so that the one below it is another.
+        let is_one_line = matches!(tool, Tool::Hdparm | Tool::Crystaldiskmark);
         is_summed
             || is_here(number)
-            || is_here(number.saturating_sub(1))
+            || !is_one_line && is_here(number.saturating_sub(1))
             || numbers(line).any(|one| self.says(one))
     }
 
@@ -260,6 +264,18 @@ mod tests {
         assert_eq!(said(heading), [(Tool::Ior, vec![1])]);
         let row = "read      74066      314572800  1024.00    0.051877   289.86\n";
         assert_eq!(said(&format!("{heading}{row}")), []);
+    }
+
+    #[test]
+    fn rows_of_tables_that_were_broken_or_not_known_are_said() {
+        let hdparm = " Timing cached reads:   3462 MB in  2.00 seconds = 1731.24 MB/sec\n Timing buffered disk reads: 806 MB in\n";
+        assert_eq!(said(hdparm), [(Tool::Hdparm, vec![2])]);
+        let marks = "CrystalDiskMark 8.0.4 x64 (C) 2007-2021 hiyohiyo\n[Read]\n  SEQ    1MiB (Q=  8, T= 1):   384.064 MB/s [    366.3 IOPS]\n  RND    4KiB (Q= 32, T= 1):\n";
+        assert_eq!(said(marks), [(Tool::Crystaldiskmark, vec![4])]);
+        let zones = "Max Write: 694.41 MiB/sec\nMax Read:  38430.23 MiB/sec\n";
+        assert_eq!(said(zones), [(Tool::Ior, vec![1, 2])]);
+        let old = "              -------Sequential Output-------- ---Sequential Input-- --Random--\n          1024  9002 98.0 15893 15.1  6519 10.8  6101 78.6 23330 24.4 104.3  2.2\n";
+        assert_eq!(said(old), [(Tool::Bonnie, vec![1])]);
     }
 
     #[test]

@@ -28,9 +28,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             if let Some((_, tests)) = tables.last_mut() {
                 longest(tests, &words);
             }
-        } else if state == State::Rows
+        } else if state != State::Outside
             && let Some(tests) = row(&words)
         {
+            // Somebody left out the line with the units.
+            state = State::Rows;
             tables.push((number, tests));
             versions.push(version.clone());
         }
@@ -64,6 +66,8 @@ fn row(words: &[&str]) -> Option<Tests> {
     let at = words.len().checked_sub(13)?;
     let (before, cells) = words.split_at_checked(at)?;
     let (size_cell, pairs) = cells.split_first()?;
+    // A long name leaves no blank before the size: `Raid0 (8 disk)15744M`.
+    let size_cell = size_cell.rsplit_once(')').map_or(*size_cell, |(_, size)| size);
     // `4G:64k`: the size of a block stands behind that of the file.
     let set = size(size_cell.split(':').next()?, Base::Binary)?;
     let is_size = leading(size_cell).is_some_and(|(_, unit)| unit.starts_with(['G', 'M', 'k', 'T']));
@@ -103,6 +107,30 @@ fn longest(tests: &mut Tests, words: &[&str]) {
     tests.rewrite.longest = at(2);
     tests.read.longest = at(4);
     tests.seeks.longest = at(5);
+}
+
+#[cfg(test)]
+mod rows {
+    use super::super::super::{Measured, Op};
+    use super::*;
+
+    #[test]
+    fn rows_with_glued_sizes_and_below_a_heading_without_units_are_read() {
+        // Figures of linux-kernel@vger.kernel.org, 2003 and 2005.
+        let head = "Version  1.03       ------Sequential Output------ --Sequential Input- --Random-\n                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n";
+        let units = "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n";
+        let raid = "Raid0 (8 disk)15744M 54406  96 247419 90 100752 25 60266  98 226651 29 830.2   1\n";
+        let small = "NPTL          100M  7735  99 127068  98 63048  84  7890  98 +++++ +++ +++++ +++\n";
+        let rates = |body: &str| -> Vec<f64> {
+            let found = read(&Page { name: "x", body });
+            let all = found.iter().flat_map(|one| &one.measurements);
+            all.filter_map(|one: &Measured| one.side(Op::Write))
+                .map(|side| side.bytes_per_second.get())
+                .collect()
+        };
+        assert_eq!(rates(&format!("{head}{units}{raid}")), [247_419.0 * 1024.0, 100_752.0 * 1024.0]);
+        assert_eq!(rates(&format!("{head}{small}")), [127_068.0 * 1024.0, 63_048.0 * 1024.0]);
+    }
 }
 
 #[cfg(test)]
