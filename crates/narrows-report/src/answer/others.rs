@@ -99,7 +99,8 @@ pub(super) fn together(report: &TogetherReport) -> Option<Answer> {
 
 pub(super) fn ladder(report: &LadderReport) -> Option<Answer> {
     let ladder = report.ladders.first()?;
-    let top = ladder.rungs.first().and_then(|rung| rung.measured.as_ref()?.rate()?.ci95);
+    // Rungs are in the order of the layers, the lowest first.
+    let top = ladder.rungs.last().and_then(|rung| rung.measured.as_ref()?.rate()?.ci95);
     let ends = top.map(|ends| format!(" The 95 % interval at the top is {}.", from_to(ends)));
     Some(Answer {
         sentence: format!("{}{}", ladder.sentence, ends.unwrap_or_default()),

@@ -45,7 +45,7 @@ pub fn roofline(picture: &Roofline) -> Option<Answer> {
     if let Some(mark) = picture.marks.first() {
         let rate = human::rate(mark.rate);
         sentence.push_str(&format!(
-            " The workload `{}` gets {rate}; its interval is that of the prediction.",
+            " The workload `{}` gets {rate}; `narrows predict` prints its interval.",
             mark.name
         ));
     }
@@ -56,12 +56,12 @@ pub fn roofline(picture: &Roofline) -> Option<Answer> {
     let mut todo = Vec::new();
     if last.from > 0 {
         todo.push(step(format!(
-            "Use {what} {} or more; then only more of {} gives more.",
+            "Use {what} {} or more; then the hop to change is {}.",
             place(last.from),
             label(last.line)
         )));
     } else {
-        todo.push(step(format!("Only more of {} gives more.", label(last.line))));
+        todo.push(step(format!("The hop to change is {}.", label(last.line))));
     }
     Some(Answer { sentence, todo })
 }

@@ -84,7 +84,10 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
         return without_plateau(target, mix, points, ceiling);
     };
     let at = at(&level.curve.of, level.curve.along, level.plateau.from);
-    let span = level.span.map(|ends| format!(" (95 %: {})", from_to(ends))).unwrap_or_default();
+    let span = level
+        .span
+        .map(|ends| format!(" (95 % intervals of its runs: {})", from_to(ends)))
+        .unwrap_or_default();
     let mut said = vec![format!(
         "{} of {target} reach {}{span} with {at}.",
         what(mix),

@@ -20,7 +20,10 @@ fn answer(name: &str) -> Answer {
 fn a_sweep_tells_both_kinds_of_limit_and_that_it_names_no_hop() {
     // The kernel held this disk to 1.2 GB/s and 40,000 I/Os each second (docs/gallery.md).
     let Answer { sentence, todo } = answer("sweep.json");
-    assert!(sentence.contains("Random reads of /srv/file reach 1.2 GB/s (95 %: "), "{sentence}");
+    assert!(
+        sentence.contains("Random reads of /srv/file reach 1.2 GB/s (95 % intervals of its runs: "),
+        "{sentence}"
+    );
     assert!(sentence.contains("Up to 16 KiB a limit on the number of I/Os holds: 40 k IOPS"), "{sentence}");
     assert!(sentence.contains("From 64 KiB on a limit on bytes holds."), "{sentence}");
     assert!(sentence.contains("does not tell which hop limits"), "{sentence}");
@@ -103,6 +106,9 @@ fn every_report_of_the_gallery_says_what_limits_and_what_to_do() {
         assert!(sentence.ends_with('.') && sentence.len() > 30, "{name}: {sentence}");
         assert!(!todo.is_empty() && todo.iter().all(|text| text.len() > 10), "{name}: {todo:?}");
     }
+    let ladder = answer("../data/ladder-raid0-slow-member.json").sentence;
+    assert!(ladder.starts_with("Reads of /dev/md0 reach 19.7 MB/s."), "{ladder}");
+    assert!(ladder.ends_with("The 95 % interval at the top is 18.8 MB/s to 20.5 MB/s."), "{ladder}");
     let measured = answer("measured.json").sentence;
     assert!(measured.ends_with("The 95 % interval is 390 MB/s to 393 MB/s."), "{measured}");
 }
