@@ -13,15 +13,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use narrows_model::path::file::parse;
+use narrows_model::path::file::{Workload, parse};
 use narrows_model::predict::roofline::{Axis, roofline};
+use narrows_report::answer::{self, Answer};
 use narrows_report::document::{Audience, page};
 use narrows_report::figure::{self, Figure, card, chart};
-use narrows_report::fleet::Record;
 use narrows_report::saved::Saved;
-use narrows_report::view::{CheckReport, FindingView};
-use narrows_verdict::Severity;
-use narrows_verdict::cohort::Host;
+use narrows_report::view::CheckReport;
 use serde_json::Value;
 
 /// The pictures: file, report, title.
@@ -105,16 +103,16 @@ fn of(name: &str, text: &str) -> String {
 /// The first picture of a report, with what it says and what to do.
 fn picture(saved: &Saved, title: &str) -> Option<figure::Svg> {
     let figure = first(saved)?;
-    let (sentence, todo) = words(saved, &figure);
+    let answer = Answer::of(saved).expect("an answer");
     let drawing = &figure.pictures.first()?.wide;
-    Some(figure::poster(title, &sentence, &todo, drawing))
+    Some(figure::poster(title, &answer.sentence, &answer.todo, drawing))
 }
 
 fn first(saved: &Saved) -> Option<Figure> {
     match saved {
         Saved::Check(report) => figure::machine_map(report).or_else(|| figure::path_map(report, 0)),
         Saved::Together(report) => chart::alone_together(report).into_iter().next(),
-        Saved::Fleet(records) => chart::fleet_heat(&hosts(records).iter().collect::<Vec<_>>()),
+        Saved::Fleet(records) => chart::fleet_heat(&answer::hosts(records).iter().collect::<Vec<_>>()),
         Saved::FleetRun(report) => figure::fleet_map(report),
         Saved::Bench(report) => chart::bench(report).into_iter().next(),
         Saved::Sweep(report) => chart::sweep_heat(report).into_iter().next(),
@@ -127,159 +125,16 @@ fn first(saved: &Saved) -> Option<Figure> {
     }
 }
 
-/// What a picture says, and what to do.
-fn words(saved: &Saved, figure: &Figure) -> (String, Vec<String>) {
-    match saved {
-        Saved::Check(report) => {
-            let sentence = match report.paths.as_slice() {
-                [path] => path.sentence.clone(),
-                paths => {
-                    let each =
-                        paths.iter().filter(|path| path.target.starts_with("/dev/")).filter_map(|path| {
-                            let hop = path.hop(path.limiting_hop.read.as_ref()?)?;
-                            let rate = hop.ceiling.read.path_bytes_per_second?;
-                            Some(format!(
-                                "{}: {}, by the {}",
-                                path.target,
-                                narrows_base::units::human::rate(rate),
-                                hop.name
-                            ))
-                        });
-                    format!("{} paths. Reads at most, {}.", paths.len(), each.collect::<Vec<_>>().join("; "))
-                }
-            };
-            let of: Vec<FindingView> = report
-                .findings
-                .iter()
-                .filter(|it| report.paths.len() == 1 || it.severity != Severity::Info)
-                .cloned()
-                .collect();
-            let todo = match report.paths.as_slice() {
-                [path] => what_to_do_about(&of, path.limiting_hop.read.as_deref()),
-                _ => what_to_do(&of),
-            };
-            (sentence, todo)
-        }
-        Saved::Together(report) => {
-            let sentence = report.groups.first().map(|group| group.sentence.clone());
-            (sentence.unwrap_or_default(), what_to_do(&report.findings))
-        }
-        Saved::Ladder(report) => {
-            let ladder = report.ladders.first();
-            (
-                ladder.map(|it| it.sentence.clone()).unwrap_or_default(),
-                ladder.map(|it| what_to_do(&it.findings)).unwrap_or_default(),
-            )
-        }
-        Saved::Lab(report) => {
-            let ranking = report.rankings.first();
-            let best = ranking.and_then(|it| it.best.as_ref()).map(|best| format!("→ Build: {best}."));
-            (ranking.map(|it| it.sentence.clone()).unwrap_or_default(), best.into_iter().collect())
-        }
-        Saved::Copy(report) => (report.sentence.clone(), Vec::new()),
-        Saved::Predict(report) => {
-            let first = report.systems.first().and_then(|system| system.predictions.first());
-            let at_most = first.and_then(|it| it.at_most.as_ref());
-            let said = at_most.map(|it| {
-                let most = narrows_base::units::human::rate(it.bytes_per_second);
-                format!("Random reads of 4 KiB get at most {most}: the narrowest known hop is {}. How much less is not known.", it.name)
-            });
-            let measure = first
-                .and_then(|it| it.measure_instead.as_ref())
-                .map(|it| format!("→ To know it: measure {it}."));
-            (said.unwrap_or_default(), measure.into_iter().collect())
-        }
-        Saved::Compare(report) => (narrows_report::text::compare::sentence_of(report), Vec::new()),
-        Saved::Fleet(records) => {
-            let summary = records.iter().find_map(|record| match record {
-                Record::Summary(summary) => Some(*summary),
-                _ => None,
-            });
-            let said = summary.map(|it| {
-                format!(
-                    "{} hosts: {} with faults, {} with limits only.",
-                    it.hosts, it.with_faults, it.with_limits
-                )
-            });
-            let faults =
-                |host: &Host| host.findings.iter().filter(|it| it.severity == Severity::Fault).count();
-            let hosts = hosts(records);
-            let worst = hosts.iter().rev().max_by_key(|host| faults(host));
-            let found = worst.and_then(|host| host.findings.iter().find(|it| it.severity == Severity::Fault));
-            let worst = worst.zip(found).map(|(host, found)| {
-                format!("→ {}: {} {}", host.host, found.summary, found.advice.as_deref().unwrap_or_default())
-            });
-            (said.unwrap_or_default(), worst.into_iter().collect())
-        }
-        Saved::FleetRun(report) => {
-            let said = report.points.iter().map(|point| point.verdict.sentence.clone());
-            let apart = report.points.iter().flat_map(|point| &point.outliers).map(|it| {
-                let way = if it.difference < 0.0 { "slower" } else { "faster" };
-                let part = narrows_base::units::human::percent(it.difference.abs());
-                format!("{} is {part} {way} than the median: {}.", it.host, it.facts.join("; "))
-            });
-            (said.collect::<Vec<_>>().join(" "), apart.collect())
-        }
-        Saved::Sweep(report) => {
-            let knee = chart::sweep_knee(report).first().map(|figure| figure.alternative.clone());
-            (figure.alternative.clone(), knee.into_iter().collect())
-        }
-        _ => (figure.alternative.clone(), Vec::new()),
-    }
-}
-
-/// What to do about the narrowest hop of a path; of other hops it is said that they are others.
-fn what_to_do_about(findings: &[FindingView], limiting: Option<&str>) -> Vec<String> {
-    let about: Vec<FindingView> =
-        findings.iter().filter(|it| it.hop.as_deref() == limiting && limiting.is_some()).cloned().collect();
-    if about.iter().any(|it| !it.advice.is_empty()) {
-        return what_to_do(&about);
-    }
-    let others = findings.iter().filter(|it| it.severity != Severity::Info || it.hop.is_some());
-    let other = others.flat_map(|it| &it.advice).next();
-    let other = other.map(|advice| format!("About another hop: {}", advice.action));
-    [Some("No finding asks for a change of the narrowest hop.".to_owned()), other]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-/// The best advice of the worst finding, or that nothing asks for any.
-fn what_to_do(findings: &[FindingView]) -> Vec<String> {
-    let worst = findings.iter().find(|it| it.severity != Severity::Info && !it.advice.is_empty());
-    let worst = worst.or_else(|| findings.iter().find(|it| !it.advice.is_empty()));
-    let advice = worst.and_then(|it| it.advice.first()).map(|it| format!("→ {}", it.action));
-    vec![advice.unwrap_or_else(|| "No finding asks for a change.".to_owned())]
-}
-
-fn hosts(records: &[Record]) -> Vec<Host> {
-    let mut hosts: Vec<Host> = Vec::new();
-    for record in records {
-        match record {
-            Record::Host { host, .. } => hosts.push((**host).clone()),
-            Record::Finding { host, found, .. } => {
-                hosts
-                    .iter_mut()
-                    .filter(|it| it.host == *host)
-                    .for_each(|it| it.findings.push((**found).clone()));
-            }
-            _ => {}
-        }
-    }
-    hosts
-}
-
+/// Encrypted RAID-0: reads, alone, as a write would be judged by other ceilings.
 fn rooflines(text: &str) -> figure::Svg {
     let system = parse("ryzen-raid-luks", text).expect("a system");
-    let drawn =
-        roofline(&system, &system.workloads[0], Axis::BlockSize, &system.workloads).expect("a roofline");
+    let read = system.workloads.iter().find(|it| it.name.to_string() == "read").expect("reads");
+    let read = Workload { target: "luks_stripe".into(), ..read.clone() };
+    let drawn = roofline(&system, &read, Axis::BlockSize, &[]).expect("a roofline");
     let figure = chart::roofline(&drawn, 1).expect("a figure");
-    figure::poster(
-        "S1: the roofline of RAID-0 below LUKS",
-        &figure.alternative,
-        &[],
-        &figure.pictures[0].wide,
-    )
+    let answer = answer::roofline(&drawn).expect("an answer");
+    let title = "S1: the roofline of RAID-0 below LUKS";
+    figure::poster(title, &answer.sentence, &answer.todo, &figure.pictures[0].wide)
 }
 
 /// Keys of texts that devices, people and other programs chose.

@@ -5,6 +5,7 @@
 //!
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
+pub mod answer;
 pub mod bench;
 pub mod config;
 pub mod copy;

@@ -29,6 +29,7 @@ mod testing;
 pub mod together;
 mod trust;
 
+pub use attribution::REACHED;
 pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 use std::collections::BTreeMap;

@@ -168,7 +168,7 @@ fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

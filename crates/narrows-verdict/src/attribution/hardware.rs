@@ -13,7 +13,7 @@ use super::{Cause, Decision};
 
 /// A rate from this part of a ceiling on is that ceiling: healthy links reach 0.93 to 1.03 of theirs with deep queues,
 /// network cards from 0.85.
-pub(crate) const REACHED: f64 = 0.85;
+pub const REACHED: f64 = 0.85;
 /// A member is slow when it holds this many times what its siblings hold …
 const SLOW_QUEUE: f64 = 2.0;
 /// … or takes this many times as long, which is the same where all serve the same rate.

@@ -28,7 +28,7 @@ mod software;
 #[cfg(test)]
 mod tests;
 
-pub(super) use hardware::REACHED;
+pub use hardware::REACHED;
 
 use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::narrow::Narrow;

@@ -2,6 +2,7 @@
 
 use super::curve::x;
 use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
+use crate::answer;
 use crate::bench::text::in_batches;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
@@ -43,6 +44,10 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
         map(&mut out, group, most);
     }
     out.part(Place::Verdict, "");
+    if let Some(answer) = answer::sweep(report) {
+        out.gap();
+        answer.put(&mut out);
+    }
     shapes(&mut out, report);
     for found in &report.at_target {
         out.lead((Tone::Strong, "latency: "), Tone::Normal, found.in_words());

@@ -1,0 +1,118 @@
+//! What a stranger needs first of a report: which hop limits, or that it does not tell; at what rate; and what to do next.
+//!
+//! Documents begin with it where their command gives no verdict of its own, and pictures that are shared say it in words.
+
+mod bench;
+mod compare;
+mod others;
+mod roofline;
+mod sweep;
+
+pub use compare::compare;
+pub use others::hosts;
+pub use roofline::roofline;
+
+pub(crate) use bench::bench;
+pub(crate) use sweep::sweep;
+
+use crate::bench::PathCeiling;
+use crate::document::{Blocks, Place, half};
+use crate::saved::Saved;
+use crate::text::{Tone, quoted};
+use narrows_base::units::{BytesPerSec, human};
+use narrows_verdict::REACHED;
+
+/// A rate above a ceiling by more than this part is not explained by how exactly ceilings are known: healthy links reach at most 1.03 of
+/// theirs.
+const ABOVE: f64 = 1.05;
+
+/// The answer of a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What limits and at what rate, or that it is not told.
+    pub sentence: String,
+    /// What to do next, the most useful first; an instruction begins with an arrow.
+    pub todo: Vec<String>,
+}
+
+impl Answer {
+    /// The answer of a saved report; `None` where its kind gives none.
+    pub fn of(saved: &Saved) -> Option<Self> {
+        match saved {
+            Saved::Check(report) => others::check(report),
+            Saved::Together(report) => others::together(report),
+            Saved::Fleet(records) => others::fleet(records),
+            Saved::FleetRun(report) => others::fleet_run(report),
+            Saved::Bench(report) => bench(report),
+            Saved::Sweep(report) => sweep(report),
+            Saved::Ladder(report) => others::ladder(report),
+            Saved::Lab(report) => others::lab(report),
+            Saved::Compare(report) => Some(compare(report)),
+            Saved::Copy(report) => Some(others::copy(report)),
+            Saved::Predict(report) => others::predict(report),
+            _ => None,
+        }
+    }
+
+    /// Puts it as the verdict of a document.
+    pub(crate) fn put(&self, out: &mut impl Blocks) {
+        out.part(Place::Verdict, "");
+        out.say(0, Tone::Strong, &self.sentence);
+        self.put_todo(out);
+    }
+
+    /// Puts what to do next.
+    pub(crate) fn put_todo(&self, out: &mut impl Blocks) {
+        for text in &self.todo {
+            match text.strip_prefix("→ ") {
+                Some(step) => out.lead((Tone::Strong, "→ "), Tone::Normal, step),
+                None => out.say(0, Tone::Normal, text),
+            }
+        }
+    }
+}
+
+/// What to do, as an instruction.
+fn step(text: impl AsRef<str>) -> String {
+    format!("→ {}", text.as_ref())
+}
+
+/// `1.23 GB/s ± 1.9 % (95 %)`.
+fn known_to(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
+    match ends {
+        Some(_) => format!("{} ± {} (95 %)", human::rate(rate), half(rate, ends)),
+        None => format!("{} (its interval is not known)", human::rate(rate)),
+    }
+}
+
+/// `390 MB/s to 393 MB/s`.
+fn from_to([low, high]: [BytesPerSec; 2]) -> String {
+    format!("{} to {}", human::rate(low), human::rate(high))
+}
+
+/// What a rate tells of the narrowest hop of the path, and what names the hop where it does not.
+fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (String, Option<String>) {
+    let look = step(format!(
+        "`narrows check {} --measure` watches every hop during a run and names the narrowest.",
+        quoted(target)
+    ));
+    let Some(ceiling) = ceiling else {
+        let text = "No hop of the path has a known ceiling, so this run does not tell which hop limits.";
+        return (text.to_owned(), Some(look));
+    };
+    let part = rate.fraction_of(ceiling.bytes_per_second);
+    let (name, most) = (&ceiling.name, human::rate(ceiling.bytes_per_second));
+    if part > ABOVE {
+        (format!("That is more than {name} can carry ({most}): do not rely on it."), Some(look))
+    } else if part >= REACHED {
+        (format!("That is {} of what {name} carries: it limits.", human::percent(part)), None)
+    } else {
+        let text = format!(
+            "{name}, the narrowest hop with a known ceiling, carries {most}; what limits is not told."
+        );
+        (text, Some(look))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+use super::*;
+use crate::bench::PathCeiling;
+use narrows_verdict::compare::Comparison;
+
+fn saved(text: &str) -> Saved {
+    Saved::read(text).expect("a report")
+}
+
+fn figure(name: &str) -> Saved {
+    let file = format!("{}/../../tests/figures/{name}", env!("CARGO_MANIFEST_DIR"));
+    #[expect(clippy::disallowed_methods, reason = "a report of the gallery")]
+    saved(&std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}")))
+}
+
+fn answer(name: &str) -> Answer {
+    Answer::of(&figure(name)).expect("an answer")
+}
+
+#[test]
+fn a_sweep_tells_both_kinds_of_limit_and_that_it_names_no_hop() {
+    // The kernel held this disk to 1.2 GB/s and 40,000 I/Os each second (docs/gallery.md).
+    let Answer { sentence, todo } = answer("sweep.json");
+    assert!(
+        sentence.contains("Random reads of /srv/file reach 1.2 GB/s (95 % intervals of its runs: "),
+        "{sentence}"
+    );
+    assert!(sentence.contains("Up to 16 KiB a limit on the number of I/Os holds: 40 k IOPS"), "{sentence}");
+    assert!(sentence.contains("From 64 KiB on a limit on bytes holds."), "{sentence}");
+    assert!(sentence.contains("does not tell which hop limits"), "{sentence}");
+    assert!(todo[0].starts_with("→ Use blocks of 64 KiB at depth "), "{todo:?}");
+    assert!(todo[1].contains("`narrows check /srv/file --measure`"), "{todo:?}");
+}
+
+#[test]
+fn what_no_load_gave_in_trust_is_said_and_nothing_else() {
+    let Saved::Sweep(mut report) = figure("sweep.json") else { panic!("a sweep") };
+    report.points.iter_mut().for_each(|point| point.trusted = Some(false));
+    let answer = sweep(&report).unwrap();
+    assert_eq!(answer.sentence, "No load gave a rate that is to be trusted.");
+    report.points.clear();
+    assert_eq!(sweep(&report), None);
+}
+
+#[test]
+fn a_sweep_near_a_known_ceiling_names_it() {
+    let Saved::Sweep(mut report) = figure("sweep.json") else { panic!("a sweep") };
+    let ceiling = |gb| PathCeiling {
+        hop: "link:x".to_owned(),
+        name: "PCIe 2.0 x4 link".to_owned(),
+        bytes_per_second: BytesPerSec::from_gb(gb),
+    };
+    report.ceilings.read = Some(ceiling(1.25));
+    let near = sweep(&report).unwrap();
+    assert!(near.sentence.contains("of what PCIe 2.0 x4 link carries: it limits."), "{}", near.sentence);
+    assert!(near.todo.iter().all(|text| !text.contains("narrows check")), "{:?}", near.todo);
+    report.ceilings.read = Some(ceiling(3.0));
+    let far = sweep(&report).unwrap();
+    assert!(far.sentence.contains("what limits is not told"), "{}", far.sentence);
+    report.ceilings.read = Some(ceiling(1.0));
+    let above = sweep(&report).unwrap();
+    assert!(above.sentence.contains("do not rely on it"), "{}", above.sentence);
+}
+
+#[test]
+fn a_comparison_tells_by_how_much_and_what_names_the_hop() {
+    let Answer { sentence, todo } = answer("compare.json");
+    assert!(
+        sentence.contains("SEQ1M Q1T1 read: A 400 MB/s, B 200 MB/s, −50 % (−50.6 % … −49.4 %)."),
+        "{sentence}"
+    );
+    assert!(sentence.contains("they do not tell which hop limits"), "{sentence}");
+    assert!(todo[0].contains("on the slower one, names its narrowest hop"), "{todo:?}");
+    let Saved::Compare(mut other) = figure("compare.json") else { panic!("a comparison") };
+    other.inventory = serde_json::from_str(
+        r#"[{"what": "link: width", "a": "x1", "b": "x4"}, {"what": "kernel", "a": "6.1", "b": null, "reason": "not stated"}]"#,
+    )
+    .unwrap();
+    let named = compare(&other as &Comparison).sentence;
+    assert!(named.contains("may be why: link: width (x1 → x4); kernel (6.1 → not stated)."), "{named}");
+}
+
+#[test]
+fn every_report_of_the_gallery_says_what_limits_and_what_to_do() {
+    let all = [
+        "bench.json",
+        "compare.json",
+        "copy.json",
+        "fleet.jsonl",
+        "fleet-run.json",
+        "healthy-desktop.json",
+        "measured.json",
+        "nas-raid6.json",
+        "nvme-tcp.json",
+        "s0-switch-card.json",
+        "s1-lab.json",
+        "s2-two-sockets.json",
+        "s3-x1-slot.json",
+        "s4-cluster.json",
+        "sweep.json",
+        "together.json",
+        "usb-480.json",
+        "predict-what-if.json",
+    ];
+    for name in all {
+        let Answer { sentence, todo } = answer(name);
+        assert!(sentence.ends_with('.') && sentence.len() > 30, "{name}: {sentence}");
+        assert!(!todo.is_empty() && todo.iter().all(|text| text.len() > 10), "{name}: {todo:?}");
+    }
+    let ladder = answer("../data/ladder-raid0-slow-member.json").sentence;
+    assert!(ladder.starts_with("Reads of /dev/md0 reach 19.7 MB/s."), "{ladder}");
+    assert!(ladder.ends_with("The 95 % interval at the top is 18.8 MB/s to 20.5 MB/s."), "{ladder}");
+    let measured = answer("measured.json").sentence;
+    assert!(measured.ends_with("The 95 % interval is 390 MB/s to 393 MB/s."), "{measured}");
+}
