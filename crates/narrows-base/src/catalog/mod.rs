@@ -224,16 +224,13 @@ impl Catalog {
         })
     }
 
-    /// The medium with this kernel model name: the entry whose text is the longest that the name contains.
+    /// The medium with this kernel model name: the entry whose text is the longest that the name contains. Tools write a blank
+    /// of it as `_` (udev's `by-id`, `inxi`).
     pub fn medium(&self, model: &str) -> Option<&Medium> {
-        let model = model.to_ascii_lowercase();
+        let plain = |text: &str| text.to_ascii_lowercase().replace('_', " ");
+        let model = plain(model);
         let matched = |entry: &Medium| {
-            entry
-                .models
-                .iter()
-                .filter(|text| model.contains(&text.to_ascii_lowercase()))
-                .map(String::len)
-                .max()
+            entry.models.iter().filter(|text| model.contains(&plain(text))).map(String::len).max()
         };
         self.media
             .iter()

@@ -79,6 +79,13 @@ fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Puts down that a name below `/dev/disk` leads to a disk, where another tool says so.
+pub(super) fn note(machine: &mut Machine, path: &str, disk: &str) {
+    if path.starts_with("/dev/disk/by-") && machine.links.len() < MOST {
+        put(machine, last(path), disk);
+    }
+}
+
 /// Puts a link down; whether it was one to a disk.
 fn put(machine: &mut Machine, name: &str, disk: &str) -> bool {
     let is_usable = (4..=LONGEST).contains(&name.len()) && is_kernel_name(disk) && name != disk;

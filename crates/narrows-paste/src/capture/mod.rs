@@ -16,6 +16,7 @@ mod gap;
 mod health;
 pub mod hwloc;
 pub mod input;
+pub mod inventory;
 mod join;
 mod json;
 pub mod links;
@@ -101,6 +102,10 @@ const READERS: &[(Reader, &str)] = &[
     (links::read, "listings of /dev/disk and /sys/class/nvme"),
     (net::read, "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
     (lspci::read_inxi, "inxi"),
+    (inventory::read_inxi_drives, "the drives of inxi -D"),
+    (inventory::read_hwinfo, "hwinfo (and --short)"),
+    (inventory::read_lshw, "lshw"),
+    (inventory::read_lsscsi, "lsscsi (-t, -g)"),
     (lspci::read_pciconf, "pciconf -l of FreeBSD (-v, -b, -c, -B)"),
     (sensors::read, "sensors (-u, -j)"),
     (hwloc::read, "XML of hwloc (lstopo)"),

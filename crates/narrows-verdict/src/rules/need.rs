@@ -1,7 +1,8 @@
 //! What the device behind a link needs of it: the one answer that all rules of links ask for.
 //!
 //! It is arithmetic: the rates of a network card's ports, or the narrowest hop that each path behind the link has of its
-//! own, added up. What is not known may need everything.
+//! own, added up. Drives and adapters of which nothing is known may need all that their link could carry, for they are
+//! made to fill it; the link of a network card is as often wider than its wires need.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,22 @@ use super::super::case::Case;
 use super::super::link::Link;
 use super::Context;
 
-/// Whether the link carries less than what hangs behind it can ask for, over all paths that cross it. What is not
-/// known may ask for everything.
-pub(super) fn exceeds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> bool {
+/// How what hangs behind a link compares with what the link carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It can ask for more.
+    More,
+    /// It needs no more.
+    Met,
+    /// It is a network card of which no text tells what its wires carry.
+    Unknown,
+}
+
+/// What hangs behind a link, over all paths that cross it, against what it offers.
+pub(super) fn of(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> Need {
+    let against = |wanted: BytesPerSec| if wanted.get() > offered.get() { Need::More } else { Need::Met };
     if let Some(wires) = wires(context, link) {
-        return wires.get() > offered.get();
+        return against(wires);
     }
     let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
     for judged in context.judged {
@@ -27,10 +39,18 @@ pub(super) fn exceeds(context: &Context<'_>, link: &Link<'_>, offered: BytesPerS
         let Some((_, here)) = case.hops().find(|(_, hop)| hop.id == link.hop.id) else { continue };
         match demand(&case, here) {
             Some((id, rate)) => behind.insert(id, rate),
-            None => return true,
+            None if is_network(context, link) => return Need::Unknown,
+            None => return Need::More,
         };
     }
-    behind.values().copied().sum::<BytesPerSec>().get() > offered.get()
+    against(behind.values().copied().sum::<BytesPerSec>())
+}
+
+/// Whether the device end is a network card, or a part of one.
+fn is_network(context: &Context<'_>, link: &Link<'_>) -> bool {
+    let card = link.link.device.address.card();
+    let mut functions = context.machine.pci.values().filter(|function| function.address.card() == card);
+    functions.any(is_port)
 }
 
 /// The most that drivers of network cards without a known line rate ever drive on one port, in Mbit/s.

@@ -1,7 +1,8 @@
 //! `slot_limited`: the slot gives a device less than it can use, by design.
 //!
 //! A Gen4 drive in a Gen3 slot, a x4 drive in a x1 slot, a x8 adapter behind a x4 port. It is a `limit` when the link is
-//! narrower than what hangs behind it, else `info`: a x8 adapter with two hard disks loses nothing in a x4 slot.
+//! narrower than what hangs behind it, else `info`: a x8 adapter with two hard disks loses nothing in a x4 slot, and
+//! whether a network card does is not known where no text tells what its wires carry.
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
@@ -12,7 +13,8 @@ use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severit
 use super::super::gain;
 use super::super::link::{Claim, Link};
 use super::super::sentence::capitalised;
-use super::{Context, Judged, need};
+use super::need::{self, Need};
+use super::{Context, Judged};
 
 pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     if !link.moves_data() || link.is_chipset_uplink(judged) {
@@ -120,9 +122,9 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     if offered.rate.get() >= wanted.rate.get() * 0.99 {
         return None;
     }
-    let needs_more = need::exceeds(context, link, offered.rate);
-    let fixed = link.link.part.why_fixed().filter(|_| needs_more);
-    let binds = needs_more && fixed.is_none();
+    let need = need::of(context, link, offered.rate);
+    let fixed = link.link.part.why_fixed().filter(|_| need == Need::More);
+    let binds = need == Need::More && fixed.is_none();
     let gain = gain::of_better(judged, link.index, &wanted).filter(|_| binds);
     let who = if offer.is_known { "the slot offers" } else { "it trained" };
     let summary = format!(
@@ -130,10 +132,11 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
         link.place(),
         offered.rate,
         wanted.rate,
-        match fixed {
-            Some(why) => format!("; {why}"),
-            None if binds => String::new(),
-            None => "; what hangs behind it needs no more".to_owned(),
+        match (fixed, need) {
+            (Some(why), _) => format!("; {why}"),
+            (None, Need::More) => String::new(),
+            (None, Need::Met) => "; what hangs behind it needs no more".to_owned(),
+            (None, Need::Unknown) => "; what its wires carry is not known".to_owned(),
         },
     );
     let advice = binds.then(|| {
@@ -155,7 +158,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{DISPLAY, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
+    use crate::testing::{DISPLAY, ETHERNET, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
     use narrows_base::fact::Source;
     use narrows_base::units::human;
     use narrows_model::path::{HopSpec, LinkHop, LinkPart};
@@ -239,7 +242,6 @@ mod tests {
 
     #[test]
     fn a_gigabit_card_needs_no_more_than_one_lane() {
-        const ETHERNET: u32 = 0x02_0000;
         let of = |driver: &str| {
             let path = claimed(Some(ETHERNET), (2, 1), (2, 2)).on(|machine| {
                 let mut card = function(at(2), ETHERNET, (2, 2));
@@ -249,7 +251,27 @@ mod tests {
             path.finding(Code::SlotLimited).map(|finding| finding.severity)
         };
         assert_eq!(of("tg3"), Some(Severity::Info));
-        assert_eq!(of("i40e"), Some(Severity::Limit));
+        // Its driver drives cards of 1 to 40 Gbit/s: the lanes may be missed or not.
+        assert_eq!(of("i40e"), Some(Severity::Info));
+    }
+
+    #[test]
+    fn whether_a_network_card_of_unknown_rate_misses_its_lanes_is_not_known() {
+        let path = |name: Option<&str>| {
+            let card = link_of(ETHERNET, (3, 4), (3, 8), (3, 4));
+            let path = Sketch::of("0000:02:00.0").link(card).memory().on(|machine| {
+                let mut card = function(at(2), ETHERNET, (3, 8));
+                card.name =
+                    name.map_or_else(Fact::default, |name| Fact::known(name.to_owned(), "lspci.txt:1"));
+                machine.pci.insert(at(2), card);
+            });
+            path.finding(Code::SlotLimited).expect("half of the lanes")
+        };
+        let unknown = path(Some("Mellanox MT27800 Family"));
+        assert_eq!((unknown.severity, unknown.advice.is_empty()), (Severity::Info, true));
+        assert!(unknown.summary.contains("what its wires carry is not known"), "{}", unknown.summary);
+        assert_eq!(path(Some("Acme 100GbE Adapter")).severity, Severity::Limit);
+        assert_eq!(path(Some("Acme 10GbE Adapter")).severity, Severity::Info);
     }
 
     #[test]

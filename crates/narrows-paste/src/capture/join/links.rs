@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use super::is_alias;
 use crate::capture::device::{device, is_kernel_name};
+use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 
 /// Finds the devices of pools and mounts that are called by a name below `/dev/disk`: where a listing says what it leads to,
 /// and for `by-id` by model and serial number, of which udev makes such names (systemd
 /// `rules.d/60-persistent-storage.rules`). A kernel name that no other text knows is a device all the same.
 pub(super) fn follow(machine: &mut Machine) {
+    name_by_id(machine);
     let mut by_serial: BTreeMap<String, String> = BTreeMap::new();
     let disks =
         machine.block.values().filter(|device| device.partition_of.is_none() && !is_alias(&device.name));
@@ -42,6 +44,30 @@ pub(super) fn follow(machine: &mut Machine) {
     (machine.zfs, machine.mounts) = (zfs, mounts);
 }
 
+/// Gives disks without a model that of their name below `by-id`, which ends in the serial number: `ata-MODEL_SERIAL`,
+/// `nvme-MODEL_SERIAL_1` with the number of the namespace.
+fn name_by_id(machine: &mut Machine) {
+    for (name, disk) in &machine.links {
+        let rest = name.strip_prefix("ata-").or_else(|| name.strip_prefix("nvme-"));
+        let Some(rest) = rest.filter(|rest| !rest.contains("-part") && !rest.starts_with("eui.")) else {
+            continue;
+        };
+        let is_namespace = |end: &str| {
+            name.starts_with("nvme-") && end.len() <= 2 && end.bytes().all(|b| b.is_ascii_digit())
+        };
+        let model = match rest.rsplit_once('_') {
+            Some((before, end)) if is_namespace(end) => before.rsplit_once('_').map(|(model, _)| model),
+            other => other.map(|(model, _)| model),
+        };
+        let Some(known) = machine.block.get_mut(disk).filter(|known| known.partition_of.is_none()) else {
+            continue;
+        };
+        if let Some(model) = model.filter(|model| !model.is_empty() && known.model.value().is_none()) {
+            known.model = Fact::known(model.replace('_', " "), "/dev/disk/by-id");
+        }
+    }
+}
+
 /// The disk or partition of `ata-MODEL_SERIAL-part1`. The name of an NVMe drive may have its namespace behind it.
 fn by_id(by_serial: &BTreeMap<String, String>, name: &str) -> Option<String> {
     let (_, rest) = name.split_once('-')?;
@@ -57,7 +83,6 @@ fn by_id(by_serial: &BTreeMap<String, String>, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_base::fact::Fact;
     use narrows_machine::block::BlockDevice;
     use narrows_machine::mount::Mount;
     use narrows_machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
@@ -109,6 +134,29 @@ mod tests {
             ]),
             ["sda", "sda1", "nvme0n1p2", "nvme0n1", "sdb", "sdc", "ata-OTHER_S1D0"]
         );
+    }
+
+    #[test]
+    fn a_disk_without_a_model_has_that_of_its_name() {
+        let link = |name: &str, disk: &str| (name.to_owned(), disk.to_owned());
+        let bare =
+            |name: &str| (name.to_owned(), BlockDevice { name: name.to_owned(), ..BlockDevice::default() });
+        let mut machine = Machine {
+            block: [bare("sda"), bare("nvme0n1"), bare("nvme1n1"), disk("sdb", "ST1", "S")].into(),
+            links: [
+                link("ata-WDC_WD40EFRX-68WT0N0_WD-1", "sda"),
+                link("nvme-eui.0025388b91c8cf4e", "nvme0n1"),
+                link("nvme-Samsung_SSD_980_S64_1", "nvme0n1"),
+                link("nvme-Samsung_SSD_980_S65", "nvme1n1"),
+                link("ata-OTHER_S2", "sdb"),
+            ]
+            .into(),
+            ..Machine::default()
+        };
+        follow(&mut machine);
+        let models: Vec<_> =
+            machine.block.values().filter_map(|disk| disk.model.value().map(String::as_str)).collect();
+        assert_eq!(models, ["Samsung SSD 980", "Samsung SSD 980", "WDC WD40EFRX-68WT0N0", "ST1"]);
     }
 
     #[test]

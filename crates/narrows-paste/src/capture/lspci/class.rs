@@ -129,7 +129,7 @@ const NON_VOLATILE: (u16, u8) = (0x0108, 0x02);
 
 /// The class code for what stands before the colon: `SATA controller`, `SATA controller [0106]`, `0106`, `Class 0106`.
 /// The number goes before the name.
-pub(super) fn code(text: &str) -> Option<u16> {
+pub(in crate::capture) fn code(text: &str) -> Option<u16> {
     let text = text.trim();
     let bracketed = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')).map(|(_, number)| number);
     let alone = text.strip_prefix("Class ").unwrap_or(text);

@@ -14,15 +14,17 @@ mod hex;
 mod inxi;
 mod line;
 mod link;
+mod listed;
 mod pciconf;
 mod summary;
 mod sysfs;
 mod tree;
 
-pub(super) use class::full as full_class;
+pub(super) use class::{code as class_of, full as full_class};
 pub(super) use hex::of_config;
 pub use hex::read_hex;
 pub use inxi::read_inxi;
+pub(super) use listed::Listed;
 pub use pciconf::read_pciconf;
 pub use summary::read_summary;
 pub use sysfs::read_sysfs;
