@@ -232,3 +232,23 @@ fn places_that_people_named_are_scrubbed_and_those_of_the_system_stay() {
         }
     }
 }
+
+#[test]
+fn what_goes_over_all_columns_stands_below_its_row_where_it_has_no_room() {
+    const REASON: &str = "no hop of this path has a known ceiling";
+    let text = |name: &str| {
+        let mut out = Document::new("check", "x", None);
+        let columns = vec![
+            Column::name("on", Width::Flex(0)).wrapping(),
+            Column::left("hop", Width::Flex(0)).wrapping(),
+        ];
+        let mut table = Table::new("Paths", 0, columns);
+        table.row(vec![Cell::text(name), Cell::toned(Tone::Faint, REASON).spanning()]);
+        out.add(Block::Table(table));
+        out.text(&Style { colour: false, width: 60, unicode: false, plain: false })
+    };
+    let beside = text("md raid0, 8 members");
+    assert!(beside.lines().any(|line| line.starts_with("md raid0, 8 members  no hop")), "{beside}");
+    let below = text("md raid0, 8 members on 8 x Dell Express Flash NVMe");
+    assert!(below.lines().any(|line| line == format!("  {REASON}")), "{below}");
+}

@@ -14,6 +14,9 @@ const LEAST_NAMES: usize = 16;
 const LEAST_PART: usize = 5;
 /// The least of a column.
 const LEAST: usize = 8;
+/// What goes over all columns stands below its row where it has less than this and needs more: in a few columns it would be
+/// a word or less a line.
+const LEAST_SPAN: usize = 24;
 
 /// The lines in which a cell goes on, each behind what is drawn before it.
 type Lines = Vec<(String, String)>;
@@ -257,6 +260,7 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row:
     line.pad_to(table.margin);
     let mut start = table.margin;
     let mut below: Vec<(usize, Tone, Lines)> = Vec::new();
+    let mut after = None;
     for (at, (column, width)) in table.columns.iter().zip(&layout.widths).enumerate() {
         let cell = row.cells.get(at);
         // What goes over all columns stands where the first of them would, if that has gone.
@@ -265,6 +269,10 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row:
         if let Some(cell) = cell {
             let room = if cell.spans { style.width.saturating_sub(start) } else { columns };
             let tone = cell.tone.unwrap_or(Tone::Normal);
+            if cell.spans && room < LEAST_SPAN.min(needs(style, cell, layout.long)) {
+                after = Some((tone, cell.words()));
+                break;
+            }
             let rest = put_cell(&mut line, style, (column, cell), (start, room), layout.long);
             below.push((start, tone, rest));
             if cell.spans {
@@ -283,6 +291,10 @@ fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row:
             }
         }
         line.end(out);
+    }
+    if let Some((tone, text)) = after {
+        let margin = " ".repeat(table.margin + 2);
+        paragraph(out, style, (Tone::Faint, &margin), tone, &text);
     }
 }
 
