@@ -70,7 +70,8 @@ fn a_run_that_ends_or_is_ended_leaves_the_device_as_it_was() {
         assert_eq!(status, Some(2), "{text}");
         assert_eq!(disk.data(), [0_u64; 0], "{signal}: {text}");
     }
-    assert_eq!(disk.guard().0, Some(0));
+    let (status, json) = disk.guard();
+    assert_eq!(status, Some(0), "{json}");
 }
 
 #[test]
@@ -125,7 +126,8 @@ fn what_a_killed_run_left_is_cleared_and_nothing_else() {
 
     let output = disk.narrows(&["guard", "--clean"]).output().expect("runs");
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert_eq!(disk.guard().0, Some(0));
+    let (status, json) = disk.guard();
+    assert_eq!(status, Some(0), "{json}");
 }
 
 #[test]

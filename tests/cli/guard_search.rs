@@ -69,7 +69,24 @@ impl Disk {
         narrows
     }
 
+    /// Asks again where a test beside this one was in the way: the ring of one hid what it holds, or a tool of one that looks at
+    /// every device came and went. Both refuse, rightly.
     pub(crate) fn guard(&self) -> (Option<i32>, Value) {
+        const AGAIN: usize = 3;
+        let mut answer = self.guard_once();
+        for _ in 0..AGAIN {
+            let text = summaries(&answer.1);
+            if !text.contains("files registered with io_uring, hidden")
+                && !names_a_process_that_is_gone(&text)
+            {
+                break;
+            }
+            answer = self.guard_once();
+        }
+        answer
+    }
+
+    fn guard_once(&self) -> (Option<i32>, Value) {
         let output = self.narrows(&["guard", "--json"]).output().expect("runs");
         let json = serde_json::from_slice(&output.stdout);
         let json =
@@ -111,6 +128,15 @@ impl Drop for Disk {
 /// What a command says, whatever of it is refused.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
+}
+
+fn names_a_process_that_is_gone(text: &str) -> bool {
+    let numbers = text.split("process ").skip(1).map(|rest| {
+        let end = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    });
+    let mut numbers = numbers.filter(|number| !number.is_empty());
+    numbers.any(|number| !Path::new("/proc").join(number).exists())
 }
 
 fn summaries(json: &Value) -> String {
@@ -180,7 +206,8 @@ fn any_single_byte_refuses() {
         assert!(summaries(&json).contains(&format!("at byte {at}")), "{at}: {json}");
         disk.put(at, &[0]);
     }
-    assert_eq!(disk.guard().0, Some(0));
+    let (status, json) = disk.guard();
+    assert_eq!(status, Some(0), "{json}");
 }
 
 #[test]

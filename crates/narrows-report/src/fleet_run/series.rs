@@ -19,11 +19,11 @@ pub(super) fn say(out: &mut impl Blocks, all: &[Series]) {
         if let Some(earlier) = earlier(series) {
             out.lead((Tone::Warn, "  ! "), Tone::Normal, earlier);
         }
-        for (at, hosts) in &series.left_out {
+        for run in &series.left_out {
             let text = format!(
-                "{} is not part of it: {hosts} of {} hosts count there, or others",
-                shown(series.along, *at as f64),
-                series.hosts
+                "left out: {}, where other hosts count ({} of them)",
+                shown(series.along, run.at as f64),
+                run.hosts
             );
             out.say(2, Tone::Faint, text);
         }

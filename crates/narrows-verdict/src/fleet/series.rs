@@ -106,8 +106,17 @@ pub struct Series {
     pub shape: Shape,
     /// Hosts that stop to gain earlier than all together.
     pub earlier: Vec<Earlier>,
-    /// Runs that cannot be compared, since other hosts count in them: where they lie, and how many hosts count.
-    pub left_out: Vec<(u64, usize)>,
+    /// Runs that cannot be compared, since other hosts count in them.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A run in which other hosts count than in the rest of its series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Where it lies along what changes: a number, or bytes.
+    pub at: u64,
+    /// The hosts that count in it.
+    pub hosts: usize,
 }
 
 /// A host that stops to gain earlier than all together.
@@ -161,7 +170,10 @@ fn one(along: Along, mut group: Vec<&Step>, name: &dyn Fn(usize) -> String) -> O
         earlier: hosts.iter().filter_map(|client| of_host(*client)).collect(),
         points,
         shape,
-        left_out: other.iter().map(|step| (along.of(&step.load), step.hosts.len())).collect(),
+        left_out: other
+            .iter()
+            .map(|step| LeftOut { at: along.of(&step.load), hosts: step.hosts.len() })
+            .collect(),
     })
 }
 
@@ -247,7 +259,10 @@ mod tests {
         let mut steps: Vec<Step> = (0..4).map(|power| step(1 << power, &[50.0, 50.0])).collect();
         steps[1].hosts.pop();
         let found = series(&steps);
-        assert_eq!((found[0].points.len(), found[0].left_out.clone()), (3, vec![(2, 1)]));
+        assert_eq!(
+            (found[0].points.len(), found[0].left_out.clone()),
+            (3, vec![LeftOut { at: 2, hosts: 1 }])
+        );
         assert!(series(&steps[..3]).is_empty(), "two that can be compared are no series");
         assert!(series(&[]).is_empty());
     }

@@ -39,7 +39,9 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 /// Pools of ZFS, of which captures tell.
 pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
     let lacks = |pool: &&ZfsPool| {
-        pool.state.value().is_some_and(|state| matches!(state.as_str(), "DEGRADED" | "FAULTED" | "UNAVAIL"))
+        pool.state
+            .value()
+            .is_some_and(|state| matches!(state.as_str(), "DEGRADED" | "FAULTED" | "UNAVAIL" | "SUSPENDED"))
     };
     let pools = context.machine.zfs.iter().filter(lacks);
     pools
@@ -60,12 +62,28 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
             Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
                 .with_evidence([Evidence::from_fact("state of the pool", &pool.state)])
                 .with_evidence(broken)
-                .with_advice([Advice::new(format!(
-                    "Replace what failed: zpool replace {} DEVICE. Until then another failure may lose data.",
-                    pool.name
-                ))])
+                .with_advice([Advice::new(pool_advice(&pool.name, state))])
         })
         .collect()
+}
+
+/// What to do: a pool that still runs needs a new device, one that does not needs its own devices back (messages ZFS-8000-3C,
+/// ZFS-8000-5E and ZFS-8000-JQ of OpenZFS, openzfs.github.io/openzfs-docs/msg).
+fn pool_advice(pool: &str, state: &str) -> String {
+    match state {
+        "DEGRADED" => {
+            format!(
+                "Replace what failed: zpool replace {pool} DEVICE. Until then another failure may lose data."
+            )
+        }
+        "SUSPENDED" => {
+            format!("Connect the missing devices, then resume: zpool clear {pool}. Replace nothing before.")
+        }
+        _ => format!(
+            "The pool cannot run. Connect its missing devices, then: zpool online {pool} DEVICE, or zpool import {pool}. \
+             Replace nothing before; zpool status {pool} says whether it must come from a backup."
+        ),
+    }
 }
 
 /// Members that md is writing to, as evidence; they count as missing until they are whole.
@@ -112,6 +130,7 @@ const fn effect(raid: &RaidHop) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::pool_advice;
     use crate::testing::Sketch;
     use crate::{Code, Severity};
     use narrows_base::fact::Fact;
@@ -127,6 +146,19 @@ mod tests {
                 raid.md.raid_disks = Fact::known(2, "raid_disks");
             }
         })
+    }
+
+    #[test]
+    fn a_pool_that_cannot_run_is_not_told_to_replace_a_device() {
+        assert!(pool_advice("tank", "DEGRADED").contains("zpool replace tank DEVICE"));
+        assert!(pool_advice("tank", "SUSPENDED").contains("zpool clear tank"));
+        for state in ["UNAVAIL", "FAULTED"] {
+            let advice = pool_advice("tank", state);
+            assert!(
+                advice.contains("zpool online tank DEVICE") && !advice.contains("zpool replace"),
+                "{advice}"
+            );
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
 
 use narrows_base::fact::Fact;
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{HopKind, HopSpec, RaidHop, RaidLevel};
 
@@ -19,6 +19,15 @@ const NEAR_MOST: f64 = 0.05;
 /// A member that is read or written at this part of its rate sets the rate of the resync.
 const NEAR_MEMBER: f64 = 0.8;
 
+/// The kernel counts in tenths of a minute (`status_resync`, drivers/md/md.c): what is less than one is not known better.
+fn left_in_words(left: Nanos) -> String {
+    const MINUTE: Nanos = Nanos::from_millis(60_000);
+    if left < MINUTE {
+        return ", less than a minute left by the kernel's count".to_owned();
+    }
+    format!(", {} left by the kernel's count", human::time(left))
+}
+
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let hops = judged.subject.path.hops.iter().enumerate();
     hops.filter_map(|(index, hop)| {
@@ -33,8 +42,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         let done = raid.md.sync_done.value();
         let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
         let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
-        let left = raid.md.sync_left.value();
-        let left = left.map(|left| format!(", {} left by the kernel's count", human::time(*left))).unwrap_or_default();
+        let left = raid.md.sync_left.value().map(|left| left_in_words(*left)).unwrap_or_default();
         let cause = raid.md.sync_speed.value().and_then(|speed| cause(judged, raid, *speed));
         let (cause_evidence, cause_advice) = cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
         let effect = if limit.is_some() { "; it limits this path" } else { "" };
@@ -145,6 +153,13 @@ mod tests {
             }
         });
         path.finding(Code::RaidResync).map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn less_than_the_kernel_counts_in_is_said_so() {
+        // `finish=0.0min` of /proc/mdstat.
+        assert_eq!(left_in_words(Nanos::from_millis(0)), ", less than a minute left by the kernel's count");
+        assert_eq!(left_in_words(Nanos::from_millis(7_650_000)), ", 7650 s left by the kernel's count");
     }
 
     #[test]
