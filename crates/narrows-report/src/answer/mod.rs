@@ -105,7 +105,8 @@ fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (S
     if part > ABOVE {
         (format!("That is more than {name} can carry ({most}): do not rely on it."), Some(look))
     } else if part >= REACHED {
-        (format!("That is {} of what {name} carries: it limits.", human::percent(part)), None)
+        let part = human::percent(part);
+        (format!("That is {part} of what {name} carries, which limits most likely."), None)
     } else {
         let text = format!(
             "{name}, the narrowest hop with a known ceiling, carries {most}; what limits is not told."
