@@ -45,7 +45,7 @@ impl Narrowest {
 pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bound> {
     let mut found = Vec::new();
     found.extend(depth(system, hops, own));
-    found.extend(cores(system, hops, own.workload));
+    found.extend(cores(system, hops, own.workload, own.situation));
     let spread = own.spread.as_ref().map(together);
     let cache = cached::bound(system, hops, own.workload);
     // The copy out of the page cache follows on what the cache gives, where that is less than the path.
@@ -173,13 +173,17 @@ fn raise(loaded: &Loaded, factor: f64) -> Loaded {
 }
 
 /// I/Os that the cores can start and complete.
-fn cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound> {
+fn cores(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situation) -> Option<Bound> {
     let first = hops.first()?;
     if hops.iter().any(|it| matches!(it.hop.kind(), HopKind::Remote | HopKind::Controller)) {
         // What a client or a virtual machine does is not what its server's cores do.
         return None;
     }
     if time::is_memory(system, hops) {
+        return None;
+    }
+    if situation.is_dma() {
+        // The card reads and writes memory by itself.
         return None;
     }
     let host = host_of(system, &workload.target);

@@ -88,6 +88,12 @@ impl Situation {
         self.traits.contains(wanted)
     }
 
+    /// Whether a card reads and writes memory of its host at random addresses, which is how a description says that no network
+    /// and no core takes part.
+    pub fn is_dma(&self) -> bool {
+        self.has("card") && self.pattern == Pattern::Random
+    }
+
     /// The directions of its I/Os.
     pub(super) fn mix(&self) -> Mix {
         match self.read_share {
