@@ -274,6 +274,9 @@ pub struct MediumClass {
     pub write_megabytes_per_second: f64,
     /// Writes when the fast cache is full.
     pub steady_write_megabytes_per_second: f64,
+    /// Whether what is written is safe when the drive answers, so that a flush has nothing to wait for.
+    #[serde(default)]
+    pub power_loss_protection: bool,
     /// How often all of a drive of the class may be written by its maker's warranty, low rather than high; absent for what
     /// does not wear.
     pub rated_drive_writes: Option<f64>,

@@ -10,6 +10,13 @@
 //! read already: [`SEQUENTIAL_SHARE`] of the random latency is left (36 of 72 µs at 64 KiB, 76 of 81 at 1 MiB, 62 of 64 at
 //! 1 MiB); expected error of the rate ±17 % at 64 KiB and more. Below that the share is not known.
 //!
+//! A flush after a write of a drive with power-loss protection finds nothing to wait for: [`EMPTY_FLUSH`] is its round trip (17 µs of
+//! 38.2 for 16 KiB and `fdatasync`, linux-raid `CAGqmV7ojxmsMVStS2LWzfeN+A565z4U=…`; 11 of 55.6 for 4 KiB and `O_DSYNC` on a PM863a,
+//! `github.com/thomas-krenn/TKperf` issue 19). Drives that report no volatile cache are not flushed at all. Without protection the
+//! drive programs its cells first: 286 writes a second (960 PRO, percona.com 2018/07/18), 478 (950 PRO, freshbsd.org
+//! freebsd/src 321928), 574 (980, igene.tw choosing-ceph-ssd), 608 (990 PRO, tanelpoder.com), 1480 (PM961, TKperf) and 1000 to 2000
+//! (vitastor): no law that estimates, for they differ by five.
+//!
 //! Reads and writes that share one medium share its time: 1/B = r/R + w/W, exact for a medium that does one thing at a
 //! time (727 + 726 MB/s on a PM983 of 3000 and 1050; openzfs/zfs issue 10066). The mean time of a mix at depth 1 is that
 //! of its parts.
@@ -18,6 +25,9 @@ use narrows_base::units::{BytesPerSec, Iops, Nanos};
 
 /// The part of the latency of a random read that a sequential one at depth 1 still waits for.
 pub const SEQUENTIAL_SHARE: f64 = 0.65;
+
+/// The round trip of a flush that finds nothing to write. Expected error ±5 µs.
+pub const EMPTY_FLUSH: Nanos = Nanos::new(13_000);
 
 /// The mean rate over all tracks of a disk, of its outer tracks.
 pub const MEAN_TRACK: f64 = 0.75;

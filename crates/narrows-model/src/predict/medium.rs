@@ -45,6 +45,12 @@ pub(super) fn sharpness(device: &Device) -> f64 {
     if is_of_servers { queueing::SERVER_KNEE } else { queueing::FLASH_KNEE }
 }
 
+/// Whether what is written to a drive is safe when it answers, by its class.
+pub(super) fn keeps_writes(device: &Device) -> bool {
+    !matches!(device.kind, DeviceKind::Hdd | DeviceKind::Ramdisk)
+        && class_of(device).is_some_and(|class| class.power_loss_protection)
+}
+
 /// The time that the head of a disk needs between consecutive blocks.
 const NEXT_BLOCK: Nanos = Nanos::new(100_000);
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::hops::{Loaded, host_of, rate};
 use super::law::{self, Law, Situation};
 use super::medium;
-use crate::ceiling::{crypt_time, io_cost, mirror};
+use crate::ceiling::{access, crypt_time, io_cost, mirror};
 use crate::path::file::{Crypt, DeviceKind, Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec, RaidLevel};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -49,8 +49,24 @@ pub(super) fn stages(
             _ => {}
         }
     }
+    stages.extend(flush(system, hops, workload));
     stages.extend(call(system, hops, workload));
     stages
+}
+
+/// The flush after a write, of a drive that has nothing to wait for then; what other drives take has no law.
+fn flush(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> {
+    if workload.flush != Some(true) {
+        return None;
+    }
+    let drive = hops.iter().find(|it| it.device(system).is_some_and(medium::keeps_writes))?;
+    Some(Stage {
+        hop: drive.hop.id.clone(),
+        name: format!("the flush of {}", drive.hop.name),
+        law: Law::FlashFlush,
+        read: 0.0,
+        write: access::EMPTY_FLUSH.as_secs_f64(),
+    })
 }
 
 /// The media, and the transfer over the hardware between them and memory: means over the drives that a block may be on.

@@ -62,6 +62,8 @@ pub enum Law {
     FileServerWrite,
     NvmeFabric,
     Given,
+    // New ones at the end: the place of a law decides its draws.
+    FlashFlush,
 }
 
 impl Law {

@@ -10,6 +10,7 @@ use crate::path::file::{
 };
 use crate::path::{HopKind, RaidLevel};
 use crate::predict::hops::{Loaded, host_of};
+use crate::predict::medium;
 use narrows_base::catalog::catalog;
 
 /// A workload on its system, reduced to what decides which laws hold.
@@ -44,6 +45,7 @@ pub(super) const TRAITS: &[&str] = &[
     "crypt-unknown",
     "disk",
     "file-server",
+    "filesystem",
     "flush-unsaid",
     "flushed",
     "flash",
@@ -54,12 +56,14 @@ pub(super) const TRAITS: &[&str] = &[
     "parity",
     "part-of-stripe",
     "polled",
+    "protected",
     "ramdisk",
     "remote",
     "resync",
     "mirror",
     "smb",
     "stripe",
+    "unprotected",
     "unsized-flash-writes",
     "vm",
     "zfs",
@@ -144,9 +148,15 @@ impl Situation {
         self.put(is_flash, "flash");
         self.put(device.kind == DeviceKind::Hdd, "disk");
         self.put(device.kind == DeviceKind::Ramdisk, "ramdisk");
+        let is_protected = medium::keeps_writes(device);
+        self.put(is_protected, "protected");
+        self.put(is_flash && !is_protected, "unprotected");
         let is_long = workload.size.is_some_and(|size| size.get() > SURELY_CACHED);
         let is_written = workload.read_share < 1.0;
-        self.put(is_flash && is_long && is_written && device.cache.is_none(), "unsized-flash-writes");
+        self.put(
+            is_flash && !is_protected && is_long && is_written && device.cache.is_none(),
+            "unsized-flash-writes",
+        );
     }
 
     fn raid(&mut self, raid: &Raid, workload: &Workload) {
@@ -179,6 +189,7 @@ impl Situation {
 
     fn filesystem(&mut self, it: &Filesystem, workload: &Workload) {
         let is_zfs = it.kind == "zfs";
+        self.put(true, "filesystem");
         self.put(is_zfs, "zfs");
         self.put(is_zfs && it.arc.is_some() && workload.size.is_some(), "arc");
     }
