@@ -3,6 +3,7 @@
 //! These files are data that people correct and add to without touching code; each entry cites its source, and a test
 //! validates every entry.
 
+mod disk_model;
 mod entry;
 mod known;
 mod part;
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
 
+pub use disk_model::is_hard_disk;
 pub use entry::{
     Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption,
     Switch,

@@ -87,7 +87,10 @@ fn of_class(device: &DeviceHop) -> Limit {
             "the catalogue has no figures for this hard disk; the outer tracks of the fastest ones with one actuator \
              carry {rate}, and all others less"
         ),
-        facts: vec![FactRef::new("rotational", "1", device.rotational.source())],
+        facts: vec![match (device.rotational.value(), device.model.value()) {
+            (None, Some(model)) => FactRef::new("model number of a hard disk", model, device.model.source()),
+            _ => FactRef::new("rotational", "1", device.rotational.source()),
+        }],
     }
 }
 

@@ -3,6 +3,7 @@
 use super::builder::Builder;
 use super::graph::{Node, Spread};
 use super::{ControllerHop, DeviceHop, HopId, HopKind, HopSpec, QueueHop, Traffic};
+use narrows_base::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
@@ -67,7 +68,7 @@ impl Builder<'_> {
     }
 
     /// The kernel takes a SCSI disk that does not say otherwise for one that turns (`drivers/scsi/sd.c`), and USB
-    /// bridges, RAID controllers and hypervisors seldom say.
+    /// bridges, RAID controllers and hypervisors seldom say. A model number of a hard disk says it of any disk.
     fn is_hard_disk(&self, disk: &BlockDevice) -> bool {
         let is_direct = match &disk.transport {
             Transport::Sata(_) => true,
@@ -75,7 +76,9 @@ impl Builder<'_> {
             _ => false,
         };
         let is_bare = self.machine.cpus.hypervisor.value().is_none();
-        is_direct && is_bare && disk.queue.rotational.value() == Some(&true)
+        let turns = disk.queue.rotational.value().copied();
+        let is_named = disk.model.value().is_some_and(|model| catalog::is_hard_disk(model));
+        (is_direct && is_bare && turns == Some(true)) || (is_named && turns != Some(false))
     }
 
     fn queue(

@@ -394,8 +394,8 @@ pub struct DeviceHop {
     pub size: Fact<Bytes>,
     /// Whether it turns.
     pub rotational: Fact<bool>,
-    /// Whether it is surely one hard disk: it says that it turns, and no USB bridge, RAID controller or hypervisor
-    /// that says so of anything stands before it.
+    /// Whether it is surely one hard disk: its model number says so, or it says that it turns, and no USB bridge, RAID controller
+    /// or hypervisor that says so of anything stands before it.
     pub is_hard_disk: bool,
     /// What it is when it is no real medium: `virtio`, `null_blk`, `brd`, `zram`, `loop`.
     pub synthetic: Option<String>,

@@ -53,9 +53,17 @@ pub fn read(text: &Text) -> Part {
     part
 }
 
+/// Whether a text is host, channel, target and unit of SCSI: `2:0:0:0`.
+pub(super) fn is_scsi_address(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(':').collect();
+    let is_number =
+        |part: &&str| (1..=10).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() == 4 && parts.iter().all(is_number)
+}
+
 /// The disk at a SCSI address, for the temperature of its chip.
 pub(super) fn note_disk(links: &mut BTreeMap<String, String>, at: &str, disk: &str) {
-    if links.len() < MOST {
+    if links.len() < MOST && is_scsi_address(at) {
         links.insert(format!("{SCSI}{at}"), disk.to_owned());
     }
 }

@@ -84,4 +84,11 @@ fn only_a_disk_that_nothing_stands_before_is_surely_one_hard_disk() {
     assert_eq!(disks.map(|disk| is_hard_disk(&machine, disk)), [true, false, false, false]);
     machine.cpus.hypervisor = text("KVM");
     assert!(!is_hard_disk(&machine, "sda"));
+    // The number of a hard disk says it, except of a drive that says that it does not turn.
+    for (block, model) in
+        [("sdb", "ST16000NM001G-2KK103"), ("sdc", "WDC WD40EZRZ"), ("sdd", "HUH721212ALE604")]
+    {
+        machine.block.get_mut(block).expect("was added").model = text(model);
+    }
+    assert_eq!(disks.map(|disk| is_hard_disk(&machine, disk)), [false, true, true, false]);
 }

@@ -76,19 +76,21 @@ fn take_namespace(boot: &mut Boot, line: &Line<'_>) -> bool {
     };
     let controller = format!("nvme{number}");
     let is_partition = |word: &str| word.strip_prefix('p').is_some_and(is_number);
-    if !is_controller(&controller)
-        || !is_number(namespace)
-        || !partitions.split_whitespace().all(is_partition)
-    {
+    // Logical partitions of a DOS table stand between `<` and `>` behind their extended one (`block/partitions/msdos.c`).
+    let words = || partitions.split_whitespace().filter(|word| !matches!(*word, "<" | ">"));
+    if !is_controller(&controller) || !is_number(namespace) || !words().all(is_partition) {
         return false;
     }
-    let Some(pci) = boot.disks.controller(&controller) else { return false };
     let disk = BlockDevice {
         name: name.to_owned(),
-        transport: Transport::NvmePci { controller, pci },
+        // A log that was cut off at its begin does not say which function it is.
+        transport: match boot.disks.controller(&controller) {
+            Some(pci) => Transport::NvmePci { controller, pci },
+            None => Transport::Other { name: "nvme".to_owned(), pci: None },
+        },
         ..BlockDevice::default()
     };
-    for partition in partitions.split_whitespace() {
+    for partition in words() {
         let partition = format!("{name}{partition}");
         boot.machine.block.insert(
             partition.clone(),

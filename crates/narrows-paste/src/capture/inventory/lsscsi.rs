@@ -41,12 +41,9 @@ pub fn read(text: &Text) -> Part {
 /// The address of a row of a disk, and what follows its type.
 fn row(line: &str) -> Option<(&str, &str)> {
     let (at, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
-    let numbers = at.split(':').collect::<Vec<_>>();
-    let is_address = numbers.len() == 4
-        && numbers.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     let rest = rest.trim_start();
     let what = rest.strip_prefix("disk").or_else(|| rest.strip_prefix("zbc"))?;
-    (is_address && what.starts_with(' ')).then(|| (at, what.trim_start()))
+    (sensors::is_scsi_address(at) && what.starts_with(' ')).then(|| (at, what.trim_start()))
 }
 
 /// What carries a disk, of the column that `-t` prints in the place of its model.

@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use crate::capture::device::{array, device, key_of, learn, mapping, stack};
-use crate::capture::{Text, mounts, size};
+use crate::capture::{Text, mounts, sensors, size};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
@@ -17,6 +17,9 @@ pub(super) fn fill(machine: &mut Machine, text: &Text, rows: &[Row]) {
         let source = text.source(row.line);
         let parent = row.parent.as_deref().and_then(parent_key);
         identify(device(machine, &key), row, &source);
+        if let Some(address) = row.get("HCTL").filter(|_| row.parent.is_none()) {
+            sensors::note_disk(&mut machine.links, address, &key);
+        }
         kind(machine, &key, row, parent.as_deref(), &source);
         add_mounts(&mut mounts, machine, &key, row, &source);
     }

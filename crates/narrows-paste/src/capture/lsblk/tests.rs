@@ -46,6 +46,21 @@ fn a_tree_tells_layers_sizes_and_mounts() {
     assert_eq!(mounts, [("/rofs", "loop0"), ("/boot", "sda1"), ("/boot/efi", "sda1"), ("/", "dm-1")]);
 }
 
+/// `lsblk -S` of util-linux 2.38: the address of each disk, by which `sensors` names its chip.
+#[test]
+fn the_address_of_a_disk_is_kept() {
+    let machine = machine(
+        "NAME HCTL       TYPE VENDOR   MODEL               REV SERIAL TRAN\n\
+         sda  0:0:0:0    disk ATA      Samsung SSD 870 EVO 1B6Q S1     sata\n\
+         sdb  6:0:2:0    disk SEAGATE  ST4000NM0023        0004 S2     sas\n\
+         sdc  N/A        disk ATA      ST1000DM003         CC43 S3     sata\n",
+    );
+    let at = |address: &str| machine.links.get(&format!("scsi_disk/{address}")).map(String::as_str);
+    assert_eq!((at("0:0:0:0"), at("6:0:2:0")), (Some("sda"), Some("sdb")));
+    assert_eq!(machine.links.len(), 2, "{:?}", machine.links);
+    assert!(matches!(machine.block["sdb"].transport, Transport::Sas(_)));
+}
+
 #[test]
 fn a_tree_in_ascii_or_broken_by_mail_tells_the_same() {
     let ascii = LAPTOP.replace("├─", "|-").replace("└─", "`-").replace("│ ", "| ").replace('│', "|");

@@ -150,3 +150,23 @@ fn interfaces_are_named_as_they_are_in_the_end() {
     assert_eq!((speed("eno5"), machine.nics["eno5"].state.get().as_deref()), (None, Some("down")));
     assert_eq!(machine.nics["eno1"].pci, Some(at("3d:00.0")));
 }
+
+/// Two forms of the list of partitions that `block/partitions/core.c` prints: logical ones, and behind a log that was cut off at its begin.
+#[test]
+fn a_namespace_is_kept_without_its_function_and_with_logical_partitions() {
+    let machine = machine(
+        "[    1.100000] nvme nvme0: pci function 0000:01:00.0\n\
+         [    1.200000]  nvme0n1: p1 p2 < p5 p6 >\n\
+         [    1.300000]  nvme3n1: p1\n\
+         [    1.400000]  nvme4n1: a word\n",
+    );
+    let names: Vec<&str> = machine.block.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        ["nvme0n1", "nvme0n1p1", "nvme0n1p2", "nvme0n1p5", "nvme0n1p6", "nvme3n1", "nvme3n1p1"]
+    );
+    assert!(matches!(machine.block["nvme0n1p6"].transport, Transport::NvmePci { .. }));
+    assert!(
+        matches!(&machine.block["nvme3n1"].transport, Transport::Other { name, pci: None } if name == "nvme")
+    );
+}
