@@ -109,6 +109,7 @@ const READERS: &[(Reader, &str)] = &[
     (lspci::read_pciconf, "pciconf -l of FreeBSD (-v, -b, -c, -B)"),
     (sensors::read, "sensors (-u, -j)"),
     (hwloc::read, "XML of hwloc (lstopo)"),
+    (hwloc::read_console, "lstopo on a console"),
 ];
 
 /// What each reader says that it understands.

@@ -1,6 +1,7 @@
 //! `device_limited`: the device itself is the bottleneck, as it should be. Of a virtual disk it can only be said what it
 //! delivers: what carries it is the host's.
 
+use narrows_base::catalog;
 use narrows_model::ceiling::medium;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
@@ -17,6 +18,8 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         .into_iter()
         // A slow member is a fault of its array, and has a finding of its own.
         .filter(|(_, _, _, limit)| limit.cause != Cause::SlowMember)
+        // That a model number has the form of a hard disk's gives a ceiling, and nothing to say.
+        .filter(|(_, hop, _, limit)| limit.cause != Cause::Smallest || !is_disk_by_name(hop))
         // A run that failed or was cut short says nothing of what the device can do.
         .filter(|(_, _, direction, _)| judged.audits.get(direction).is_none_or(Audit::is_clean))
         .map(|(_, hop, direction, limit)| {
@@ -31,6 +34,13 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
         })
         .chain(slow_usb)
         .collect()
+}
+
+/// Whether a device is taken for a hard disk by the form of its model number alone.
+fn is_disk_by_name(hop: &Hop) -> bool {
+    let HopSpec::Device(device) = &hop.spec else { return false };
+    let is_listed = device.model.value().is_some_and(|model| catalog::medium(model).is_some());
+    device.is_hard_disk && device.rotational.value().is_none() && !is_listed
 }
 
 /// A USB device that runs at the most that it announces, on a port that can do more.
@@ -83,6 +93,28 @@ mod tests {
         assert_eq!(path.finding(Code::DeviceLimited).map(|f| f.severity), Some(Severity::Info));
         assert!(path.alarms().is_empty());
         assert!(!path.judge().has_faults_or_limits());
+    }
+
+    #[test]
+    fn a_disk_by_its_name_alone_has_a_ceiling_and_no_finding() {
+        let with = |rotational: bool| {
+            let disk = move |hop: &mut narrows_model::path::Hop| {
+                if let narrows_model::path::HopSpec::Device(device) = &mut hop.spec {
+                    device.is_hard_disk = true;
+                    device.rotational = match rotational {
+                        true => narrows_base::fact::Fact::known(true, "rotational"),
+                        false => narrows_base::fact::Fact::default(),
+                    };
+                }
+            };
+            Sketch::of("/dev/sda")
+                .device("sda", Some(285.0))
+                .change(disk)
+                .finding(Code::DeviceLimited)
+                .is_some()
+        };
+        assert!(with(true));
+        assert!(!with(false));
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn model(text: &str) -> String {
     }
 }
 
-fn transport(name: &str, carrier: Option<&PciDevice>) -> Transport {
+pub(super) fn transport(name: &str, carrier: Option<&PciDevice>) -> Transport {
     let pci = carrier.map(|carrier| carrier.address);
     let other = |name: &str| Transport::Other { name: name.to_owned(), pci };
     let is_virtio = carrier.and_then(|carrier| carrier.id.value()).is_some_and(|id| id.vendor == VIRTIO);

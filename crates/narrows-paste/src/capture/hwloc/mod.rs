@@ -1,14 +1,17 @@
-//! XML of hwloc (`lstopo --of xml`, `lstopo file.xml`), formats 1 to 3: processors, NUMA nodes, PCI functions with the
+//! Texts of hwloc. XML (`lstopo --of xml`, `lstopo file.xml`), formats 1 to 3: processors, NUMA nodes, PCI functions with the
 //! rate of their links, disks and network interfaces.
 //!
 //! Sources: hwloc (`hwloc/hwloc2.dtd`, `hwloc/topology-xml.c`, `hwloc/topology-linux.c`, `hwloc/pci-common.c`).
 
 mod bitmap;
+mod console;
 mod cpu;
 mod disk;
 mod object;
 mod pci;
 mod rate;
+
+pub use console::read as read_console;
 
 use std::collections::BTreeMap;
 
