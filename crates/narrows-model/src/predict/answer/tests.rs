@@ -88,7 +88,12 @@ fn a_drive_that_keeps_what_it_was_sent_flushes_at_once() {
     assert!((micros(&flushed) - micros(&not) - 13.0).abs() < 0.1, "{} {}", micros(&flushed), micros(&not));
     // What a drive of servers is rated to write it writes for ever.
     let long = "target = \"e\"\nread_share = 0.0\nblock_size = \"1 MiB\"\ndepth = 8\nsize = \"900 GB\"\n";
-    assert!(of(drive, long).answer.intervals().is_some());
+    for known in ["size = \"3.84 TB\"\n", "write = \"2 GB/s\"\n"] {
+        assert!(of(&format!("{drive}{known}"), long).answer.intervals().is_some(), "{known}");
+    }
+    for small in ["", "size = \"960 GB\"\n"] {
+        assert!(refusal(&format!("{drive}{small}"), long).because.starts_with("small drives"), "{small}");
+    }
 }
 
 /// DMA of a card at random addresses: 3.0 x8 carries at least 6.5 GB/s of it, no core takes part, and below 512 bytes cards differ.
