@@ -237,11 +237,11 @@ const EMBEDDED_KEEPS_UP: f64 = 2.0;
 
 /// Whether a drive may write less than the largest of its model, whose rate the catalogue has: fewer chips take fewer bytes at once. A
 /// 970 EVO Plus writes 400 MB/s behind its cache at 250 GB, 900 at 500 GB, 1700 at 1 TB and 1750 at 2 TB (its data sheet, MZ-V7S250BW): it
-/// stops to grow at 1 TB. Drives of servers have no cache before their cells and are taken to grow up to twice that on PCI Express; for long
+/// stops to grow at 1 TB. Drives of servers have no cache before their cells and are taken to grow up to four times that on PCI Express; for long
 /// writes their capacity must be known. The limits are estimates on the safe side.
 fn writes_less(device: &Device, is_protected: bool, is_long: bool) -> bool {
     let enough: u64 = match (is_protected, device.kind) {
-        (true, DeviceKind::Nvme) => 1_900_000_000_000,
+        (true, DeviceKind::Nvme) => 3_800_000_000_000,
         (true, _) => 900_000_000_000,
         (false, _) => 450_000_000_000,
     };
