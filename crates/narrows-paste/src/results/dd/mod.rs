@@ -5,15 +5,15 @@
 //! `N bytes transferred in S secs (R bytes/sec)`. The rate is computed from bytes and seconds, which have more digits.
 
 mod line;
+mod work;
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_base::workload::Pattern;
 
-use self::line::{Seen, broken, failure, is_records, looks_like, report};
-use super::command::{Commands, each, option};
-use super::number::{Base, size};
+use self::line::{Records, Seen, broken, failure, looks_like, records, report};
+use self::work::{asked, block_of, is_piece, reads, work};
+use super::command::{Commands, each};
 use super::rounded::Rounded;
-use super::{Derived, Durability, Imported, Measured, Op, Page, Side, Tool, Work};
+use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// dd itself does not say what it read and wrote.
 const WITHOUT_COMMAND: &str = "its command does not stand here: taken for a write to a file; whether past the page cache, whether \
@@ -21,7 +21,7 @@ const WITHOUT_COMMAND: &str = "its command does not stand here: taken for a writ
 
 /// The copies in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["bytes", "copied", "/s", "/秒"]) {
+    if !page.has(&["bytes", "copied", "/s", "/秒", "dd: "]) {
         return Vec::new();
     }
     let mut reader = Reader::new(*page);
@@ -30,9 +30,18 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         reader.line(number, line, lines.peek().map(|(_, next)| *next));
     }
     reader.end_block();
+    reader.end_failures();
     reader.say_what_is_left();
     reader.found
 }
+
+/// The same where a heading says what was done.
+const WITH_HEADING: &str = "its command does not stand here, only a heading that says whether it reads or writes; whether past the \
+    page cache, whether flushed, and what it read and wrote are not known";
+
+/// What is said where more may have been asked than stands there.
+const BLOCK_UNKNOWN: &str =
+    "the size of a block is not known: something stands between the command and its report";
 
 /// A report of a copy.
 #[derive(Debug, Clone)]
@@ -43,12 +52,26 @@ struct Report {
     wrong: Option<Derived>,
     failures: Vec<String>,
     command: Option<String>,
-    /// Whether the counts of records stand above it, as they do at the end of a copy.
-    is_final: bool,
+    /// The counts of records above it, as they stand at the end of a copy.
+    records: Option<Records>,
+    /// Whether nothing but such counts stands between it and the commands, so that they are whole.
+    is_below: bool,
+    /// Whether the counts stand below it and no report: it is of the time before the end.
+    is_cut: bool,
+    /// What a heading above it calls it.
+    heading: Option<Op>,
+    /// Whether a piece of a command stands above it that none begins.
+    is_broken: bool,
     /// Whether the page cache was emptied before it.
     is_cold: bool,
     /// Whether nothing else stands between it and the report before it.
     is_next: bool,
+}
+
+impl Report {
+    const fn is_final(&self) -> bool {
+        self.records.is_some()
+    }
 }
 
 #[derive(Debug)]
@@ -58,8 +81,16 @@ struct Reader<'a> {
     commands: Commands,
     /// The reports since the last commands.
     block: Vec<Report>,
-    records: Option<usize>,
+    records: Option<(usize, Records)>,
     failures: Vec<String>,
+    /// Whether something stood below the last command that is no part of a report.
+    between: bool,
+    /// What the last heading says that is done.
+    heading: Option<Op>,
+    /// Where the first of the failures stands.
+    failed: Option<usize>,
+    /// Whether a piece of a command stood there.
+    broken: bool,
     /// Lines that look like reports and could not be read.
     unread: Vec<usize>,
     /// Whether something else stood below the last report.
@@ -83,6 +114,10 @@ impl<'a> Reader<'a> {
             block: Vec::new(),
             records: None,
             failures: Vec::new(),
+            between: false,
+            heading: None,
+            failed: None,
+            broken: false,
             unread: Vec::new(),
             apart: true,
             is_rest: false,
@@ -95,19 +130,27 @@ impl<'a> Reader<'a> {
     }
 
     fn line(&mut self, number: usize, line: &str, next: Option<&str>) {
-        if Commands::is_call(line, "dd") && !self.block.is_empty() {
+        let is_call = Commands::is_call(line, "dd");
+        if is_call && !self.block.is_empty() {
             self.end_block();
         }
         let is_rest = std::mem::take(&mut self.is_rest);
         self.commands.see(number, line, "dd");
+        let is_command = self.commands.ends_at(number);
+        if is_piece(line) && !is_command {
+            self.end_block();
+            self.broken = true;
+        }
+        self.between &= !is_call;
         self.loops |= ends_loop(line) && (self.commands.last().is_some() || !self.calls.is_empty());
         if empties_cache(line) {
             self.is_cold = true;
             self.always_cold |= self.loops;
         }
-        if is_records(line) {
-            self.records = Some(number);
+        if let Some(records) = records(line) {
+            self.records = Some((number, records));
         } else if let Some(failure) = failure(line) {
+            self.failed.get_or_insert(number);
             self.failures.push(failure.to_owned());
         } else if let Some(report) = report(line) {
             self.report(number, report);
@@ -122,6 +165,8 @@ impl<'a> Reader<'a> {
                 self.drop_progress(number);
             }
             self.apart = true;
+            self.between |= !is_command;
+            self.heading = heading(line).or(self.heading);
         }
     }
 
@@ -129,7 +174,7 @@ impl<'a> Reader<'a> {
         if self.block.is_empty() {
             (self.calls, self.called) = self.commands.take();
         }
-        let is_final = self.records.take().is_some_and(|records| number - records <= 2);
+        let records = self.records.take().filter(|(line, _)| number - line <= 2);
         let report = Report {
             line: number,
             bytes: seen.bytes,
@@ -137,12 +182,16 @@ impl<'a> Reader<'a> {
             wrong: seen.wrong,
             failures: std::mem::take(&mut self.failures),
             command: None,
-            is_final,
+            records: records.map(|(_, records)| records),
+            is_below: !self.between,
+            is_cut: false,
+            heading: self.heading.take(),
+            is_broken: self.broken,
             is_cold: std::mem::replace(&mut self.is_cold, self.always_cold),
             is_next: !std::mem::take(&mut self.apart),
         };
         // `status=progress` prints the same line again and again; only the last of them counts.
-        let may_be = !self.loops || report.is_final;
+        let may_be = !self.loops || report.is_final();
         if may_be && self.block.last().is_some_and(|last| is_progress(last, &report)) {
             self.block.pop();
         }
@@ -151,8 +200,8 @@ impl<'a> Reader<'a> {
 
     /// A report below counts of records that cannot be read is the end of the copy: its progress before is not its result.
     fn drop_progress(&mut self, number: usize) {
-        let is_end = self.records.take().is_some_and(|records| number - records <= 2);
-        let is_progress = self.block.last().is_some_and(|last| !last.is_final && number - last.line <= 6);
+        let is_end = self.records.take().is_some_and(|(line, _)| number - line <= 2);
+        let is_progress = self.block.last().is_some_and(|last| !last.is_final() && number - last.line <= 6);
         if is_end && is_progress {
             self.block.pop();
         }
@@ -165,12 +214,39 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A copy that failed before it reported anything is a result without a measurement.
+    fn end_failures(&mut self) {
+        let failures = std::mem::take(&mut self.failures);
+        if let Some(line) = self.failed.filter(|_| !failures.is_empty()) {
+            let mut failed = Imported::new(Tool::Dd, self.page.name, line);
+            failed.command = self.commands.last().map(str::to_owned);
+            failed.failures = failures;
+            self.found.push(failed);
+        }
+    }
+
     /// Ends the reports of the commands above them.
     fn end_block(&mut self) {
         let mut reports = std::mem::take(&mut self.block);
+        // At the end of a copy its report follows the counts at once; here it was left out.
+        if let (Some(_), Some(last)) = (self.records.take(), reports.last_mut()) {
+            last.is_cut = !last.is_final();
+        }
         let calls: Vec<&str> = self.calls.iter().flat_map(|call| each(call, "dd")).collect();
-        assign(&calls, self.loops, self.called, &mut reports);
+        // Of several calls in one line the first report is not of the last.
+        let called = self.called;
+        let is_alone = self.calls.last().is_some_and(|call| each(call, "dd").len() == 1);
+        assign(&calls, self.loops, is_alone.then_some(called), &mut reports);
+        // Where the commands differ, or one is in pieces, what a copy read and wrote cannot be known.
+        let differ = calls.iter().any(|call| reads(call) != calls.first().is_some_and(|first| reads(first)));
+        let is_open = |report: &Report| match report.command {
+            None => report.is_broken || differ,
+            Some(_) => report.is_broken && !report.is_below,
+        };
+        self.unread.extend(reports.iter().filter(|report| is_open(report)).map(|report| report.line));
+        reports.retain(|report| !is_open(report));
         self.found.extend(reports.iter().map(|report| result(&self.page, report)));
+        self.broken = false;
         self.calls.clear();
         self.loops = false;
         self.always_cold = false;
@@ -178,8 +254,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Which of the commands above them made which of the reports. Where that is not certain, none.
-fn assign(calls: &[&str], loops: bool, called: usize, reports: &mut [Report]) {
+/// Which of the commands above them made which of the reports. Where that is not certain, none. `called` is the line of the
+/// last call, where it stands alone in it.
+fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [Report]) {
     let count = calls.len();
     let first = reports.first().map(|report| (report.line, report.bytes));
     let in_turn = count == reports.len() || loops && count > 0 && reports.len().is_multiple_of(count);
@@ -188,28 +265,55 @@ fn assign(calls: &[&str], loops: bool, called: usize, reports: &mut [Report]) {
             calls.get(at % count)
         } else {
             // A command moves the same bytes whenever it runs. Of several, that above the report is its own.
-            let is_near = count == 1 || first.is_some_and(|(line, _)| line - called <= 4);
+            let is_near =
+                count == 1 || first.zip(called).is_some_and(|((line, _), called)| line - called <= 4);
             let is_same = at == 0 || count == 1 && first.is_some_and(|(_, bytes)| bytes == report.bytes);
             calls.last().filter(|_| is_near && is_same)
         };
+        let call = call.or_else(|| the_one(calls, report.bytes));
         report.command = call.map(|call| (*call).to_owned());
     }
 }
 
+/// The call that moves so many bytes, where those that do are all alike.
+fn the_one<'a, 'c>(calls: &'a [&'c str], bytes: u64) -> Option<&'a &'c str> {
+    // One that does not say how much it moves may be any of them.
+    if calls.iter().any(|call| asked(call).is_none()) {
+        return None;
+    }
+    let mut same = calls.iter().filter(|call| asked(call) == Some(bytes));
+    let first = same.next()?;
+    same.all(|call| call == first).then_some(first)
+}
+
 /// Whether the later of two reports is of the same copy: it goes on from the earlier, which has no counts of records.
 fn is_progress(earlier: &Report, later: &Report) -> bool {
-    let more = later.bytes > earlier.bytes || later.is_final && later.bytes == earlier.bytes;
+    let more = later.bytes > earlier.bytes || later.is_final() && later.bytes == earlier.bytes;
     let grows = more && later.seconds.value() >= earlier.seconds.value();
     // dd reports its progress once a second.
     let seconds = earlier.seconds.value();
     let is_on_time = (seconds - seconds.round()).abs() < 0.1;
-    !earlier.is_final && later.is_next && grows && is_on_time
+    !earlier.is_final() && later.is_next && grows && is_on_time
 }
 
 /// Whether a line of a shell empties the page cache, of all files or of those of a file system.
 fn empties_cache(line: &str) -> bool {
     let is_unmount = line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "umount");
     line.contains("vm/drop_caches") || line.contains("vm.drop_caches=") || is_unmount
+}
+
+/// What a line that announces something says that is done: `Running DD READ test...`.
+fn heading(line: &str) -> Option<Op> {
+    let line = line.trim();
+    let announces = line.len() < 80 && (line.ends_with(':') || line.ends_with("..."));
+    let words = || line.split(|c: char| !c.is_alphabetic()).map(str::to_ascii_lowercase);
+    let reads = words().any(|word| matches!(word.as_str(), "read" | "reads" | "reading"));
+    let writes = words().any(|word| matches!(word.as_str(), "write" | "writes" | "writing"));
+    match (announces, reads, writes) {
+        (true, true, false) => Some(Op::Read),
+        (true, false, true) => Some(Op::Write),
+        _ => None,
+    }
 }
 
 /// `done`, which ends a loop of the shell.
@@ -219,7 +323,12 @@ fn ends_loop(line: &str) -> bool {
 
 fn result(page: &Page<'_>, report: &Report) -> Imported {
     let command = report.command.as_deref();
-    let work = command.map(work).unwrap_or_else(|| Work { label: "copy".to_owned(), ..Work::default() });
+    // What is 512 bytes where nothing else is asked.
+    let by_itself = report.is_below.then(|| Bytes::new(512));
+    let block = block_of(report.bytes, report.records).or(by_itself);
+    let work = command
+        .map(|command| work(command, block))
+        .unwrap_or_else(|| Work { label: "copy".to_owned(), ..Work::default() });
     let seconds = report.seconds.value();
     let rate = BytesPerSec::new(report.bytes as f64 / seconds);
     let side = Side {
@@ -231,81 +340,32 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
     };
     let op = match command {
         Some(command) if reads(command) => Op::Read,
-        _ => Op::Write,
+        Some(_) => Op::Write,
+        None => report.heading.unwrap_or(Op::Write),
     };
     let mut measured = Measured::new(report.line, work);
     measured.put(op, side);
     let mut imported = Imported::new(Tool::Dd, page.name, report.line);
     imported.command = command.map(str::to_owned);
     imported.is_cold = report.is_cold;
+    imported.truncated = report.is_cut;
     imported.failures.clone_from(&report.failures);
     imported.derived.extend(report.wrong.clone());
+    if command.is_some() && measured.work.block_size.is_none() {
+        imported.notes.push(BLOCK_UNKNOWN.to_owned());
+    }
     if command.is_none() {
-        imported.notes.push(WITHOUT_COMMAND.to_owned());
+        let note = if report.heading.is_some() { WITH_HEADING } else { WITHOUT_COMMAND };
+        imported.notes.push(note.to_owned());
     }
     imported.measurements.push(measured);
     imported
 }
 
-/// Whether a copy reads from storage: what it writes to is no storage, or is a file whose writes nobody waits for while a
-/// device is read.
-fn reads(command: &str) -> bool {
-    option(command, "of")
-        .is_none_or(|to| matches!(to, "/dev/null" | "/dev/zero" | "/dev/full") || images(command, to))
-}
-
-/// Whether a device is copied into a file that stays in the page cache as far as the command says.
-fn images(command: &str, to: &str) -> bool {
-    const NO_STORAGE: [&str; 5] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/dev/shm/"];
-    let is_device =
-        |path: &str| path.starts_with("/dev/") && !NO_STORAGE.iter().any(|other| path.starts_with(other));
-    let waits = |name: &str| {
-        option(command, name)
-            .is_some_and(|flags| flags.split(',').any(|flag| flag.ends_with("sync") || flag == "direct"))
-    };
-    option(command, "if").is_some_and(is_device) && !is_device(to) && !waits("oflag") && !waits("conv")
-}
-
-/// What was asked: GNU dd's operands.
-fn work(command: &str) -> Work {
-    let flags = |name: &str| -> Vec<&str> {
-        option(command, name).map(|value| value.split(',').collect()).unwrap_or_default()
-    };
-    let is_read = reads(command);
-    let open = flags(if is_read { "iflag" } else { "oflag" });
-    let conv = flags("conv");
-    let durability = if is_read {
-        None
-    } else if open.iter().any(|flag| matches!(*flag, "sync" | "dsync")) {
-        Some(Durability::Each)
-    } else if conv.iter().any(|flag| matches!(*flag, "fsync" | "fdatasync")) {
-        Some(Durability::AtEnd)
-    } else {
-        Some(Durability::None)
-    };
-    let from = option(command, "if").unwrap_or_default();
-    Work {
-        label: if is_read { "sequential read" } else { "sequential write" }.to_owned(),
-        pattern: Some(Pattern::Sequential),
-        block_size: option(command, "bs").map_or(Some(Bytes::new(512)), |bs| size(bs, unit_of(bs))),
-        queue_depth: Some(1),
-        jobs: Some(1),
-        direct: Some(open.contains(&"direct")),
-        durability,
-        target: option(command, if is_read { "if" } else { "of" }).map(str::to_owned),
-        zeros: (!is_read).then_some(from == "/dev/zero"),
-        ..Work::default()
-    }
-}
-
-/// dd's `1M` is binary, its `1MB` decimal (`info dd`, block sizes).
-fn unit_of(text: &str) -> Base {
-    if text.ends_with('B') && !text.ends_with("iB") { Base::Decimal } else { Base::Binary }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Durability;
 
     fn commands(body: &str) -> Vec<Option<String>> {
         read(&Page { name: "x", body }).into_iter().map(|one| one.command).collect()
@@ -367,6 +427,21 @@ mod tests {
     }
 
     #[test]
+    fn progress_without_the_report_of_the_end_is_a_part() {
+        let body = "# dd if=/dev/zero of=test status=progress bs=8k\n\
+            201908224 bytes (202 MB, 193 MiB) copied, 3 s, 67.3 MB/s\n30185+0 records in\n30185+0 records out\n\n";
+        let whole = "247275520 bytes (247 MB, 236 MiB) copied, 3.7 s, 66.8 MB/s\n";
+        let parts = |body: &str| -> Vec<bool> {
+            read(&Page { name: "x", body }).iter().map(|one| one.truncated).collect()
+        };
+        assert_eq!(
+            parts(&format!("{body}# dd if=/dev/zero of=test bs=8k\n30185+0 records out\n{whole}")),
+            [true, false]
+        );
+        assert_eq!(parts(&format!("{}{whole}", body.trim_end_matches("\n\n").to_owned() + "\n")), [false]);
+    }
+
+    #[test]
     fn of_a_progress_display_only_the_end_counts() {
         let body = "# dd if=/dev/zero of=/dev/sdz bs=16M oflag=direct status=progress\n\
             7063207936 bytes (7.1 GB) copied, 4.022276 s, 1.8 GB/s\n512+0 records in\n512+0 records out\n\
@@ -421,7 +496,52 @@ mod tests {
         let of = |count: usize| commands(&format!("{script}{}", format!("x\n{report}").repeat(count)));
         let named = |name: &str| Some(format!("dd if={name}"));
         assert_eq!(of(3), [named("a of=/dev/null"), named("b of=/dev/null"), named("c of=d")]);
-        assert_eq!(of(2), [None, None]);
+        // Two read and one writes: what two reports are of cannot be known.
+        assert_eq!(of(2), []);
+        let alike = "dd if=a of=/dev/null bs=1M count=2\ndd if=b of=/dev/null bs=1M count=4\n\n\n\nprose\n";
+        assert_eq!(
+            commands(&format!("{alike}{report}")),
+            [Some("dd if=a of=/dev/null bs=1M count=2".to_owned())]
+        );
+    }
+
+    #[test]
+    fn what_a_command_in_pieces_made_is_refused_and_said() {
+        let report = "2097152 bytes (2.1 MB, 2.0 MiB) copied, 0.5 s, 4.2 MB/s\n";
+        let body = format!("$ dd if=a of=b bs=1M\n{report}$ time sudo dd\nif=b of=/dev/null bs=1M\n{report}");
+        let found = read(&Page { name: "x", body: &body });
+        assert_eq!((found.len(), found[0].unread.clone()), (1, vec![5]));
+    }
+
+    #[test]
+    fn blocks_are_of_the_size_that_their_counts_tell_or_of_512_bytes_where_the_command_is_whole() {
+        let iops = |body: &str| {
+            let found = read(&Page { name: "x", body }).remove(0);
+            found.measurements[0].sides().next().and_then(|(_, side)| side.iops).map(|iops| iops.get() as u64)
+        };
+        let report = "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n";
+        assert_eq!(iops(&format!("$ dd if=a of=b\n{report}")), Some(4096));
+        assert_eq!(iops(&format!("$ dd if=a of=b\n16+0 records in\n16+0 records out\n{report}")), Some(32));
+        assert_eq!(iops(&format!("$ dd if=a of=b\n64K\n{report}")), None);
+    }
+
+    #[test]
+    fn without_its_command_a_heading_tells_whether_a_copy_reads() {
+        let report = "512+0 Datensätze ein\n512+0 Datensätze aus\n536870912 Bytes (537 MB, 512 MiB) kopiert, 1,73096 s, 310 MB/s\n";
+        let body = format!(
+            "Running DD READ test...\n{report}temp=61.5'C\nRunning DD WRITE test...\n{report}{report}"
+        );
+        let found = read(&Page { name: "x", body: &body });
+        let reads: Vec<bool> = found.iter().map(|one| one.measurements[0].read.is_some()).collect();
+        assert_eq!(reads, [true, false, false]);
+    }
+
+    #[test]
+    fn a_copy_that_failed_before_it_reported_is_said() {
+        let body = "$ dd if=/dev/zero of=/mnt/x bs=4096 count=50 oflag=dsync\ndd: error writing '/mnt/x': Input/output error\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!((found.len(), found[0].failures.len(), found[0].line), (1, 1, 2));
+        assert!(found[0].command.is_some() && found[0].measurements.is_empty());
     }
 
     #[test]
