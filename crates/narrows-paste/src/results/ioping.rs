@@ -25,7 +25,10 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             line.strip_prefix("--- ").and_then(|rest| rest.strip_suffix(" ioping statistics ---"))
         {
             target = Some((number, name.to_owned()));
-        } else if let Some(requests) = requests(line).filter(|_| target.is_some()) {
+        } else if let Some(requests) =
+            // Those that were generated are counted with the pauses between them.
+            requests(line).filter(|_| target.is_some() && line.contains(" completed in "))
+        {
             let Some((begins, name)) = target.take() else { continue };
             let mut result = Imported::new(Tool::Ioping, page.name, begins);
             result.command = commands.last().map(str::to_owned);
