@@ -158,7 +158,8 @@ impl<'t> Run<'t> {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
-        let (line, row) = self.receiver.or(self.sender)?;
+        // A server does not know what the client sent and prints nothing of it.
+        let (line, row) = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0))?;
         // Of several streams without their sum no row is the whole.
         if self.ids.len() > 1 && row.id != "SUM" {
             return None;
@@ -295,6 +296,15 @@ mod tests {
         assert_eq!(found.len(), 2);
         let side = found[0].measurements[0].network.as_ref().expect("a network");
         assert_eq!((side.series.len(), side.elapsed_ns), (2, Some(Nanos::from_millis(2000))));
+    }
+
+    #[test]
+    fn what_a_server_does_not_know_is_no_rate() {
+        let sent = "[  5]   0.00-10.04  sec  0.00 Bytes  0.00 bits/sec                  sender\n";
+        assert_eq!(of(sent), []);
+        let body =
+            format!("{sent}[  5]   0.00-10.04  sec  3.86 GBytes  3.30 Gbits/sec                  receiver\n");
+        assert_eq!(rate(&of(&body)[0]), 3.3e9 / 8.0);
     }
 
     #[test]

@@ -241,7 +241,16 @@ impl Run {
             measured.put(op, side(one, elapsed, percentiles, max));
         }
         if measured.read.is_none() && measured.write.is_none() {
-            return None;
+            if total.ios <= 0.0 {
+                return None;
+            }
+            // The tables of each direction were cut off: the command may say that there was one alone.
+            let all = side(total, elapsed, Vec::new(), None);
+            match command.as_deref().map(written) {
+                Some(0) => measured.put(Op::Read, all),
+                Some(100) => measured.put(Op::Write, all),
+                _ => measured.both = Some(all),
+            }
         }
         measured.cpu = self.cpu.iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, cpu)| *cpu);
         let mut imported = Imported::new(Tool::Diskspd, page.name, begins);
@@ -268,6 +277,13 @@ fn side(one: &Totals, elapsed: Option<f64>, percentiles: Vec<Percentile>, max: O
         spread: one.deviation.map(|deviation| Spread { mean: one.iops, deviation, samples: None }),
         ..Side::default()
     }
+}
+
+/// How many of a hundred I/Os are writes: `-w30`; without it none, without a number all.
+fn written(command: &str) -> u32 {
+    let options = command.split_whitespace().filter_map(|word| word.strip_prefix(['-', '/']));
+    let shares = options.filter_map(|option| option.strip_prefix('w'));
+    shares.last().map_or(0, |share| share.parse().unwrap_or(100))
 }
 
 /// What only the command line tells: `-c50m`, `-Sh`.
@@ -347,6 +363,19 @@ total:
         assert_eq!((run.work.queue_depth, run.work.jobs, run.work.direct), (Some(16), Some(4), Some(true)));
         assert_eq!(run.work.working_set, Some(Bytes::new(1 << 30)));
         assert!((run.cpu.expect("cpu").total() - 0.96).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_table_of_all_io_alone_is_of_the_direction_that_the_command_says() {
+        let table = "Total IO\nthread |       bytes     |     I/Os     |     MB/s   |  I/O per s |  file\n\
+            total:        2775056384 |        21172 |     529.36 |    4234.88\n";
+        let of = |body: &str| read(&Page { name: "x", body }).remove(0).measurements.remove(0);
+        let alone = of(table);
+        let rate = alone.both.as_ref().map(|side| side.bytes_per_second.get());
+        assert_eq!((rate, alone.read, alone.write), (Some(529.36 * 1_048_576.0), None, None));
+        assert!(of(&format!("diskspd.exe -b256K -w100 -d600 #2\n{table}")).write.is_some());
+        assert!(of(&format!("diskspd.exe -b256K -d600 #2\n{table}")).read.is_some());
+        assert!(of(&format!("diskspd.exe -b256K -w30 #2\n{table}")).both.is_some());
     }
 
     #[test]
