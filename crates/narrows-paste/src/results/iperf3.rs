@@ -27,7 +27,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         if let Some((at, row)) = held.take() {
             // Mail may have broken the line before its last word.
             let last = line.split_whitespace().next_back().filter(|_| !line.starts_with('['));
-            run.see(at, Row { end: row.end.or_else(|| last.and_then(End::of)), ..row });
+            let row = Row { end: row.end.or_else(|| last.and_then(End::of)), ..row };
+            if run.is_before(&row) {
+                found.extend(std::mem::take(&mut run).finish(page));
+            }
+            run.see(at, row);
         }
         let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
         if is_head || Commands::is_call(line, "iperf3") {
@@ -147,6 +151,20 @@ impl<'t> Run<'t> {
         };
         if place.is_none_or(|(_, before)| before.id != "SUM") {
             *place = Some((number, row));
+        }
+    }
+
+    /// Whether a row is of another run: its time begins anew below a summary, or the summary of a stream stands there already.
+    fn is_before(&self, row: &Row<'_>) -> bool {
+        let told = [&self.sender, &self.receiver].into_iter().flatten().map(|(_, told)| told);
+        let is_told = |end: End| told.clone().any(|one| one.end == Some(end) && one.id == row.id);
+        match row.end {
+            None => {
+                let is_other =
+                    |received: &(usize, Row<'_>)| received.1.id == row.id || !self.is_below_sender(row);
+                row.from == 0.0 && self.receiver.as_ref().is_some_and(is_other)
+            }
+            Some(end) => is_told(end) && (end == End::Receiver || self.receiver.is_some()),
         }
     }
 
@@ -296,6 +314,24 @@ mod tests {
         assert_eq!(found.len(), 2);
         let side = found[0].measurements[0].network.as_ref().expect("a network");
         assert_eq!((side.series.len(), side.elapsed_ns), (2, Some(Nanos::from_millis(2000))));
+    }
+
+    #[test]
+    fn tables_without_anything_between_them_are_runs_of_their_own() {
+        let table = |amount: &str, bits: &str| {
+            format!(
+                "[ ID] Interval           Transfer     Bitrate         Retr\n\
+                [  5]   0.00-1.00   sec  {amount} MBytes  {bits} Mbits/sec    0    783 KBytes\n- - -\n\
+                [ ID] Interval           Transfer     Bitrate         Retr\n\
+                [  5]   0.00-1.00   sec  {amount} MBytes  {bits} Mbits/sec  214             sender\n\
+                [  5]   0.00-1.00   sec  {amount} MBytes  {bits} Mbits/sec                  receiver\n\n"
+            )
+        };
+        let body =
+            table("108", "906") + "with the patch:\n" + &table("5.82", "48.8") + &table("7.08", "59.4");
+        let found = of(&body);
+        assert_eq!(found.iter().map(rate).collect::<Vec<_>>(), [906e6 / 8.0, 48.8e6 / 8.0, 59.4e6 / 8.0]);
+        assert!(found.iter().all(|one| one.measurements[0].work.jobs == Some(1)));
     }
 
     #[test]
