@@ -282,8 +282,8 @@ fn side(one: &Totals, elapsed: Option<f64>, percentiles: Vec<Percentile>, max: O
 /// How many of a hundred I/Os are writes: `-w30`; without it none, without a number all.
 fn written(command: &str) -> u32 {
     let options = command.split_whitespace().filter_map(|word| word.strip_prefix(['-', '/']));
-    let shares = options.filter_map(|option| option.strip_prefix('w'));
-    shares.last().map_or(0, |share| share.parse().unwrap_or(100))
+    let mut shares = options.filter_map(|option| option.strip_prefix('w'));
+    shares.next_back().map_or(0, |share| share.parse().unwrap_or(100))
 }
 
 /// What only the command line tells: `-c50m`, `-Sh`.
