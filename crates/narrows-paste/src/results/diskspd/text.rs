@@ -36,6 +36,8 @@ struct Run {
     percentiles: [Vec<Percentile>; 2],
     maxima: [Option<f64>; 2],
     in_percentiles: bool,
+    /// Whether a table of one direction begins.
+    is_split: bool,
     cpu: Vec<(f64, Cpu)>,
     file: Option<Bytes>,
     cached: Option<bool>,
@@ -80,6 +82,7 @@ impl Reader<'_> {
         if let Some(section) = section(line) {
             run.begins.get_or_insert(number);
             run.section = Some(section);
+            run.is_split |= section != Section::Total;
             run.in_percentiles = false;
         }
         if line.contains("%-ile") {
@@ -249,6 +252,8 @@ impl Run {
             match command.as_deref().map(written) {
                 Some(0) => measured.put(Op::Read, all),
                 Some(100) => measured.put(Op::Write, all),
+                // Tables of both directions that could not be read say more than their sum.
+                _ if self.is_split => return None,
                 _ => measured.both = Some(all),
             }
         }
@@ -376,6 +381,7 @@ total:
         assert!(of(&format!("diskspd.exe -b256K -w100 -d600 #2\n{table}")).write.is_some());
         assert!(of(&format!("diskspd.exe -b256K -d600 #2\n{table}")).read.is_some());
         assert!(of(&format!("diskspd.exe -b256K -w30 #2\n{table}")).both.is_some());
+        assert!(read(&Page { name: "x", body: &format!("{table}Read IO\nthread | bytes\n") }).is_empty());
     }
 
     #[test]
