@@ -33,6 +33,8 @@ const COLUMNS: &[&str] = &[
     "latency_max_ns",
     "trusted",
     "findings",
+    "trust",
+    "measures",
 ];
 
 /// What has a rate of bytes, and what it is called.
@@ -124,6 +126,8 @@ fn cells(
         shown(latency.and_then(|latency| latency.max)),
         result.trusted.to_string(),
         codes.to_owned(),
+        word(Some(result.trust)),
+        shown(result.measures.as_deref()),
     ]
 }
 
@@ -148,5 +152,7 @@ mod tests {
             )
         );
         assert!(lines[1].contains(",391747993.6,373.6,"), "{}", lines[1]);
+        assert!(lines[0].ends_with(",trusted,findings,trust,measures"), "{}", lines[0]);
+        assert!(lines[1].contains(",true,") && lines[1].contains(",yes,"), "{}", lines[1]);
     }
 }
