@@ -40,14 +40,14 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// A report as JSON for people and programs, with an end of line. Nothing in it is obeyed by a terminal.
+/// A report as JSON for people and programs, with an end of line. Each string in it is inert, also when it is decoded.
 ///
 /// # Errors
 /// [`Failure`] when it has no form in JSON.
 pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(report)
+    let text = sanitize::shown_json(report)
         .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-    Ok(sanitize::json(&text).into_owned() + "\n")
+    Ok(text + "\n")
 }
 
 /// Prints a report as was asked, as JSON, Markdown or text, and writes its page. `document` makes the document of it for whoever

@@ -1,7 +1,11 @@
 //! Makes foreign text inert: model names, slot names and labels come from devices and from other people's files, and
 //! may hold escape sequences that a terminal would obey.
 
+mod shown;
+
 use std::borrow::Cow;
+
+pub use shown::shown_json;
 
 /// No text from outside is longer than this many characters in a report; the rest is cut off.
 const LONGEST: usize = 2000;
@@ -45,7 +49,8 @@ pub fn page(text: &str, colours: bool) -> Cow<'_, str> {
     })
 }
 
-/// JSON with the same characters escaped as JSON does it. Outside ASCII they stand in its strings only.
+/// JSON that is read again, with the same characters escaped as JSON does it: decoded, its strings are what they were.
+/// Outside ASCII they stand in strings only. What is only shown is made by [`shown_json`].
 pub fn json(text: &str) -> Cow<'_, str> {
     if is_plain(text) || !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
         return Cow::Borrowed(text);
