@@ -1,6 +1,6 @@
 //! A cell of comma-separated values (RFC 4180) that a spreadsheet shows and never computes.
 
-use crate::sanitize::one_line;
+use crate::sanitize::inert;
 
 /// What makes a spreadsheet take a cell for a formula when it begins so, in ASCII and in the full width of East Asian
 /// text (OWASP, "CSV Injection"). Tabs and line ends, of which the same is true, become escapes.
@@ -8,7 +8,7 @@ const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// Adds a cell, made inert. One that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
 pub(crate) fn put_cell(line: &mut String, value: &str) {
-    let value = one_line(value);
+    let value = inert(value);
     let guard = if value.trim_start().starts_with(FORMULA) { "'" } else { "" };
     if value.contains(['"', ',']) {
         line.push_str(&format!("\"{guard}{}\"", value.replace('"', "\"\"")));

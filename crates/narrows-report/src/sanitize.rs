@@ -18,9 +18,17 @@ const OWN_COLOURS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x
 /// (C0, DEL, C1), line separators, and the invisible and bidirectional formatting characters of Unicode are written as
 /// escapes (`\x1b`, `\u{202e}`). A long text is cut off.
 pub fn inert(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(LONGEST));
+    inert_within(text, LONGEST)
+}
+
+/// As [`inert`], of at most so many characters.
+pub fn inert_within(text: &str, most: usize) -> String {
+    if text.len() <= most && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len().min(most));
     for (count, c) in text.chars().enumerate() {
-        if count >= LONGEST {
+        if count >= most {
             out.push('…');
             break;
         }
