@@ -10,7 +10,6 @@ use super::{Failure, NOTHING_FOUND, facts, output};
 use narrows_load::held::Readers;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
-use narrows_report::sanitize::inert;
 
 /// What `snapshot` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -72,7 +71,7 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = inert(&path.display().to_string())
+        path = path.display().to_string()
     )
 }
 
