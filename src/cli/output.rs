@@ -19,6 +19,9 @@ use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
 use narrows_report::text::is_coloured;
 
+/// No line of text that is no document is longer than this many characters: a command may be long.
+const LONGEST_LINE: usize = 20_000;
+
 /// Writes a page of text to standard output. A reader that has gone away (`narrows | head`) is no failure.
 ///
 /// # Errors
@@ -127,7 +130,7 @@ pub(super) fn check_page(args: &ShownArgs) -> Result<(), Failure> {
 /// # Errors
 /// As for [`data`].
 pub(super) fn lines<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> Result<(), Failure> {
-    let lines = lines.into_iter().map(|line| sanitize::one_line(line.as_ref()).into_owned() + "\n");
+    let lines = lines.into_iter().map(|line| sanitize::inert_within(line.as_ref(), LONGEST_LINE) + "\n");
     data(&lines.collect::<String>())
 }
 
