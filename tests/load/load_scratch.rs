@@ -15,9 +15,11 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use narrows::load::measurement::{Pattern, Workload};
-use narrows::load::{Control, Kind, LoadError, RunOptions, ScratchFile, ScratchOptions, run};
+use narrows::load::{Kind, LoadError, RunOptions, ScratchFile, ScratchOptions};
 use narrows::units::{Bytes, Nanos};
 use nix::sys::statvfs::statvfs;
+
+use super::{any, long_enough};
 
 fn go(_: Bytes, _: Bytes) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -96,8 +98,7 @@ fn a_scratch_file_can_be_measured_and_vanishes() {
             ScratchFile::create(dir.path(), Bytes::from_mib(8), &small(1), &mut go).expect("a file");
         assert_eq!(scratch.target().kind(), Kind::Scratch);
         let workload = Workload::read(Pattern::Random, Bytes::from_kib(4), 4, Nanos::from_millis(100));
-        let measurement = run(scratch.target(), &workload, &RunOptions::default(), &Control::default())
-            .expect("the run begins");
+        let measurement = long_enough(scratch.target(), &workload, &RunOptions::default(), any);
         assert!(measurement.bytes.get() > 0);
         assert_eq!((measurement.errors, names(dir.path()).len()), (0, 0));
     }

@@ -14,7 +14,7 @@ use narrows::load::measurement::{
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, ScratchFile, ScratchOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 
-use super::{alone, is_alone};
+use super::{alone, any, is_alone, long_enough};
 
 const ENGINES: [EngineChoice; 2] = [EngineChoice::Auto, EngineChoice::Psync];
 
@@ -36,7 +36,16 @@ fn mixed(pattern: Pattern, write_percent: u8, kib: u64, queue_depth: u32, millis
 }
 
 fn measure(target: &Target, workload: &Workload, options: &RunOptions) -> Measurement {
-    let measurement = run(target, workload, options, &Control::default()).expect("the run begins");
+    measure_until(target, workload, options, any)
+}
+
+fn measure_until(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    enough: impl Fn(&Measurement) -> bool,
+) -> Measurement {
+    let measurement = long_enough(target, workload, options, enough);
     assert_eq!((measurement.errors, &measurement.first_error), (0, &None));
     let Measurement { reads, writes, .. } = &measurement;
     assert_eq!(reads.count + writes.count, measurement.latency.count);
@@ -66,8 +75,9 @@ fn reads_and_writes_are_counted_apart() {
             assert!(is_nothing(&only_reads.writes), "{only_reads:?}");
             let only_writes = measure(&target, &mixed(pattern, 100, 16, 4, 100), &options);
             assert!(is_nothing(&only_writes.reads) && only_writes.writes.count > 0, "{only_writes:?}");
-            let both = measure(&target, &mixed(pattern, 30, 16, 4, 200), &options);
-            assert!(both.reads.count > 0 && both.writes.count > 0, "{both:?}");
+            let has_both = |run: &Measurement| run.reads.count > 0 && run.writes.count > 0;
+            let both = measure_until(&target, &mixed(pattern, 30, 16, 4, 200), &options, has_both);
+            assert!(has_both(&both), "{both:?}");
         }
     }
 }
@@ -183,7 +193,7 @@ fn sizes_and_distributions_run_on_every_engine() {
             let workload = Workload { distribution, ..mixed(Pattern::Random, 40, 4, 4, 100) }
                 .with_block_sizes(vec![size(4, 3), size(64, 1)]);
             let options = RunOptions { engine, streams: 5, workers: 2, ..RunOptions::default() };
-            let measurement = run(&target, &workload, &options, &Control::default()).expect("the run begins");
+            let measurement = long_enough(&target, &workload, &options, |run| run.latency.count >= 200);
             assert_eq!((measurement.errors, &measurement.first_error), (0, &None));
             let mean = measurement.bytes.as_f64() / measurement.latency.count as f64 / 1024.0;
             assert!((10.0..30.0).contains(&mean), "{mean} KiB in the mean, 19 expected");
@@ -242,10 +252,10 @@ fn trims_give_the_blocks_back_and_end_when_all_are_gone() {
 fn reads_writes_and_trims_are_counted_apart() {
     let target = scratch(8);
     let workload = Workload { trim_percent: 30, ..mixed(Pattern::Random, 30, 4, 4, 300) };
-    let measurement =
-        run(&target, &workload, &RunOptions::default(), &Control::default()).expect("the run begins");
+    let kinds = |run: &Measurement| [run.reads.count, run.writes.count, run.discards.count];
+    let measurement = long_enough(&target, &workload, &RunOptions::default(), |run| !kinds(run).contains(&0));
+    assert!(!kinds(&measurement).contains(&0), "{measurement:?}");
     let kinds = [&measurement.reads, &measurement.writes, &measurement.discards];
-    assert!(kinds.iter().all(|kind| kind.count > 0), "{kinds:?}");
     assert_eq!(kinds.iter().map(|kind| kind.count).sum::<u64>(), measurement.latency.count);
     assert_eq!(kinds.iter().map(|kind| kind.bytes.get()).sum::<u64>(), measurement.bytes.get());
 }

@@ -11,6 +11,37 @@ mod load_scratch;
 mod load_trim;
 mod load_write;
 
+use narrows::load::measurement::{Measurement, Workload};
+use narrows::load::{Control, RunOptions, Target, run};
+use narrows::units::Nanos;
+
+/// The longest that [`long_enough`] measures for.
+const LONGEST: Nanos = Nanos::from_millis(30_000);
+
+/// The measurement of a run in which enough was done: a disk that stalls just then ends nothing in a short one, and says nothing
+/// about the engine. It is run again, four times as long each.
+#[expect(clippy::expect_used, reason = "tests may panic")]
+fn long_enough(
+    target: &Target,
+    workload: &Workload,
+    options: &RunOptions,
+    enough: impl Fn(&Measurement) -> bool,
+) -> Measurement {
+    let mut workload = workload.clone();
+    loop {
+        let measurement = run(target, &workload, options, &Control::default()).expect("the run begins");
+        if enough(&measurement) || workload.duration_ns >= LONGEST {
+            return measurement;
+        }
+        workload.duration_ns = Nanos::new(workload.duration_ns.get() * 4).min(LONGEST);
+    }
+}
+
+/// Whether any I/O ended in it.
+fn any(measurement: &Measurement) -> bool {
+    measurement.latency.count > 0
+}
+
 /// Set for a test that does its work only in a process of its own: `alone("module::name")`.
 const ALONE: &str = "NARROWS_TEST_ALONE";
 
