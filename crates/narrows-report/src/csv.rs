@@ -19,11 +19,22 @@ pub(crate) fn put_cell(line: &mut String, value: &str) {
 }
 
 /// As [`put_cell`]; a number, which may begin as a formula does, stays one.
-pub(crate) fn put_number_or_cell(line: &mut String, value: &str) {
+fn put_number_or_cell(line: &mut String, value: &str) {
     match value.parse::<f64>() {
         Ok(_) => line.push_str(value),
         Err(_) => put_cell(line, value),
     }
+}
+
+/// Adds a line of cells, each as [`put_number_or_cell`] does.
+pub(crate) fn put_row(out: &mut String, cells: &[String]) {
+    for (column, cell) in cells.iter().enumerate() {
+        if column > 0 {
+            out.push(',');
+        }
+        put_number_or_cell(out, cell);
+    }
+    out.push('\n');
 }
 
 #[cfg(test)]

@@ -78,22 +78,6 @@ fn link_port(own: LinkGiven, both: LinkGiven, request: Option<Bytes>, given: &So
 const USUAL_REQUEST: Bytes = Bytes::new(512);
 
 fn express(payload: Bytes, request: Option<Bytes>) -> Express {
-    Express {
-        port: PortType::Endpoint,
-        max_payload_supported: payload,
-        max_payload: payload,
-        max_read_request: request.unwrap_or(USUAL_REQUEST),
-        relaxed_ordering: false,
-        extended_tags: true,
-        max_speed: None,
-        max_width: None,
-        speed: None,
-        width: None,
-        target_speed: None,
-        supported_speeds: Vec::new(),
-        aspm_l0s: false,
-        aspm_l1: false,
-        port_number: 0,
-        slot_implemented: false,
-    }
+    let sizes = [payload, payload, request.unwrap_or(USUAL_REQUEST)];
+    Express { extended_tags: true, ..Express::new(PortType::Endpoint, sizes) }
 }
