@@ -186,12 +186,17 @@ fn the_log_of_histograms_holds_every_latency_of_every_test() {
         let count = counts.entry(tag).or_default();
         *count = (count.0 + histogram.len(), count.1 + 1);
     }
+    let mut with_tenths = 0;
     for result in &report.results {
         let side = result.read.as_ref().or(result.write.as_ref()).expect("has a direction");
         let tag = result.name.replace(' ', "-");
         assert_eq!(counts.get(&tag), Some(&(side.latency_ns.count, 10)), "{tag}: {:?}", counts.keys());
-        assert_eq!(side.latency_ns.tenths.get("p50").map(Vec::len), Some(10), "{}", result.name);
+        let tenths = side.latency_ns.tenths.get("p50").map(Vec::len);
+        // Where a disk stalls for a tenth of the time, its median is not known.
+        assert!(tenths.is_none_or(|tenths| tenths == 10), "{}: {tenths:?}", result.name);
+        with_tenths += usize::from(tenths.is_some());
     }
+    assert!(with_tenths > 0, "{:?}", report.results);
     let before = fs::metadata(&log).expect("is there").len();
     let again = run(&arguments);
     assert_eq!(again.status.code(), Some(2));

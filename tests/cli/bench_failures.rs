@@ -26,9 +26,11 @@ use crate::devices::{self, Turn};
 /// One at a time: a child that another test starts holds copies of our files between fork and exec.
 static ALONE: Mutex<()> = Mutex::new(());
 
-const DISK: u64 = 64 << 20;
+/// No other test has a file as long: on a file system in user space it could be the file behind the device, for all that a guard
+/// can tell.
+const DISK: u64 = (64 << 20) + 4096;
 
-/// A blank loop device of 64 MiB over a sparse file on a file system in memory of its own.
+/// A blank loop device of [`DISK`] bytes over a sparse file on a file system in memory of its own.
 pub(crate) struct Disk {
     mount: tempfile::TempDir,
     pub(crate) device: PathBuf,
