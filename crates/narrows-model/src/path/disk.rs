@@ -6,6 +6,7 @@ use super::{ControllerHop, DeviceHop, HopId, HopKind, HopSpec, QueueHop, Traffic
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
+use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{self, UsbDevice};
 
 impl Builder<'_> {
