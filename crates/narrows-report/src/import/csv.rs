@@ -1,7 +1,7 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
 use super::{ImportReport, MeasurementView, ResultView};
-use crate::csv::put_number_or_cell;
+use crate::csv::put_row;
 use narrows_paste::results::Side;
 
 /// The columns.
@@ -56,13 +56,7 @@ pub fn render(report: &ImportReport) -> String {
             for (direction, side) in sides(measurement) {
                 if let Some(side) = side {
                     let cells = cells(result, &codes, measurement, direction, side);
-                    for (column, cell) in cells.iter().enumerate() {
-                        if column > 0 {
-                            out.push(',');
-                        }
-                        put_number_or_cell(&mut out, cell);
-                    }
-                    out.push('\n');
+                    put_row(&mut out, &cells);
                 }
             }
         }
