@@ -10,7 +10,6 @@ use super::bench::save::write_new;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_report::figure::card::{self, Check, Stamp};
-use narrows_report::sanitize::inert;
 use narrows_report::view::{CheckReport, SCHEMA};
 
 /// A report of a thousand paths is a tenth of that.
@@ -101,8 +100,8 @@ fn form(file: &Path) -> Result<Draw, Failure> {
 
 fn no_path(report: &CheckReport, target: &str) -> Failure {
     let targets: Vec<&str> = report.paths.iter().take(12).map(|path| path.target.as_str()).collect();
-    Failure::new(format!("the report has no path of `{}`", inert(target)))
-        .hint(format!("it has: {}", inert(&targets.join(", "))))
+    Failure::new(format!("the report has no path of `{target}`"))
+        .hint(format!("it has: {}", targets.join(", ")))
 }
 
 /// Holds a card against a report: 0 when it follows, 1 when not.
@@ -117,16 +116,13 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8, Failure> {
             .hint("a card is what `narrows card RUN.json -o card.svg` makes")
     };
     let stamp = Stamp::of(&text).ok_or_else(no_card)?;
-    let mut files = vec![format!("`{}`", inert(&args.from.display().to_string()))];
+    let mut files = vec![format!("`{}`", args.from.display())];
     match (&stamp.snapshot, &args.snapshot) {
         (Some(hash), Some(file)) if *hash != hash_of(file)? => {
-            output::data(&format!(
-                "The card names another snapshot than `{}`.\n",
-                inert(&file.display().to_string())
-            ))?;
+            output::lines([format!("The card names another snapshot than `{}`.", file.display())])?;
             return Ok(FINDINGS);
         }
-        (Some(_), Some(file)) => files.push(format!("`{}`", inert(&file.display().to_string()))),
+        (Some(_), Some(file)) => files.push(format!("`{}`", file.display())),
         (None, Some(_)) => output::note("narrows: the card names no snapshot; --snapshot is not looked at"),
         (Some(_), None) => {
             output::note("narrows: the card names a snapshot, which is not looked at without --snapshot")
@@ -137,32 +133,32 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8, Failure> {
         Check::Follows => {
             let files = files.join(" and ");
             (
-                format!("This card follows from {files}; whether the files are true is not checked.\n"),
+                vec![format!("This card follows from {files}; whether the files are true is not checked.")],
                 NOTHING_FOUND,
             )
         }
         Check::OtherRun => (
-            format!(
-                "This card was made of another report: it names {}, and this file is {}.\n",
+            vec![format!(
+                "This card was made of another report: it names {}, and this file is {}.",
                 stamp.run,
                 card::hash(&bytes)
-            ),
+            )],
             FINDINGS,
         ),
         Check::Differs(lines) => (differences(&report, &lines), FINDINGS),
     };
-    output::data(&said)?;
+    output::lines(said)?;
     Ok(status)
 }
 
-fn differences(report: &CheckReport, lines: &[(String, String)]) -> String {
-    let short = |text: &str| inert(&text.chars().take(300).collect::<String>());
-    let mut said = "This card does not follow from the report.\n".to_owned();
+fn differences(report: &CheckReport, lines: &[(String, String)]) -> Vec<String> {
+    let short = |text: &str| text.chars().take(300).collect::<String>();
+    let mut said = vec!["This card does not follow from the report.".to_owned()];
     for (has, gives) in lines {
-        said.push_str(&format!("  card:   {}\n  report: {}\n", short(has), short(gives)));
+        said.extend([format!("  card:   {}", short(has)), format!("  report: {}", short(gives))]);
     }
     if report.tool.version != env!("CARGO_PKG_VERSION") {
-        said.push_str("The report is of another version of narrows; a card of that version may be drawn in another way.\n");
+        said.push("The report is of another version of narrows; a card of that version may be drawn in another way.".to_owned());
     }
     said
 }
@@ -180,7 +176,7 @@ fn read(file: &Path) -> Result<(Vec<u8>, CheckReport), Failure> {
     };
     let report: CheckReport = serde_json::from_str(&text).map_err(|error| no_report(error.to_string()))?;
     if report.schema != SCHEMA {
-        return Err(no_report(format!("its schema is `{}`", inert(&report.schema))));
+        return Err(no_report(format!("its schema is `{}`", report.schema)));
     }
     Ok((text.into_bytes(), report))
 }

@@ -8,7 +8,6 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, out
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_model::path::{Path, Target, build};
-use narrows_report::sanitize::inert;
 use narrows_report::text::Style;
 use narrows_report::{text, view, why};
 use narrows_verdict::{self as verdict, Subject, Verdict};
@@ -37,7 +36,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             .hint("name more targets, or --all: `narrows sda sdb --measure --find-shared`"));
     }
     let facts = facts::open(&args.from)?;
-    facts.notes.iter().for_each(|note| output::note(&inert(note)));
+    facts.notes.iter().for_each(|note| output::note(note));
     let unseen = facts::unseen(&facts);
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
@@ -48,7 +47,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     if let Some(file) = &args.to_path {
         let paths: Vec<Path> = subjects.into_iter().map(|subject| subject.path).collect();
         let (system, notes) = narrows_model::predict::describe(&machine, &paths);
-        notes.iter().for_each(|note| output::note(&inert(&format!("narrows: {note}"))));
+        notes.iter().for_each(|note| output::note(&format!("narrows: {note}")));
         return super::predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
     }
     let completion = match args.measure {

@@ -55,7 +55,7 @@ impl Export {
 
 /// A path that a shell takes as it stands, else in quotes.
 fn quoted(path: &Path) -> String {
-    let path = narrows_report::sanitize::inert(&path.display().to_string());
+    let path = path.display().to_string();
     let is_plain = path.chars().all(|c| c.is_alphanumeric() || "._-/+@".contains(c));
     if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use narrows_report::sanitize::one_line;
+use narrows_report::sanitize::{inert, inert_within};
+
+/// No hint is longer than this many characters: it may list all that there is to choose from.
+const LONGEST_HINT: usize = 20_000;
 
 /// A failure with its hints. Shown on standard error; the program then ends with status 2.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +55,12 @@ impl Failure {
     }
 }
 
-/// A line for the message and one for each hint. A name with an end of line in it does not begin another.
+/// A line for the message and one for each hint, inert whatever is in it: a name with an end of line in it does not begin
+/// another.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "narrows: {}", one_line(&self.message))?;
-        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {}", one_line(hint)))
+        write!(f, "narrows: {}", inert(&self.message))?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {}", inert_within(hint, LONGEST_HINT)))
     }
 }
 

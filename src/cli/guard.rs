@@ -26,7 +26,6 @@ use narrows_machine::root::Root;
 use narrows_machine::usage;
 use narrows_report as report;
 use narrows_report::progress::Progress;
-use narrows_report::sanitize::inert;
 use narrows_session::lab;
 use watching::Watching;
 
@@ -130,7 +129,7 @@ pub(super) fn check(root: &Root, name: &str, own: Option<&str>) -> Result<(), Fa
 /// A refusal with what can be done about each of its reasons.
 fn refused(root: &Root, refusal: &Refusal) -> Failure {
     let hints = hints::of(root, &refusal.device, &refusal.reasons);
-    Failure::new(inert(&refusal.to_string())).hints(hints)
+    Failure::new(refusal.to_string()).hints(hints)
 }
 
 /// What was decided of a device.

@@ -11,7 +11,6 @@ use super::{Failure, NOTHING_FOUND, check, output};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_report::nagios;
 use narrows_report::prometheus::{self, Format};
-use narrows_report::sanitize::inert;
 use narrows_report::view;
 
 /// What `export` is asked.
@@ -89,7 +88,7 @@ fn nagios(args: &ExportArgs) -> Result<u8, Failure> {
 
 fn open(args: &ExportArgs) -> Result<Facts, Failure> {
     let facts = facts::open(&args.from)?;
-    facts.notes.iter().for_each(|note| output::note(&inert(note)));
+    facts.notes.iter().for_each(|note| output::note(note));
     Ok(facts)
 }
 

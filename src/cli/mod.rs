@@ -55,6 +55,15 @@ const FINDINGS: u8 = 1;
 /// The question could not be answered.
 const FAILED: u8 = 2;
 
+/// The exit status of a run: whether it came to its end, and whether there is anything to say against it.
+const fn status(complete: bool, has_doubts: bool) -> u8 {
+    match (complete, has_doubts) {
+        (false, _) => FAILED,
+        (true, true) => FINDINGS,
+        (true, false) => NOTHING_FOUND,
+    }
+}
+
 /// Runs the program: 0 when nothing was found, 1 with findings, 2 when the question could not be answered.
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(output::panicked));

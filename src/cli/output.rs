@@ -1,8 +1,9 @@
 //! The only place of the command line that writes to standard output and standard error.
 //!
-//! Names, models and texts come from devices and from other people's files. Whoever shows them makes them inert
-//! ([`sanitize::inert`]); whatever was forgotten becomes inert here, at the last door: what a terminal would obey is written
-//! as an escape. Only the colours of our own pass, and only where the style of this output has colours.
+//! Names, models and texts come from devices and from other people's files, and are handed on as they are. The doors make
+//! them inert: the back ends of `document`, the JSON of what is shown, a note and a failure here, and for a page as a whole
+//! once more what a terminal would obey. Only the colours of our own pass, and only where the style of this output has
+//! colours.
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -17,6 +18,9 @@ use narrows_report::document::{Audience, Document};
 use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
 use narrows_report::text::is_coloured;
+
+/// No line of text that is no document is longer than this many characters: a command may be long.
+const LONGEST_LINE: usize = 20_000;
 
 /// Writes a page of text to standard output. A reader that has gone away (`narrows | head`) is no failure.
 ///
@@ -40,14 +44,14 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// A report as JSON for people and programs, with an end of line. Nothing in it is obeyed by a terminal.
+/// A report as JSON for people and programs, with an end of line. Each string in it is inert, also when it is decoded.
 ///
 /// # Errors
 /// [`Failure`] when it has no form in JSON.
 pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(report)
+    let text = sanitize::shown_json(report)
         .map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
-    Ok(sanitize::json(&text).into_owned() + "\n")
+    Ok(text + "\n")
 }
 
 /// Prints a report as was asked, as JSON, Markdown or text, and writes its page. `document` makes the document of it for whoever
@@ -121,15 +125,29 @@ pub(super) fn check_page(args: &ShownArgs) -> Result<(), Failure> {
     }
 }
 
-/// Says something beside the data.
+/// Writes lines to standard output, each inert whatever is in it: no name in one begins another.
+///
+/// # Errors
+/// As for [`data`].
+pub(super) fn lines<T: AsRef<str>>(lines: impl IntoIterator<Item = T>) -> Result<(), Failure> {
+    let lines = lines.into_iter().map(|line| sanitize::inert_within(line.as_ref(), LONGEST_LINE) + "\n");
+    data(&lines.collect::<String>())
+}
+
+/// Says something beside the data, in one line, inert whatever is in it.
 pub(super) fn note(text: &str) {
+    notes(&sanitize::inert(text));
+}
+
+/// As [`note`], in several lines of our own.
+pub(super) fn notes(text: &str) {
     // Nothing is left to do when standard error is gone.
     let _ = writeln!(io::stderr().lock(), "{}", sanitize::lines(text));
 }
 
 /// Says why the program ends.
 pub(super) fn failure(failure: &Failure) {
-    note(&failure.to_string());
+    notes(&failure.to_string());
 }
 
 /// Says where narrows itself is at fault. What it says of the fault may hold a text from outside.
@@ -142,8 +160,8 @@ pub(super) fn panicked(info: &PanicHookInfo<'_>) {
     let at = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
     let failure = Failure::new(format!("a fault of narrows itself{at}: {what}"))
         .hint("report it, with what was typed and the input if it may be shown");
-    note(&failure.to_string());
+    notes(&failure.to_string());
     if env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
-        note(&std::backtrace::Backtrace::force_capture().to_string());
+        notes(&std::backtrace::Backtrace::force_capture().to_string());
     }
 }

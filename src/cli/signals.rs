@@ -1,25 +1,41 @@
 //! What the process is told from outside: signals, and how many files it may have open.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use super::Failure;
 use narrows_machine::root::Root;
 
-/// A flag that the first signal raises; a second one ends the program at once. Nothing needs to be cleaned up then: a
-/// scratch file has no name. A hang-up that was ignored when narrows began (`nohup`) stays ignored.
+/// How long after the first signal others are taken for the same: timeout(1) sends each twice, to the program and to its group.
+const SAME: Duration = Duration::from_millis(500);
+
+/// A flag that the first signal raises; one that comes more than [`SAME`] later ends the program at once. A scratch file needs
+/// no cleaning up then, since it has no name; a lab has its journal, and `narrows lab --undo`. A hang-up that was ignored when
+/// narrows began (`nohup`) stays ignored.
 pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
+    let (stop, is_late) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let status = Root::live().text("/proc/self/status").get().unwrap_or_default();
     let hang_up = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))?;
+    let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hang_up).collect();
+    let failed = |error| Failure::new(format!("cannot watch for signals: {error}"));
+    for signal in &signals {
+        signal_hook::flag::register_conditional_shutdown(*signal, 130, is_late.clone()).map_err(failed)?;
+        signal_hook::flag::register(*signal, stop.clone()).map_err(failed)?;
     }
+    let mut first = Signals::new(&signals).map_err(failed)?;
+    let wait = move || {
+        if first.forever().next().is_some() {
+            thread::sleep(SAME);
+            is_late.store(true, Ordering::SeqCst);
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
     Ok(stop)
 }
 

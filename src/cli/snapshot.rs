@@ -1,15 +1,35 @@
 //! `narrows snapshot`: records exactly what `check` reads.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::args::SnapshotArgs;
+use clap::Args;
+
 use super::bench::save::write_for;
 use super::{Failure, NOTHING_FOUND, facts, output};
 use narrows_load::held::Readers;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
-use narrows_report::sanitize::inert;
+
+/// What `snapshot` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct SnapshotArgs {
+    /// The file to write (a tar archive compressed with zstd), or - for standard output
+    #[arg(short, long, value_name = "FILE", required_unless_present = "script")]
+    pub output: Option<PathBuf>,
+
+    /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
+    ///
+    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh`, then here
+    /// `narrows --from narrows-capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
+    /// tell is added where they are installed.
+    #[arg(long, conflicts_with_all = ["output", "no_redact"])]
+    pub script: bool,
+
+    /// Keep serial numbers, addresses, names and mount points as they are
+    #[arg(long)]
+    pub no_redact: bool,
+}
 
 /// The collector for machines on which narrows cannot run.
 const COLLECTOR: &str = include_str!("collect.sh");
@@ -51,7 +71,7 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = inert(&path.display().to_string())
+        path = path.display().to_string()
     )
 }
 

@@ -15,7 +15,7 @@ use super::bench::trims::Discards;
 use super::bench::writes::{Wanted, Writes};
 use super::scene;
 use super::values::size;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use super::{Failure, output, status};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::LoadError;
@@ -198,11 +198,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
-    Ok(match (report.complete, report.has_doubts()) {
-        (false, _) => FAILED,
-        (true, true) => FINDINGS,
-        (true, false) => NOTHING_FOUND,
-    })
+    Ok(status(report.complete, report.has_doubts()))
 }
 
 /// Whether a device takes the trims of all loads.

@@ -10,7 +10,6 @@ use narrows_machine::target::{self, Found};
 use narrows_machine::usage;
 use narrows_model::path::Target;
 use narrows_paste::capture;
-use narrows_report::sanitize::inert;
 
 /// Finds what was typed.
 ///
@@ -54,8 +53,8 @@ pub(super) fn awake(root: &Root, machine: &Machine, asked: &Target) -> Result<()
         return Ok(());
     };
     let mapped = root.text(&format!("/sys/class/block/{asleep}/dm/name")).get().unwrap_or_default();
-    Err(Failure::new(inert(&format!("{asleep} ({mapped}) is suspended: reading it would wait for ever")))
-        .hint(inert(&format!("resume it (`dmsetup resume {mapped}`), then start again"))))
+    Err(Failure::new(format!("{asleep} ({mapped}) is suspended: reading it would wait for ever"))
+        .hint(format!("resume it (`dmsetup resume {mapped}`), then start again")))
 }
 
 /// Why no mount holds a path: something that tells of mounts is missing, as in a bare chroot or container.

@@ -20,7 +20,6 @@ use narrows_machine::unfit::{self, Unfit};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Path, Target, build};
 use narrows_report::progress::Progress;
-use narrows_report::sanitize::inert;
 use narrows_report::together::{About, document, report};
 use narrows_session::measure::{
     Asked, Command, Kernel, Processors, Rounds, Seen, Session, Timing, alone_and_together,
@@ -136,7 +135,7 @@ fn choose(
             Some((drive, why)) => {
                 let why =
                     if path.target.ends_with(&drive) { why.to_string() } else { format!("{drive}: {why}") };
-                output::note(&inert(&format!("narrows: {} is left out: {why}", path.target)));
+                output::note(&format!("narrows: {} is left out: {why}", path.target));
                 chosen.left_out.push((path.target, why));
             }
         }

@@ -25,7 +25,7 @@ pub(super) fn show(error: &clap::Error) -> ExitCode {
     }
     match help::parse(inert) {
         Err(same) if same.kind() == error.kind() => drop(same.print()),
-        _ => output::note(error.render().to_string().trim_end()),
+        _ => output::notes(error.render().to_string().trim_end()),
     }
     code
 }

@@ -14,7 +14,6 @@ use super::values::duration;
 use super::{Failure, NOTHING_FOUND, facts, output, signals};
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::kept::DIRECTORY;
-use narrows_report::sanitize::inert;
 use narrows_report::watch::{WatchLog, render};
 use narrows_watch::file::{KeepError, Store};
 use narrows_watch::run::{Asked, Options, Source, run as record};
@@ -77,8 +76,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
         Some(path) => recorded(path.clone()),
     };
     let asked = Asked { stop: &stop, accept: &accept };
-    record(&options, source, &asked, &mut |text| output::note(&inert(text)))
-        .map_err(|error| failure(&error))?;
+    record(&options, source, &asked, &mut |text| output::note(text)).map_err(|error| failure(&error))?;
     if args.accept && !stop.load(Ordering::Relaxed) {
         output::note("narrows: the state of every link that is awake counts as its best from now on");
     }

@@ -196,6 +196,6 @@ fn csv_has_a_line_for_each_direction() {
         .output()
         .expect("it runs");
     let plain = String::from_utf8(done.stdout).expect("text");
-    assert_eq!(plain.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [27, 27], "{plain}");
+    assert_eq!(plain.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [29, 29], "{plain}");
     assert!(text.contains("rate_bytes_per_second"));
 }

@@ -20,7 +20,6 @@ fn narrows(machine: &str, args: &[&str]) -> (String, i32) {
         .arg("--from")
         .arg(packed.path())
         .env("LC_ALL", "C.UTF-8")
-        .env("TERM", "xterm-256color")
         .env_remove("CLICOLOR_FORCE")
         .output()
         .expect("the binary runs");

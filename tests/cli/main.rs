@@ -115,8 +115,7 @@ impl Ran {
 /// The binary with a known environment.
 fn narrows(args: &[&str]) -> Command {
     let mut command = Command::new(cargo_bin("narrows"));
-    command.args(args).env("LC_ALL", "C.UTF-8").env("TERM", "xterm-256color");
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command.args(args).env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
     command
 }
 

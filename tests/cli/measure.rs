@@ -164,11 +164,11 @@ fn end_of(mut child: Child, limit: Duration) -> Ran {
 /// How long an interrupted run may take to end. It should be 2 s; a loaded machine gets more.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// Waits until the process has started its load, which runs in threads of its own.
+/// Waits until the process has started its load, which runs in threads of its own; another waits for signals.
 fn wait_for_load(child: &Child) {
     let tasks = format!("/proc/{}/task", child.id());
     let begin = Instant::now();
-    while std::fs::read_dir(&tasks).expect("it runs").count() < 2 {
+    while std::fs::read_dir(&tasks).expect("it runs").count() < 3 {
         assert!(begin.elapsed() < Duration::from_secs(60), "no load was started");
         sleep(Duration::from_millis(10));
     }
@@ -178,14 +178,18 @@ fn wait_for_load(child: &Child) {
 
 #[test]
 fn an_interrupted_run_shows_what_it_has_and_leaves_nothing() {
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+    // timeout(1) sends each signal twice, to the program and to its group.
+    for (signal, times) in [(Signal::SIGINT, 1), (Signal::SIGTERM, 1), (Signal::SIGTERM, 2)] {
         let dir = scratch_dir();
         if !has_room("an interrupted run", &dir) {
             return;
         }
         let child = long_run(text(&dir));
         wait_for_load(&child);
-        send(&child, signal);
+        (0..times).for_each(|_| {
+            send(&child, signal);
+            sleep(Duration::from_millis(20));
+        });
         let ran = end_of(child, ENDING);
         assert!(
             ran.err.ends_with("narrows: interrupted; the report holds what was measured until then\n"),

@@ -24,7 +24,6 @@ fn narrows(args: &[&str]) -> assert_cmd::assert::Assert {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("NO_COLOR", "1")
         .env("LC_ALL", "C.UTF-8")
-        .env("TERM", "xterm-256color")
         .args(args)
         .assert()
 }

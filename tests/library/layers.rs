@@ -44,6 +44,37 @@ const ENGINE: [&str; 7] = [
     "load::control",
 ];
 
+/// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
+const DOORS: [(&str, &str); 24] = [
+    ("narrows/cli/bench/save.rs", "saved runs: JSON that keeps names as they are"),
+    ("narrows/cli/failure.rs", "failures and their hints"),
+    ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
+    ("narrows/cli/fleet_run/kept.rs", "the record of a run on many hosts"),
+    ("narrows/cli/output.rs", "standard output and standard error"),
+    ("narrows/cli/usage.rs", "errors of clap, which repeat what was typed"),
+    ("report/csv.rs", "cells of comma-separated values"),
+    ("report/document/html.rs", "documents as a page"),
+    ("report/document/markdown.rs", "documents as Markdown"),
+    ("report/document/terminal.rs", "commands of a document on a terminal"),
+    ("report/figure/card.rs", "cards"),
+    ("report/figure/html.rs", "figures of a page"),
+    ("report/figure/svg.rs", "pictures"),
+    ("report/figure/width.rs", "lines of a picture, which break where the shown text does"),
+    (
+        "report/fleet/build.rs",
+        "hosts of a fleet: what is kept of them is cut short, and compared with what was kept",
+    ),
+    ("report/hwloc/element.rs", "attributes of hwloc's XML"),
+    ("report/import/fio_json.rs", "JSON in the form of fio"),
+    ("report/nagios.rs", "the line for Nagios"),
+    ("report/progress.rs", "progress on standard error"),
+    ("report/prometheus/mod.rs", "labels for Prometheus"),
+    ("report/roofline/svg.rs", "the roofline as a picture"),
+    ("report/text/ink.rs", "documents as text"),
+    ("report/text/reply.rs", "an answer for a forum"),
+    ("report/top/screen.rs", "the screen of top"),
+];
+
 /// What a file does outside of its tests, comments left out.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -100,5 +131,24 @@ fn only_the_session_runs_the_engine() {
         callers.is_empty(),
         "these measure by themselves; use narrows_session::measure:\n{}",
         callers.join("\n")
+    );
+}
+
+#[test]
+fn only_the_doors_make_foreign_text_inert() {
+    let mut found: Vec<String> = Vec::new();
+    for (name, path) in sources::all() {
+        let text = fs::read_to_string(&path).expect("a source file is readable");
+        let is_its_own = name.starts_with("report/sanitize") || name == "report/lib.rs";
+        if !is_its_own && code(&text).any(|line| line.contains("sanitize")) {
+            found.push(name);
+        }
+    }
+    found.sort_unstable();
+    let doors: Vec<&str> = DOORS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        found, doors,
+        "views hold foreign text as it is, and the back ends make it inert (ARCHITECTURE.md): a new back end is added to \
+         the list, with what it writes"
     );
 }

@@ -128,19 +128,6 @@ impl EngineRan {
             EngineKind::Other(text) => text.contains("iopoll"),
         }
     }
-
-    /// The same with each text that is not narrows' own changed, such as the words of the kernel.
-    #[must_use]
-    pub fn map_texts(self, change: impl Fn(&str) -> String) -> Self {
-        let kind = match self.kind {
-            EngineKind::Psync { threads, instead } => {
-                EngineKind::Psync { threads, instead: instead.as_deref().map(&change) }
-            }
-            EngineKind::Other(text) => EngineKind::Other(change(&text)),
-            own => own,
-        };
-        Self { kind, not_polled: self.not_polled.as_deref().map(change) }
-    }
 }
 
 impl From<EngineKind> for EngineRan {
@@ -246,12 +233,5 @@ mod tests {
         assert_eq!(name("psync (4 threads; no ring)"), "psync");
         assert_eq!(name("io_uring (a feature of tomorrow)"), "io_uring");
         assert_eq!(name("io_uring"), "io_uring");
-    }
-
-    #[test]
-    fn only_words_of_others_are_changed() {
-        let engine = EngineRan::from("psync (1 threads; bad\u{7})".to_owned())
-            .map_texts(|text| text.replace('\u{7}', "?"));
-        assert_eq!(engine.to_string(), "psync (1 threads; bad?)");
     }
 }

@@ -1,6 +1,6 @@
 //! A cell of comma-separated values (RFC 4180) that a spreadsheet shows and never computes.
 
-use crate::sanitize::one_line;
+use crate::sanitize::inert;
 
 /// What makes a spreadsheet take a cell for a formula when it begins so, in ASCII and in the full width of East Asian
 /// text (OWASP, "CSV Injection"). Tabs and line ends, of which the same is true, become escapes.
@@ -8,7 +8,7 @@ const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// Adds a cell, made inert. One that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
 pub(crate) fn put_cell(line: &mut String, value: &str) {
-    let value = one_line(value);
+    let value = inert(value);
     let guard = if value.trim_start().starts_with(FORMULA) { "'" } else { "" };
     if value.contains(['"', ',']) {
         line.push_str(&format!("\"{guard}{}\"", value.replace('"', "\"\"")));
@@ -19,11 +19,22 @@ pub(crate) fn put_cell(line: &mut String, value: &str) {
 }
 
 /// As [`put_cell`]; a number, which may begin as a formula does, stays one.
-pub(crate) fn put_number_or_cell(line: &mut String, value: &str) {
+fn put_number_or_cell(line: &mut String, value: &str) {
     match value.parse::<f64>() {
         Ok(_) => line.push_str(value),
         Err(_) => put_cell(line, value),
     }
+}
+
+/// Adds a line of cells, each as [`put_number_or_cell`] does.
+pub(crate) fn put_row(out: &mut String, cells: &[String]) {
+    for (column, cell) in cells.iter().enumerate() {
+        if column > 0 {
+            out.push(',');
+        }
+        put_number_or_cell(out, cell);
+    }
+    out.push('\n');
 }
 
 #[cfg(test)]

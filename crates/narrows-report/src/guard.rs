@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::sanitize::inert;
 use crate::document::{Audience, Blocks, Document};
 use crate::text::{Style, Tone};
 use narrows_base::units::{Bytes, human};
@@ -115,7 +114,7 @@ pub fn build(
 ) -> GuardReport {
     GuardReport {
         schema: SCHEMA,
-        device: inert(device),
+        device: device.to_owned(),
         size_bytes: size,
         may_write: reasons.is_empty(),
         examined,
@@ -174,7 +173,7 @@ fn reason(reason: &Reason) -> ReasonView {
         Reason::Data { device, at, looks } => Some(data(device, *at, looks)),
         _ => None,
     };
-    ReasonView { code: reason.code(), summary: inert(&reason.to_string()), hint: reason.hint(), content }
+    ReasonView { code: reason.code(), summary: reason.to_string(), hint: reason.hint(), content }
 }
 
 fn data(device: &str, at: Bytes, looks: &Looks) -> ContentView {
@@ -197,11 +196,8 @@ fn content(device: &str, signature: &Signature) -> ContentView {
 
 /// The report for a person. It ends with a newline.
 pub fn render(report: &GuardReport) -> String {
-    document(report, Audience::Owner).text(&UNWRAPPED)
+    document(report, Audience::Owner).text(&Style::UNWRAPPED)
 }
-
-/// Lines are copied from here: none is wrapped.
-const UNWRAPPED: Style = Style { colour: false, width: usize::MAX, unicode: true, plain: false };
 
 /// The report as a document.
 pub fn document(report: &GuardReport, audience: Audience) -> Document {

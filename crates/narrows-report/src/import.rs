@@ -9,7 +9,6 @@ pub mod fio_json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::sanitize::inert;
 use super::view::{FindingView, Tool, finding_view, tool};
 use narrows_base::units::{BytesPerSec, Iops};
 use narrows_load::stats::sweep::{Point, Shape};
@@ -253,41 +252,41 @@ pub fn build(results: &[Imported], verdicts: &[ResultVerdict], sweeps: &[Sweep])
 
 fn sweep_view(sweep: &Sweep) -> SweepView {
     let efficiency = sweep.efficiency.iter().map(|(stated, fraction)| EfficiencyView {
-        of: inert(&stated.name),
+        of: stated.name.clone(),
         bytes_per_second: stated.rate,
         fraction: *fraction,
     });
     SweepView {
         tool: sweep.tool,
-        label: inert(&sweep.label),
+        label: sweep.label.clone(),
         direction: sweep.op,
         varied: sweep.varied.to_owned(),
         points: sweep.points.clone(),
         shape: sweep.shape.clone(),
         efficiency: efficiency.collect(),
-        summary: sweep.sentences().iter().map(|sentence| inert(sentence)).collect(),
+        summary: sweep.sentences(),
     }
 }
 
 fn against_view(against: &Against) -> AgainstView {
     AgainstView {
         line: against.line,
-        label: inert(&against.label),
+        label: against.label.clone(),
         direction: against.op,
         bytes_per_second: against.rate,
-        target: inert(&against.target),
-        hop: against.hop.as_ref().map(|hop| inert(hop.as_str())),
+        target: against.target.clone(),
+        hop: against.hop.as_ref().map(ToString::to_string),
         kind: against.kind,
-        name: inert(&against.name),
+        name: against.name.clone(),
         ceiling_bytes_per_second: against.ceiling,
-        formula: inert(&against.formula),
+        formula: against.formula.clone(),
         fraction: against.share(),
         standing: match against.standing {
             Standing::Above => StandingView::Above,
             Standing::At => StandingView::At,
             Standing::Below => StandingView::Below,
         },
-        summary: inert(&against.sentence()),
+        summary: against.sentence(),
         reason: against
             .hop
             .is_none()
@@ -306,28 +305,27 @@ fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
     if verdict.limiting.is_none() {
         missing.push("neither the result nor a path shows what limited it");
     }
-    let all_inert = |texts: &[String]| texts.iter().map(|text| inert(text)).collect();
     ResultView {
-        file: inert(&result.file),
+        file: result.file.clone(),
         line: result.line,
         tool: result.tool,
-        tool_version: result.version.as_deref().map(inert),
-        command: result.command.as_deref().map(inert),
+        tool_version: result.version.clone(),
+        command: result.command.clone(),
         measurements: result.measurements.iter().map(measurement_view).collect(),
-        failures: all_inert(&result.failures),
-        corrections: all_inert(&result.corrections),
-        notes: all_inert(&result.notes),
-        derived: result.derived.iter().map(|one| Derived { name: inert(&one.name), ..one.clone() }).collect(),
+        failures: result.failures.clone(),
+        corrections: result.corrections.clone(),
+        notes: result.notes.clone(),
+        derived: result.derived.clone(),
         truncated: result.truncated,
         trusted: verdict.trusted,
         trust: verdict.trust,
-        measures: verdict.measures.as_deref().map(inert),
-        trust_reason: verdict.reason.as_deref().map(inert),
+        measures: verdict.measures.clone(),
+        trust_reason: verdict.reason.clone(),
         findings: verdict.findings.iter().map(finding_view).collect(),
         limiting_hop: verdict
             .limiting
             .as_ref()
-            .map(|(kind, name)| LimitingView { kind: *kind, name: inert(name) }),
+            .map(|(kind, name)| LimitingView { kind: *kind, name: name.to_owned() }),
         against: verdict.against.iter().map(against_view).collect(),
         path_findings: verdict.of_path.iter().map(finding_view).collect(),
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
@@ -335,14 +333,9 @@ fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
 }
 
 fn measurement_view(measured: &Measured) -> MeasurementView {
-    let mut workload = measured.work.clone();
-    workload.label = inert(&workload.label);
-    workload.engine = workload.engine.as_deref().map(inert);
-    workload.target = workload.target.as_deref().map(inert);
-    let device = |device: &DeviceUse| DeviceUse { name: inert(&device.name), ..device.clone() };
     MeasurementView {
         line: measured.line,
-        workload,
+        workload: measured.work.clone(),
         read: measured.read.clone(),
         write: measured.write.clone(),
         both: measured.both.clone(),
@@ -351,7 +344,7 @@ fn measurement_view(measured: &Measured) -> MeasurementView {
         syncs_per_second: measured.syncs,
         sync_ns: measured.sync_ns.clone(),
         cpu: measured.cpu,
-        devices: measured.devices.iter().map(device).collect(),
+        devices: measured.devices.clone(),
         error: measured.error,
         memory_only: measured.memory_only,
         nodes: measured.nodes,

@@ -3,7 +3,7 @@
 //! The states of a plugin are not the exit codes of narrows, which says 1 for findings and 2 for what could not be done: each is
 //! mapped by name.
 
-use crate::sanitize::one_line;
+use crate::sanitize::inert;
 use crate::view::{CheckReport, FindingView};
 use narrows_verdict::{Code, Severity};
 
@@ -73,7 +73,7 @@ pub fn unknown(why: &str) -> (String, State) {
 
 fn line(state: State, what: &str, counts: Option<&str>) -> String {
     // A bar ends the words of a plugin.
-    let what = one_line(what).replace('|', "/");
+    let what = inert(what).replace('|', "/");
     let counts = counts.map(|counts| format!(" | {counts}")).unwrap_or_default();
     format!("NARROWS {} - {what}{counts}\n", state.name())
 }

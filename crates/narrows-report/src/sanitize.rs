@@ -1,7 +1,11 @@
 //! Makes foreign text inert: model names, slot names and labels come from devices and from other people's files, and
 //! may hold escape sequences that a terminal would obey.
 
+mod shown;
+
 use std::borrow::Cow;
+
+pub use shown::shown_json;
 
 /// No text from outside is longer than this many characters in a report; the rest is cut off.
 const LONGEST: usize = 2000;
@@ -14,9 +18,17 @@ const OWN_COLOURS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x
 /// (C0, DEL, C1), line separators, and the invisible and bidirectional formatting characters of Unicode are written as
 /// escapes (`\x1b`, `\u{202e}`). A long text is cut off.
 pub fn inert(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(LONGEST));
+    inert_within(text, LONGEST)
+}
+
+/// As [`inert`], of at most so many characters.
+pub fn inert_within(text: &str, most: usize) -> String {
+    if text.len() <= most && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len().min(most));
     for (count, c) in text.chars().enumerate() {
-        if count >= LONGEST {
+        if count >= most {
             out.push('…');
             break;
         }
@@ -45,7 +57,8 @@ pub fn page(text: &str, colours: bool) -> Cow<'_, str> {
     })
 }
 
-/// JSON with the same characters escaped as JSON does it. Outside ASCII they stand in its strings only.
+/// JSON that is read again, with the same characters escaped as JSON does it: decoded, its strings are what they were.
+/// Outside ASCII they stand in strings only. What is only shown is made by [`shown_json`].
 pub fn json(text: &str) -> Cow<'_, str> {
     if is_plain(text) || !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
         return Cow::Borrowed(text);

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sanitize::inert;
+use crate::document::{Blocks, Document};
+use crate::text::{Style, Tone};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_watch::record::{
     BaselineEvent, Change, KernelEvent, Kind, LinkEvent, Noticed, Property, Record, Subject, Value, What,
@@ -32,20 +33,24 @@ impl WatchLog {
 
 /// The journal as text, a line for each record; those that only say that the recorder is there are left out.
 pub fn render(log: &WatchLog) -> String {
-    let told = log.records.iter().filter(|record| !matches!(record.what, What::Alive { .. }));
-    let mut out: String =
-        told.map(|record| format!("{}  {}\n", inert(&record.at), sentence(record))).collect();
-    if out.is_empty() {
-        out.push_str("The journal is empty.\n");
+    let told: Vec<&Record> =
+        log.records.iter().filter(|record| !matches!(record.what, What::Alive { .. })).collect();
+    let mut out = Document::new("watch", "", None);
+    for record in &told {
+        out.lead((Tone::Normal, &format!("{}  ", record.at)), Tone::Normal, sentence(record));
+    }
+    if told.is_empty() {
+        out.say(0, Tone::Normal, "The journal is empty.");
     }
     if log.damaged_lines > 0 {
-        out.push_str(&format!("{} lines are not whole and were left out.\n", log.damaged_lines));
+        let text = format!("{} lines are not whole and were left out.", log.damaged_lines);
+        out.say(0, Tone::Normal, text);
     }
-    out
+    out.text(&Style::UNWRAPPED)
 }
 
 fn sentence(record: &Record) -> String {
-    let text = match &record.what {
+    match &record.what {
         What::Started { version, every_seconds, unheard } => {
             let deaf = if unheard.is_empty() {
                 String::new()
@@ -89,8 +94,7 @@ fn sentence(record: &Record) -> String {
                 BaselineEvent::Accepted => format!("{name}: accepted as it is, {best}"),
             }
         }
-    };
-    inert(&text)
+    }
 }
 
 fn name(subject: &Subject) -> String {

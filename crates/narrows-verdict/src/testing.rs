@@ -296,23 +296,12 @@ pub(super) fn function(address: PciAddress, class: u32, most: (u8, u8)) -> PciDe
 
 /// A PCI Express capability with these payload sizes: supported and in force.
 pub(super) fn express(supported: u64, payload: u64) -> Express {
+    let sizes = [supported, payload, 512].map(Bytes::new);
     Express {
-        port: PortType::Endpoint,
-        max_payload_supported: Bytes::new(supported),
-        max_payload: Bytes::new(payload),
-        max_read_request: Bytes::new(512),
         relaxed_ordering: true,
         extended_tags: true,
-        max_speed: None,
-        max_width: None,
-        speed: None,
-        width: None,
-        target_speed: None,
-        supported_speeds: Vec::new(),
-        aspm_l0s: false,
-        aspm_l1: false,
-        port_number: 0,
         slot_implemented: true,
+        ..Express::new(PortType::Endpoint, sizes)
     }
 }
 

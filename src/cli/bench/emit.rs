@@ -10,7 +10,6 @@ use crate::cli::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, Test, Work};
-use narrows_report::sanitize::inert;
 use narrows_session::measure::Timing;
 
 /// What a run would do.
@@ -34,7 +33,7 @@ pub(super) fn job_file(file: &Path, preset: &Preset, planned: &Planned<'_>) -> R
     let tests: Vec<Test> =
         preset.tests.iter().filter(|test| planned.can_run(test, &target)).cloned().collect();
     save::write_new(file, &job::file(preset.name, &tests, &target, time))?;
-    let named = inert(&file.display().to_string());
+    let named = file.display().to_string();
     output::note(&format!("nothing was run; {named} has {} tests for fio", tests.len()));
     Ok(NOTHING_FOUND)
 }

@@ -9,7 +9,6 @@ use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_report::bench::{FioResult, FioSide};
-use narrows_report::sanitize::inert;
 
 /// Runs fio with these arguments. What goes wrong is in the result's `reason`, for our own numbers stand without it.
 pub(super) fn run(root: &Root, arguments: &[String]) -> FioResult {
@@ -22,13 +21,10 @@ pub(super) fn run(root: &Root, arguments: &[String]) -> FioResult {
             let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
             match parse(&String::from_utf8_lossy(&output.stdout)) {
                 Ok(result) if output.status.success() => result,
-                Ok(result) => FioResult {
-                    reason: Some(format!("fio ended with {}: {}", output.status, inert(last))),
-                    ..result
-                },
-                Err(reason) => {
-                    failed(&format!("{reason}; fio ended with {}: {}", output.status, inert(last)))
+                Ok(result) => {
+                    FioResult { reason: Some(format!("fio ended with {}: {last}", output.status)), ..result }
                 }
+                Err(reason) => failed(&format!("{reason}; fio ended with {}: {last}", output.status)),
             }
         }
     }
@@ -55,7 +51,7 @@ fn parse(text: &str) -> Result<FioResult, String> {
         .ok_or("fio printed no JSON report")?;
     let job = report.pointer("/jobs/0").ok_or("fio's report has no job")?;
     Ok(FioResult {
-        version: report.get("fio version").and_then(Value::as_str).map(inert),
+        version: report.get("fio version").and_then(Value::as_str).map(str::to_owned),
         read: side(job, "read"),
         write: side(job, "write"),
         reason: None,

@@ -13,7 +13,6 @@ use narrows_load::guard::Others;
 use narrows_load::target::Target as Opened;
 use narrows_load::{LoadError, owned};
 use narrows_report::progress::Progress;
-use narrows_report::sanitize::inert;
 use narrows_session::measure::seed;
 
 /// How many places of foreign data are named.
@@ -73,8 +72,8 @@ pub(super) fn open_blank(name: &str, own: &str, size: Bytes, runner: &Runner<'_>
 
 /// What is said when somebody else wrote to a device that was filled.
 fn stopped(others: &Others, path: &Path) -> Failure {
-    let path = inert(&path.display().to_string());
-    let message = inert(&others.to_string());
+    let path = path.display().to_string();
+    let message = others.to_string();
     Failure::new(format!("{message}: all was stopped, and nothing was cleared")).hint(format!(
         "find out who writes to it (`fuser -v {path}`) and look at what was written; what narrows wrote bears its mark, and \
          `narrows guard --clean {path} --i-own SERIAL` clears exactly that; results of this run are not to be trusted"
@@ -90,7 +89,7 @@ pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), 
     if !target.is_marked() {
         return Ok(());
     }
-    let path = inert(&target.path().display().to_string());
+    let path = target.path().display().to_string();
     let budget = runner.writes().map(|writes| writes.budget());
     if let Some(budget) = budget {
         // What was set aside.
@@ -121,7 +120,7 @@ pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), 
         .foreign
         .iter()
         .take(NAMED)
-        .map(|found| format!("at byte {}: {}", found.at.get(), inert(&found.looks().to_string())))
+        .map(|found| format!("at byte {}: {}", found.at.get(), found.looks()))
         .collect();
     let bytes = human::bytes(cleared.foreign_bytes);
     Err(Failure::new(format!(

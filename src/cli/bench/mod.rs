@@ -35,7 +35,7 @@ use save::SaveFile;
 use trims::Discards;
 use writes::{Wanted, Writes};
 
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
+use super::{Failure, NOTHING_FOUND, output, scene, status};
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::LoadError;
 use narrows_load::latency_target::LatencyTarget;
@@ -165,11 +165,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
-    Ok(match (report.complete, report.has_doubts()) {
-        (false, _) => FAILED,
-        (true, true) => FINDINGS,
-        (true, false) => NOTHING_FOUND,
-    })
+    Ok(status(report.complete, report.has_doubts()))
 }
 
 /// Writes the log of latencies.

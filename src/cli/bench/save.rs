@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::Failure;
 use narrows_load::held::{Aim, Held, HeldError, Readers};
 use narrows_paste::capture::foreign::{self, Refusal};
+use narrows_report::sanitize;
 
 /// No saved run is larger, in bytes: a sweep of a thousand points with all their samples has some 100 MB.
 const LARGEST: u64 = 256 << 20;
@@ -63,7 +64,9 @@ impl SaveFile {
     }
 
     fn replace<T: Serialize>(&self, report: &T) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(report)? + "\n";
+        // Names stay what they are for who goes on with it, and are obeyed by no terminal that shows the file.
+        let text = serde_json::to_string_pretty(report)?;
+        let text = sanitize::json(&text).into_owned() + "\n";
         self.directory.replace(&self.name, &self.unfinished(), text.as_bytes(), Readers::All)
     }
 
@@ -154,6 +157,18 @@ mod tests {
         let (_, kept): (_, Vec<i32>) = SaveFile::load(&path).unwrap();
         assert_eq!(kept, [4]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_stays_what_it_is_and_the_file_commands_no_terminal() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        let hostile = "x\x1b[2J\u{9b}31m\u{202e}\n\u{e0041}";
+        SaveFile::create(&path).unwrap().keep(&vec![hostile]).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.chars().all(|c| c == '\n' || c.is_ascii_graphic() || c == ' '), "{text:?}");
+        let (_, kept): (_, Vec<String>) = SaveFile::load(&path).unwrap();
+        assert_eq!(kept, [hostile]);
     }
 
     #[test]

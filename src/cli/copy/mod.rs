@@ -139,6 +139,5 @@ fn devices(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String> {
 /// Why nothing was copied, with what to do.
 pub(super) fn failure(error: &CopyError) -> Failure {
     // A path may hold escape sequences.
-    Failure::new(narrows_report::sanitize::inert(&error.to_string()))
-        .maybe_hint(error.hint().map(|hint| narrows_report::sanitize::inert(&hint)))
+    Failure::new(error.to_string()).maybe_hint(error.hint())
 }

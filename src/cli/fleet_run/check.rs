@@ -9,7 +9,6 @@ use crate::cli::fleet::args::FleetArgs;
 use crate::cli::{FAILED, Failure, fleet, output};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::root::Root;
-use narrows_report::sanitize::inert;
 use narrows_session::fleet::inventory::{Inventory, inventory};
 
 /// The collector for hosts on which narrows cannot run.
@@ -59,7 +58,7 @@ fn keep(found: &Inventory, place: &Path) -> Result<usize, Failure> {
                 if let Some(why) = &capture.collected_because {
                     output::note(&format!(
                         "narrows: {host}: read by the collector in the place of narrows ({}): it tells less",
-                        inert(why)
+                        why
                     ));
                 }
                 let name = format!("{host}.{}", capture.ending);
@@ -68,7 +67,7 @@ fn keep(found: &Inventory, place: &Path) -> Result<usize, Failure> {
             }
             Err(error) => {
                 missing += 1;
-                output::note(&format!("narrows: {host}: {}", inert(&error.to_string())));
+                output::note(&format!("narrows: {host}: {error}"));
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::cli::Failure;
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_paste::capture::foreign;
 use narrows_report::fleet_run::Files;
+use narrows_report::sanitize;
 use narrows_session::fleet::Point;
 use narrows_session::fleet::job::{LOG_STEP, NAME};
 use narrows_verdict::fleet::Told;
@@ -91,7 +92,8 @@ pub(super) fn whole(
     }
     let text = serde_json::to_string_pretty(run)
         .map_err(|error| Failure::new(format!("cannot write the record as JSON: {error}")))?;
-    put(path, held, RECORD, text.as_bytes())
+    // Names stay what they are, and are obeyed by no terminal that shows the file.
+    put(path, held, RECORD, sanitize::json(&text).as_bytes())
 }
 
 /// Reads a run again.

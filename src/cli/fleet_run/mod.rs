@@ -16,7 +16,6 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use args::{FleetCommand, ReachArgs};
 use narrows_paste::capture::foreign;
 use narrows_report::fleet_run::{self, FleetRunReport};
-use narrows_report::sanitize::inert;
 use narrows_session::fleet::{HostName, Pushed, Reach, hosts};
 
 /// No program that is pushed is larger, in bytes.
@@ -57,7 +56,7 @@ fn group_of(group: &str) -> Result<String, Failure> {
     let is_word = group.chars().all(|c| c.is_ascii_alphanumeric() || "._:-".contains(c)) && !group.is_empty();
     let root = narrows_machine::root::Root::live();
     let missing = || {
-        Failure::new(format!("the group @{} is not known", inert(group)))
+        Failure::new(format!("the group @{group} is not known"))
             .hint("groups are those of ClusterShell (package clustershell); or write the hosts into a file and name it")
     };
     let mut command =

@@ -13,7 +13,6 @@ use narrows_base::units::{Bytes, human};
 use narrows_machine::root::Root;
 use narrows_paste::capture::foreign;
 use narrows_report::fleet_run::build;
-use narrows_report::sanitize::inert;
 use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Said, objections};
 use narrows_verdict::fleet::record::{Load, State};
 
@@ -44,7 +43,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
         for (client, error) in fleet.prepare() {
             let host = asked.clients.get(client).map(HostName::as_str).unwrap_or_default();
             lost.push(host.to_owned());
-            output::note(&format!("narrows: {host}: {}", inert(&error.to_string())));
+            output::note(&format!("narrows: {host}: {error}"));
         }
     }
     if !lost.is_empty() && !args.partial {
@@ -95,14 +94,14 @@ fn points(
 
 fn tell(said: Said<'_>, names: &[&str]) {
     match said {
-        Said::Step(text) => output::note(&format!("narrows: {}", inert(text))),
+        Said::Step(text) => output::note(&format!("narrows: {text}")),
         Said::Lost { client, state, reason, after } => {
             let host = names.get(client).copied().unwrap_or("?");
             output::note(&format!(
                 "narrows: {host} is {}, {} after the start: {}",
                 State::as_str(state),
                 human::time(after),
-                inert(reason)
+                reason
             ));
         }
     }
@@ -114,13 +113,13 @@ fn preflight(args: &RunArgs, asked: &Asked, told: &[Preflight]) -> Result<Vec<St
     for host in told {
         if let Err(error) = &host.looked {
             let role = if host.is_client { "" } else { " (server)" };
-            output::note(&format!("narrows: {}{role}: {}", host.host, inert(&error.to_string())));
+            output::note(&format!("narrows: {}{role}: {}", host.host, error));
             missing.push(host.host.to_string());
         }
     }
     let objections = objections(asked, told);
     for (host, why) in &objections {
-        output::note(&format!("narrows: {host}: {}", inert(why)));
+        output::note(&format!("narrows: {host}: {why}"));
     }
     let folded = |names: &[String]| narrows_report::fleet_run::folded(names.iter().map(String::as_str));
     if !objections.is_empty() {
@@ -153,7 +152,7 @@ fn layout(asked: &Asked, told: &[Preflight]) {
                     "narrows: {}: a file without a name, {}, in {}",
                     host.host,
                     human::bytes(asked.size),
-                    inert(&found.name)
+                    found.name
                 ));
             }
         }
@@ -197,7 +196,7 @@ fn asked(args: &RunArgs) -> Result<Asked, Failure> {
         })
     };
     if let Some(other) = map.keys().find(|name| !clients.iter().any(|host| host.as_str() == name.as_str())) {
-        return Err(Failure::new(format!("the map names `{}`, which is not in --hosts", inert(other)))
+        return Err(Failure::new(format!("the map names `{other}`, which is not in --hosts"))
             .hint("write the host as it stands in --hosts"));
     }
     let targets = clients.iter().map(target).collect::<Result<Vec<_>, _>>()?;

@@ -8,7 +8,6 @@ use crate::cli::output;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Method, Step};
 use narrows_report::progress::Progress;
-use narrows_report::sanitize::inert;
 
 /// A search that takes no longer is not announced.
 const SHORT: Duration = Duration::from_millis(1500);
@@ -34,7 +33,7 @@ impl<'a> Watching<'a> {
         progress: &'a Progress,
         stop: Option<&'a AtomicBool>,
     ) -> Self {
-        let subject = format!("{} ({})", inert(name), human::bytes(size));
+        let subject = format!("{} ({})", name, human::bytes(size));
         Self { subject, progress, stop, phase: None, began: Instant::now(), shown: None }
     }
 

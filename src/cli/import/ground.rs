@@ -9,7 +9,6 @@ use narrows_machine::root::Root;
 use narrows_model::ceiling::{self, Direction};
 use narrows_model::path::{Target, build};
 use narrows_paste::results::Imported;
-use narrows_report::sanitize::inert;
 use narrows_verdict::Subject;
 use narrows_verdict::results::against::Stated;
 
@@ -47,10 +46,9 @@ pub(super) fn paths(
             Some(subject) => {
                 found.named.insert(name.to_owned(), subject);
             }
-            None if asked && typed.is_none() => output::note(&format!(
-                "narrows: `{}` is not on this machine; --target names its path",
-                inert(name)
-            )),
+            None if asked && typed.is_none() => {
+                output::note(&format!("narrows: `{name}` is not on this machine; --target names its path"))
+            }
             None => {}
         }
     }
@@ -59,7 +57,7 @@ pub(super) fn paths(
         all.filter(|subject| !has_ceiling(subject)).for_each(|subject| {
             output::note(&format!(
                 "narrows: no hop of the path to `{}` has a known ceiling, so nothing can be put against it",
-                inert(&subject.path.target)
+                subject.path.target
             ));
         });
     }

@@ -12,7 +12,6 @@ use super::output_args::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::results::understood;
 use narrows_report::import::{build, csv, fio_json};
-use narrows_report::sanitize::inert;
 use narrows_report::text;
 use narrows_verdict::results::Ground;
 use narrows_verdict::results::against::Stated;
@@ -81,10 +80,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let mut seen = Seen::default();
     let all: Vec<PathBuf> = args.files.iter().chain(&args.from).cloned().collect();
     let gathered = gather::from(&all, &mut seen)?;
-    gathered.notes.iter().for_each(|note| output::note(&format!("narrows: {}", inert(note))));
+    gathered.notes.iter().for_each(|note| output::note(&format!("narrows: {note}")));
     // Logs without a result beside them become results only when all was seen.
     seen.complete();
-    seen.unread.iter().for_each(|line| output::note(&format!("narrows: {}", inert(line))));
+    seen.unread.iter().for_each(|line| output::note(&format!("narrows: {line}")));
     if seen.results.is_empty() {
         return Err(Failure::new("there is no result of a benchmark in what was given")
             .hint(format!("narrows understands {}", understood())));

@@ -14,7 +14,6 @@ use narrows_machine::cpu;
 use narrows_machine::root::Root;
 use narrows_report::copy::side_name;
 use narrows_report::progress::Progress;
-use narrows_report::sanitize::inert;
 use narrows_session::lab::aim::{Aim, property};
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice;
@@ -219,7 +218,7 @@ impl Copying {
 }
 
 fn shown(path: &Path) -> String {
-    inert(&path.to_string_lossy())
+    path.display().to_string()
 }
 
 /// Whether so many bytes stay in the page cache until they are copied.

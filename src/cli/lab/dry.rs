@@ -6,7 +6,6 @@ use crate::cli::Failure;
 use crate::cli::bench::writes::Life;
 use narrows_base::units::Bytes;
 use narrows_machine::root::Root;
-use narrows_report::sanitize::inert;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
@@ -15,11 +14,11 @@ use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, 
 ///
 /// # Errors
 /// A device is not there, or what is to be copied.
-pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
+pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> {
     let names = names(root, args)?;
-    let mut text = String::new();
+    let mut text = Vec::new();
     if args.scratch.is_some() {
-        text.push_str("once, with the loop devices that are free then:\n");
+        text.push("once, with the loop devices that are free then:".to_owned());
         let bytes = args.file_size.get();
         let files =
             (0..names.devices.len()).flat_map(|index| [Step::File { index, bytes }, Step::Loop { index }]);
@@ -31,10 +30,10 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
     let copied = copying::look_only(args)?;
     let life = ground::life(args, names.disks.iter().map(String::as_str));
     let slices = slices(args, &sizes(root, args, &names), life, copied);
-    text.push_str("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written (a disk that takes none gets a linear mapping):\n");
+    text.push("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written (a disk that takes none gets a linear mapping):".to_owned());
     section(&mut text, &slices, &names);
     for encryption in basis::encryptions(args) {
-        text.push_str(&format!("once, {} above a target that takes no time:\n", encryption.name()));
+        text.push(format!("once, {} above a target that takes no time:", encryption.name()));
         section(&mut text, &basis::over_nothing(encryption, timed::reach(&timed::tests(args))), &names);
     }
     let bytes: Vec<u64> = slices
@@ -46,18 +45,16 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<String, Failure> {
         .collect();
     let means = Tools::new(root).means(root, &bytes);
     for cell in cells {
-        text.push_str(&format!("{cell}:\n"));
+        text.push(format!("{cell}:"));
         match recipe(cell, names.devices.len(), means) {
             Ok(steps) => {
                 section(&mut text, &with_discards(steps, args, names.devices.len()), &names);
                 if let Some(source) = args.copy.as_deref().filter(|_| cell.file_system != FileSystem::None) {
-                    let (source, point) = (inert(&source.to_string_lossy()), names.mount_point());
-                    text.push_str(&format!(
-                        "  # before that is undone, `{source}` is copied to {point}/copy\n"
-                    ));
+                    let (source, point) = (source.display(), names.mount_point());
+                    text.push(format!("  # before that is undone, `{source}` is copied to {point}/copy"));
                 }
             }
-            Err(why) => text.push_str(&format!("  not built: {why}\n")),
+            Err(why) => text.push(format!("  not built: {why}")),
         }
     }
     Ok(text)
@@ -69,8 +66,8 @@ pub(super) fn with_discards(steps: Vec<Step>, args: &LabArgs, devices: usize) ->
     discards.chain(steps).collect()
 }
 
-fn section(text: &mut String, steps: &[Step], names: &Names) {
-    let mut line = |call: &Call| text.push_str(&format!("  {call}\n"));
+fn section(text: &mut Vec<String>, steps: &[Step], names: &Names) {
+    let mut line = |call: &Call| text.push(format!("  {call}"));
     steps
         .iter()
         .flat_map(|step| step.build(names).into_iter().chain(step.shown(names)))

@@ -34,7 +34,7 @@ use narrows_session::lab::{JournalFile, journals};
 pub(super) fn run(args: &LabArgs) -> Result<u8, Failure> {
     let root = Root::live();
     if args.dry_run {
-        output::data(&dry::text(&root, args)?)?;
+        output::lines(dry::text(&root, args)?)?;
         return Ok(NOTHING_FOUND);
     }
     if !geteuid().is_root() {

@@ -8,7 +8,6 @@ use super::typed;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use narrows_base::units::human;
 use narrows_machine::root::Root;
-use narrows_report::sanitize::inert;
 use narrows_session::lab::journal::{Journal, Line, NoJournal};
 use narrows_session::lab::{self, JournalError, JournalFile, Tools, journals};
 
@@ -63,7 +62,7 @@ fn open(path: &Path) -> Result<Option<(JournalFile, Journal)>, Failure> {
         Err(JournalError::NoJournal { source: NoJournal::Empty, .. }) => Ok(None),
         Err(error) => {
             let hint = error.hint().map(str::to_owned);
-            Err(Failure::new(inert(&error.to_string())).maybe_hint(hint))
+            Err(Failure::new(error.to_string()).maybe_hint(hint))
         }
     }
 }
@@ -74,7 +73,7 @@ fn clean(root: &Root, file: &mut JournalFile, journal: &Journal) -> Result<(), F
         return Ok(());
     }
     let undone = lab::undo(root, journal, &mut Tools::new(root))
-        .map_err(|error| Failure::new(inert(&error.to_string())).hint(error.hint()))?;
+        .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;
     for call in &undone.calls {
         output::note(call);
     }

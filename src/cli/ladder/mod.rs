@@ -16,7 +16,7 @@ use climb::Climb;
 use opened::Opening;
 use runner::Runner;
 
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene, target};
+use super::{Failure, output, scene, status, target};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
@@ -76,11 +76,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     if is_stopped {
         output::note("narrows: interrupted; the report holds what was measured until then");
     }
-    Ok(match (report.complete && report.has_rates(), report.has_findings()) {
-        (false, _) => FAILED,
-        (true, true) => FINDINGS,
-        (true, false) => NOTHING_FOUND,
-    })
+    Ok(status(report.complete && report.has_rates(), report.has_findings()))
 }
 
 /// The loads, each of which has a ladder of its own.

@@ -10,7 +10,6 @@ use super::runner::Runner;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::program;
 use narrows_machine::root::Root;
-use narrows_report::sanitize::inert;
 use narrows_verdict::ladder::{Leg, LegKind};
 
 /// How long iperf3 sends.
@@ -57,7 +56,7 @@ fn parse(text: &str) -> Result<BytesPerSec, String> {
     let report: Value =
         serde_json::from_str(text).map_err(|error| format!("iperf3 printed no JSON: {error}"))?;
     if let Some(error) = report.get("error").and_then(Value::as_str) {
-        return Err(format!("iperf3: {}", inert(error)));
+        return Err(format!("iperf3: {error}"));
     }
     let rate = report.pointer("/end/sum_received/bits_per_second").and_then(Value::as_f64);
     let rate = rate.filter(|rate| rate.is_finite() && *rate > 0.0);

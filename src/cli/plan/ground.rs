@@ -10,7 +10,6 @@ use narrows_model::path::file::{Document, Host, Name, PartKind, System};
 use narrows_model::plan::drives::{Drives, drives};
 use narrows_model::plan::layout::Cipher;
 use narrows_model::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
-use narrows_report::sanitize::inert;
 
 /// What is planned for.
 pub(super) struct Ground {
@@ -53,9 +52,9 @@ fn board(args: &PlanArgs, typed: &str) -> Result<Ground, Failure> {
 
 fn machine(args: &PlanArgs) -> Result<Ground, Failure> {
     let facts = facts::open(&args.from)?;
-    facts.notes.iter().for_each(|note| output::note(&inert(note)));
+    facts.notes.iter().for_each(|note| output::note(note));
     let site = of_machine(&facts.machine, args.assume_bifurcation)
-        .map_err(|error| Failure::new(inert(&error.to_string())).hint(error.hint()))?;
+        .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;
     let cores = facts.machine.cpus.cores.get();
     let cipher = measured_cipher(&facts.machine, cores)
         .or_else(|| cipher_of_model(site.processor_model.as_deref(), cores));
@@ -71,9 +70,8 @@ fn described(args: &PlanArgs) -> Result<Ground, Failure> {
             .hint("a plan is made for one: name its file"));
     };
     let system = Document::parse(name, text).and_then(|document| document.system()).map_err(wrong)?;
-    let refused = |error: site::NoSite| {
-        Failure::new(inert(&format!("{}: {error}", typed.display()))).hint(error.hint())
-    };
+    let refused =
+        |error: site::NoSite| Failure::new(format!("{}: {error}", typed.display())).hint(error.hint());
     let host = site::host_of(&system, args.host.as_deref()).map_err(refused)?;
     let mut site = of_system(&system, host, args.assume_bifurcation).map_err(refused)?;
     let about = system.part(host).and_then(|part| match &part.kind {
@@ -96,7 +94,7 @@ fn described(args: &PlanArgs) -> Result<Ground, Failure> {
 }
 
 fn found_drives(system: &System, host: &Name, site: &mut Site) -> Result<Option<Drives>, Failure> {
-    let found = drives(system, host).map_err(|error| Failure::new(inert(&error.to_string())))?;
+    let found = drives(system, host).map_err(|error| Failure::new(error.to_string()))?;
     if let Some(found) = found.as_ref().filter(|found| !found.others.is_empty()) {
         let others: Vec<&str> = found.others.iter().map(Name::as_str).collect();
         site.notes.push(format!("Layouts leave out drives of another kind: {}.", others.join(", ")));
@@ -180,7 +178,7 @@ fn unknown_board(typed: &str) -> Failure {
         .collect();
     near.sort();
     let names: Vec<String> = near.into_iter().take(SHOWN).map(|(_, id)| id).collect();
-    Failure::new(format!("no board is known as `{}`", inert(typed))).hint(format!(
+    Failure::new(format!("no board is known as `{typed}`")).hint(format!(
         "the nearest are {}; --board list shows all, and docs/adding-a-board.md says how to add one",
         names.join(", ")
     ))

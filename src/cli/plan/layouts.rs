@@ -10,7 +10,6 @@ use narrows_model::plan::owning::owning;
 use narrows_model::plan::search::Request;
 use narrows_model::plan::wish::{self, Wish};
 use narrows_report::plan::PlannedLayouts;
-use narrows_report::sanitize::inert;
 
 /// The layouts ranked, and what each means for an owner; `None` without aims.
 ///
@@ -23,8 +22,7 @@ pub(super) fn layouts(
     outcome: Option<&Outcome>,
 ) -> Result<Option<PlannedLayouts>, Failure> {
     let Some(typed) = &args.aim else { return Ok(None) };
-    let aims = Aim::parse_all(typed)
-        .map_err(|error| Failure::new(inert(&error.to_string())).hint(AimError::HINT))?;
+    let aims = Aim::parse_all(typed).map_err(|error| Failure::new(error.to_string()).hint(AimError::HINT))?;
     if aims.contains(&Aim::Copy) {
         return Err(Failure::new("no plan foresees what a copy of files will take")
             .hint("`narrows lab --copy SRC --aim copy` measures it on empty drives"));
@@ -80,7 +78,7 @@ pub(super) fn layouts(
 fn cipher(args: &PlanArgs, ground: &Ground) -> Result<Option<Cipher>, Failure> {
     let Some(typed) = &args.cipher else { return Ok(ground.cipher.clone()) };
     let rate = wish::rate(typed).ok_or_else(|| {
-        Failure::new(format!("`{}` is not a rate", inert(typed))).hint("write it as 2.7GB/s or 2700MB/s")
+        Failure::new(format!("`{typed}` is not a rate")).hint("write it as 2.7GB/s or 2700MB/s")
     })?;
     Ok(Some(Cipher { decrypt: rate, encrypt: rate, cores: ground.cores, source: "--cipher".to_owned() }))
 }

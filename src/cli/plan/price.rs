@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::cli::Failure;
 use narrows_base::catalog::catalog;
 use narrows_paste::capture::foreign::{self, Refusal};
-use narrows_report::sanitize::inert;
 
 /// The most bytes of such a table: some thousand lines.
 const LARGEST: u64 = 1 << 20;
@@ -23,11 +22,10 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, u64>, Failure> {
         let hint = Refusal::of(&error).map(|why| why.hint().to_owned());
         Failure::new(format!("cannot read {}: {error}", path.display())).maybe_hint(hint)
     })?;
-    let prices = parse(&text).map_err(|(line, why)| {
-        Failure::new(inert(&format!("{}:{line}: {why}", path.display()))).hint(hint())
-    })?;
+    let prices = parse(&text)
+        .map_err(|(line, why)| Failure::new(format!("{}:{line}: {why}", path.display())).hint(hint()))?;
     if prices.is_empty() {
-        return Err(Failure::new(inert(&format!("{} has no prices in it", path.display()))).hint(hint()));
+        return Err(Failure::new(format!("{} has no prices in it", path.display())).hint(hint()));
     }
     Ok(prices)
 }

@@ -11,7 +11,6 @@ use narrows_model::plan::site::Site;
 use narrows_model::plan::wish::{self, Kind, Wish, WishError};
 use narrows_model::plan::{diagnose, sata};
 use narrows_report::plan::{Planned, build, document};
-use narrows_report::sanitize::inert;
 
 /// The most devices that are placed at once.
 const MOST_DEVICES: usize = 128;
@@ -71,7 +70,7 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         let why = format!(
             "it is not known whether the wishes can all be placed: in the slots that are known, {why}"
         );
-        let hint = format!("of {} it is not known: {}", inert(&site.name), site.gaps.join("; "));
+        let hint = format!("of {} it is not known: {}", site.name, site.gaps.join("; "));
         output::failure(&Failure::new(why).hint(hint));
         return Ok(FAILED);
     }
@@ -88,7 +87,7 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
         .iter()
         .map(|text| wish::parse(text))
         .collect::<Result<_, _>>()
-        .map_err(|error: WishError| Failure::new(inert(&error.to_string())).hint(WishError::HINT))?;
+        .map_err(|error: WishError| Failure::new(error.to_string()).hint(WishError::HINT))?;
     if args.replace {
         wishes.extend(site.occupants());
     }
@@ -99,7 +98,7 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
             any = true;
         }
         if !any {
-            return Err(Failure::new(format!("--same-socket: no wish is a `{}`", inert(kind)))
+            return Err(Failure::new(format!("--same-socket: no wish is a `{kind}`"))
                 .hint("name kinds that are wanted, such as --same-socket nvme,nic"));
         }
     }

@@ -14,7 +14,6 @@ use super::values::duration;
 use super::{Failure, NOTHING_FOUND, output, target};
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
-use narrows_report::sanitize::inert;
 use narrows_report::top::{About, TopReport, document, report};
 use narrows_session::live::{Follow, Look};
 
@@ -67,7 +66,7 @@ pub(super) fn run(args: &TopArgs) -> Result<u8, Failure> {
     let typed = args.target.as_deref();
     let asked = typed.map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let no_path = || {
-        Failure::new(format!("no storage path leads to `{}`", inert(typed.unwrap_or_default())))
+        Failure::new(format!("no storage path leads to `{}`", typed.unwrap_or_default()))
             .hint("name a device, mount point or network interface; without a target every path is shown")
     };
     let mut follow = Follow::begin(&root, machine, asked).ok_or_else(no_path)?;

@@ -49,6 +49,20 @@ pub enum Transport {
     },
 }
 
+impl Transport {
+    /// The PCI function that carries the data of what is connected so.
+    pub const fn function(&self) -> Option<PciAddress> {
+        match self {
+            Self::NvmePci { pci, .. } => Some(*pci),
+            Self::Sata(sata) => sata.pci,
+            Self::Sas(sas) => sas.pci,
+            Self::Usb(usb) => usb.pci,
+            Self::Virtio { pci, .. } | Self::Mmc { pci } | Self::Other { pci, .. } => *pci,
+            Self::None | Self::NvmeFabric(_) | Self::Iscsi(_) => None,
+        }
+    }
+}
+
 /// Reads the transport of a whole disk from where it sits.
 pub(super) fn read(root: &Root, path: DevicePath<'_>) -> Transport {
     let name = path.name().unwrap_or_default();

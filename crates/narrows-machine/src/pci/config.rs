@@ -82,23 +82,16 @@ fn decode(space: Space<'_>, at: usize) -> Result<Express, NoExpress> {
         .ok_or_else(|| NoExpress::Garbled(format!("PCI Express device type {:#x}", flags >> 4 & 0xf)))?;
     let capabilities = space.need_u32(at + 0x04)?;
     let control = space.need_u16(at + 0x08)?;
+    let sizes = [
+        size("Max_Payload_Size Supported", capabilities & 7)?,
+        size("Max_Payload_Size", u32::from(control >> 5 & 7))?,
+        size("Max_Read_Request_Size", u32::from(control >> 12 & 7))?,
+    ];
     let mut express = Express {
-        port,
-        max_payload_supported: size("Max_Payload_Size Supported", capabilities & 7)?,
-        max_payload: size("Max_Payload_Size", u32::from(control >> 5 & 7))?,
-        max_read_request: size("Max_Read_Request_Size", u32::from(control >> 12 & 7))?,
         relaxed_ordering: control & 1 << 4 != 0,
         extended_tags: control & 1 << 8 != 0,
-        max_speed: None,
-        max_width: None,
-        speed: None,
-        width: None,
-        target_speed: None,
-        supported_speeds: Vec::new(),
-        aspm_l0s: false,
-        aspm_l1: false,
-        port_number: 0,
         slot_implemented: flags & 1 << 8 != 0,
+        ..Express::new(port, sizes)
     };
     if port != PortType::RootComplexIntegrated {
         decode_link(space, at, &mut express)?;

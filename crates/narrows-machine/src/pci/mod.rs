@@ -213,6 +213,34 @@ pub struct Express {
     pub slot_implemented: bool,
 }
 
+impl Express {
+    /// The capability of a function in this role with these sizes (supported payload, payload and read request in force).
+    /// Nothing else is enabled, and nothing is known of its link.
+    pub const fn new(
+        port: PortType,
+        [max_payload_supported, max_payload, max_read_request]: [Bytes; 3],
+    ) -> Self {
+        Self {
+            port,
+            max_payload_supported,
+            max_payload,
+            max_read_request,
+            relaxed_ordering: false,
+            extended_tags: false,
+            max_speed: None,
+            max_width: None,
+            speed: None,
+            width: None,
+            target_speed: None,
+            supported_speeds: Vec::new(),
+            aspm_l0s: false,
+            aspm_l1: false,
+            port_number: 0,
+            slot_implemented: false,
+        }
+    }
+}
+
 /// Error counts of Advanced Error Reporting since boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aer {

@@ -6,10 +6,12 @@
 //! The first entry is [`MANIFEST`]; every other is a path of the machine without its leading slash. A symbolic link is
 //! a link entry, and an entry without any permission (mode 0) stands for something that could not be read.
 
+mod limited;
 mod read;
 pub mod redact;
 mod write;
 
+pub use limited::Limited;
 pub use read::read;
 pub use read::{Budget, check_manifest, directories_cost, read_archive};
 pub use write::write;

@@ -1,12 +1,11 @@
 //! From a file to a tree, whoever made the file.
 
-use std::cell::Cell;
 use std::io::{self, Read};
-use std::rc::Rc;
 
 use ruzstd::decoding::StreamingDecoder;
 use tar::{Archive, Entry, EntryType};
 
+use super::limited::Limited;
 use super::{MANIFEST, MOST_BYTES, MOST_ENTRIES, Manifest, SCHEMA, SnapshotError};
 use crate::tree::{Node, Tree, normalise};
 
@@ -54,26 +53,6 @@ fn decompress(packed: impl Read) -> Result<Tree, SnapshotError> {
             Err(SnapshotError::Damaged("its checksum is wrong".to_owned()))
         }
         _ => Ok(tree),
-    }
-}
-
-/// A reader that fails, rather than ends, when more is asked of it than it may give.
-struct Limited<R> {
-    inner: R,
-    left: u64,
-    is_spent: Rc<Cell<bool>>,
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
-        if most == 0 && !into.is_empty() {
-            self.is_spent.set(true);
-            return Err(io::Error::other("too large"));
-        }
-        let got = self.inner.read(into.get_mut(..most).unwrap_or_default())?;
-        self.left = self.left.saturating_sub(u64::try_from(got).unwrap_or(u64::MAX));
-        Ok(got)
     }
 }
 
@@ -125,8 +104,7 @@ const TOO_MANY_BYTES: SnapshotError = SnapshotError::TooLarge { limit: "256 MiB"
 /// Reads a snapshot that is not compressed. Its names and extensions are read into memory before an entry is seen, so the archive as a
 /// whole is limited too.
 pub fn read_archive(plain: &mut impl Read) -> Result<Tree, SnapshotError> {
-    let is_spent = Rc::new(Cell::new(false));
-    let limited = Limited { inner: plain, left: MOST_BYTES, is_spent: Rc::clone(&is_spent) };
+    let (limited, is_spent) = Limited::new(plain, MOST_BYTES);
     entries(Archive::new(limited)).map_err(|error| if is_spent.get() { TOO_MANY_BYTES } else { error })
 }
 

@@ -114,7 +114,7 @@ impl Builder<'_> {
     fn function(&mut self, address: PciAddress) {
         let machine = self.machine;
         let is_on = |device: &&BlockDevice| {
-            super::disk::function(&device.transport) == Some(address) && is_disk(device) && !is_hidden(device)
+            device.transport.function() == Some(address) && is_disk(device) && !is_hidden(device)
         };
         let disks: Vec<&BlockDevice> =
             machine.block.values().filter(|device| device.partition_of.is_none()).filter(is_on).collect();

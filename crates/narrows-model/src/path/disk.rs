@@ -10,18 +10,6 @@ use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{self, UsbDevice};
 
-/// The PCI function that carries a disk's data.
-pub(super) fn function(transport: &Transport) -> Option<PciAddress> {
-    match transport {
-        Transport::NvmePci { pci, .. } => Some(*pci),
-        Transport::Sata(sata) => sata.pci,
-        Transport::Sas(sas) => sas.pci,
-        Transport::Usb(usb) => usb.pci,
-        Transport::Virtio { pci, .. } | Transport::Mmc { pci } | Transport::Other { pci, .. } => *pci,
-        Transport::None | Transport::NvmeFabric(_) | Transport::Iscsi(_) => None,
-    }
-}
-
 impl Builder<'_> {
     /// Puts a disk below `above`: its queue, and all that lies below that. `through` is the partition that leads to it.
     pub(super) fn disk(&mut self, above: Node, disk: &BlockDevice, fraction: Traffic, through: Option<&str>) {
@@ -157,13 +145,13 @@ impl Builder<'_> {
         };
         let controller = self.controller_of(block, transport);
         let Some(end) = self.chain(medium, interfaces.into_iter().chain(controller)) else { return };
-        if let Some(address) = function(transport) {
+        if let Some(address) = transport.function() {
             self.climb(end, address);
         }
     }
 
     fn controller_of(&self, block: &str, transport: &Transport) -> Option<(HopId, String, HopSpec)> {
-        let address = function(transport);
+        let address = transport.function();
         let place = address.map_or_else(|| block.to_owned(), |address| address.to_string());
         let driver = || {
             let function = address.and_then(|address| self.machine.pci.get(&address));

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use super::Target;
 use super::link::logs_errors;
-use super::{Target, disk};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
@@ -26,7 +26,7 @@ pub(super) fn lone(machine: &Machine) -> Vec<PciAddress> {
     if machine.captured.is_none() {
         return Vec::new();
     }
-    let has_disks = machine.block.values().any(|device| disk::function(&device.transport).is_some());
+    let has_disks = machine.block.values().any(|device| device.transport.function().is_some());
     let used = used(machine);
     let bridges: BTreeSet<PciAddress> = machine.pci.values().filter_map(|device| device.parent).collect();
     let logged: BTreeSet<PciAddress> = machine.log.iter().filter_map(|event| event.pci).collect();
@@ -81,7 +81,7 @@ fn ports_with_errors(machine: &Machine, above: &BTreeSet<PciAddress>) -> Vec<Pci
 
 /// The functions that a disk hangs on, or an interface that leads to storage.
 fn used(machine: &Machine) -> BTreeSet<PciAddress> {
-    let disks = machine.block.values().filter_map(|device| disk::function(&device.transport));
+    let disks = machine.block.values().filter_map(|device| device.transport.function());
     let of_blocks = machine.block.values().filter_map(|device| match &device.transport {
         Transport::NvmeFabric(fabric) => Some(&fabric.remote),
         Transport::Iscsi(remote) => Some(remote),

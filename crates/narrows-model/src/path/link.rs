@@ -141,7 +141,7 @@ fn is_emulated(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) 
     let is_qemu = |end: &PciDevice| end.id.value().is_some_and(|id| VENDORS.contains(&id.vendor));
     let is_qemu_model = || {
         machine.block.values().any(|disk| {
-            super::disk::function(&disk.transport) == Some(device.address)
+            disk.transport.function() == Some(device.address)
                 && disk.model.value().is_some_and(|model| model.starts_with("QEMU"))
         })
     };

@@ -51,6 +51,11 @@ impl Commands {
         self.end = (number, line.len());
     }
 
+    /// Whether a line is the last of a command.
+    pub(super) const fn ends_at(&self, number: usize) -> bool {
+        self.end.0 == number
+    }
+
     /// Whether a line calls `tool`.
     pub(super) fn is_call(line: &str, tool: &str) -> bool {
         call_of(line.trim(), tool).is_some()

@@ -23,6 +23,14 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut begins = true;
     for (number, line) in page.lines() {
         let line = line.trim();
+        if let Some(failure) = failure(line).filter(|_| device.is_some() || line.starts_with("Timing ")) {
+            if begins {
+                found.push(Imported::new(Tool::Hdparm, page.name, device.map_or(number, |(line, _)| line)));
+                begins = false;
+            }
+            found.last_mut().into_iter().for_each(|result| result.failures.push(failure.to_owned()));
+            continue;
+        }
         if let Some(name) =
             line.strip_suffix(':').filter(|name| name.starts_with("/dev/") && !name.contains(' '))
         {
@@ -43,6 +51,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
     }
     found
+}
+
+/// What hdparm says of a read that failed (hdparm.c, `read_big_block`), which may stand behind the name of the timing.
+fn failure(line: &str) -> Option<&str> {
+    let at = line.find("read() failed:").or_else(|| line.find("read() hit EOF"))?;
+    line.get(at..)
 }
 
 /// `Timing buffered disk reads: 142 MB in  3.01 seconds =  47.24 MB/sec`, and the rate where it is not that of amount
@@ -108,6 +122,17 @@ mod tests {
         assert_eq!(wrong(" Timing buffered disk reads: 510 MB in  3.01 seconds = 9169.00 MB/sec\n"), 1);
         assert_eq!(wrong(" Timing buffered disk reads:   2 MB in  5.76 seconds = 355.42 kB/sec\n"), 0);
         assert_eq!(wrong(" Timing O_DIRECT disk reads: 9180 MB in  3.00 seconds = 3059.63 MB/sec\n"), 0);
+    }
+
+    #[test]
+    fn a_read_that_failed_is_a_failure_of_the_device() {
+        let body = "/dev/sdb:\n Timing buffered disk reads: read() failed: Input/output error\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(
+            (found.len(), found[0].failures.as_slice()),
+            (1, &["read() failed: Input/output error".to_owned()][..])
+        );
+        assert!(read(&Page { name: "x", body: "our read() failed: no\n Timing x\n" }).is_empty());
     }
 
     #[test]

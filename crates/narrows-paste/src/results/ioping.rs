@@ -25,7 +25,10 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             line.strip_prefix("--- ").and_then(|rest| rest.strip_suffix(" ioping statistics ---"))
         {
             target = Some((number, name.to_owned()));
-        } else if let Some(requests) = requests(line).filter(|_| target.is_some()) {
+        } else if let Some(requests) =
+            // Those that were generated are counted with the pauses between them.
+            requests(line).filter(|_| target.is_some() && line.contains(" completed in "))
+        {
             let Some((begins, name)) = target.take() else { continue };
             let mut result = Imported::new(Tool::Ioping, page.name, begins);
             result.command = commands.last().map(str::to_owned);
@@ -35,7 +38,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             measured.put(if requests.writes { Op::Write } else { Op::Read }, requests.side());
             result.measurements.push(measured);
             found.push(result);
-        } else if let (Some(latency), Some(result)) = (spread_of(line), found.last_mut()) {
+        } else if let (Some(latency), Some(result), None) = (spread_of(line), found.last_mut(), &target) {
             let measured = result.measurements.last_mut();
             if let Some(side) = measured.and_then(|one| one.read.as_mut().or(one.write.as_mut())) {
                 side.latency_ns.get_or_insert(latency);
@@ -191,6 +194,17 @@ mod tests {
         assert!((write.iops.map_or(0.0, Iops::get) - 4070.0).abs() < 1e-6);
         assert_eq!(write.latency_ns.as_ref().and_then(|latency| latency.deviation), Some(41.2e3));
         assert!(old.derived.is_empty() && new.derived.is_empty());
+    }
+
+    #[test]
+    fn latencies_below_statistics_whose_requests_are_lost_are_of_no_other() {
+        let head = "--- /dev/sda (x) ioping statistics ---\n";
+        let body = format!(
+            "{head}220 requests completed in 3.01 s, 73 iops, 292.9 KiB/s\n{head}min/avg/max/mdev = 54 us / 6.7 ms / 74.1 ms / 6.5 ms\n"
+        );
+        let found = read(&Page { name: "x", body: &body });
+        let side = found[0].measurements[0].read.as_ref().expect("reads");
+        assert_eq!((found.len(), &side.latency_ns), (1, &None));
     }
 
     #[test]

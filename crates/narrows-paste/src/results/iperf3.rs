@@ -27,7 +27,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         if let Some((at, row)) = held.take() {
             // Mail may have broken the line before its last word.
             let last = line.split_whitespace().next_back().filter(|_| !line.starts_with('['));
-            run.see(at, Row { end: row.end.or_else(|| last.and_then(End::of)), ..row });
+            let row = Row { end: row.end.or_else(|| last.and_then(End::of)), ..row };
+            if run.is_before(&row) {
+                found.extend(std::mem::take(&mut run).finish(page));
+            }
+            run.see(at, row);
         }
         let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
         if is_head || Commands::is_call(line, "iperf3") {
@@ -150,6 +154,20 @@ impl<'t> Run<'t> {
         }
     }
 
+    /// Whether a row is of another run: its time begins anew below a summary, or the summary of a stream stands there already.
+    fn is_before(&self, row: &Row<'_>) -> bool {
+        let told = [&self.sender, &self.receiver].into_iter().flatten().map(|(_, told)| told);
+        let is_told = |end: End| told.clone().any(|one| one.end == Some(end) && one.id == row.id);
+        match row.end {
+            None => {
+                let is_other =
+                    |received: &(usize, Row<'_>)| received.1.id == row.id || !self.is_below_sender(row);
+                row.from == 0.0 && self.receiver.as_ref().is_some_and(is_other)
+            }
+            Some(end) => is_told(end) && (end == End::Receiver || self.receiver.is_some()),
+        }
+    }
+
     fn is_below_sender(&self, row: &Row<'_>) -> bool {
         self.sender.is_some_and(|(_, sent)| {
             let is_same_time = (sent.time.value() - row.time.value()).abs() < 0.1;
@@ -158,7 +176,8 @@ impl<'t> Run<'t> {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
-        let (line, row) = self.receiver.or(self.sender)?;
+        // A server does not know what the client sent and prints nothing of it.
+        let (line, row) = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0))?;
         // Of several streams without their sum no row is the whole.
         if self.ids.len() > 1 && row.id != "SUM" {
             return None;
@@ -295,6 +314,33 @@ mod tests {
         assert_eq!(found.len(), 2);
         let side = found[0].measurements[0].network.as_ref().expect("a network");
         assert_eq!((side.series.len(), side.elapsed_ns), (2, Some(Nanos::from_millis(2000))));
+    }
+
+    #[test]
+    fn tables_without_anything_between_them_are_runs_of_their_own() {
+        let table = |amount: &str, bits: &str| {
+            format!(
+                "[ ID] Interval           Transfer     Bitrate         Retr\n\
+                [  5]   0.00-1.00   sec  {amount} MBytes  {bits} Mbits/sec    0    783 KBytes\n- - -\n\
+                [ ID] Interval           Transfer     Bitrate         Retr\n\
+                [  5]   0.00-1.00   sec  {amount} MBytes  {bits} Mbits/sec  214             sender\n\
+                [  5]   0.00-1.00   sec  {amount} MBytes  {bits} Mbits/sec                  receiver\n\n"
+            )
+        };
+        let body =
+            table("108", "906") + "with the patch:\n" + &table("5.82", "48.8") + &table("7.08", "59.4");
+        let found = of(&body);
+        assert_eq!(found.iter().map(rate).collect::<Vec<_>>(), [906e6 / 8.0, 48.8e6 / 8.0, 59.4e6 / 8.0]);
+        assert!(found.iter().all(|one| one.measurements[0].work.jobs == Some(1)));
+    }
+
+    #[test]
+    fn what_a_server_does_not_know_is_no_rate() {
+        let sent = "[  5]   0.00-10.04  sec  0.00 Bytes  0.00 bits/sec                  sender\n";
+        assert_eq!(of(sent), []);
+        let body =
+            format!("{sent}[  5]   0.00-10.04  sec  3.86 GBytes  3.30 Gbits/sec                  receiver\n");
+        assert_eq!(rate(&of(&body)[0]), 3.3e9 / 8.0);
     }
 
     #[test]

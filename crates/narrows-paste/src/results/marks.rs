@@ -160,6 +160,10 @@ fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
 }
 
 fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, number: usize, mut mark: Mark) {
+    // KDiskMark always prints queues and threads: a line without is of a report of CrystalDiskMark whose heading is lost.
+    if head.as_ref().is_some_and(|head| head.is_kdiskmark && !mark.work.label.contains("(Q")) {
+        *head = None;
+    }
     let head = head.get_or_insert_with(|| Head { line: number, ..Head::default() });
     if !head.begun {
         head.begun = true;

@@ -56,6 +56,8 @@ mod wrapped;
 mod yabs;
 mod zpool;
 
+use std::borrow::Cow;
+
 pub use fio::client as fio_client;
 pub use ior::is_reordered;
 pub use long::{FoundInLong, Long};
@@ -132,18 +134,32 @@ pub fn understood() -> String {
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
-    let body = prefix::strip(page.body);
-    let plain = &Page { name: page.name, body: &body };
-    let mut found = parse(plain);
-    // It may have been broken before or after something was put before its lines.
-    let bodies = [page.body, &*body].into_iter().take(if *body == *page.body { 1 } else { 2 });
-    for whole in bodies.flat_map(wrapped::Whole::all) {
-        let body = prefix::strip(&whole.body);
-        let placed = whole.placed(parse(&Page { name: page.name, body: &body }));
-        wrapped::take_better(&mut found, &whole, placed);
-    }
+    let bodies = prefix::levels(page.body);
+    // Where each line of a log begins with a stamp, it is known which lines were broken.
+    let log = bodies.iter().find_map(|body| wrapped::Whole::of_log(body));
+    let found = match log {
+        Some(log) => log.placed(read_each(page.name, &prefix::levels(&log.body))),
+        None => read_each(page.name, &bodies),
+    };
     let mut found = join(found);
-    unread::note(plain, &mut found);
+    let plain = bodies.last().map_or(page.body, |body| body);
+    unread::note(&Page { name: page.name, body: plain }, &mut found);
+    found
+}
+
+/// The results of a text that is given with and without what stands before its lines, with its lines as they are and put
+/// together.
+fn read_each(name: &str, bodies: &[Cow<'_, str>]) -> Vec<Imported> {
+    let mut found = bodies.last().map(|body| parse(&Page { name, body })).unwrap_or_default();
+    let mut seen: Vec<String> = Vec::new();
+    for whole in bodies.iter().flat_map(|body| wrapped::Whole::all(body)) {
+        let body = prefix::strip(&whole.body);
+        if !seen.iter().any(|one| *one == *body) {
+            let placed = whole.placed(parse(&Page { name, body: &body }));
+            wrapped::take_better(&mut found, &whole, placed);
+            seen.push(body.into_owned());
+        }
+    }
     found
 }
 

@@ -26,6 +26,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         let line = line.trim();
         if let Some(time) = line.strip_prefix("Total time run:") {
             let begun = std::mem::take(&mut run);
+            // What stands above the summary is of it, where no other summary stands between.
+            run.depth = begun.depth.filter(|_| begun.time.is_none());
             found.extend(begun.finish(page));
             run.line = number;
             run.time = Rounded::leading(time).map(|(time, _)| time);
@@ -37,7 +39,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             found.extend(std::mem::take(&mut run).finish(page));
             run.see_progress(line);
         } else {
-            run.see(line);
+            run.see(number, line);
         }
     }
     found.extend(run.finish(page));
@@ -47,6 +49,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 #[derive(Debug, Default)]
 struct Run {
     line: usize,
+    rate_line: usize,
     command: Option<String>,
     depth: Option<u32>,
     time: Option<Rounded>,
@@ -66,7 +69,7 @@ impl Run {
         self.depth = depth.and_then(|(depth, _)| u32::try_from(depth).ok()).or(self.depth);
     }
 
-    fn see(&mut self, line: &str) {
+    fn see(&mut self, at: usize, line: &str) {
         let Some((name, text)) = line.split_once(':') else { return };
         let name = name.strip_suffix("(s)").unwrap_or(name).trim();
         let number = leading(text).map(|(number, _)| number);
@@ -77,7 +80,10 @@ impl Run {
                 self.count = whole(text).map(|(count, _)| count);
             }
             "Write size" | "Read size" => self.size = whole(text).map(|(size, _)| size),
-            "Bandwidth (MB/sec)" => self.rate = Rounded::leading(text).map(|(rate, _)| rate),
+            "Bandwidth (MB/sec)" => {
+                self.rate = Rounded::leading(text).map(|(rate, _)| rate);
+                self.rate_line = at;
+            }
             "Stddev Bandwidth" => self.deviation = number,
             "Average IOPS" => self.iops = number,
             "Average Latency" => self.latency.mean = nanos,
@@ -88,9 +94,12 @@ impl Run {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
-        let (op, rate) = (self.op?, self.rate?);
-        let time = self.time?;
+        let (op, time) = (self.op?, self.time?);
         let amount = self.count.zip(self.size).map(|(count, size)| count.saturating_mul(size));
+        // A summary that was cut short tells amount and time before the rate.
+        let made = amount.filter(|_| time.value() > 0.0);
+        let made = made.map(|amount| Rounded::exact(amount as f64 / MIB).over(time));
+        let rate = self.rate.or(made)?;
         let spread = self.deviation.map(|deviation| Spread {
             mean: rate.value(),
             deviation,
@@ -127,7 +136,8 @@ impl Run {
             jobs: Some(1),
             ..Work::default()
         };
-        result.push(self.line, work, op, side);
+        result.truncated = self.rate.is_none();
+        result.push(self.line.max(self.rate_line), work, op, side);
         result.command = self.command;
         Some(result)
     }
@@ -157,6 +167,16 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_without_its_rate_is_a_part_with_that_of_amount_and_time() {
+        let body = "Maintaining 16 concurrent writes of 4096 bytes to objects of size 4096 for up to 10 seconds or 0 objects\n\
+            Total time run:         10.0289\nTotal writes made:      63131\nWrite size:             4096\n";
+        let found = read(&Page { name: "x", body });
+        let one = &found[0].measurements[0];
+        let rate = one.write.as_ref().map(|side| side.bytes_per_second.get().round());
+        assert_eq!((found[0].truncated, one.work.queue_depth, rate), (true, Some(16), Some(25_783_942.0)));
+    }
+
+    #[test]
     fn a_summary_is_a_result_of_binary_megabytes() {
         let found =
             of(&format!("$ rados bench -p b 10 write -t 32\n{WRITE}\n$ rados bench -p b 10 seq\n{WRITE}"));
@@ -172,6 +192,9 @@ mod tests {
     #[test]
     fn a_bandwidth_that_is_not_that_of_amount_and_time_contradicts_them() {
         assert_eq!(of(&WRITE.replace("561.949", "761.949"))[0].derived.len(), 1);
-        assert!(of("Total time run: 10\nTotal writes made: 3\nWrite size: 1\n").is_empty(), "no rate");
+        assert!(
+            of("Total time run: 10\nTotal writes made: 3\n").is_empty(),
+            "neither a rate nor what makes one"
+        );
     }
 }

@@ -107,8 +107,26 @@ fn tool(line: &str) -> Option<Tool> {
     MARKS.iter().find(|(_, words)| has(words)).map(|(tool, _)| *tool)
 }
 
-/// Lines of `page` that look like results and are none of `found`, by tool.
+/// Lines of `page` that look like results and are none of `found`, by tool: those that a parser recognised and refused, and
+/// those that have the words of a result.
 pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
+    let mut all = by_words(page, found);
+    for result in found {
+        for line in &result.unread {
+            match all.iter_mut().find(|one| one.tool == result.tool) {
+                Some(one) => one.lines.push(*line),
+                None => all.push(Unread { tool: result.tool, lines: vec![*line] }),
+            }
+        }
+    }
+    for one in &mut all {
+        one.lines.sort_unstable();
+        one.lines.dedup();
+    }
+    all
+}
+
+fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
     let body = super::prefix::strip(page.body);
     let known = Known::of(found);
     let mut all: Vec<Unread> = Vec::new();
@@ -126,11 +144,7 @@ pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
 
 /// Adds to the last result of each tool, or the last of all, what was not read beside it.
 pub(super) fn note(page: &Page<'_>, found: &mut [Imported]) {
-    let mut all = unread(page, found);
-    for result in found.iter().filter(|result| !result.unread.is_empty()) {
-        all.push(Unread { tool: result.tool, lines: result.unread.clone() });
-    }
-    for one in all {
+    for one in unread(page, found) {
         let at = found.iter().rposition(|result| result.tool == one.tool).or(found.len().checked_sub(1));
         if let Some(result) = at.and_then(|at| found.get_mut(at)) {
             result.notes.push(format!(
@@ -175,10 +189,12 @@ impl Known {
         let is_summed = is_sum && self.tools.contains(&tool);
         // A result of these is one line, so that the one below it is another.
         let is_one_line = matches!(tool, Tool::Hdparm | Tool::Crystaldiskmark);
+        // Each timing of hdparm takes the same time.
+        let has_own_numbers = tool != Tool::Hdparm;
         is_summed
             || is_here(number)
             || !is_one_line && is_here(number.saturating_sub(1))
-            || numbers(line).any(|one| self.says(one))
+            || has_own_numbers && numbers(line).any(|one| self.says(one))
     }
 
     fn says(&self, number: Rounded) -> bool {

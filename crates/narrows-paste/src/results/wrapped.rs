@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::prefix::is_alike;
+use super::prefix::{is_alike, stamped};
 use super::{Imported, Measured, Side, Tool};
 
 /// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
@@ -16,6 +16,9 @@ const USUAL: usize = 66;
 
 /// Longer lines than this are in no text that was broken.
 const WIDEST: usize = 100;
+
+/// So many pieces are made of a line.
+const MOST_PIECES: usize = 3;
 
 /// No line of a tool is longer, so that a hostile text costs no more than its length.
 const LONGEST: usize = 2000;
@@ -66,6 +69,52 @@ impl Whole {
             }
             whole.body.push_str(if length > 0 { line.trim_start() } else { line });
             length += line.len();
+            above = line;
+        }
+        whole.body.push('\n');
+        (whole.numbers.len() < lines.len()).then_some(whole)
+    }
+
+    /// The text of a log whose lines were broken: what begins without the stamp that its lines begin with goes on with the line
+    /// above. `None` if it is no log, if no line of it was broken, or if a line had room where it goes on.
+    pub(super) fn of_log(body: &str) -> Option<Self> {
+        let lines: Vec<&str> = body.lines().collect();
+        let stamped = stamped(body)?;
+        let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
+        // Blanks at the end of a line are gone where it was broken.
+        let had_no_room = |above: &str, line: &str| {
+            let word = line.split_whitespace().next().map_or(0, |word| word.chars().count());
+            above.chars().count() + 1 + word > width / 2
+        };
+        let first = stamped.iter().position(|is| *is)?;
+        let last = stamped.iter().rposition(|is| *is)?;
+        let filled = lines.get(first..=last)?.iter().filter(|line| !line.trim().is_empty()).count();
+        // No line of a log is broken into more pieces: a stamp that stands more rarely is a line of its own.
+        if MOST_PIECES * stamped.iter().filter(|is| **is).count() < filled {
+            return None;
+        }
+        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_sure: true };
+        let (mut above, mut length) = ("", 0);
+        for ((at, line), is_stamped) in lines.iter().enumerate().zip(stamped) {
+            let is_empty = line.trim().is_empty();
+            if is_empty && at > first && at < last && !is_stamped {
+                continue;
+            }
+            let may_go_on = at > first && !is_stamped && !is_empty && length < LONGEST;
+            if may_go_on && had_no_room(above, line) {
+                whole.body.push(' ');
+                whole.body.push_str(line.trim_start());
+                length += line.len();
+            } else if may_go_on && at < last {
+                return None;
+            } else {
+                if at > 0 {
+                    whole.body.push('\n');
+                }
+                whole.numbers.push(at + 1);
+                whole.body.push_str(line);
+                length = line.len();
+            }
             above = line;
         }
         whole.body.push('\n');
@@ -128,10 +177,37 @@ pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec
         }
     }
     let known: BTreeSet<Tool> = found.iter().filter(|one| !one.is_empty()).map(|one| one.tool).collect();
-    let may_be = |tool: Tool| reading.is_sure || !known.contains(&tool);
+    let only_adds: BTreeSet<Tool> =
+        known.iter().copied().filter(|tool| says_all(*tool, found, &whole)).collect();
+    let may_be = |tool: Tool| reading.is_sure || !known.contains(&tool) || only_adds.contains(&tool);
     let is_better = |tool: Tool| may_be(tool) && better.get(&tool).is_some_and(|more| *more > 0);
     found.retain(|result| !is_better(result.tool));
     found.extend(whole.into_iter().filter(|result| is_better(result.tool)));
+}
+
+/// Whether a reading has each number of a tool that another has, of as many measurements: it adds and changes none.
+fn says_all(tool: Tool, some: &[Imported], all: &[Imported]) -> bool {
+    let of_tool = |results: &'_ [Imported]| -> Vec<Measured> {
+        let results = results.iter().filter(|one| one.tool == tool);
+        results.flat_map(|one| one.measurements.iter().cloned()).collect()
+    };
+    let (some, all) = (of_tool(some), of_tool(all));
+    some.len() == all.len() && some.iter().zip(&all).all(|(one, whole)| is_part(one, whole))
+}
+
+fn is_part(some: &Measured, all: &Measured) -> bool {
+    let sides = |one: &Measured| [&one.read, &one.write, &one.both, &one.network].map(Clone::clone);
+    sides(some).iter().zip(&sides(all)).all(|pair| match pair {
+        (None, None) => true,
+        (Some(some), Some(all)) => {
+            let is_kept = |a: Option<f64>, b: Option<f64>| a.is_none() || a == b;
+            let mean = |side: &Side| side.latency_ns.as_ref().and_then(|latency| latency.mean);
+            some.bytes_per_second == all.bytes_per_second
+                && is_kept(some.iops.map(|iops| iops.get()), all.iops.map(|iops| iops.get()))
+                && is_kept(mean(some), mean(all))
+        }
+        _ => false,
+    })
 }
 
 /// How much a result says: a contradiction speaks against it more than a number speaks for it.
@@ -191,6 +267,33 @@ mod tests {
         let found = read(&Page { name: "x", body });
         let all: Vec<_> = found.iter().flat_map(|one| &one.measurements).flat_map(Measured::sides).collect();
         assert_eq!((found.len(), all.len()), (1, 4), "{found:?}");
+    }
+
+    #[test]
+    fn lines_of_a_log_without_their_stamp_go_on_with_the_line_above() {
+        let row = |at: usize, end: &str| {
+            format!(
+                "09:00:0{at} DEBUG| [stdout] [  5]   0.00-30.00  sec  45.8 GBytes  13.{at}\nGbits/sec  {end}\n"
+            )
+        };
+        let head = "09:00:03 DEBUG| [stdout] [ ID] Interval           Transfer     Bitrate\nRetr\n09:00:03 DEBUG| [stdout] ...\n";
+        let body =
+            format!("{head}{}{}09:00:09 DEBUG| [stdout]\n", row(1, "4369   sender"), row(0, "receiver"));
+        let whole = Whole::of_log(&body).expect("a log");
+        assert_eq!(whole.numbers, [1, 3, 4, 6, 8]);
+        let found = read(&Page { name: "x", body: &body });
+        let rate = found[0].measurements[0].network.as_ref().map(|side| side.bytes_per_second.get());
+        assert_eq!((rate, found[0].measurements[0].line), (Some(13.0e9 / 8.0), 6));
+        // What had room was no part of the line above: it is no log, or not only.
+        assert!(Whole::of_log(&body.replace("...\n", "...\nshort\n")).is_none());
+    }
+
+    #[test]
+    fn a_reading_that_only_adds_is_taken_whatever_the_width() {
+        let body = "[Read]\nSequential 1MiB (Q=  8, T= 1):  3576.613 MB/s [   3410.9 IOPS] <\n2344.33 us>\n";
+        let found = read(&Page { name: "x", body });
+        let side = found[0].measurements[0].read.as_ref().expect("reads");
+        assert_eq!(side.latency_ns.as_ref().and_then(|latency| latency.mean), Some(2_344_330.0));
     }
 
     #[test]

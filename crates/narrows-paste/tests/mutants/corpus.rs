@@ -25,11 +25,21 @@ pub(crate) struct Number {
 impl Number {
     /// Whether it says the same as far as it says anything.
     fn is_part_of(&self, whole: &Self) -> bool {
-        let is_same = |some: Option<u64>, all: Option<u64>| some.is_none() || some == all;
-        (self.tool, self.direction, self.rate) == (whole.tool, whole.direction, whole.rate)
+        let is_same = |some: Option<u64>, all: Option<u64>| {
+            some.is_none_or(|some| all.is_some_and(|all| is_alike(some, all)))
+        };
+        (self.tool, self.direction) == (whole.tool, whole.direction)
+            && is_alike(self.rate, whole.rate)
             && is_same(self.iops, whole.iops)
-            && (is_same(self.mean_latency, whole.mean_latency) || self.mean_latency == whole.completion)
+            && (is_same(self.mean_latency, whole.mean_latency)
+                || is_same(self.mean_latency, whole.completion))
     }
+}
+
+/// Whether two numbers are the same one, rounded to three digits: fio prints each of its rates in several units and formats,
+/// of which some are lost where lines were broken.
+fn is_alike(one: u64, other: u64) -> bool {
+    one.abs_diff(other) * 200 <= one.max(other)
 }
 
 fn number(tool: Tool, direction: &'static str, side: &Side) -> Number {

@@ -23,6 +23,8 @@ use std::thread;
 
 use self::corpus::{Output, is_activity, is_part, numbers, outputs, results};
 use self::mutate::{Dice, Mutant, mutant};
+use narrows_paste::capture::Text;
+use narrows_paste::results::Imported;
 
 /// What became of mutants.
 #[derive(Debug, Default)]
@@ -54,15 +56,29 @@ impl Count {
             self.same += 1;
         } else if !is_part(&got, known) {
             keep("other", name, mutant);
-            self.other.push(format!("{name}: {}: {got:?} for {known:?}", mutant.how));
-        } else if narrows_paste::results::unread(&corpus::page(&text), &found).is_empty() {
+            self.other.push(format!("{name}: {}: {}", mutant.how, difference(&got, known)));
+        } else if !says_so(&text, &found) {
             keep("silent", name, mutant);
-            self.silent.push(format!("{name}: {}", mutant.how));
+            self.silent.push(format!("{name}: {}: {}", mutant.how, difference(&got, known)));
         } else {
             keep("said", name, mutant);
             self.said.push(format!("{name}: {}", mutant.how));
         }
     }
+}
+
+/// Whether lines that were not read are named, or a result says that it is a part of an output.
+fn says_so(text: &Text, found: &[Imported]) -> bool {
+    found.iter().any(|one| one.truncated)
+        || !narrows_paste::results::unread(&corpus::page(text), found).is_empty()
+}
+
+/// The numbers that only one of two lists has.
+fn difference(got: &[corpus::Number], known: &[corpus::Number]) -> String {
+    let only = |some: &[corpus::Number], others: &[corpus::Number]| -> Vec<corpus::Number> {
+        some.iter().filter(|one| !others.contains(one)).cloned().collect()
+    };
+    format!("{:?} in the place of {:?}", only(got, known), only(known, got))
 }
 
 /// Writes a mutant that does not say the same to the directory that `NARROWS_LIST` names, behind a line that says what it is.

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sanitize::inert;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_load::latency_target::LatencyTarget;
 use narrows_load::measurement::Measurement;
@@ -33,7 +32,7 @@ impl AtTarget {
     pub fn unknown(target: &LatencyTarget, load: &str) -> Self {
         Self {
             target: target.clone(),
-            load: inert(load),
+            load: load.to_owned(),
             iops: None,
             bytes_per_second: None,
             latency_ns: None,
@@ -52,7 +51,7 @@ impl AtTarget {
     /// The search ended before its end.
     #[must_use]
     pub fn because(self, why: &str) -> Self {
-        Self { reason: Some(inert(why)), ..self }
+        Self { reason: Some(why.to_owned()), ..self }
     }
 
     /// The same in a sentence.

@@ -4,7 +4,6 @@ use super::{
     AllowanceView, BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView,
     PresetView, SCHEMA, Settings, SideView, TargetView, TestResult,
 };
-use crate::sanitize::inert;
 use crate::view::{self, ConditionView};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
@@ -33,8 +32,8 @@ impl Context {
             let limit = *narrow::rank(&subject.path, &subject.ceilings, direction).first()?;
             let hop = subject.path.hops.get(limit.hop)?;
             limit.rate.get().is_finite().then(|| PathCeiling {
-                hop: inert(hop.id.as_str()),
-                name: inert(&hop.name),
+                hop: hop.id.to_string(),
+                name: hop.name.clone(),
                 bytes_per_second: limit.rate,
             })
         };
@@ -178,8 +177,8 @@ pub fn of_load(
         rounds: about.rounds,
         scan: None,
         errors: measurement.errors,
-        first_error: measurement.first_error.as_deref().map(inert),
-        cut_short: measurement.cut_short.as_deref().map(inert),
+        first_error: measurement.first_error.clone(),
+        cut_short: measurement.cut_short.clone(),
         failed: about.failed,
         fio_command: about.fio_command,
         fio: None,
@@ -225,7 +224,7 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         rounds: Vec::new(),
         steadiness: None,
         errors: scan.errors,
-        first_error: scan.first_error.as_deref().map(inert),
+        first_error: scan.first_error.clone(),
         cut_short: scan.cut_short.clone(),
         failed: about.failed,
         scan: Some(scan),
@@ -238,7 +237,7 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
 
 /// The result of a test that could not even begin.
 pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command: String) -> TestResult {
-    let why = inert(why);
+    let why = why.to_owned();
     let load = match &test.work {
         Work::Load(load) => Some(load.clone()),
         Work::Scan(_) => None,
@@ -284,7 +283,7 @@ pub fn report(
         schema: SCHEMA.to_owned(),
         tool: view::tool(),
         machine: view::machine_view(machine),
-        target: TargetView { name: inert(&target.name), ..target },
+        target,
         preset: PresetView::of(preset),
         settings,
         ceilings,
@@ -328,14 +327,13 @@ fn is_about_a_run(finding: &Finding) -> bool {
 }
 
 fn note(finding: &Finding) -> Note {
-    Note { code: finding.code, severity: finding.severity, summary: inert(&finding.summary) }
+    Note { code: finding.code, severity: finding.severity, summary: finding.summary.clone() }
 }
 
 /// What the generator says of a run, with the links and drives around it. `subject` holds the runs of this load alone.
 pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> Checks {
     let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-    let mut generator = measurement.generator.clone();
-    generator.engine = generator.engine.map_texts(inert);
+    let generator = measurement.generator.clone();
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
     let run = subject.runs.first();
     // A trim moves no data.

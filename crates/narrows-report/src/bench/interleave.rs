@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::{LeftOut, PresetView, TargetKind, TargetView};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
-use crate::sanitize::inert;
 use crate::text::Tone;
 use crate::text::compare::{relative as change, word};
 use crate::view::{self, MachineView, Tool};
@@ -115,13 +114,12 @@ pub fn report(
     preset: &Preset,
     settings: TurnSettings,
 ) -> InterleaveReport {
-    let named = |target: TargetView| TargetView { name: inert(&target.name), ..target };
     InterleaveReport {
         schema: SCHEMA.to_owned(),
         tool: view::tool(),
         machine: view::machine_view(machine),
-        a: named(a),
-        b: named(b),
+        a,
+        b,
         preset: PresetView::of(preset),
         settings,
         results: Vec::new(),

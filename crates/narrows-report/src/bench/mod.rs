@@ -22,7 +22,6 @@ pub use writes::{AllowanceView, EstimateView, WritesView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::sanitize::inert;
 use super::view::{ConditionView, MachineView, Tool};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
@@ -308,8 +307,8 @@ impl FailedView {
             errno: failure.errno.clone(),
             offset: failure.offset,
             after_ios: failure.after_ios,
-            summary: inert(&failure.to_string()),
-            detail: inert(&failure.detail),
+            summary: failure.to_string(),
+            detail: failure.detail.clone(),
             hint: failure.cause.hint().to_owned(),
         }
     }

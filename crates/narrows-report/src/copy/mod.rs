@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::sanitize::inert;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, Side, Tally, Why};
 
@@ -192,8 +191,8 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
     let time = result.spent;
     CopyReport {
         schema: SCHEMA.into(),
-        source: inert(source),
-        destination: inert(destination),
+        source: source.to_owned(),
+        destination: destination.to_owned(),
         sentence: sentence(result),
         complete: result.is_whole(),
         interrupted: result.interrupted,
@@ -239,7 +238,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
 }
 
 fn name(path: &std::path::Path) -> String {
-    inert(&path.to_string_lossy())
+    path.display().to_string()
 }
 
 fn tally(tally: Tally) -> TallyView {
@@ -347,7 +346,7 @@ fn failure(fault: &Fault) -> FailureView {
     FailureView {
         path: name(&fault.path),
         code: fault.why.code().into(),
-        reason: inert(&fault.why.to_string()),
+        reason: fault.why.to_string(),
         offset: region.map(|region| region.0),
         length: region.map(|region| region.1),
     }

@@ -5,6 +5,7 @@ mod columns;
 
 use super::finding::{Advice, Finding};
 use super::{Block, Document, Drawing, Pairs};
+use crate::sanitize::one_line;
 use crate::text::{Style, Tone, paragraph, width};
 use crate::{bench, roofline};
 use columns::put_table;
@@ -41,7 +42,7 @@ fn put(out: &mut String, style: &Style, block: &Block) {
             out.push('\n');
             paragraph(out, style, (Tone::Normal, ""), Tone::Faint, title);
             for line in lines {
-                out.push_str(line);
+                out.push_str(&one_line(line));
                 out.push('\n');
             }
         }

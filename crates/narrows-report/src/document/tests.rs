@@ -110,9 +110,31 @@ fn names_that_attack_are_text_in_markdown() {
 }
 
 #[test]
+fn a_name_with_ends_of_lines_begins_none_anywhere() {
+    let document = every_block("a\nhint: run this\r\u{2028}hint: or this\x1b[2J");
+    for width in [60, 100, usize::MAX] {
+        let text = document.text(&Style { width, ..WIDE });
+        assert!(!text.contains(['\r', '\u{2028}', '\x1b']), "{text}");
+        // Where it wraps, a line may begin with any word; where it does not, all of the name stands in one.
+        assert!(width < usize::MAX || !text.lines().any(|line| line.starts_with("hint:")), "{text}");
+        assert!(text.contains("a\\nhint:"), "{text}");
+    }
+    for text in [document.markdown(), page(&[document])] {
+        assert!(!text.contains(['\r', '\u{2028}', '\x1b']), "{text}");
+        assert!(!text.lines().any(|line| line.trim_start().starts_with("hint:")), "{text}");
+    }
+}
+
+#[test]
 fn an_endless_name_is_cut_with_a_mark() {
-    let page = page(&[every_block(&"x".repeat(10_000))]);
+    let endless = "x".repeat(10_000);
+    let page = page(&[every_block(&endless)]);
     assert!(!page.contains(&"x".repeat(2001)) && page.contains("x…"));
+    let mut out = Document::new("check", "", None);
+    out.say(0, Tone::Normal, &endless);
+    let text = out.text(&WIDE);
+    assert_eq!(text.matches('x').count(), 2000);
+    assert!(text.ends_with("…\n"), "{text}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! From the record and the files of a run to its view.
 
 use super::{FleetRunReport, HostView, LatencyView, OutlierView, PointView, SCHEMA, SideView};
-use crate::sanitize::inert;
 use crate::view::tool;
 use narrows_base::units::{Iops, Nanos, human};
 use narrows_verdict::fleet::judge::{Case, judge, map};
@@ -50,7 +49,7 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
     let lost = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts()).count();
     let missing = run.clients.len().saturating_sub(points.first().map_or(0, |point| point.hosts.len()));
     let reason = match (&run.interrupted, lost, missing) {
-        (Some(why), ..) => Some(inert(why)),
+        (Some(why), ..) => Some(why.to_owned()),
         (None, _, 1..) => Some(format!("{missing} of {} hosts did not take part", run.clients.len())),
         (None, 1.., 0) => {
             let names = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts());
@@ -62,7 +61,7 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
     FleetRunReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
-        fio: inert(&run.fio),
+        fio: run.fio.clone(),
         clients: run.clients.len(),
         servers: run.servers.len(),
         complete: reason.is_none() && !points.is_empty(),
@@ -76,13 +75,10 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
 /// The record with names that may be shown.
 fn named(run: &Run, is_public: bool) -> Run {
     let mut run = run.clone();
-    let name = |host: &mut Host| {
-        host.host = if is_public { host.directory.clone() } else { inert(&host.host) };
-        host.facts = host.facts.iter().map(|(name, value)| (inert(name), inert(value))).collect();
-    };
-    run.clients.iter_mut().chain(&mut run.servers).for_each(name);
-    name_targets(&mut run, is_public);
     if is_public {
+        let hosts = run.clients.iter_mut().chain(&mut run.servers);
+        hosts.for_each(|host| host.host.clone_from(&host.directory));
+        name_servers(&mut run);
         run.left.clear();
         let reasons = run.points.iter_mut().flat_map(|point| &mut point.hosts);
         // A message of another program may have a name in it.
@@ -93,18 +89,12 @@ fn named(run: &Run, is_public: bool) -> Run {
     run
 }
 
-/// Addresses of servers and names of drives that may be shown. In public an address becomes a number, the same one for each that is
-/// the same.
-fn name_targets(run: &mut Run, is_public: bool) {
+/// Makes the address of each server a number, the same one for each that is the same.
+fn name_servers(run: &mut Run) {
     let mut known: Vec<String> = Vec::new();
     let targets = run.clients.iter_mut().chain(&mut run.servers).filter_map(|host| host.target.as_mut());
     for target in targets {
-        target.drives.iter_mut().for_each(|drive| *drive = inert(drive));
         let Some(server) = target.server.as_mut() else { continue };
-        if !is_public {
-            *server = inert(server);
-            continue;
-        }
         let number = known.iter().position(|other| other == server).unwrap_or_else(|| {
             known.push(server.clone());
             known.len() - 1
@@ -190,7 +180,7 @@ fn host_view(run: &Run, record: &PointRecord, host: &HostPoint, known_after_ns: 
     HostView {
         host: run.clients.get(host.client).map_or_else(|| "?".to_owned(), |known| known.host.clone()),
         state: host.outcome.state,
-        reason: host.outcome.reason.as_deref().map(inert),
+        reason: host.outcome.reason.clone(),
         known_after_ns,
         began_after_ns: host.extent.and_then(|extent| began(extent.begin_ns)),
         overlap: host.overlap,

@@ -1,7 +1,7 @@
 //! One row for each host and run, for a spreadsheet.
 
 use super::FleetRunReport;
-use crate::csv::put_number_or_cell;
+use crate::csv::put_row;
 use narrows_verdict::fleet::record::State;
 
 /// The columns.
@@ -52,13 +52,7 @@ pub fn render(report: &FleetRunReport) -> String {
                 text(host.p99.map(|time| time.get().to_string())),
                 is_outlier.to_string(),
             ];
-            for (column, cell) in cells.iter().enumerate() {
-                if column > 0 {
-                    out.push(',');
-                }
-                put_number_or_cell(&mut out, cell);
-            }
-            out.push('\n');
+            put_row(&mut out, &cells);
         }
     }
     out

@@ -6,7 +6,7 @@ use super::Scene;
 use super::device;
 use super::element::Xml;
 use narrows_machine::Machine;
-use narrows_machine::block::{BlockDevice, Transport};
+use narrows_machine::block::BlockDevice;
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{PciAddress, PciDevice};
 
@@ -53,7 +53,7 @@ impl<'a> Devices<'a> {
             devices.drawn.insert(device.address.to_string());
         }
         let disks = machine.block.values().filter(|disk| disk.partition_of.is_none());
-        for (address, disk) in disks.filter_map(|disk| Some((carrier(&disk.transport)?, disk))) {
+        for (address, disk) in disks.filter_map(|disk| Some((disk.transport.function()?, disk))) {
             if pci(&address).is_some() {
                 devices.disks.entry(address).or_default().push(disk);
                 devices.drawn.insert(disk.name.clone());
@@ -85,18 +85,6 @@ impl<'a> Devices<'a> {
             .max()
             .unwrap_or_default()
             .max(address.bus)
-    }
-}
-
-/// The function that carries a disk.
-fn carrier(transport: &Transport) -> Option<PciAddress> {
-    match transport {
-        Transport::NvmePci { pci, .. } => Some(*pci),
-        Transport::Sata(sata) => sata.pci,
-        Transport::Sas(sas) => sas.pci,
-        Transport::Usb(usb) => usb.pci,
-        Transport::Virtio { pci, .. } | Transport::Mmc { pci } | Transport::Other { pci, .. } => *pci,
-        Transport::None | Transport::NvmeFabric(_) | Transport::Iscsi(_) => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
 use super::{ImportReport, MeasurementView, ResultView};
-use crate::csv::put_number_or_cell;
+use crate::csv::put_row;
 use narrows_paste::results::Side;
 
 /// The columns.
@@ -33,6 +33,8 @@ const COLUMNS: &[&str] = &[
     "latency_max_ns",
     "trusted",
     "findings",
+    "trust",
+    "measures",
 ];
 
 /// What has a rate of bytes, and what it is called.
@@ -54,13 +56,7 @@ pub fn render(report: &ImportReport) -> String {
             for (direction, side) in sides(measurement) {
                 if let Some(side) = side {
                     let cells = cells(result, &codes, measurement, direction, side);
-                    for (column, cell) in cells.iter().enumerate() {
-                        if column > 0 {
-                            out.push(',');
-                        }
-                        put_number_or_cell(&mut out, cell);
-                    }
-                    out.push('\n');
+                    put_row(&mut out, &cells);
                 }
             }
         }
@@ -124,6 +120,8 @@ fn cells(
         shown(latency.and_then(|latency| latency.max)),
         result.trusted.to_string(),
         codes.to_owned(),
+        word(Some(result.trust)),
+        shown(result.measures.as_deref()),
     ]
 }
 
@@ -148,5 +146,7 @@ mod tests {
             )
         );
         assert!(lines[1].contains(",391747993.6,373.6,"), "{}", lines[1]);
+        assert!(lines[0].ends_with(",trusted,findings,trust,measures"), "{}", lines[0]);
+        assert!(lines[1].contains(",true,") && lines[1].contains(",yes,"), "{}", lines[1]);
     }
 }

@@ -4,12 +4,10 @@
 //! second, `runtime` in milliseconds, latencies in nanoseconds. What is not known is `null`; a direction that was not
 //! measured has zeros, as in fio. `runtime_ns` is ours, since milliseconds are too coarse for copies of memory.
 
-use std::borrow::Cow;
-
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::sanitize::{inert, json as json_inert};
+use crate::sanitize::shown_json;
 use narrows_load::measurement::Pattern;
 use narrows_paste::results::{Durability, Imported, Latency, Measured, Side, Work};
 
@@ -17,13 +15,7 @@ use narrows_paste::results::{Durability, Imported, Latency, Measured, Side, Work
 pub fn render(results: &[Imported]) -> String {
     let mut all = String::new();
     for result in results.iter().filter(|result| !result.measurements.is_empty()) {
-        let text = serde_json::to_string_pretty(&Document::of(result)).unwrap_or_default();
-        // Neither is copied where it need not be: a result of countless jobs is as long as its text.
-        let changed = match json_inert(&text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(changed) => Some(changed),
-        };
-        let text = changed.unwrap_or(text);
+        let text = shown_json(&Document::of(result)).unwrap_or_default();
         if all.is_empty() {
             all = text;
         } else {
@@ -49,14 +41,14 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn of(result: &'a Imported) -> Self {
         let version = match (result.tool, &result.version) {
-            (narrows_paste::results::Tool::Fio, Some(version)) => format!("fio-{}", inert(version)),
+            (narrows_paste::results::Tool::Fio, Some(version)) => format!("fio-{}", version),
             // Readers ask for the version to know the units.
             _ => "fio-3.36".to_owned(),
         };
         let narrows = json!({
             "tool": result.tool,
-            "tool_version": result.version.as_deref().map(inert),
-            "file": inert(&result.file),
+            "tool_version": result.version,
+            "file": result.file,
             "line": result.line,
         });
         Self { disk_util: [], version, jobs: Jobs(&result.measurements), narrows, time: "", timestamp: 0 }
@@ -75,7 +67,7 @@ fn job(number: usize, measured: &Measured) -> Value {
     let percent = |part: Option<f64>| part.map(|part| part * 100.0);
     let runtime = measured.sides().filter_map(|(_, side)| side.elapsed_ns).map(|time| time.get()).max();
     json!({
-        "jobname": inert(&measured.work.label),
+        "jobname": measured.work.label,
         "groupid": number,
         "error": measured.error,
         "eta": 0,
@@ -96,7 +88,7 @@ fn options(work: &Work, measured: &Measured) -> Value {
     let mut options = Map::new();
     let mut put = |name: &str, value: Option<String>| {
         if let Some(value) = value {
-            options.insert(name.to_owned(), Value::String(inert(&value)));
+            options.insert(name.to_owned(), Value::String(value));
         }
     };
     let random = match work.pattern {

@@ -4,7 +4,6 @@ use super::{
     AboveNothingView, AccuracyView, AloneView, BasisView, CellView, DeviceFacts, DeviceView, LabReport,
     PlaceView, RankingView, RateView, SCHEMA, TestView, UnfitView, Unit, WrittenView, copy,
 };
-use crate::sanitize::inert;
 use crate::view::tool;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::guard::Budget;
@@ -64,8 +63,8 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> DeviceView
         why.push("rated_bytes, share_of_rated_life: its endurance is not in the catalogue".to_owned());
     }
     DeviceView {
-        name: inert(name),
-        model: known.and_then(|known| known.model.as_deref()).map(inert),
+        name: name.to_owned(),
+        model: known.and_then(|known| known.model.clone()),
         size_bytes: known.and_then(|known| known.size),
         written_bytes: written,
         rated_bytes: rated,
@@ -84,7 +83,7 @@ fn basis_view(basis: &Basis) -> BasisView {
     }
     let of = |measured: &[Measured], test: &str| measured.iter().find(|one| one.test == test).map(rate);
     let view = |test: &str| AloneView {
-        test: inert(test),
+        test: test.to_owned(),
         alone: basis.alone.iter().filter_map(|measured| of(measured, test)).collect(),
         after_pause_ns: basis
             .paused
@@ -103,8 +102,8 @@ fn basis_view(basis: &Basis) -> BasisView {
             .collect(),
     };
     let cipher = |cipher: &CipherRate| CipherRate {
-        cipher: inert(&cipher.cipher),
-        driver: cipher.driver.as_deref().map(inert),
+        cipher: cipher.cipher.clone(),
+        driver: cipher.driver.clone(),
         ..cipher.clone()
     };
     BasisView {
@@ -130,7 +129,7 @@ fn ranking(ranking: &Ranking, outcomes: &[Outcome]) -> RankingView {
     let scored = ranking.aims.iter().find(|aim| !matches!(aim, Aim::Survive(_) | Aim::Encryption));
     RankingView {
         aims: ranking.aims.iter().map(|aim| words(*aim)).collect(),
-        sentence: inert(&ranking.sentence),
+        sentence: ranking.sentence.clone(),
         best: ranking.best.map(name),
         unit: match scored {
             Some(Aim::Capacity) => Unit::Capacity,
@@ -141,7 +140,7 @@ fn ranking(ranking: &Ranking, outcomes: &[Outcome]) -> RankingView {
         unfit: ranking
             .unfit
             .iter()
-            .map(|(at, why)| UnfitView { cell: name(*at), reason: inert(why) })
+            .map(|(at, why)| UnfitView { cell: name(*at), reason: why.to_owned() })
             .collect(),
         pairs: ranking.agreement.pairs,
         pairs_as_predicted: ranking.agreement.agree,
@@ -187,10 +186,16 @@ fn cell(outcome: &Outcome, scratch: bool) -> CellView {
         written: outcome
             .written
             .iter()
-            .map(|one| WrittenView { device: inert(&one.device), bytes: one.bytes })
+            .map(|one| WrittenView { device: one.device.clone(), bytes: one.bytes })
             .collect(),
-        notes: outcome.notes.iter().map(String::as_str).chain(outcome.not_copied()).map(inert).collect(),
-        failed: outcome.failed.as_deref().map(inert),
+        notes: outcome
+            .notes
+            .iter()
+            .map(String::as_str)
+            .chain(outcome.not_copied())
+            .map(str::to_owned)
+            .collect(),
+        failed: outcome.failed.clone(),
     }
 }
 
@@ -214,16 +219,16 @@ fn test(outcome: &Outcome, name: &str) -> TestView {
     }
     let known = said.filter(|_| predicted.is_some());
     TestView {
-        test: inert(name),
+        test: name.to_owned(),
         load: measured.map(|one| one.load.clone()),
         measured: measured.map(rate),
         predicted_bytes_per_second: predicted,
-        bound: known.map(|said| inert(&said.bound)),
-        formula: known.map(|said| inert(&said.formula)),
+        bound: known.map(|said| said.bound.clone()),
+        formula: known.map(|said| said.formula.clone()),
         error: predicted
             .zip(seen)
             .map(|(predicted, seen): (BytesPerSec, BytesPerSec)| predicted.fraction_of(seen) - 1.0),
-        reason: (!why.is_empty()).then(|| inert(&why.join("; "))),
+        reason: (!why.is_empty()).then(|| why.join("; ")),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Copies of real files: the view of one, and the words that text and page share.
 
 use super::{CellView, CopyView, LabReport};
-use crate::sanitize::inert;
 use narrows_base::units::human;
 use narrows_session::lab::{Copied, ReadFrom};
 
@@ -18,9 +17,9 @@ pub(super) fn view(copied: &Copied) -> CopyView {
         why.push("first_fault: there is none");
     }
     let copied = Copied {
-        source: inert(&copied.source),
-        limit: copied.limit.as_deref().map(inert),
-        first_fault: copied.first_fault.as_deref().map(inert),
+        source: copied.source.clone(),
+        limit: copied.limit.clone(),
+        first_fault: copied.first_fault.clone(),
         ..copied.clone()
     };
     CopyView { how: how(&copied), copied, reason: (!why.is_empty()).then(|| why.join("; ")) }

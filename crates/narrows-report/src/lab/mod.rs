@@ -6,12 +6,12 @@
 //! let report = report::lab::build(&basis, &outcomes, &aims, &facts);   // aims may be empty: reads, writes and random I/O
 //! report::lab::render(&report, &style)                                // text
 //! report::lab::html(&report)                                          // one self-contained page for --html FILE
-//! serde_json::to_string_pretty(&report)                               // --json, schema/lab-1.json
+//! sanitize::shown_json(&report)                                       // --json, schema/lab-1.json
 //! ```
 //!
 //! `facts` has one [`DeviceFacts`] for each device, in any order; what is not known is `None`. A lab that ended before its basis
 //! was measured has `Basis::default()`. Aims are read by
-//! [`Aim::parse_all`](narrows_session::lab::aim::Aim::parse_all). Foreign text becomes inert in `build`; the page escapes it on top.
+//! [`Aim::parse_all`](narrows_session::lab::aim::Aim::parse_all). Foreign text stays as it is: what shows the report makes it inert.
 //!
 //! Rates are bytes per second, sizes bytes. What is absent is `null`, and the same object then says why in `reason`.
 

@@ -1,19 +1,18 @@
-//! From rungs and verdict to the view model: joins and cleans, and decides nothing.
+//! From rungs and verdict to the view model: joins, and decides nothing.
 
 use super::{
     CpuView, FlowView, LadderReport, LadderView, LeftOut, LossView, RungCeiling, RungPair, RungRate,
     RungView, SCHEMA, ThreadView,
 };
 use crate::bench::WritesView;
-use crate::sanitize::inert;
 use crate::view::{HopPair, finding_view, machine_view, tool};
 use narrows_base::units::Nanos;
 use narrows_load::preset::LoadSpec;
 use narrows_machine::Machine;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
+use narrows_verdict::Run;
 use narrows_verdict::ladder::{Flow, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
-use narrows_verdict::{Evidence, Run};
 
 /// No more threads than this are listed for a rung.
 const THREADS: usize = 8;
@@ -42,23 +41,16 @@ pub fn report(machine: &Machine, about: About, ladders: Vec<LadderView>) -> Ladd
         schema: SCHEMA.to_owned(),
         tool: tool(),
         machine: machine_view(machine),
-        target: inert(&about.target),
+        target: about.target.clone(),
         duration_ns: about.duration,
-        legs: about.legs.iter().map(clean_leg).collect(),
+        legs: about.legs.to_vec(),
         ladders,
         writes: about.writes,
-        left_out: left_out.map(|(hop, reason)| LeftOut { hop: inert(hop), reason: inert(reason) }).collect(),
+        left_out: left_out
+            .map(|(hop, reason)| LeftOut { hop: hop.to_owned(), reason: reason.to_owned() })
+            .collect(),
         complete: about.reason.is_none(),
-        reason: about.reason.map(|reason| inert(&reason)),
-    }
-}
-
-fn clean_leg(leg: &Leg) -> Leg {
-    Leg {
-        name: inert(&leg.name),
-        means: inert(&leg.means),
-        reason: leg.reason.as_deref().map(inert),
-        ..leg.clone()
+        reason: about.reason,
     }
 }
 
@@ -76,7 +68,7 @@ pub fn ladder(load: &LoadSpec, rungs: &[Rung], verdict: &LadderVerdict, numa: Ve
         next_hop: pair(verdict.next.as_ref(), writes),
         next_cause: verdict.next.as_ref().map(|loss| loss.cause),
         confidence: verdict.limiting.as_ref().map(|loss| loss.confidence),
-        sentence: inert(&verdict.sentence),
+        sentence: verdict.sentence.clone(),
         numa,
         findings: verdict.findings.iter().map(finding_view).collect(),
         reason: (verdict.limiting.is_none() || verdict.next.is_none()).then(|| why.to_owned()),
@@ -84,7 +76,7 @@ pub fn ladder(load: &LoadSpec, rungs: &[Rung], verdict: &LadderVerdict, numa: Ve
 }
 
 fn pair(loss: Option<&Loss>, writes: bool) -> HopPair {
-    let hop = loss.map(|loss| inert(loss.hop.as_str()));
+    let hop = loss.map(|loss| loss.hop.to_string());
     let reason = "the load goes the other way, or no counter tells".to_owned();
     let (read, write) = if writes { (None, hop) } else { (hop, None) };
     HopPair { read, write, reason: Some(reason) }
@@ -107,16 +99,16 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
     }
     let lost = step.below.zip(rung.rate()).map(|(below, rate)| below - rate);
     RungView {
-        id: inert(&if rung.at_once { format!("at_once:{}", rung.hop) } else { rung.hop.to_string() }),
-        hop: inert(rung.hop.as_str()),
+        id: if rung.at_once { format!("at_once:{}", rung.hop) } else { rung.hop.to_string() },
+        hop: rung.hop.to_string(),
         kind: hop.map_or(HopKind::Application, narrows_model::path::Hop::kind),
-        name: inert(&if rung.at_once { format!("{count} at once, below {name}") } else { name }),
+        name: if rung.at_once { format!("{count} at once, below {name}") } else { name },
         at_once: rung.at_once,
         members: rung
             .members
             .iter()
             .filter_map(|index| rungs.get(*index))
-            .map(|member| inert(member.hop.as_str()))
+            .map(|member| member.hop.to_string())
             .collect(),
         measured: run.map(|run| measured(run, step.trusted.unwrap_or(false))),
         below_bytes_per_second: step.below,
@@ -127,14 +119,13 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
         layers: step.flows.iter().map(flow_view).collect(),
         threads: run.map(threads).unwrap_or_default(),
         cpus: run.map(cpus).unwrap_or_default(),
-        reason: (!why.is_empty()).then(|| inert(&why.join("; "))),
+        reason: (!why.is_empty()).then(|| why.join("; ")),
     }
 }
 
 fn measured(run: &Run, trusted: bool) -> RungPair {
     let measurement = &run.measurement;
-    let mut generator = measurement.generator.clone();
-    generator.engine = generator.engine.map_texts(inert);
+    let generator = measurement.generator.clone();
     let rate = Some(RungRate {
         bytes_per_second: measurement.bytes_per_second,
         ci95: measurement.ci95,
@@ -143,7 +134,7 @@ fn measured(run: &Run, trusted: bool) -> RungPair {
         latency_ns: measurement.latency.clone(),
         access: measurement.access,
         generator,
-        cut_short: measurement.cut_short.as_deref().map(inert),
+        cut_short: measurement.cut_short.clone(),
     });
     match run.direction {
         Direction::Read => RungPair { read: rate, write: None },
@@ -152,12 +143,11 @@ fn measured(run: &Run, trusted: bool) -> RungPair {
 }
 
 fn loss_view(loss: &Loss) -> LossView {
-    let clean = |one: &Evidence| Evidence::new(inert(&one.fact), inert(&one.value), inert(&one.source));
     LossView {
         cause: loss.cause,
-        hop: inert(loss.hop.as_str()),
-        summary: inert(&loss.summary),
-        evidence: loss.evidence.iter().map(clean).collect(),
+        hop: loss.hop.to_string(),
+        summary: loss.summary.clone(),
+        evidence: loss.evidence.clone(),
         confidence: loss.confidence,
     }
 }
@@ -167,16 +157,16 @@ fn ceiling(rung: &Rung, step: &Step) -> Option<RungCeiling> {
     let direction = rung.subject.runs.first().map_or(Direction::Read, |run| run.direction);
     let limit = rung.subject.ceilings.get(index)?.of(direction).limit()?;
     Some(RungCeiling {
-        hop: inert(rung.subject.path.hops.get(index)?.id.as_str()),
+        hop: rung.subject.path.hops.get(index)?.id.to_string(),
         bytes_per_second: rate,
         basis: limit.basis,
-        formula: inert(&limit.formula),
+        formula: limit.formula.clone(),
     })
 }
 
 fn flow_view(flow: &Flow) -> FlowView {
     FlowView {
-        block: inert(&flow.block),
+        block: flow.block.clone(),
         kind: flow.kind,
         bytes: flow.bytes,
         requests: flow.requests,
@@ -191,7 +181,7 @@ fn flow_view(flow: &Flow) -> FlowView {
 
 fn threads(run: &Run) -> Vec<ThreadView> {
     let threads = run.activity.threads.iter().take(THREADS);
-    threads.map(|thread| ThreadView { name: inert(&thread.name), cores: thread.cores }).collect()
+    threads.map(|thread| ThreadView { name: thread.name.clone(), cores: thread.cores }).collect()
 }
 
 fn cpus(run: &Run) -> Vec<CpuView> {

@@ -1,7 +1,6 @@
 //! Joins a site, what was found for it and what it means to the JSON contract.
 
 use super::*;
-use crate::sanitize::inert;
 use narrows_base::units::{Bytes, human};
 use narrows_model::plan::layout::{Layout, Ranked};
 use narrows_model::plan::outcome::{DeviceOutcome, Outcome, Rates, why_worse};
@@ -68,7 +67,7 @@ pub fn build(planned: &Planned<'_>) -> PlanReport {
             .collect(),
         sata: planned.sata.map(|sata| SataView {
             wanted: sata.wanted,
-            ports: sata.ports.iter().map(|port| inert(port)).collect(),
+            ports: sata.ports.clone(),
             free: sata.free,
             all_known: sata.whole,
         }),
@@ -91,7 +90,7 @@ fn site_view(site: &Site) -> SiteView {
     };
     let slots: Vec<SlotView> = site.slots.iter().map(|slot| slot_view(site, slot)).collect();
     SiteView {
-        name: inert(&site.name),
+        name: site.name.clone(),
         source: site.source.clone(),
         processor: site.processor.clone(),
         sockets: site.sockets,
@@ -99,8 +98,8 @@ fn site_view(site: &Site) -> SiteView {
         interconnect: site.interconnect.as_ref().map(carrier),
         lanes: lanes(&slots),
         slots,
-        gaps: site.gaps.iter().map(|gap| inert(gap)).collect(),
-        notes: site.notes.iter().map(|note| inert(note)).collect(),
+        gaps: site.gaps.clone(),
+        notes: site.notes.clone(),
     }
 }
 
@@ -110,7 +109,7 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
         // Each of several drives uses lanes, those behind a switch its uplink; a card that is narrower than its slot, its own lanes.
         let wanted = each.saturating_mul(occupant.count.max(1));
         OccupantView {
-            name: inert(&occupant.name),
+            name: occupant.name.clone(),
             kind: occupant.kind,
             count: occupant.count,
             lanes_used: wanted
@@ -151,7 +150,7 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
         shares.extend(slot.shares.clone());
     }
     SlotView {
-        name: inert(&slot.name),
+        name: slot.name.clone(),
         form: slot.form,
         connector_lanes: slot.connector.get(),
         lanes: slot.lanes.get(),
@@ -164,7 +163,7 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
         },
         default_lanes: slot.setting.as_ref().map(|setting| setting.default_lanes.get()),
         shares,
-        dead: slot.dead.as_deref().map(inert),
+        dead: slot.dead.clone(),
         occupant,
     }
 }
@@ -191,7 +190,7 @@ fn lanes(slots: &[SlotView]) -> LanesView {
 
 fn wish_view(wish: &Wish) -> WishView {
     WishView {
-        name: inert(&wish.name),
+        name: wish.name.clone(),
         kind: wish.kind,
         count: wish.count,
         generation: wish.speed.pcie_generation(),
@@ -222,7 +221,7 @@ fn placements(planned: &Planned<'_>) -> Vec<PlacementView> {
 }
 
 fn placement_view(site: &Site, request: &Request, outcome: &Outcome) -> PlacementView {
-    let name = |slot: usize| site.slots.get(slot).map(|slot| inert(&slot.name)).unwrap_or_default();
+    let name = |slot: usize| site.slots.get(slot).map(|slot| slot.name.clone()).unwrap_or_default();
     PlacementView {
         rank: 1,
         slots: outcome
@@ -299,7 +298,7 @@ fn cost(request: &Request, count: usize, name: &str) -> Option<f64> {
 
 fn device(device: &DeviceOutcome) -> DeviceView {
     DeviceView {
-        name: inert(&device.name),
+        name: device.name.clone(),
         kind: device.kind,
         generation: device.speed.pcie_generation(),
         lanes: device.lanes.get(),
@@ -394,7 +393,7 @@ fn layouts(planned: &PlannedLayouts) -> LayoutsView {
         loss_while_rebuilding: owned.loss.map(RangeView::of),
     };
     LayoutsView {
-        aims: inert(aims),
+        aims: aims.to_owned(),
         drives: *drives,
         ranked: ranked.fitting.iter().zip(owned).map(|(layout, owned)| view(layout, owned)).collect(),
         unfit: ranked.others.iter().map(|layout| view(layout, &Owning::default())).collect(),

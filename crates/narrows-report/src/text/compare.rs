@@ -19,14 +19,8 @@ pub fn render(comparison: &Comparison, style: &Style) -> String {
 
 /// A comparison as a document.
 pub fn document(comparison: &Comparison, audience: Audience) -> Document {
-    let cleaned;
-    let comparison = match audience {
-        Audience::Public => {
-            cleaned = public::comparison_without_identity(comparison);
-            &cleaned
-        }
-        Audience::Owner => comparison,
-    };
+    let comparison = audience.report(comparison, public::comparison_without_identity);
+    let comparison = comparison.as_ref();
     if !comparison.others.is_empty() {
         return table(comparison);
     }

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Effects};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Style;
-use crate::sanitize::one_line;
+use crate::sanitize::inert;
 
 /// What a piece of text means, which decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +84,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// `text` in the characters that the reader can show, with nothing in it that a terminal obeys.
+/// `text` in the characters that the reader can show, with nothing in it that a terminal obeys, and no more of it than anybody reads.
 pub(crate) fn shown(style: &Style, text: &str) -> String {
-    let text = one_line(text);
-    if style.unicode { text.into_owned() } else { ascii(&text) }
+    let text = inert(text);
+    if style.unicode { text } else { ascii(&text) }
 }
 
 /// `text` in ASCII: what has a common spelling gets it, anything else becomes `?`.

@@ -34,14 +34,8 @@ pub fn render(report: &CheckReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &CheckReport, audience: Audience) -> Document {
-    let cleaned;
-    let report = match audience {
-        Audience::Public => {
-            cleaned = public::without_identity(report);
-            &cleaned
-        }
-        Audience::Owner => report,
-    };
+    let report = audience.report(report, public::without_identity);
+    let report = report.as_ref();
     let subject = match report.paths.as_slice() {
         [path] => path.target.clone(),
         _ => String::new(),

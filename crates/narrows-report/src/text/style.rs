@@ -59,6 +59,9 @@ impl Style {
     /// Text to be pasted in public.
     pub const PLAIN: Self = Self { colour: false, width: PLAIN_WIDTH, unicode: false, plain: true };
 
+    /// Lines that are copied from here: none is wrapped.
+    pub const UNWRAPPED: Self = Self { colour: false, width: usize::MAX, unicode: true, plain: false };
+
     /// The style for the standard output of this process.
     pub fn detect(colour: Colour, plain: bool) -> Self {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -1,16 +1,15 @@
-//! From verdicts to the view model: joins and cleans, and decides nothing.
+//! From verdicts to the view model: joins, and decides nothing.
 
 use super::{
     ForetoldView, GroupView, HiddenGroupView, HiddenView, LeftOut, SCHEMA, ShareView, SharedHopView,
     TargetView, TogetherReport,
 };
-use crate::sanitize::inert;
 use crate::view::{finding_view, machine_view, tool};
 use narrows_load::measurement::Workload;
 use narrows_machine::Machine;
 use narrows_verdict::together::hidden::{FoundGroup, HiddenVerdict};
 use narrows_verdict::together::{Conclusion, Foretold, GroupVerdict, Rate, SharedHop};
-use narrows_verdict::{Evidence, PathVerdict, Subject};
+use narrows_verdict::{PathVerdict, Subject};
 
 /// What a report is about, beside what was found.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +34,7 @@ pub fn report(
     groups: &[GroupVerdict],
     conclusion: &Conclusion,
 ) -> TogetherReport {
-    let names: Vec<String> = alone.iter().map(|subject| inert(&subject.path.target)).collect();
+    let names: Vec<String> = alone.iter().map(|subject| subject.path.target.clone()).collect();
     let left_out = about.left_out.iter();
     TogetherReport {
         schema: SCHEMA.to_owned(),
@@ -48,23 +47,23 @@ pub fn report(
             .map(|(one, verdict)| target_view(one, verdict))
             .collect(),
         groups: groups.iter().map(|group| group_view(&names, group)).collect(),
-        drift: about.drift.as_deref().map(inert),
+        drift: about.drift.clone(),
         hidden: about.hidden.as_ref().map(|hidden| hidden_view(&names, hidden)),
         foretold: conclusion.foretold.iter().map(foretold_view).collect(),
         findings: conclusion.findings.iter().map(finding_view).collect(),
         left_out: left_out
-            .map(|(target, reason)| LeftOut { target: inert(target), reason: inert(reason) })
+            .map(|(target, reason)| LeftOut { target: target.to_owned(), reason: reason.to_owned() })
             .collect(),
         complete: about.reason.is_none(),
-        reason: about.reason.as_deref().map(inert),
+        reason: about.reason.clone(),
     }
 }
 
 fn target_view(subject: &Subject, verdict: &PathVerdict) -> TargetView {
     let alone = subject.runs.first().map(Rate::of);
     TargetView {
-        target: inert(&subject.path.target),
-        sentence: inert(&verdict.sentence),
+        target: subject.path.target.clone(),
+        sentence: verdict.sentence.clone(),
         reason: alone.is_none().then(|| "it was not measured".to_owned()),
         alone,
     }
@@ -80,20 +79,19 @@ fn hidden_view(names: &[String], hidden: &HiddenVerdict) -> HiddenView {
         limit_bytes_per_second: one.group.limit,
         alone_bytes_per_second: one.group.alone,
         is_confirmed: one.group.is_confirmed,
-        hops: one.hops.iter().map(|id| inert(id.as_str())).collect(),
+        hops: one.hops.iter().map(ToString::to_string).collect(),
     };
     HiddenView {
         groups: hidden.groups.iter().map(group).collect(),
         unexplained: named(names, &hidden.unexplained),
         runs: hidden.runs,
         is_certain: hidden.doubt.is_none(),
-        sentence: inert(&hidden.sentence),
-        reason: hidden.doubt.as_deref().map(inert),
+        sentence: hidden.sentence.clone(),
+        reason: hidden.doubt.clone(),
     }
 }
 
 fn group_view(names: &[String], group: &GroupVerdict) -> GroupView {
-    let clean = |one: &Evidence| Evidence::new(inert(&one.fact), inert(&one.value), inert(&one.source));
     let shares = group.shares.iter().map(|share| {
         let part = share.part();
         ShareView {
@@ -111,38 +109,38 @@ fn group_view(names: &[String], group: &GroupVerdict) -> GroupView {
         together: group.together,
         shares: shares.collect(),
         hops: group.hops.iter().map(|hop| hop_view(names, hop)).collect(),
-        limiting_hops: group.limiting.iter().map(|id| inert(id.as_str())).collect(),
-        located_hops: group.located.iter().map(|id| inert(id.as_str())).collect(),
-        evidence: group.evidence.iter().map(clean).collect(),
-        sentence: inert(&group.sentence),
+        limiting_hops: group.limiting.iter().map(ToString::to_string).collect(),
+        located_hops: group.located.iter().map(ToString::to_string).collect(),
+        evidence: group.evidence.clone(),
+        sentence: group.sentence.clone(),
     }
 }
 
 fn hop_view(names: &[String], hop: &SharedHop) -> SharedHopView {
     let known = hop.ceiling.as_ref().ok();
     SharedHopView {
-        id: inert(hop.id.as_str()),
+        id: hop.id.to_string(),
         kind: hop.kind,
-        name: inert(&hop.name),
+        name: hop.name.clone(),
         targets: named(names, &hop.members),
         alone_bytes_per_second: hop.alone,
         together_bytes_per_second: hop.together,
         ceiling_bytes_per_second: known.map(|(rate, ..)| *rate),
         basis: known.map(|(_, basis, _)| *basis),
-        formula: known.map(|(.., formula)| inert(formula)),
+        formula: known.map(|(.., formula)| formula.to_owned()),
         part_of_ceiling: hop.fraction(),
         at_ceiling: hop.is_at_ceiling(),
-        reason: hop.ceiling.as_ref().err().map(|why| inert(why)),
+        reason: hop.ceiling.as_ref().err().cloned(),
     }
 }
 
 fn foretold_view(foretold: &Foretold) -> ForetoldView {
     ForetoldView {
         code: foretold.code,
-        hop: inert(foretold.hop.as_str()),
-        subject: inert(&foretold.subject),
-        summary: inert(&foretold.summary),
+        hop: foretold.hop.to_string(),
+        subject: foretold.subject.clone(),
+        summary: foretold.summary.clone(),
         fate: foretold.fate,
-        sentence: inert(&foretold.sentence),
+        sentence: foretold.sentence.clone(),
     }
 }

@@ -24,14 +24,8 @@ pub fn render(report: &TogetherReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &TogetherReport, audience: Audience) -> Document {
-    let cleaned;
-    let report = match audience {
-        Audience::Public => {
-            cleaned = without_identity(report);
-            &cleaned
-        }
-        Audience::Owner => report,
-    };
+    let report = audience.report(report, without_identity);
+    let report = report.as_ref();
     let targets: Vec<String> = report.targets.iter().map(|target| target.target.clone()).collect();
     let mut out = Document::new("check", some_of(&targets, 6), Some(&report.tool));
     out.say(0, Tone::Faint, machine_line(&report.machine));

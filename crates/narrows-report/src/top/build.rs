@@ -1,9 +1,8 @@
-//! From a look to the view model: joins and cleans, and decides nothing.
+//! From a look to the view model: joins, and decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LaneView, ProcessView, ResyncView, SCHEMA, SideView, TopReport};
-use crate::sanitize::inert;
 use crate::view::tool;
 use narrows_machine::activity::{LinkState, Mover};
 use narrows_machine::pci::PciAddress;
@@ -25,12 +24,12 @@ pub struct About<'a> {
 
 /// The whole report of one look.
 pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport {
-    let id = |at: usize| lanes.all().get(at).map(|lane| inert(lane.id.as_str()));
+    let id = |at: usize| lanes.all().get(at).map(|lane| lane.id.to_string());
     let fullest = picture.fullest.and_then(id);
     TopReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
-        target: about.target.map(inert),
+        target: about.target.map(str::to_owned),
         elapsed_ns: picture.elapsed,
         read_bytes_per_second: picture.moved.read,
         write_bytes_per_second: picture.moved.write,
@@ -47,13 +46,13 @@ pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport 
             .resyncs
             .iter()
             .map(|(array, resync)| ResyncView {
-                array: inert(array),
-                action: inert(&resync.action),
+                array: array.to_owned(),
+                action: resync.action.clone(),
                 bytes_per_second: resync.speed,
             })
             .collect(),
-        sentence: inert(&picture.sentence),
-        notes: about.notes.iter().map(|note| inert(note)).collect(),
+        sentence: picture.sentence.clone(),
+        notes: about.notes.clone(),
     }
 }
 
@@ -68,11 +67,11 @@ fn lane_view(about: &About<'_>, lane: &Lane, now: &LaneNow) -> LaneView {
         }
     };
     LaneView {
-        hop: inert(lane.id.as_str()),
+        hop: lane.id.to_string(),
         kind: lane.kind,
-        name: inert(&lane.name),
+        name: lane.name.clone(),
         depth: lane.depth,
-        sources: lane.sources.iter().map(|source| inert(source.name())).collect(),
+        sources: lane.sources.iter().map(|source| source.name().to_owned()).collect(),
         read: side(Direction::Read),
         write: side(Direction::Write),
         iops: now.iops.filter(|_| is_whole),
@@ -99,10 +98,10 @@ fn link(about: &About<'_>, address: PciAddress) -> Option<String> {
 fn reason(lane: &Lane, now: &LaneNow) -> Option<String> {
     if !now.gone.is_empty() {
         let gone: Vec<&str> = now.gone.iter().map(|source| source.name()).collect();
-        return Some(inert(&format!("the counters of {} are gone", gone.join(", "))));
+        return Some(format!("the counters of {} are gone", gone.join(", ")));
     }
     let why = |ceiling: &Ceiling| match ceiling {
-        Ceiling::Unknown(why) | Ceiling::Transparent(why) => Some(inert(why)),
+        Ceiling::Unknown(why) | Ceiling::Transparent(why) => Some(why.to_owned()),
         Ceiling::Known(_) => None,
     };
     why(&lane.ceilings.read).or_else(|| why(&lane.ceilings.write))
@@ -112,10 +111,10 @@ fn process_view(lanes: &Lanes, mover: &Mover) -> ProcessView {
     let behind = lanes.all().iter().filter(|lane| lanes.is_behind(mover, lane));
     ProcessView {
         pid: mover.pid,
-        name: inert(&mover.name),
+        name: mover.name.clone(),
         read_bytes_per_second: mover.read,
         write_bytes_per_second: mover.written,
-        devices: mover.devices.iter().map(|name| inert(name)).collect(),
-        hops: behind.map(|lane| inert(lane.id.as_str())).collect(),
+        devices: mover.devices.iter().cloned().collect(),
+        hops: behind.map(|lane| lane.id.to_string()).collect(),
     }
 }

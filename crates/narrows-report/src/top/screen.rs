@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 
 use super::{LaneView, TopReport, table};
+use crate::sanitize::inert;
 use narrows_base::units::human;
 
 /// From this width on there is room for ceilings, links and queues.
@@ -140,7 +141,7 @@ impl Screen {
     }
 
     fn title(&self, report: &TopReport, every: &str) -> Line<'static> {
-        let what = report.target.clone().unwrap_or_else(|| "all storage paths".to_owned());
+        let what = report.target.as_deref().map_or_else(|| "all storage paths".to_owned(), inert);
         let moved = report.read_bytes_per_second + report.write_bytes_per_second;
         let mut spans = vec![
             Span::styled("narrows top  ", Style::new().add_modifier(Modifier::BOLD)),
@@ -212,8 +213,8 @@ impl Screen {
     /// The sentence, processes, and what is not seen.
     fn below(&self, report: &TopReport, width: u16) -> Vec<Line<'static>> {
         let strong = Style::new().add_modifier(Modifier::BOLD);
-        let mut lines = vec![Line::from(Span::styled(report.sentence.clone(), strong))];
-        let cut = |text: String| text.chars().take(usize::from(width)).collect::<String>();
+        let mut lines = vec![Line::from(Span::styled(inert(&report.sentence), strong))];
+        let cut = |text: String| inert(&text).chars().take(usize::from(width)).collect::<String>();
         lines.extend(report.processes.iter().take(PROCESSES).map(|one| Line::from(cut(table::process(one)))));
         lines.extend(
             report
@@ -231,11 +232,12 @@ const fn faint() -> Style {
 
 /// A cell, its text at the right end where it is a number.
 fn cell(text: &str, is_number: bool, width: Option<&Constraint>) -> Cell<'static> {
+    let text = inert(text);
     match (is_number, width) {
         (true, Some(Constraint::Length(width))) => {
             Cell::from(format!("{text:>width$}", width = usize::from(*width)))
         }
-        _ => Cell::from(text.to_owned()),
+        _ => Cell::from(text),
     }
 }
 
@@ -279,6 +281,21 @@ mod tests {
     }
 
     const NEW: Screen = Screen::new(true, true);
+
+    #[test]
+    fn names_are_shown_and_not_obeyed() {
+        let mut report = report();
+        let hostile = "x\x1b[2J\u{202e}\u{200b}y";
+        report.target = Some(hostile.to_owned());
+        report.sentence = hostile.to_owned();
+        report.notes = vec![hostile.to_owned()];
+        report.lanes.iter_mut().for_each(|lane| lane.name = hostile.to_owned());
+        report.processes.iter_mut().for_each(|one| one.name = hostile.to_owned());
+        let (text, _) = drawn(NEW, &report, (160, 60));
+        assert!(!text.contains(['\x1b', '\u{202e}', '\u{200b}']), "{text}");
+        let shown = report.lanes.len() + report.processes.len().min(PROCESSES) + 3;
+        assert_eq!(text.matches("x\\x1b[2J\\u{202e}\\u{200b}y").count(), shown, "{text}");
+    }
 
     #[test]
     fn a_screen_of_80_columns_shows_the_lanes_and_the_sentence() {

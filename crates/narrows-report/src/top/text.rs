@@ -25,14 +25,8 @@ pub fn render(report: &TopReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &TopReport, audience: Audience) -> Document {
-    let cleaned;
-    let report = match audience {
-        Audience::Public => {
-            cleaned = without_identity(report);
-            &cleaned
-        }
-        Audience::Owner => report,
-    };
+    let report = audience.report(report, without_identity);
+    let report = report.as_ref();
     let mut out = Document::new("top", report.target.as_deref().unwrap_or_default(), Some(&report.tool));
     let about = report.target.as_deref().map_or_else(String::new, |target| format!("{target}, "));
     let about = format!("{about}{} over {}", counted(report.lanes.len()), human::time(report.elapsed_ns));

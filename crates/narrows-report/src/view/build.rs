@@ -7,7 +7,6 @@ use super::{
     InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool,
     TrafficView,
 };
-use crate::sanitize::inert;
 use narrows_base::fact::Fact;
 use narrows_base::units::BytesPerSec;
 use narrows_load::measurement::Measurement;
@@ -48,7 +47,7 @@ impl Reasons {
     }
 
     fn text(&mut self, name: &str, fact: &Fact<String>) -> Option<String> {
-        self.fact(name, fact).map(|text| inert(&text))
+        self.fact(name, fact)
     }
 
     fn add(&mut self, reason: impl Into<String>) {
@@ -56,7 +55,7 @@ impl Reasons {
     }
 
     fn join(self) -> Option<String> {
-        (!self.0.is_empty()).then(|| inert(&self.0.join("; ")))
+        (!self.0.is_empty()).then(|| self.0.join("; "))
     }
 }
 
@@ -81,7 +80,7 @@ pub(crate) fn machine_view(machine: &Machine) -> MachineView {
 }
 
 fn input_view(text: &Recognised) -> InputView {
-    InputView { name: inert(&text.name), kinds: text.kinds.iter().map(|kind| inert(kind)).collect() }
+    InputView { name: text.name.clone(), kinds: text.kinds.iter().map(|kind| (*kind).to_owned()).collect() }
 }
 
 fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {
@@ -95,11 +94,11 @@ fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {
         hop_view(hop, ceiling, verdict)
     });
     PathView {
-        target: inert(&subject.path.target),
+        target: subject.path.target.clone(),
         hops: hops.collect(),
         limiting_hop: hop_pair(&verdict.limiting, &verdict.unknown, "no hop has a known ceiling"),
         next_hop: hop_pair(&verdict.next, &verdict.unknown, "no other hop has a known ceiling"),
-        sentence: inert(&verdict.sentence),
+        sentence: verdict.sentence.clone(),
         runs: subject.runs.iter().map(|run| run_view(run, subject, verdict)).collect(),
     }
 }
@@ -116,7 +115,7 @@ fn hop_pair(
 ) -> HopPair {
     let mut why = Reasons::default();
     let mut of = |direction: Direction, word: &str| {
-        let id = named.get(&direction).map(|id| inert(id.as_str()));
+        let id = named.get(&direction).map(ToString::to_string);
         if id.is_none() {
             why.add(format!("{word}: {}", unknown.get(&direction).map_or(default, String::as_str)));
         }
@@ -129,15 +128,15 @@ fn hop_pair(
 fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
     let measured = measured_pair(&hop.id, &ceiling, verdict);
     HopView {
-        id: inert(hop.id.as_str()),
+        id: hop.id.to_string(),
         kind: hop.kind(),
-        name: inert(&hop.name),
+        name: hop.name.clone(),
         depth: hop.depth,
-        above: hop.above.as_ref().map(|id| inert(id.as_str())),
-        below: hop.below.iter().map(|id| inert(id.as_str())).collect(),
+        above: hop.above.as_ref().map(ToString::to_string),
+        below: hop.below.iter().map(ToString::to_string).collect(),
         port: port(hop),
         traffic: TrafficView { read: hop.traffic.read, write: hop.traffic.write },
-        shared_with: hop.shared_with.iter().map(|target| inert(target)).collect(),
+        shared_with: hop.shared_with.clone(),
         ceiling,
         measured,
         reason: hop.above.is_none().then(|| "the path begins here".to_owned()),
@@ -160,9 +159,9 @@ fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingVie
         Ceiling::Known(limit) => {
             CeilingView { reason: Some("the law gave no finite rate".to_owned()), ..explained(limit) }
         }
-        Ceiling::Unknown(reason) => CeilingView { reason: Some(inert(reason)), ..CeilingView::default() },
+        Ceiling::Unknown(reason) => CeilingView { reason: Some(reason.to_owned()), ..CeilingView::default() },
         Ceiling::Transparent(reason) => {
-            CeilingView { transparent: true, reason: Some(inert(reason)), ..CeilingView::default() }
+            CeilingView { transparent: true, reason: Some(reason.to_owned()), ..CeilingView::default() }
         }
     }
 }
@@ -170,7 +169,7 @@ fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingVie
 fn explained(limit: &Limit) -> CeilingView {
     CeilingView {
         basis: Some(limit.basis),
-        formula: Some(inert(&limit.formula)),
+        formula: Some(limit.formula.clone()),
         facts: limit.facts.iter().map(clean_fact).collect(),
         ..CeilingView::default()
     }
@@ -182,7 +181,7 @@ fn finite(rate: BytesPerSec) -> Option<BytesPerSec> {
 }
 
 fn clean_fact(fact: &FactRef) -> FactRef {
-    FactRef { fact: inert(&fact.fact), value: inert(&fact.value), source: inert(&fact.source) }
+    FactRef { fact: fact.fact.clone(), value: fact.value.clone(), source: fact.source.clone() }
 }
 
 fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> MeasuredPair {
@@ -237,8 +236,7 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
 }
 
 fn measurement_view(run: &Measurement) -> MeasurementView {
-    let mut generator = run.generator.clone();
-    generator.engine = generator.engine.map_texts(inert);
+    let generator = run.generator.clone();
     MeasurementView {
         workload: run.workload.clone(),
         access: run.access,
@@ -250,8 +248,8 @@ fn measurement_view(run: &Measurement) -> MeasurementView {
         latency_ns: run.latency.clone(),
         series: run.series.clone(),
         errors: run.errors,
-        first_error: run.first_error.as_deref().map(inert),
-        cut_short: run.cut_short.as_deref().map(inert),
+        first_error: run.first_error.clone(),
+        cut_short: run.cut_short.clone(),
         generator,
         region_bytes: run.region,
         reason: run.ci95.is_none().then(|| "the run was too short for a confidence interval".to_owned()),
@@ -261,7 +259,7 @@ fn measurement_view(run: &Measurement) -> MeasurementView {
 /// What disproves a finding: its own words, or those of its code.
 fn not_so_when(finding: &Finding) -> String {
     let own = finding.not_so_when.as_deref();
-    own.map_or_else(|| disproof::not_so_when(finding.code).to_owned(), inert)
+    own.unwrap_or_else(|| disproof::not_so_when(finding.code)).to_owned()
 }
 
 /// What was observed, and last what the rule itself says would disprove it: programs of the first versions look there.
@@ -269,23 +267,23 @@ fn evidence(finding: &Finding) -> Vec<Evidence> {
     let own = finding.not_so_when.as_ref();
     let own = own.map(|text| Evidence::new("not so when", text, "the rule itself"));
     let all = finding.evidence.iter().chain(&own);
-    all.map(|e| Evidence { fact: inert(&e.fact), value: inert(&e.value), source: inert(&e.source) }).collect()
+    all.cloned().collect()
 }
 
-/// A finding with everything foreign in it made inert.
+/// A finding as it is shown.
 pub(crate) fn finding_view(finding: &Finding) -> FindingView {
     FindingView {
         code: finding.code,
         severity: finding.severity,
-        hop: finding.hop.as_ref().map(|id| inert(id.as_str())),
-        subject: inert(&finding.subject),
-        summary: inert(&finding.summary),
+        hop: finding.hop.as_ref().map(ToString::to_string),
+        subject: finding.subject.clone(),
+        summary: finding.summary.clone(),
         evidence: evidence(finding),
         advice: finding
             .advice
             .iter()
             .map(|advice| AdviceView {
-                action: inert(&advice.action),
+                action: advice.action.clone(),
                 gain_bytes_per_second: advice.gain_bytes_per_second,
                 reason: advice.gain_bytes_per_second.is_none().then(|| "cannot be computed".to_owned()),
             })

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sanitize::inert;
 use narrows_base::units::{Bytes, Celsius, Nanos};
 use narrows_machine::activity::{Activity, Condition, LinkState};
 use narrows_machine::health::DriveHealth;
@@ -224,7 +223,7 @@ fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveVie
         }
     };
     let view = DriveView {
-        name: inert(name),
+        name: name.to_owned(),
         before_celsius: celsius(&before.temperature),
         after_celsius: celsius(&after.temperature),
         warning_celsius: celsius(&after.warning),
@@ -234,7 +233,7 @@ fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveVie
     if view.before_celsius.is_none() || view.after_celsius.is_none() || view.warning_celsius.is_none() {
         why.push("celsius: neither the drive nor a hardware monitor tells".to_owned());
     }
-    DriveView { reason: (!why.is_empty()).then(|| inert(&why.join("; "))), ..view }
+    DriveView { reason: (!why.is_empty()).then(|| why.join("; ")), ..view }
 }
 
 #[cfg(test)]

@@ -68,7 +68,9 @@ impl Today {
 }
 
 /// What is there today of each named device: it has the same identity, worldwide name and size. Among several that have, it is the
-/// one whose medium has the same number in the same start of the machine; another of them it never is.
+/// one whose medium has the same number in the same start of the machine; another of them it never is. That number alone tells
+/// a device, too, whose identity reads otherwise now: the file behind a loop device has another path once it is seen from
+/// outside of a chroot, or from another mount namespace.
 pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
     let today: Vec<NamedDevice> = blocks(root).iter().filter_map(|name| identified(root, name)).collect();
     let is_same_boot = boot(root) == head.boot;
@@ -80,13 +82,22 @@ pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
                 && (!device.volatile || is_same_boot)
         };
         let found: Vec<&NamedDevice> = today.iter().filter(is_like).collect();
-        let is_it = |other: &&&NamedDevice| {
+        let is_it = |other: &NamedDevice| {
             is_same_boot && other.sequence == device.sequence && other.number == device.number
         };
+        let is_same_medium = |other: &&NamedDevice| {
+            device.sequence.is_some()
+                && is_it(other)
+                && other.bytes == device.bytes
+                && other.world_wide_name == device.world_wide_name
+        };
         match &found[..] {
-            [] => Today::Absent,
+            [] => today
+                .iter()
+                .find(is_same_medium)
+                .map_or(Today::Absent, |same| Today::There(same.name.clone())),
             [one] => Today::There(one.name.clone()),
-            several => several.iter().find(is_it).map_or_else(
+            several => several.iter().find(|other| is_it(other)).map_or_else(
                 || Today::Twins(several.iter().map(|other| other.name.clone()).collect()),
                 |it| Today::There(it.name.clone()),
             ),

@@ -189,6 +189,15 @@ fn a_device_is_found_by_what_it_is_and_not_by_its_name() {
     let there = |name: &str| Today::There(name.to_owned());
     let root = Root::from_tree(tree.clone());
     assert_eq!(find_devices(&root, &head), [there("sda"), there("sdb"), Today::Absent]);
+    // Its identity reads otherwise now: the number of its medium tells it, in the same start of the machine.
+    let mut renumbered = tree.clone();
+    renumbered.file("/sys/class/block/sda/diskseq", "7\n");
+    let root = Root::from_tree(renumbered);
+    let renamed = |sequence| NamedDevice { sequence, ..device("sdq", "S9") };
+    head.devices = vec![renamed(Some(7)), renamed(Some(8)), renamed(None)];
+    assert_eq!(find_devices(&root, &head), [there("sda"), Today::Absent, Today::Absent]);
+    let later = Head { boot: "another".to_owned(), ..head.clone() };
+    assert_eq!(find_devices(&root, &later)[0], Today::Absent, "numbers begin anew");
     let named = NamedDevice { world_wide_name: Some("naa.5".to_owned()), ..device("sda", "S1") };
     head.devices = vec![device("sda", "S1"), named];
     let memory = NamedDevice { volatile: true, ..device("sda", "S1") };

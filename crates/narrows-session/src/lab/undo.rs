@@ -386,13 +386,22 @@ impl<'a> Undoer<'a> {
         let Some(file) = names.scratch_file(index) else { return Ok(()) };
         let begin = Instant::now();
         // It is detached when the last who has it open closes it.
-        while let Some(name) = sight::loop_over(self.root, &file.display().to_string()) {
+        while let Some(name) = self.loop_over(&file.display().to_string(), index) {
             match self.call(&detach(&node(&name))) {
                 Err(error) if begin.elapsed() >= PATIENCE => return Err(error),
                 _ => self.wait_for_detached(&name),
             }
         }
         Ok(())
+    }
+
+    /// The loop device over a scratch file, told by the file's path, or by its medium where the path reads otherwise now.
+    fn loop_over(&self, file: &str, index: usize) -> Option<String> {
+        sight::loop_over(self.root, file).or_else(|| {
+            let today = sight::find_devices(self.root, self.scope.head).into_iter().nth(index);
+            let is_attached = |name: &String| self.root.exists(&format!("/sys/block/{name}/loop"));
+            today.and_then(Today::name).filter(is_attached)
+        })
     }
 
     /// The kernel forgets the file of a loop device before it is done with it. Somebody else may take it right then, so this

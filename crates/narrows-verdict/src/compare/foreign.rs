@@ -5,10 +5,12 @@
 use serde_json::{Map, Value};
 
 use super::input::{Entry, Tail};
+use crate::results::{ResultVerdict, Trust, judge_results};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_load::percentile::PERCENTILES;
 use narrows_load::stats::BatchMeans;
+use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Measured, Op, Page, Side, Tool, read};
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
@@ -20,22 +22,38 @@ const NEEDED: [&str; 4] = ["direction", "pattern", "block_size", "in_flight"];
 /// The measurements of storage in a text of other tools.
 pub(super) fn entries(name: &str, text: &str) -> Vec<Entry> {
     let results = read(&Page { name, body: text });
-    results
-        .iter()
-        .flat_map(|result| result.measurements.iter().map(move |measured| (result, measured)))
-        .filter(|(_, measured)| !measured.memory_only)
-        .flat_map(|(result, measured)| {
-            measured.sides().map(move |(op, side)| entry(result, measured, op, side)).collect::<Vec<_>>()
-        })
-        .collect()
+    let verdicts = judge_results(&results, &Surroundings::default(), None);
+    let mut all = Vec::new();
+    for (result, verdict) in results.iter().zip(&verdicts) {
+        for measured in result.measurements.iter().filter(|measured| !measured.memory_only) {
+            all.extend(measured.sides().map(|(op, side)| Entry {
+                cautions: [cautions(verdict), cautions_of(result)].concat(),
+                ..entry(result, measured, op, side)
+            }));
+        }
+    }
+    all
+}
+
+/// Whether to trust a result, in the words of `narrows import`: nothing where it is to be trusted for what it claims.
+fn cautions(verdict: &ResultVerdict) -> Vec<String> {
+    match (verdict.trust, &verdict.reason, &verdict.measures) {
+        (Trust::No, Some(reason), _) => vec![format!("the result is not trusted: {reason}")],
+        (Trust::No, None, _) => vec!["the result is not trusted".to_owned()],
+        (Trust::Other, _, Some(measures)) => vec![format!("trusted for something else: {measures}")],
+        _ => Vec::new(),
+    }
+}
+
+/// What the tool itself says against a result, and what was corrected in it.
+fn cautions_of(result: &Imported) -> Vec<String> {
+    let failures = result.failures.iter().map(|failure| format!("it says: {failure}"));
+    failures.chain(result.corrections.iter().cloned()).collect()
 }
 
 fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Entry {
     let shape = shape(result, measured, op);
     let means = BatchMeans::of(&side.series);
-    let mut cautions: Vec<String> =
-        result.failures.iter().map(|failure| format!("it says: {failure}")).collect();
-    cautions.extend(result.corrections.iter().cloned());
     Entry {
         label: label(result, measured, op),
         key: shape.clone(),
@@ -48,7 +66,7 @@ fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Entry {
         depth: None,
         engine: measured.work.engine.clone(),
         region: measured.work.working_set.map(|set| set.get().to_string()),
-        cautions,
+        cautions: Vec::new(),
     }
 }
 
@@ -180,6 +198,17 @@ mod tests {
         // 360 of KDiskMark's MB are 368.64 MB: 10 % below 409.6.
         assert!((workload.as_printed.expect("a difference") + 0.1).abs() < 1e-9, "{workload:?}");
         assert!(workload.reason.as_deref().is_some_and(|why| why.contains("no interval")));
+    }
+
+    #[test]
+    fn a_result_that_is_not_to_be_trusted_says_why() {
+        let short =
+            FIO.replace("30000", "2000").replace("12288000000", "819200000").replace("3000000", "200000");
+        let cautions =
+            |a: &str, b: &str| compare(&input(a), &input(b), 0.01).workloads.remove(0).cautions.join("\n");
+        let said = cautions(FIO, &short);
+        assert!(said.contains("B: the result is not trusted: The random reads"), "{said}");
+        assert!(!said.contains("A: the result"), "{said}");
     }
 
     #[test]

@@ -16,14 +16,21 @@ const SHORTEST: Nanos = Nanos::from_millis(29_500);
 const STILL_CHANGING: Nanos = Nanos::from_millis(65_000);
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    let mut short: Vec<(&Measured, Op, Nanos, bool)> = Vec::new();
+    let mut short: Vec<(&Measured, Option<Op>, Nanos, bool)> = Vec::new();
     for (measured, op, side) in case.sides() {
         let Some(elapsed) = elapsed(side) else { continue };
         if elapsed < SHORTEST && unseen(measured, op, side).is_some() {
-            short.push((measured, op, elapsed, false));
+            short.push((measured, Some(op), elapsed, false));
         } else if elapsed <= STILL_CHANGING && window::is_still_falling(case, measured, op, side) {
-            short.push((measured, op, elapsed, true));
+            short.push((measured, Some(op), elapsed, true));
         }
+    }
+    // Reads and writes that the tool of somebody else does not tell apart; narrows says of its own when they were short.
+    let others = case.result.measurements.iter().filter(|_| case.result.tool != Tool::Narrows);
+    for (measured, side) in others.filter_map(|one| Some((one, one.both.as_ref()?))) {
+        let brief = elapsed(side).filter(|elapsed| *elapsed < SHORTEST);
+        let brief = brief.filter(|_| unseen(measured, Op::Read, side).is_some());
+        short.extend(brief.map(|elapsed| (measured, None, elapsed, false)));
     }
     if let Some(finding) = in_memory(case) {
         return vec![finding];
@@ -59,11 +66,12 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     let more = if more > 0 { format!(" ({more} more are as short)") } else { String::new() };
     let summary = format!(
         "The {} lasted {}{why}: too short for what lasts{more}",
-        case.name(measured, op),
+        op.map_or_else(|| format!("I/Os of `{}`", measured.work.label), |op| case.name(measured, op)),
         human::time(elapsed)
     );
     let mut evidence = vec![case.evidence(measured, "measured time", human::time(elapsed))];
-    let unseen = measured.side(op).and_then(|side| unseen(measured, op, side)).filter(|_| !falling);
+    let side = op.map_or(measured.both.as_ref(), |op| measured.side(op));
+    let unseen = side.and_then(|side| unseen(measured, op.unwrap_or(Op::Read), side)).filter(|_| !falling);
     evidence.extend(unseen.map(|why| case.evidence(measured, "what it does not show", why)));
     if let Some(asked) =
         measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64())
@@ -171,6 +179,13 @@ mod tests {
         };
         assert!(!judged(6, 2.0, 20), "steady, and more than caches hold");
         assert!(judged(1, 2.0, 20) && judged(6, 2.0, 6) && judged(6, 18.0, 20));
+    }
+
+    #[test]
+    fn reads_and_writes_that_are_not_told_apart_are_too_short_like_others() {
+        let table = "Total IO\ntotal:        2775056384 |        21172 |     529.36 |    4234.88\n";
+        let all = verdicts(table);
+        assert!(!all[0].trusted && codes(&all[0]).contains(&Code::TooShort));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::ground;
 use super::place::Place;
 use super::runner::Runner;
 use super::writes::{Life, Wanted, Writes};
-use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
+use crate::cli::{Failure, output, scene, status};
 use asked::Asked;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::preset::{self, Preset, StopRule};
@@ -80,11 +80,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
-    Ok(match (report.complete, report.has_doubts()) {
-        (false, _) => FAILED,
-        (true, true) => FINDINGS,
-        (true, false) => NOTHING_FOUND,
-    })
+    Ok(status(report.complete, report.has_doubts()))
 }
 
 fn preset(asked: &Asked<'_>) -> Result<Preset, Failure> {

@@ -11,7 +11,7 @@ use narrows_report::bench::qualify::in_words;
 
 /// Says the bytes of each part, what they cost of the drive's life, and how long they take at the least.
 pub(super) fn announce(name: &str, plan: &Plan, life: Option<Life>, ceiling: Option<BytesPerSec>) {
-    output::note(&announcement(name, plan, life, ceiling).join("\n"));
+    announcement(name, plan, life, ceiling).iter().for_each(|line| output::note(line));
 }
 
 fn announcement(name: &str, plan: &Plan, life: Option<Life>, ceiling: Option<BytesPerSec>) -> Vec<String> {

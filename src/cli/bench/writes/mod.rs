@@ -1,20 +1,26 @@
 //! What a run may write: said before it begins, divided among its tests, limited while it runs.
 
 mod ahead;
+mod allowance;
 mod endurance;
+mod estimate;
 mod limit;
 mod meter;
+mod said;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ahead::Ahead;
+pub(in crate::cli) use allowance::Allowance;
 pub(in crate::cli) use endurance::{Life, rated};
+pub(in crate::cli) use estimate::ESTIMATED_AFTER;
+use estimate::Estimate;
 use limit::{Limit, Times};
 use meter::Meter;
 
 use crate::cli::Failure;
-use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule, Work};
 use narrows_machine::root::Root;
@@ -22,18 +28,8 @@ use narrows_model::path::Path;
 use narrows_report::bench::{EstimateView, WritesView};
 use narrows_session::measure::{MOST_ROUNDS, Timing};
 
-/// After so much the rest of a run is estimated.
-pub(in crate::cli) const ESTIMATED_AFTER: Bytes = Bytes::from_mib(256);
-/// Of that, what is left for trying the tests.
-const FOR_TRIALS: Bytes = Bytes::from_mib(64);
-/// A run writes no more than this of what it was estimated to.
-const HELD_WITHIN: f64 = 1.5;
-/// Its tests are over in this part of the time that it was estimated to take: what comes with them varies, too.
-const HELD_WITHIN_TIME: f64 = 1.4;
 /// How often devices are asked what they have written, at most.
 const LOOK: Duration = Duration::from_millis(40);
-/// A test that is over sooner than this is sampled finer: there would be too few samples of 100 ms.
-const SHORT: Duration = Duration::from_millis(2400);
 
 /// What a run is to do.
 pub(in crate::cli) struct Wanted<'a> {
@@ -94,48 +90,6 @@ struct State {
     to_fill: Bytes,
     /// When devices were last asked.
     looked: Option<Instant>,
-}
-
-/// What the run was thought to take.
-#[derive(Debug, Clone, Copy)]
-struct Estimate {
-    after: Bytes,
-    bytes: Bytes,
-    time: Duration,
-}
-
-/// What one test may write, and how long it may take.
-#[derive(Debug, Clone)]
-pub(in crate::cli) struct Allowance {
-    /// What its writes are taken from.
-    pub(in crate::cli) budget: Arc<Budget>,
-    /// How long it may take, where that was announced.
-    pub(in crate::cli) time: Option<Duration>,
-    /// How long it can run with these bytes, at the rate that it is thought to have, and at the highest that it may have.
-    lasts: [Duration; 2],
-    /// Whether it is what was estimated that it may not exceed; more may be written.
-    pub(in crate::cli) is_held: bool,
-}
-
-impl Allowance {
-    /// Whether it is over so soon that it is sampled finer.
-    pub(in crate::cli) fn is_short(&self) -> bool {
-        self.lasts.first().is_some_and(|lasts| *lasts < SHORT)
-    }
-
-    /// The part of a warm-up that does not use up what is meant for the test.
-    pub(in crate::cli) fn warm_up(&self, asked: Duration) -> Duration {
-        self.lasts.last().map_or(asked, |lasts| asked.min(*lasts / 10))
-    }
-
-    /// What is needed for a load to be measured at all: twice what it has in flight.
-    ///
-    /// # Errors
-    /// There is less.
-    pub(in crate::cli) fn suffices(&self, load: &LoadSpec) -> Result<(), OverBudget> {
-        let in_flight = load.total_depth().saturating_mul(load.block_size.get());
-        self.budget.announce(Bytes::new(in_flight.saturating_mul(2)))
-    }
 }
 
 impl Writes {
@@ -252,114 +206,11 @@ impl Writes {
         &self.budget
     }
 
-    /// Says what filling a scratch file in `directory` writes, where nothing else is written.
-    pub(in crate::cli) fn filling(&self, directory: &str) -> String {
-        let records = self.limit.device.saturating_sub(self.limit.data);
-        format!(
-            "writes at most {}: {} to fill a scratch file in {directory}, the rest for the file system's own records",
-            human::bytes(Bytes::new(self.size.get() + records.get())),
-            human::bytes(self.size)
-        )
-    }
-
-    /// Says what will be written to `place`, before anything is.
-    pub(in crate::cli) fn announcement(&self, place: &str) -> String {
-        let Limit { data, device, is_asked } = self.limit;
-        let mut text = format!("writes at most {}", human::bytes(device));
-        text.push_str(&match self.share_of_life() {
-            // Two decimals would make nothing of it.
-            Some((share, about)) if share < 1e-4 => {
-                format!(", less than {about}0.01 % of the drive's rated life")
-            }
-            Some((share, about)) => format!(", {about}{} of the drive's rated life", human::percent(share)),
-            None => String::new(),
-        });
-        if let Some(class) = self.life.and_then(|life| life.class) {
-            text.push_str(&format!(" (that of its class, {class}: its maker's figure is not known)"));
-        }
-        text.push_str(&format!(": {} to fill {place}, the rest for the tests", human::bytes(self.size)));
-        if device > data {
-            text.push_str(&format!(
-                ", {} of it for the file system's own records",
-                human::bytes(device.saturating_sub(data))
-            ));
-        }
-        if self.cleared {
-            text.push_str(", and as much to zero it again");
-        }
-        let data = human::bytes(data);
-        text.push_str(&match is_asked {
-            true => format!("; of data never more than {data} (--max-writes)"),
-            false => "; --max-writes allows more".to_owned(),
-        });
-        text
-    }
-
     /// What the whole limit costs of the drive's rated life, 1 for all of it, and `~` where that is the life of its class.
     fn share_of_life(&self) -> Option<(f64, &'static str)> {
         let life = self.life?;
         let share = Budget::share_of_life(self.limit.device, Some(life.rated))?;
         Some((share, if life.class.is_some() { "~" } else { "" }))
-    }
-
-    /// What the rest of the filling must leave when the tests are tried.
-    pub(in crate::cli) fn filled_before_trials(&self) -> Bytes {
-        ESTIMATED_AFTER.saturating_sub(FOR_TRIALS).min(self.size)
-    }
-
-    /// The loads that are tried before the rest is estimated, and what each may write.
-    pub(in crate::cli) fn trials(&self) -> Vec<(LoadSpec, Arc<Budget>)> {
-        let loads = self.state().ahead.tried();
-        let count = loads.len().max(1) as u64;
-        let left = self.left(self.state().ahead.refills());
-        // Never a tenth of what the tests may write.
-        let each = Bytes::new(FOR_TRIALS.get().min(left.get() / 10) / count);
-        let budget = |_: &LoadSpec| Arc::new(Budget::part_of(&self.budget, each));
-        loads.iter().map(budget).zip(&loads).map(|(budget, load)| (load.clone(), budget)).collect()
-    }
-
-    /// Estimates the whole run, in words: it was filled at `rate`, the filling will come to `size`, and these loads were
-    /// tried and wrote so many bytes a second.
-    pub(in crate::cli) fn estimate(
-        &self,
-        rate: BytesPerSec,
-        (there, size): (Bytes, Bytes),
-        tried: &[(LoadSpec, f64)],
-    ) -> String {
-        let mut state = self.state();
-        state.ahead.learn(rate.get(), tried);
-        let refills = state.ahead.refills();
-        let again = Bytes::new(size.get().saturating_mul(refills));
-        let rest = size.saturating_sub(there);
-        // What a device is filled with, and zeroing it, was set aside before.
-        let (unspent, zeroed) = if self.cleared { (Bytes::new(0), size) } else { (rest, Bytes::new(0)) };
-        let (spent, left) = (self.spent(&state), self.left(refills).saturating_sub(unspent));
-        let bytes = spent + again + unspent + state.ahead.bytes(left);
-        let filling = rest + again + zeroed;
-        let filling = if rate.get() > 0.0 { filling.as_f64() / rate.get() } else { 0.0 };
-        let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
-        let after = if self.cleared { there } else { spent };
-        self.tell(&mut state, Estimate { after, bytes, time })
-    }
-
-    /// The same for a run that fills several things: `there` of the first were written at `rate`.
-    pub(in crate::cli) fn estimate_first(&self, rate: BytesPerSec, there: Bytes) -> String {
-        let mut state = self.state();
-        state.ahead.learn(rate.get(), &[]);
-        let rest = state.to_fill.saturating_sub(there);
-        let (spent, left) = (self.spent(&state) + there, self.budget.left().saturating_sub(state.to_fill));
-        let filling = if rate.get() > 0.0 { rest.as_f64() / rate.get() } else { 0.0 };
-        let bytes = spent + rest + state.ahead.bytes(left);
-        let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
-        self.tell(&mut state, Estimate { after: spent, bytes, time })
-    }
-
-    fn tell(&self, state: &mut State, estimate: Estimate) -> String {
-        state.estimate = Some(estimate);
-        let held = if self.is_patient { "at least" } else { "about" };
-        let Estimate { after, bytes, time } = estimate;
-        let (after, bytes, time) = (human::bytes(after), human::bytes(bytes), human::time(time.into()));
-        format!("after {after}: about {bytes} and {held} {time} in all")
     }
 
     /// Takes what a drive counted beside what was sent to it: headers, file systems and arrays write, too.
@@ -371,50 +222,6 @@ impl Writes {
     /// Whether the run was estimated.
     pub(in crate::cli) fn is_estimated(&self) -> bool {
         self.state().estimate.is_some()
-    }
-
-    /// Why a load that runs in rounds cannot, if it cannot: it needs far more than other tests, so it is not begun with
-    /// less.
-    pub(in crate::cli) fn obstacle(&self, load: &LoadSpec, timing: &Timing) -> Option<String> {
-        if !matches!(timing.stop, StopRule::SteadyRounds(_)) || load.write_percent == 0 {
-            return None;
-        }
-        let state = self.state();
-        let most = state.ahead.most(load)?;
-        let all: Option<u64> =
-            state.ahead.tried().iter().map(|load| Some(state.ahead.most(load)?.get())).sum();
-        let needed = Bytes::new(all?.saturating_add(self.size.get()));
-        (needed > self.limit.data).then(|| {
-            format!(
-                "its rounds need at most {}, more than may be written; --max-writes {} allows them all",
-                human::bytes(most),
-                whole_gib(needed)
-            )
-        })
-    }
-
-    /// What the next test with this load may have (`None`: a scan).
-    pub(in crate::cli) fn allow(&self, load: Option<&LoadSpec>) -> Allowance {
-        let mut state = self.state();
-        // What is trimmed now is written again before whatever comes next.
-        let others = Bytes::new(self.size.get().saturating_mul(state.ahead.refills())) + state.to_fill;
-        let allowed = self.budget.left().saturating_sub(others).saturating_sub(state.debt);
-        let held = state.estimate.filter(|_| self.holds_bytes);
-        let spent = self.spent(&state);
-        let most = held.map_or(allowed, |estimate| {
-            let most = Bytes::new((estimate.bytes.as_f64() * HELD_WITHIN) as u64);
-            most.saturating_sub(spent).saturating_sub(others)
-        });
-        let time = state.estimate.filter(|_| !self.is_patient);
-        let time =
-            time.map(|estimate| estimate.time.mul_f64(HELD_WITHIN_TIME).saturating_sub(self.begun.elapsed()));
-        let share = state.ahead.take(load, allowed.min(most), time.unwrap_or(Duration::MAX / 4));
-        Allowance {
-            budget: Arc::new(Budget::part_of(&self.budget, share.bytes)),
-            time: time.map(|_| share.time),
-            lasts: share.lasts,
-            is_held: most < allowed,
-        }
     }
 
     /// We begin to write: what devices count beside that from now on is a file system's.

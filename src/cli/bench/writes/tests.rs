@@ -1,3 +1,4 @@
+use super::allowance::HELD_WITHIN;
 use super::*;
 use narrows_load::measurement::Pattern;
 

@@ -31,22 +31,13 @@ fn link(current: (GtPerSec, u8), device: (GtPerSec, u8), port: (GtPerSec, u8)) -
 
 fn express(max_payload: u64, max_read_request: u64) -> Express {
     Express {
-        port: PortType::Endpoint,
-        max_payload_supported: Bytes::new(512),
-        max_payload: Bytes::new(max_payload),
-        max_read_request: Bytes::new(max_read_request),
         relaxed_ordering: true,
         extended_tags: true,
         max_speed: Some(GtPerSec::GEN4),
         max_width: Some(Lanes::new(4)),
         speed: Some(GtPerSec::GEN3),
         width: Some(Lanes::new(4)),
-        target_speed: None,
-        supported_speeds: Vec::new(),
-        aspm_l0s: false,
-        aspm_l1: false,
-        port_number: 0,
-        slot_implemented: false,
+        ..Express::new(PortType::Endpoint, [512, max_payload, max_read_request].map(Bytes::new))
     }
 }
 

@@ -1,14 +1,12 @@
 //! Entries of a tar archive.
 
-use std::cell::Cell;
 use std::io::{self, Read};
-use std::rc::Rc;
 
 use tar::{Archive, Entry, EntryType};
 
 use super::MOST_UNPACKED;
 use super::collector::{Collector, Depth, Found};
-use narrows_machine::snapshot::SnapshotError;
+use narrows_machine::snapshot::{Limited, SnapshotError};
 use narrows_machine::tree::Node;
 
 /// The longest path, as of the kernel (`PATH_MAX`).
@@ -26,8 +24,7 @@ pub(super) fn read(
     depth: Depth,
 ) -> Result<(), SnapshotError> {
     let depth = Depth { archives: depth.archives + 1, ..depth };
-    let is_spent = Rc::new(Cell::new(false));
-    let limited = Limited { inner: plain, left: MOST_UNPACKED, is_spent: Rc::clone(&is_spent) };
+    let (limited, is_spent) = Limited::new(plain, MOST_UNPACKED);
     let mut archive = Archive::new(limited);
     let entries = match archive.entries() {
         Ok(entries) => entries,
@@ -88,24 +85,4 @@ fn found<'e>(entry: &'e mut Entry<'_, impl Read>) -> Option<Found<'e>> {
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => Found::File(Box::new(entry)),
         _ => return None,
     })
-}
-
-/// A reader that fails, rather than ends, when more is asked of it than it may give.
-struct Limited<R> {
-    inner: R,
-    left: u64,
-    is_spent: Rc<Cell<bool>>,
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
-        if most == 0 && !into.is_empty() {
-            self.is_spent.set(true);
-            return Err(io::Error::other("too large"));
-        }
-        let got = self.inner.read(into.get_mut(..most).unwrap_or_default())?;
-        self.left = self.left.saturating_sub(u64::try_from(got).unwrap_or(u64::MAX));
-        Ok(got)
-    }
 }

@@ -10,23 +10,13 @@ pub(super) fn parse(block: &Block, links: LinkLines<'_>) -> Option<Express> {
     let head = block.all("Capabilities").find_map(|record| capability(&record.text))?;
     let port = port_type(head)?;
     let (supported, control) = device_lines(block)?;
+    let sizes =
+        [size(&supported, "MaxPayload")?, size(&control, "MaxPayload")?, size(&control, "MaxReadReq")?];
     let mut express = Express {
-        port,
-        max_payload_supported: size(&supported, "MaxPayload")?,
-        max_payload: size(&control, "MaxPayload")?,
-        max_read_request: size(&control, "MaxReadReq")?,
         relaxed_ordering: flag(&control, "RlxdOrd")?,
         extended_tags: flag(&control, "ExtTag")?,
-        max_speed: None,
-        max_width: None,
-        speed: None,
-        width: None,
-        target_speed: None,
-        supported_speeds: Vec::new(),
-        aspm_l0s: false,
-        aspm_l1: false,
-        port_number: 0,
         slot_implemented: head.contains("(Slot+)"),
+        ..Express::new(port, sizes)
     };
     if port != PortType::RootComplexIntegrated {
         fill_link(&mut express, block, links)?;

@@ -304,23 +304,16 @@ fn express(port: PortType, words: &str, link: &LinkEnd) -> Option<Express> {
     let head = words.split(" max read ").next()?;
     let aspm = pair(words, " ASPM ").map_or("", |(now, _)| now);
     Some(Express {
-        port,
-        max_payload_supported: size(most)?,
-        max_payload: size(now)?,
-        max_read_request: size(read)?,
         relaxed_ordering: head.split_whitespace().any(|word| word == "RO"),
-        // Not printed. Nothing is judged by it.
-        extended_tags: false,
         max_speed: link.max_speed.value().copied(),
         max_width: link.max_width.value().copied(),
         speed: link.current_speed.value().copied(),
         width: link.current_width.value().copied(),
-        target_speed: None,
-        supported_speeds: Vec::new(),
         aspm_l0s: aspm.contains("L0s"),
         aspm_l1: aspm.contains("L1"),
-        port_number: 0,
         slot_implemented: words.contains(" slot "),
+        // Extended tags and the port are not printed. Nothing is judged by them.
+        ..Express::new(port, [size(most)?, size(now)?, size(read)?])
     })
 }
 

@@ -12,14 +12,24 @@ pub(super) fn failure(line: &str) -> Option<&str> {
     is_error.then_some(line)
 }
 
+/// How many blocks were moved whole and in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Records {
+    pub(super) whole: u64,
+    pub(super) partial: u64,
+}
+
 /// `512+0 records in`, in any language: two whole numbers joined by a plus.
-pub(super) fn is_records(line: &str) -> bool {
-    let joins = line.match_indices('+').take(4);
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    joins.into_iter().any(|(at, _)| {
-        digit(line.get(..at).and_then(|text| text.chars().next_back()))
-            && digit(line.get(at + 1..).and_then(|text| text.chars().next()))
-            && line.chars().count() < 40
+pub(super) fn records(line: &str) -> Option<Records> {
+    if line.chars().count() >= 40 {
+        return None;
+    }
+    line.match_indices('+').take(4).find_map(|(at, _)| {
+        let before = line.get(..at)?;
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (partial, _) =
+            whole(line.get(at + 1..).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?)?;
+        Some(Records { whole: before.get(digits..)?.parse().ok()?, partial })
     })
 }
 
@@ -86,6 +96,11 @@ fn copied(line: &str) -> Option<Seen> {
         let rate = rest.split_once('(').and_then(|(_, rate)| Rounded::leading(rate));
         return seen(bytes, seconds, rate);
     }
+    // A number of a line is not that of bytes, which the unit follows at once.
+    let is_counted = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    if rest.split_once('(').is_some_and(|(before, _)| is_counted(before)) {
+        return None;
+    }
     // Small copies have no sizes in brackets.
     let tail = match rest.rsplit_once(')') {
         Some((_, tail)) if rest.contains('(') => tail,
@@ -127,6 +142,7 @@ mod tests {
         for line in [
             "1700000007.094039 box kernel: Copyright (C) 2017-2019 Broadcom. All Rights Reserved. \"Broadcom\" is Broadcom Inc. and/or its",
             "1700000002.749045 box kernel: EXT4-fs (nvme0n1p2): re-mounted cea52797-161f-4dbc-920e-ca81333dcfb7 r/w. Quota mode: none.",
+            "4\t1073741824字节(1.1 GB)已复制，5.43328 秒，198 MB/秒",
             "2023-11-14T22:13:22,749045+01:00 EXT4-fs (nvme0n1p2): re-mounted 52797-161f r/w.",
         ] {
             assert_eq!(report(line), None, "{line}");

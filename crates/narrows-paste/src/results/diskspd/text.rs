@@ -36,6 +36,8 @@ struct Run {
     percentiles: [Vec<Percentile>; 2],
     maxima: [Option<f64>; 2],
     in_percentiles: bool,
+    /// Whether a table of one direction begins.
+    is_split: bool,
     cpu: Vec<(f64, Cpu)>,
     file: Option<Bytes>,
     cached: Option<bool>,
@@ -80,6 +82,7 @@ impl Reader<'_> {
         if let Some(section) = section(line) {
             run.begins.get_or_insert(number);
             run.section = Some(section);
+            run.is_split |= section != Section::Total;
             run.in_percentiles = false;
         }
         if line.contains("%-ile") {
@@ -241,7 +244,18 @@ impl Run {
             measured.put(op, side(one, elapsed, percentiles, max));
         }
         if measured.read.is_none() && measured.write.is_none() {
-            return None;
+            if total.ios <= 0.0 {
+                return None;
+            }
+            // The tables of each direction were cut off: the command may say that there was one alone.
+            let all = side(total, elapsed, Vec::new(), None);
+            match command.as_deref().map(written) {
+                Some(0) => measured.put(Op::Read, all),
+                Some(100) => measured.put(Op::Write, all),
+                // Tables of both directions that could not be read say more than their sum.
+                _ if self.is_split => return None,
+                _ => measured.both = Some(all),
+            }
         }
         measured.cpu = self.cpu.iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, cpu)| *cpu);
         let mut imported = Imported::new(Tool::Diskspd, page.name, begins);
@@ -268,6 +282,13 @@ fn side(one: &Totals, elapsed: Option<f64>, percentiles: Vec<Percentile>, max: O
         spread: one.deviation.map(|deviation| Spread { mean: one.iops, deviation, samples: None }),
         ..Side::default()
     }
+}
+
+/// How many of a hundred I/Os are writes: `-w30`; without it none, without a number all.
+fn written(command: &str) -> u32 {
+    let options = command.split_whitespace().filter_map(|word| word.strip_prefix(['-', '/']));
+    let mut shares = options.filter_map(|option| option.strip_prefix('w'));
+    shares.next_back().map_or(0, |share| share.parse().unwrap_or(100))
 }
 
 /// What only the command line tells: `-c50m`, `-Sh`.
@@ -347,6 +368,20 @@ total:
         assert_eq!((run.work.queue_depth, run.work.jobs, run.work.direct), (Some(16), Some(4), Some(true)));
         assert_eq!(run.work.working_set, Some(Bytes::new(1 << 30)));
         assert!((run.cpu.expect("cpu").total() - 0.96).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_table_of_all_io_alone_is_of_the_direction_that_the_command_says() {
+        let table = "Total IO\nthread |       bytes     |     I/Os     |     MB/s   |  I/O per s |  file\n\
+            total:        2775056384 |        21172 |     529.36 |    4234.88\n";
+        let of = |body: &str| read(&Page { name: "x", body }).remove(0).measurements.remove(0);
+        let alone = of(table);
+        let rate = alone.both.as_ref().map(|side| side.bytes_per_second.get());
+        assert_eq!((rate, alone.read, alone.write), (Some(529.36 * 1_048_576.0), None, None));
+        assert!(of(&format!("diskspd.exe -b256K -w100 -d600 #2\n{table}")).write.is_some());
+        assert!(of(&format!("diskspd.exe -b256K -d600 #2\n{table}")).read.is_some());
+        assert!(of(&format!("diskspd.exe -b256K -w30 #2\n{table}")).both.is_some());
+        assert!(read(&Page { name: "x", body: &format!("{table}Read IO\nthread | bytes\n") }).is_empty());
     }
 
     #[test]

@@ -55,7 +55,9 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         let property: Vec<&str> = words.collect();
         let property = property.join(" ");
         let property = if goes_on { name.trim() } else { property.as_str() };
-        if let Some(measured) = result.measurements.last_mut() {
+        if is_cut(property, values) {
+            result.unread.push(number);
+        } else if let Some(measured) = result.measurements.last_mut() {
             fill(measured, op, property, values);
         }
     }
@@ -69,6 +71,12 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
 /// Blanks at the beginning of a line, in bytes.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
+}
+
+/// Whether a row that has a number in each column has but one of them: which of both columns that is cannot be told.
+fn is_cut(property: &str, values: &str) -> bool {
+    let has_columns = ["Elapsed ms", "Throughput MiB/s", "IOPS", "Total MiB"].contains(&property);
+    has_columns && values.split_whitespace().filter_map(plain).count() < 2
 }
 
 fn fill(measured: &mut Measured, op: Op, property: &str, values: &str) {
@@ -109,6 +117,16 @@ Throughput MiB/s :         52         53\n          Total MiB        :        97
         let write = found[0].measurements[0].write.as_ref().expect("writes");
         assert_eq!(write.bytes_per_second.get(), 53.0 * 1_048_576.0);
         assert_eq!(write.elapsed_ns, Some(Nanos::from_millis(19_506)));
+    }
+
+    #[test]
+    fn a_row_that_lost_a_column_gives_no_number_and_is_said() {
+        let body = "OPERATION RESULT TYPE        FIRST DONE  LAST DONE\n========= ================   ==========  =========\n\
+WRITE     Elapsed ms       :      18618      19506\n          IOPS             :       53679\n          \
+Throughput MiB/s :         52         53\n---\n";
+        let found = read(&Page { name: "x", body });
+        let write = found[0].measurements[0].write.as_ref().expect("writes");
+        assert_eq!((write.iops, found[0].unread.clone()), (None, vec![4]));
     }
 
     #[test]

@@ -54,6 +54,8 @@ struct Reader<'a> {
     started: Option<usize>,
     /// Whether the run is a part of an output that somebody quoted, without the heads of its jobs.
     in_part: bool,
+    /// Whether what stands below the rates of a job was seen: another rate is of another job.
+    is_ended: bool,
     parts: Vec<Imported>,
 }
 
@@ -72,6 +74,7 @@ impl<'a> Reader<'a> {
             percentiles: Vec::new(),
             started: None,
             in_part: false,
+            is_ended: false,
             parts: Vec::new(),
         }
     }
@@ -142,10 +145,14 @@ impl<'a> Reader<'a> {
         run.measurements.push(measured);
         self.op = None;
         self.in_disks = false;
+        self.is_ended = false;
     }
 
     fn inside(&mut self, number: usize, line: &str) {
         let rates = rates::of_job(line);
+        self.is_ended |= ["Run status group", "Disk stats", "cpu ", "IO depths", "issued"]
+            .iter()
+            .any(|head| line.starts_with(head));
         if !rates.is_empty() {
             rates.into_iter().for_each(|rate| self.rate(number, rate));
         } else if line.starts_with("Run status group") {
@@ -168,7 +175,8 @@ impl<'a> Reader<'a> {
 
     fn rate(&mut self, number: usize, rate: Rate) {
         // A job has each direction once: another rate is of another run, of which nothing else stands there.
-        let is_other = self.current().is_none_or(|one| one.side(rate.op).is_some());
+        let is_ended = self.is_ended;
+        let is_other = self.current().is_none_or(|one| is_ended || one.side(rate.op).is_some());
         if is_other {
             self.part(number, &rate.label);
         }
@@ -464,6 +472,20 @@ JOB: (groupid=0, jobs=10): err= 0: pid=16019: Wed Nov  7 17:27:09 2018
                 .len(),
             2
         );
+    }
+
+    #[test]
+    fn a_rate_below_the_end_of_a_job_is_none_of_its_own() {
+        let job = "x: (groupid=0, jobs=1): err= 0: pid=1\n  write: IOPS=18.6k, BW=72.8MiB/s (76.4MB/s)(22.0MiB/302msec)\n  cpu          : usr=7.15%, sys=37.12%, ctx=127008\n";
+        let found = read(&Page {
+            name: "x",
+            body: &format!(
+                "{job}\nand over the network:\nread: IOPS=20.0k, BW=78.3MiB/s (82.1MB/s)(3070MiB/39227msec)\n"
+            ),
+        });
+        let sides: Vec<usize> =
+            found.iter().flat_map(|one| &one.measurements).map(|one| one.sides().count()).collect();
+        assert_eq!((found.len(), sides), (2, vec![1, 1]));
     }
 
     #[test]

@@ -35,7 +35,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.begins.get_or_insert(number);
         }
         run.header(line);
-        for measured in run.row(number, line, commands.last()) {
+        let row = run.row(number, line, commands.last());
+        if let Some(result) = found.last_mut().filter(|_| row.is_empty() && run.goes_on_with(line)) {
+            result.unread.push(number);
+        }
+        run.is_below_row = !row.is_empty() || run.is_below_row && line.trim().is_empty();
+        for measured in row {
             if !run.begun {
                 run.begun = true;
                 let mut imported = Imported::new(Tool::Iozone, page.name, run.begins.unwrap_or(number));
@@ -64,6 +69,7 @@ struct Run {
     in_ops: bool,
     in_times: bool,
     columns: bool,
+    is_below_row: bool,
 }
 
 /// The columns of the matrix behind `kB` and `reclen`.
@@ -80,6 +86,12 @@ const COLUMNS: [(&str, Op, Pattern); 9] = [
 ];
 
 impl Run {
+    /// Whether a line below a row of the matrix has numbers alone and is no row: the end of one that was broken.
+    fn goes_on_with(&self, line: &str) -> bool {
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        self.is_below_row && !line.trim().is_empty() && line.split_whitespace().all(is_number)
+    }
+
     fn header(&mut self, line: &str) {
         let line = line.trim();
         let kib = |text: &str| whole(text).map(|(count, _)| Bytes::from_kib(count));
@@ -257,6 +269,15 @@ mod tests {
         let row = "102400 1024 379304 383401 375988 383204\n";
         assert_eq!(rates(&format!("Command line used: ./iozone -a -i 0 -i2\n{head}{row}")), want);
         assert!(rates(&format!("{head}{row}")).is_empty(), "which columns these are is not told");
+    }
+
+    #[test]
+    fn the_end_of_a_row_that_was_broken_is_said() {
+        let head = "                kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread\n";
+        let body = format!(
+            "{head}            102400    1024   379304   383401                     375988\n383204\n"
+        );
+        assert_eq!(read(&Page { name: "x", body: &body })[0].unread, [3]);
     }
 
     #[test]

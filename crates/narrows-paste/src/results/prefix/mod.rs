@@ -16,6 +16,11 @@ pub(super) fn is_alike(line: &str, other: &str) -> bool {
     runs::is_alike(line, other)
 }
 
+/// Which lines of a text begin with the stamp or host that most of them do; `None` where too few do to be a log.
+pub(super) fn stamped(body: &str) -> Option<Vec<bool>> {
+    runs::stamped(body)
+}
+
 /// Lines that begin alike before it is no accident.
 const FEWEST: usize = 2;
 
@@ -49,22 +54,24 @@ const ANCHORS: [&str; 17] = [
 /// The text without what stands before the lines of a tool, and what stands behind that: a quotation may have been
 /// commented out. There are as many lines as before.
 pub(super) fn strip(body: &str) -> Cow<'_, str> {
+    levels(body).pop().unwrap_or(Cow::Borrowed(body))
+}
+
+/// The text as it is, without what stands before its lines, without what stood behind that, and so on: lines may have been
+/// broken between any two of these.
+pub(super) fn levels(body: &str) -> Vec<Cow<'_, str>> {
     /// A comment, a quotation in it, and one in that.
     const DEEPEST: usize = 4;
-    let mut bare = once(body);
-    for _ in 1..DEEPEST {
-        let Cow::Owned(next) = (match &bare {
-            Cow::Borrowed(_) => break,
-            Cow::Owned(text) => once(text),
-        }) else {
-            break;
-        };
-        if next.len() == bare.len() {
-            break;
-        }
-        bare = Cow::Owned(next);
+    let mut all = vec![Cow::Borrowed(body)];
+    while all.len() <= DEEPEST {
+        let bare = all.last().and_then(|last| match once(last) {
+            Cow::Owned(bare) if bare.len() != last.len() => Some(bare),
+            _ => None,
+        });
+        let Some(bare) = bare else { break };
+        all.push(Cow::Owned(bare));
     }
-    bare
+    all
 }
 
 fn once(body: &str) -> Cow<'_, str> {

@@ -6,8 +6,14 @@ use super::shape;
 /// Fewer lines than this may begin alike by chance.
 const FEWEST: usize = 4;
 
+/// So many kinds of stamps are told apart in one text.
+const KINDS: usize = 16;
+
 /// Marks of comments and quotations.
-const MARKS: [&str; 5] = ["#", "//", "%", "*", ">"];
+const MARKS: [&str; 6] = ["#", "//", "%", "*", ">", "|"];
+
+/// What fio prints behind a bar of its own.
+const PERCENTILE: &str = "th=[";
 
 /// Those of them that may stand close to the text.
 const CLOSE: [&str; 3] = ["#", "//", ">"];
@@ -32,6 +38,22 @@ enum Start<'l> {
 /// Whether a line begins as another does: both are whole lines of one log.
 pub(super) fn is_alike(line: &str, other: &str) -> bool {
     Start::of(line).is_some_and(|start| Start::of(other) == Some(start))
+}
+
+/// Which lines begin with the stamp or host that most of them do; `None` where too few do.
+pub(super) fn stamped(body: &str) -> Option<Vec<bool>> {
+    let starts: Vec<Option<Start<'_>>> = body.lines().map(Start::of).collect();
+    let mut counts: Vec<(&Start<'_>, usize)> = Vec::new();
+    for start in starts.iter().flatten().filter(|start| !matches!(start, Start::Mark(_))) {
+        if let Some((_, count)) = counts.iter_mut().find(|(one, _)| *one == start) {
+            *count += 1;
+        } else if counts.len() < KINDS {
+            counts.push((start, 1));
+        }
+    }
+    let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let most = most.clone();
+    (count >= FEWEST).then(|| starts.iter().map(|start| *start == Some(most.clone())).collect())
 }
 
 /// For each line how many bytes of it to take away.
@@ -88,7 +110,8 @@ impl<'l> Start<'l> {
     /// Says how much of each line of a run is what they begin with.
     fn cut(&self, lines: &[&str], cuts: &mut [usize]) {
         let common = match self {
-            Self::Mark(mark) if is_frame(mark, lines) => return,
+            Self::Mark(mark) if is_frame(mark, lines) && !is_before_marks(mark, lines) => return,
+            Self::Mark("|") if lines.iter().any(|line| line.contains(PERCENTILE)) => return,
             Self::Mark(mark) => (*mark).to_owned(),
             Self::Uptime => {
                 for (line, cut) in lines.iter().zip(cuts) {
@@ -112,6 +135,16 @@ impl<'l> Start<'l> {
 fn is_frame(mark: &str, lines: &[&str]) -> bool {
     let filled = || lines.iter().map(|line| line.trim()).filter(|line| line.len() > mark.len());
     2 * filled().filter(|line| line.ends_with(mark)).count() >= filled().count()
+}
+
+/// Whether another mark follows in each line: what was quoted was quoted again.
+fn is_before_marks(mark: &str, lines: &[&str]) -> bool {
+    let is_marked = |rest: &str| matches!(Start::of(rest), Some(Start::Mark(_)));
+    let mut rests = lines
+        .iter()
+        .filter_map(|line| line.trim_start().strip_prefix(mark))
+        .filter(|rest| !rest.trim().is_empty());
+    rests.all(is_marked)
 }
 
 /// What follows `[   12.345678] `.
@@ -173,6 +206,10 @@ mod tests {
     #[test]
     fn blocks_of_comments_logs_and_hosts_are_bare() {
         assert_eq!(cut("x\n# a\n#  b\n#\n# c\ny"), ["x", " a", "  b", "", " c", "y"]);
+        assert_eq!(
+            cut("| > |a|\n| > |b|\n| >\n| > |c|\n| > |d|"),
+            [" > |a|", " > |b|", " >", " > |c|", " > |d|"]
+        );
         let log = "09:00:01 DEBUG| [out] a\n09:00:02 DEBUG| [out] b: 1\n\n10:00:02 DEBUG| [out] {\n10:00:02 DEBUG| [out] 5\n";
         assert_eq!(cut(log), [" a", " b: 1", "", " {", " 5"]);
         assert_eq!(cut(&"node-17: 5 MB\n".repeat(4)), [" 5 MB"; 4]);
@@ -191,6 +228,8 @@ mod tests {
         for body in [
             "13:45:01.000 1 100.0\n13:45:02.000 2 100.0\n13:45:03.000 3 100.1\n13:45:04.000 4 9\n",
             "  nvme0n1: ios=1\n  nvme1n1: ios=1\n  nvme2n1: ios=1\n  nvme3n1: ios=1\n",
+            "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n",
+            "     |  1.00th=[    2],  5.00th=[    2],\n     | 30.00th=[    4]\n     | 80.00th=[   15]\n     | 99.95th=[  100]\n",
             "# ## ## #\n#  Bench #\n# v2020 #\n# ## ## #\n",
             "# one\n# two\ntext\n# three\n# four\n",
         ] {

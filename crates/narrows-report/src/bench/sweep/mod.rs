@@ -15,7 +15,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AllowanceView, AtTarget, Checks, FailedView, PathCeilings, TargetView, WritesView};
-use crate::sanitize::inert;
 use crate::view::{self, MachineView, Tool};
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Latency, Measurement};
@@ -89,7 +88,7 @@ impl SweepReport {
             schema: SCHEMA.to_owned(),
             tool: view::tool(),
             machine: view::machine_view(machine),
-            target: TargetView { name: inert(&target.name), ..target },
+            target,
             ceilings,
             precision: timing.precision,
             max_time_ns: timing.max_time_ns,

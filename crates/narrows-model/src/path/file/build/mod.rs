@@ -3,13 +3,17 @@
 //! The order of hops and the meaning of traffic are those of [`crate::path`]. Where data of one host goes to another, it
 //! first ends in the memory of the one; that is main memory like that of the other, and stands once.
 
+mod drive;
+mod entries;
 mod hardware;
 mod layer;
+mod link;
 mod network;
 
 use std::fmt;
 
-pub(super) use hardware::{chipset_entry, device_end, find_chipset, find_switch, processor_entry};
+pub(super) use drive::device_end;
+pub(super) use entries::{chipset_entry, find_chipset, find_switch, processor_entry};
 pub(super) use layer::level_name;
 
 use super::{Name, PartKind, System};

@@ -1,12 +1,12 @@
 //! What one worker counted, and how the counts of several become one measurement.
 
-use super::engine::Op;
-use super::failure::RunFailure;
-use super::histogram::Histogram;
-use super::ledger::Ledger;
-use super::parts::Parts;
-use super::slot::Flight;
-use super::slowest::{Slow, Slowest};
+use crate::engine::Op;
+use crate::failure::RunFailure;
+use crate::histogram::Histogram;
+use crate::ledger::Ledger;
+use crate::parts::Parts;
+use crate::slot::Flight;
+use crate::slowest::{Slow, Slowest};
 
 /// The measured time in ticks, the same for all workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -396,119 +396,4 @@ impl Tally {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Request;
-
-    const WINDOW: Window = Window { start: 1000, end: 1350, bucket: 100 };
-
-    fn at(times: &[u64], stopped: u64) -> Tally {
-        let mut tally = Tally::new(WINDOW);
-        let request = Request { op: Op::Read, offset: 0, length: 4096 };
-        for now in times {
-            tally.record(Flight { start: now - 10, request }, *now);
-            tally.add_to_series(4096, *now);
-        }
-        tally.stopped = stopped;
-        tally
-    }
-
-    #[test]
-    fn what_ends_before_the_sample_does_belongs_to_it() {
-        assert_eq!(at(&[], 1000).same_until(999), 0, "the window has not begun");
-        assert_eq!(at(&[], 1000).same_until(1000), 1100);
-        assert_eq!(at(&[1050], 1060).same_until(1060), 1100);
-        assert_eq!(at(&[1050], 1060).same_until(1160), 1100, "another sample: not any more");
-        assert_eq!(at(&[1050, 1349], 1349).same_until(1349), 1350, "the last ends with the window");
-        assert_eq!(at(&[1050, 1349], 1349).same_until(1350), 0, "the window is over");
-    }
-
-    #[test]
-    fn the_unfinished_last_bucket_counts_in_the_bytes_and_not_in_the_series() {
-        let tally = at(&[1000, 1099, 1100, 1349], 1360);
-        assert_eq!(tally.all().bytes, 4 * 4096);
-        assert_eq!(tally.elapsed(), 350);
-        // The third I/O ended with the first bucket. The last had 249 ticks since then, 100 each in the second and third.
-        assert_eq!(tally.full_buckets(), [3 * 4096, 1644, 1644]);
-    }
-
-    #[test]
-    fn a_run_that_was_cut_short_has_only_its_full_buckets() {
-        let tally = at(&[1000, 1150], 1199);
-        // Two thirds of the 150 ticks of the second I/O lie in the first bucket.
-        assert_eq!((tally.elapsed(), tally.full_buckets()), (199, &[4096 + 2730][..]));
-        let stopped_in_warm_up = at(&[], 990);
-        assert_eq!((stopped_in_warm_up.elapsed(), stopped_in_warm_up.full_buckets().len()), (0, 0));
-    }
-
-    #[test]
-    fn a_steady_rate_of_large_ios_is_steady_in_the_series() {
-        // An I/O in 30 ticks: 3 or 4 of them end in each bucket of 100.
-        let mut tally = Tally::new(Window { start: 0, end: 3000, bucket: 100 });
-        let mut shared = 0;
-        for end in (30..3000).step_by(30) {
-            let shares = tally.add_to_series(3000, end).unwrap_or_else(|| vec![(0, 3000)]);
-            shared += shares.iter().map(|(_, bytes)| bytes).sum::<u64>();
-        }
-        tally.stopped = 2970;
-        assert!(tally.full_buckets().iter().all(|bytes| (9_999..=10_001).contains(bytes)), "{tally:?}");
-        assert_eq!(shared, 99 * 3000);
-    }
-
-    #[test]
-    fn a_window_of_whole_buckets_loses_none() {
-        let mut tally = Tally::new(Window { start: 5, end: 305, bucket: 100 });
-        tally.add_to_series(1, 304);
-        tally.stopped = 310;
-        assert_eq!(tally.full_buckets(), [0, 0, 1]);
-    }
-
-    #[test]
-    fn reads_and_writes_are_counted_apart() {
-        let mut tally = at(&[1000, 1001], 1350);
-        let request = Request { op: Op::Write, offset: 4096, length: 512 };
-        tally.record(Flight { start: 1000, request }, 1070);
-        assert_eq!((tally.reads.latencies.count(), tally.reads.bytes), (2, 8192));
-        assert_eq!((tally.writes.latencies.max(), tally.writes.bytes), (Some(70), 512));
-        let all = tally.all();
-        assert_eq!((all.latencies.count(), all.bytes), (3, 8704));
-        assert_eq!(all.slowest.kept()[0], Slow { ticks: 70, offset: 4096, end: 1070 });
-    }
-
-    #[test]
-    fn the_parts_of_the_window_hold_every_latency() {
-        let mut tally = at(&[1000, 1099, 1100, 1349], 1360);
-        tally.complete();
-        let counts: Vec<u64> =
-            tally.reads.parts.tenths(tally.begun_buckets()).iter().map(|part| part.counts.count()).collect();
-        // 350 ticks are four buckets. What shows that one is over still counts in it: 1100 in the first, and the I/O of
-        // 1349, which was in flight since the second, there.
-        assert_eq!(counts, [3, 1, 0, 0]);
-        let mut twice = tally.clone();
-        twice.merge(tally);
-        let both = twice.all().parts.tenths(4);
-        assert_eq!(both.iter().map(|part| part.counts.count()).collect::<Vec<_>>(), [6, 2, 0, 0]);
-    }
-
-    #[test]
-    fn merging_adds_what_workers_did_and_keeps_the_first_error() {
-        let mut a = at(&[1000, 1200], 1350);
-        let mut b = at(&[1001], 1400);
-        a.fail(1101, || "a failed later".to_owned());
-        b.fail(1100, || "b failed".to_owned());
-        b.fail(1102, || "again".to_owned());
-        b.busiest_cpu_seconds = 0.5;
-        b.longest_queued_seconds = 0.25;
-        b.effort.enters = 3;
-        b.effort.io_worker_seconds = 0.5;
-        a.effort.busiest_io_worker_seconds = 0.125;
-        b.effort.busiest_io_worker_seconds = 0.375;
-        a.merge(b);
-        assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
-        assert_eq!(a.first_error().as_deref(), Some("b failed"));
-        assert_eq!(a.full_buckets(), [2 * 4096 + 2048, 2048, 0]);
-        assert_eq!(a.longest_queued_seconds, 0.25);
-        assert_eq!((a.effort.io_worker_seconds, a.effort.busiest_io_worker_seconds), (0.5, 0.375));
-        assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
-    }
-}
+mod tests;

@@ -1,0 +1,146 @@
+//! Hops that are hardware: what the laws of links, sockets, adapters, media and networks need to know of them.
+
+use narrows_base::fact::Fact;
+use narrows_base::units::{BitsPerSec, Bytes};
+use narrows_machine::pci::{End, Ends, Express, LinkEnd, PciAddress, PciId};
+
+use crate::path::LinkPart;
+
+/// One end of a PCIe link: the function there and its view of the link.
+#[derive(Debug, Clone, Default)]
+pub struct LinkPort {
+    /// The function at this end.
+    pub address: PciAddress,
+    /// Who it is.
+    pub id: Fact<PciId>,
+    /// Its class.
+    pub class: Fact<u32>,
+    /// What it says of the link.
+    pub link: LinkEnd,
+    /// Its PCI Express capability.
+    pub express: Fact<Express>,
+    /// Its power state.
+    pub power_state: Fact<String>,
+    /// Its error counts.
+    pub aer: Fact<narrows_machine::pci::Aer>,
+    /// Whether a hypervisor made it up, so that what it says of the link is not of the hardware.
+    pub is_virtual: bool,
+}
+
+impl LinkPort {
+    /// What it says of the link, from whichever source tells.
+    pub const fn end(&self) -> End<'_> {
+        End::new(&self.link, &self.express)
+    }
+}
+
+/// A PCIe link with both its ends.
+#[derive(Debug, Clone, Default)]
+pub struct LinkHop {
+    /// The end away from the processor: a device, or the upstream port of a switch.
+    pub device: LinkPort,
+    /// The end towards the processor: a root port, or the downstream port of a switch. `None` when the kernel shows
+    /// none (a device on a root bus, as in virtual machines).
+    pub port: Option<LinkPort>,
+    /// The slot's name: from `/sys/bus/pci/slots`, SMBIOS or the board's data.
+    pub slot: Option<String>,
+    /// The board's data for this slot, as a place in [`narrows_base::catalog::Board::slots`].
+    pub board_slot: Option<narrows_base::catalog::BoardSlot>,
+    /// Why the numbers of this link say nothing about its rate (a tunnel through Thunderbolt, a port inside the chip).
+    pub not_a_wire: Option<String>,
+    /// What the device end is a part of, where its class does not tell.
+    pub part: LinkPart,
+}
+
+impl LinkHop {
+    /// The end towards the processor, where what it says is true.
+    pub fn true_port(&self) -> Option<&LinkPort> {
+        self.port.as_ref().filter(|port| !port.is_virtual)
+    }
+
+    /// The state of the link as both ends tell it: the one answer that names, ceilings, findings and reports go by.
+    pub fn state(&self) -> Ends<'_> {
+        Ends { device: self.device.end(), port: self.true_port().map(LinkPort::end) }
+    }
+}
+
+/// The connection between two sockets.
+#[derive(Debug, Clone, Default)]
+pub struct SocketHop {
+    /// The node of the device.
+    pub device_node: u32,
+    /// The node of the processors that read.
+    pub reader_node: u32,
+    /// The relative distance, 10 = local.
+    pub distance: u32,
+    /// The catalogue's entry for these processors.
+    pub platform: Option<narrows_base::catalog::Processor>,
+}
+
+/// The uplink of a chipset or switch.
+#[derive(Debug, Clone, Default)]
+pub struct UplinkHop {
+    /// Its name, `Intel X99 (C610) chipset, DMI 2.0`.
+    pub name: String,
+    /// The function by which it was recognised.
+    pub address: PciAddress,
+    /// The catalogue's entry, for a chipset whose uplink cannot be seen in sysfs.
+    pub chipset: Option<narrows_base::catalog::Chipset>,
+    /// The addresses of everything behind it that can move data.
+    pub behind: Vec<PciAddress>,
+}
+
+/// A controller or adapter.
+#[derive(Debug, Clone, Default)]
+pub struct ControllerHop {
+    /// The kernel's name or driver, `nvme0`, `ahci`, `virtio-blk`.
+    pub name: String,
+    /// Its function, if it has one.
+    pub address: Option<PciAddress>,
+    /// Who it is.
+    pub id: Fact<PciId>,
+    /// Its NUMA node.
+    pub numa_node: Fact<u32>,
+    /// Whether it is paravirtual: what carries it is the host's secret.
+    pub is_virtual: bool,
+    /// `tcp`, `rdma`, `fc` for a fabric controller.
+    pub fabric: Option<String>,
+}
+
+/// A medium.
+#[derive(Debug, Clone, Default)]
+pub struct DeviceHop {
+    /// The kernel's name of the block device.
+    pub block: String,
+    /// Its model.
+    pub model: Fact<String>,
+    /// Its size.
+    pub size: Fact<Bytes>,
+    /// Whether it turns.
+    pub rotational: Fact<bool>,
+    /// Whether it is surely one hard disk: its model number says so, or it says that it turns, and no USB bridge, RAID controller
+    /// or hypervisor that says so of anything stands before it.
+    pub is_hard_disk: bool,
+    /// What it is when it is no real medium: `virtio`, `null_blk`, `brd`, `zram`, `loop`.
+    pub synthetic: Option<String>,
+}
+
+/// A network interface and the wire behind it.
+#[derive(Debug, Clone, Default)]
+pub struct NetworkHop {
+    /// The interface.
+    pub interface: String,
+    /// Its line rate.
+    pub speed: Fact<BitsPerSec>,
+    /// Its MTU.
+    pub mtu: Fact<Bytes>,
+    /// Its function, if it has one.
+    pub address: Option<PciAddress>,
+    /// `nvme-tcp`, `iscsi`, `nfs`, `smb`…: what is carried.
+    pub protocol: Option<String>,
+    /// The number of interfaces bound together.
+    pub members: u32,
+    /// Whether reads and writes both use both directions, as between the hosts of a cluster, where each serves the
+    /// others while it asks them.
+    pub both_ways: bool,
+}

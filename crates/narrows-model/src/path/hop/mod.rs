@@ -1,0 +1,218 @@
+//! One hop of a path: who it is, what its law needs to know of it, and how much traffic crosses it.
+
+mod hardware;
+mod kind;
+mod software;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use narrows_base::fact::Fact;
+use narrows_base::units::{Bytes, BytesPerSec};
+
+pub use hardware::{ControllerHop, DeviceHop, LinkHop, LinkPort, NetworkHop, SocketHop, UplinkHop};
+pub use kind::HopKind;
+pub use software::{
+    CacheHop, CryptHop, FilesystemHop, QueueHop, RaidHop, RaidLevel, VolumeHop, VolumeLayout, ZfsHop,
+    ZfsLayout,
+};
+
+/// A hop's identity within a machine, stable between runs: `link:0000:02:00.0`, `device:nvme0n1`, `raid:md0`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct HopId(String);
+
+impl HopId {
+    /// The id of a hop of `kind` that is named `name`.
+    pub fn new(kind: HopKind, name: impl fmt::Display) -> Self {
+        Self(format!("{}:{name}", kind.as_str()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for HopId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Bytes that cross a hop for one byte that the application moves.
+///
+/// A member of an n-way RAID-0 has 1/n; each member of a mirror has 1/n for reads (when streams are spread) and 1 for
+/// writes; the uplink that both members of a two-way mirror share has 1 for reads and 2 for writes. Where each byte takes one of several
+/// ways and it cannot be said which (a linear volume over two drives, a cache and what it caches), each way has all of the
+/// traffic, since it may have to carry it, and what the ways share has no more than that.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Traffic {
+    /// Bytes read across the hop per byte that the application reads.
+    pub read: f64,
+    /// Bytes written across the hop per byte that the application writes.
+    pub write: f64,
+}
+
+impl Traffic {
+    /// Every byte crosses the hop once.
+    pub const ONE: Self = Self { read: 1.0, write: 1.0 };
+
+    /// Nothing crosses the hop.
+    pub const NONE: Self = Self { read: 0.0, write: 0.0 };
+
+    /// The same traffic in both directions.
+    pub const fn both(fraction: f64) -> Self {
+        Self { read: fraction, write: fraction }
+    }
+
+    /// The traffic of a hop that gets `fraction` of what crosses this one.
+    #[must_use]
+    pub fn times(self, fraction: Self) -> Self {
+        Self { read: self.read * fraction.read, write: self.write * fraction.write }
+    }
+
+    /// The traffic of a hop where this and `other` come together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { read: self.read + other.read, write: self.write + other.write }
+    }
+}
+
+/// One hop.
+#[derive(Debug, Clone)]
+pub struct Hop {
+    /// Its identity.
+    pub id: HopId,
+    /// Its name for a person: `PCIe 2.0 x1 link of 0000:02:00.0, slot PCIEX16_2`.
+    pub name: String,
+    /// What its law needs to know.
+    pub spec: HopSpec,
+    /// How much of the application's traffic crosses it.
+    pub traffic: Traffic,
+    /// The part of its traffic that crosses it in the other direction than the application's: what a server sends is
+    /// read by the application and written to the server's network card.
+    pub against: Traffic,
+    /// How far it is indented in the tree: members of an array are one deeper than the array.
+    pub depth: usize,
+    /// The hop next to it towards the application; `None` for the application.
+    pub above: Option<HopId>,
+    /// The hops next to it away from the application, where its data comes from: several where data is spread, one where
+    /// branches meet again, none for main memory.
+    pub below: Vec<HopId>,
+    /// Other targets of this machine whose data crosses it too.
+    pub shared_with: Vec<String>,
+}
+
+impl Hop {
+    /// Its kind.
+    pub const fn kind(&self) -> HopKind {
+        self.spec.kind()
+    }
+
+    /// The kernel name of the block device that it is, if it is one (its counters are in `/proc/diskstats`).
+    pub fn block_name(&self) -> Option<&str> {
+        match &self.spec {
+            HopSpec::Device(device) => Some(&device.block),
+            HopSpec::BlockQueue(queue) => Some(&queue.block),
+            HopSpec::Raid(raid) => Some(&raid.block),
+            HopSpec::Crypt(crypt) => Some(&crypt.block),
+            HopSpec::Cache(cache) => Some(&cache.block),
+            HopSpec::Volume(volume) => Some(&volume.block),
+            _ => None,
+        }
+    }
+}
+
+/// What a hop is, with all that its law and the verdict rules need.
+#[derive(Debug, Clone)]
+pub enum HopSpec {
+    /// The application.
+    Application,
+    /// Main memory, and how much there is.
+    Memory(Fact<Bytes>),
+    /// The connection between two sockets.
+    Socket(Box<SocketHop>),
+    /// The chipset's uplink.
+    Chipset(UplinkHop),
+    /// A PCIe switch; its links are hops of their own.
+    Switch(UplinkHop),
+    /// A PCIe link.
+    Link(Box<LinkHop>),
+    /// A USB connection.
+    Usb(narrows_machine::block::Usb),
+    /// A SATA link.
+    Sata(narrows_machine::block::Sata),
+    /// A SAS port.
+    Sas(narrows_machine::block::Sas),
+    /// A storage adapter.
+    Hba(ControllerHop),
+    /// A controller.
+    Controller(ControllerHop),
+    /// A medium.
+    Device(DeviceHop),
+    /// A request queue.
+    BlockQueue(Box<QueueHop>),
+    /// A RAID array.
+    Raid(Box<RaidHop>),
+    /// A ZFS pool, or a mirror or RAID-Z of it.
+    Zfs(Box<ZfsHop>),
+    /// An encrypted mapping.
+    Crypt(Box<CryptHop>),
+    /// A bcache device.
+    Cache(Box<CacheHop>),
+    /// A logical volume.
+    Volume(VolumeHop),
+    /// A file system.
+    Filesystem(FilesystemHop),
+    /// A network interface.
+    Network(NetworkHop),
+    /// A server.
+    Remote(narrows_machine::block::Remote),
+    /// A hop of a described system whose rate is given.
+    Given(GivenHop),
+}
+
+impl HopSpec {
+    /// The kind of hop that this describes.
+    pub const fn kind(&self) -> HopKind {
+        match self {
+            Self::Given(given) => given.kind,
+            Self::Application => HopKind::Application,
+            Self::Memory(_) => HopKind::Memory,
+            Self::Socket(_) => HopKind::Socket,
+            Self::Chipset(_) => HopKind::Chipset,
+            Self::Switch(_) => HopKind::Switch,
+            Self::Link(_) => HopKind::Link,
+            Self::Usb(_) => HopKind::Usb,
+            Self::Sata(_) => HopKind::Sata,
+            Self::Sas(_) => HopKind::Sas,
+            Self::Hba(_) => HopKind::Hba,
+            Self::Controller(_) => HopKind::Controller,
+            Self::Device(_) => HopKind::Device,
+            Self::BlockQueue(_) => HopKind::BlockQueue,
+            Self::Raid(_) | Self::Zfs(_) => HopKind::Raid,
+            Self::Crypt(_) => HopKind::Crypt,
+            Self::Cache(_) => HopKind::Cache,
+            Self::Volume(_) => HopKind::LogicalVolume,
+            Self::Filesystem(_) => HopKind::Filesystem,
+            Self::Network(_) => HopKind::Network,
+            Self::Remote(_) => HopKind::Remote,
+        }
+    }
+}
+
+/// A hop of a described system that has no law, or whose rate is given instead of worked out.
+#[derive(Debug, Clone)]
+pub struct GivenHop {
+    /// What it is.
+    pub kind: HopKind,
+    /// What it carries towards the application; absent when nobody said.
+    pub read: Fact<BytesPerSec>,
+    /// What it carries towards the medium.
+    pub write: Fact<BytesPerSec>,
+    /// What it does to the data, for a hop without a rate: `copies of each byte on 3 hosts`.
+    pub does: String,
+}

@@ -1,0 +1,86 @@
+//! What a call of dd asked for: its operands (`info dd`).
+
+use super::Records;
+use crate::results::command::option;
+use crate::results::number::{Base, size};
+use crate::results::{Durability, Work};
+use narrows_base::units::Bytes;
+use narrows_base::workload::Pattern;
+
+/// Whether a copy reads from storage: what it writes to is no storage, or is a file whose writes nobody waits for while a
+/// device is read.
+pub(super) fn reads(command: &str) -> bool {
+    option(command, "of")
+        .is_none_or(|to| matches!(to, "/dev/null" | "/dev/zero" | "/dev/full") || images(command, to))
+}
+
+/// Whether a device is copied into a file that stays in the page cache as far as the command says.
+fn images(command: &str, to: &str) -> bool {
+    const NO_STORAGE: [&str; 5] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/dev/shm/"];
+    let is_device =
+        |path: &str| path.starts_with("/dev/") && !NO_STORAGE.iter().any(|other| path.starts_with(other));
+    let waits = |name: &str| {
+        option(command, name)
+            .is_some_and(|flags| flags.split(',').any(|flag| flag.ends_with("sync") || flag == "direct"))
+    };
+    option(command, "if").is_some_and(is_device) && !is_device(to) && !waits("oflag") && !waits("conv")
+}
+
+/// What was asked: GNU dd's operands. Without `bs=` the size of a block is `block`.
+pub(super) fn work(command: &str, block: Option<Bytes>) -> Work {
+    let flags = |name: &str| -> Vec<&str> {
+        option(command, name).map(|value| value.split(',').collect()).unwrap_or_default()
+    };
+    let is_read = reads(command);
+    let open = flags(if is_read { "iflag" } else { "oflag" });
+    let conv = flags("conv");
+    let durability = if is_read {
+        None
+    } else if open.iter().any(|flag| matches!(*flag, "sync" | "dsync")) {
+        Some(Durability::Each)
+    } else if conv.iter().any(|flag| matches!(*flag, "fsync" | "fdatasync")) {
+        Some(Durability::AtEnd)
+    } else {
+        Some(Durability::None)
+    };
+    let from = option(command, "if").unwrap_or_default();
+    Work {
+        label: if is_read { "sequential read" } else { "sequential write" }.to_owned(),
+        pattern: Some(Pattern::Sequential),
+        block_size: option(command, "bs").map_or(block, |bs| size(bs, unit_of(bs))),
+        queue_depth: Some(1),
+        jobs: Some(1),
+        direct: Some(open.contains(&"direct")),
+        durability,
+        target: option(command, if is_read { "if" } else { "of" }).map(str::to_owned),
+        zeros: (!is_read).then_some(from == "/dev/zero"),
+        ..Work::default()
+    }
+}
+
+/// dd's `1M` is binary, its `1MB` decimal (`info dd`, block sizes).
+fn unit_of(text: &str) -> Base {
+    if text.ends_with('B') && !text.ends_with("iB") { Base::Decimal } else { Base::Binary }
+}
+
+/// What a call that says how many blocks of which size moves.
+pub(super) fn asked(command: &str) -> Option<u64> {
+    let count = option(command, "count")?;
+    let of = |text: &str| size(text, unit_of(text)).map(Bytes::get);
+    of(option(command, "bs")?)?.checked_mul(of(count)?)
+}
+
+/// The size of each block by the counts of them, where all were whole.
+pub(super) fn block_of(bytes: u64, records: Option<Records>) -> Option<Bytes> {
+    let records = records.filter(|records| records.whole > 0 && records.partial == 0)?;
+    bytes.is_multiple_of(records.whole).then(|| Bytes::new(bytes / records.whole))
+}
+
+/// Whether a line has an operand that only dd has: a piece of a call that was broken.
+pub(super) fn is_piece(line: &str) -> bool {
+    let bare = |word: &str| word.trim_start_matches(['`', '(', '"', '\'', '$']).to_owned();
+    line.split_whitespace().map(bare).any(|word| {
+        let path = word.strip_prefix("if=").or_else(|| word.strip_prefix("of="));
+        path.is_some_and(|path| path.starts_with(|c: char| c.is_alphanumeric() || "/.~$\"'".contains(c)))
+    })
+}
