@@ -12,7 +12,8 @@
 //!
 //! A flush after a write of a drive with power-loss protection finds nothing to wait for: [`EMPTY_FLUSH`] is its round trip (17 µs of
 //! 38.2 for 16 KiB and `fdatasync`, linux-raid `CAGqmV7ojxmsMVStS2LWzfeN+A565z4U=…`; 11 of 55.6 for 4 KiB and `O_DSYNC` on a PM863a,
-//! `github.com/thomas-krenn/TKperf` issue 19). Drives that report no volatile cache are not flushed at all. Without protection the
+//! `github.com/thomas-krenn/TKperf` issue 19). Drives that report no volatile cache, as many NVMe drives of servers do, are not
+//! flushed at all, so that only SATA drives have the law. Without protection the
 //! drive programs its cells first: 286 writes a second (960 PRO, percona.com 2018/07/18), 478 (950 PRO, freshbsd.org
 //! freebsd/src 321928), 574 (980, igene.tw choosing-ceph-ssd), 608 (990 PRO, tanelpoder.com), 1480 (PM961, TKperf) and 1000 to 2000
 //! (vitastor): no law that estimates, for they differ by five.

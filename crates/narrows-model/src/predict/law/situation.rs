@@ -53,6 +53,7 @@ pub(super) const TRAITS: &[&str] = &[
     "jobs",
     "many-drives",
     "nvme-fabric",
+    "nvme-protected",
     "parity",
     "part-of-stripe",
     "polled",
@@ -152,6 +153,7 @@ impl Situation {
         let is_protected = medium::keeps_writes(device);
         self.put(is_protected, "protected");
         self.put(is_flash && !is_protected, "unprotected");
+        self.put(is_protected && device.kind == DeviceKind::Nvme, "nvme-protected");
         let is_long = workload.size.is_some_and(|size| size.get() > SURELY_CACHED);
         let is_written = workload.read_share < 1.0;
         self.put(is_flash && is_written && writes_less(device, is_protected, is_long), "small-drive-writes");
