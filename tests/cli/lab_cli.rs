@@ -17,6 +17,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::devices::{self, Turn};
 
 pub(super) const QUICK: [&str; 10] = [
@@ -177,6 +180,35 @@ fn a_lab_that_is_killed_is_undone() {
         }
         assert_eq!(left_in(dir.path()), Vec::<String>::new(), "after {delay} ms");
     }
+}
+
+/// timeout(1) sends its signal twice at once, to the program and to its group.
+#[test]
+fn two_signals_at_once_end_a_lab_as_one_does() {
+    let Some(_alone) = loops() else { return };
+    let trial = Trial::new();
+    let words: Vec<String> =
+        trial.words("none").into_iter().map(|word| word.replace("200ms", "10min")).collect();
+    let mut command = lab(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    let begin = Instant::now();
+    while !fs::read_to_string(trial.journal()).unwrap_or_default().contains("\"load\"") {
+        let has_ended = child.try_wait().expect("can be asked").is_some();
+        assert!(!has_ended && begin.elapsed() < Duration::from_secs(120), "no load began");
+        thread::sleep(Duration::from_millis(2));
+    }
+    let process = Pid::from_raw(child.id().cast_signed());
+    for _ in 0..2 {
+        kill(process, Signal::SIGTERM).expect("is running");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("interrupted"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    assert_eq!(report["complete"], false, "{report}");
+    assert_eq!(left_in(trial.place.path()), Vec::<String>::new());
 }
 
 /// A lab of one device with a journal, and a place for what it is told to copy.

@@ -43,14 +43,16 @@ impl Lab {
     pub(super) fn show(&self, args: &LabArgs, is_whole: bool) -> Result<(), Failure> {
         let mut shown = args.output.clone();
         shown.shown.html = shown.shown.html.filter(|_| is_whole);
-        output::report(&self.report(args), &shown, document)
+        output::report(&self.report(args, is_whole), &shown, document)
     }
 
-    fn report(&self, args: &LabArgs) -> LabReport {
+    fn report(&self, args: &LabArgs, is_whole: bool) -> LabReport {
         let basis = self.basis.clone().unwrap_or_default();
         let facts: Vec<DeviceFacts> =
             basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
-        build(&basis, &self.outcomes, &args.aims(), &facts)
+        let report = build(&basis, &self.outcomes, &args.aims(), &facts);
+        // Cells that a lab did not come to have no outcome.
+        LabReport { complete: report.complete && is_whole, ..report }
     }
 }
 
