@@ -69,8 +69,9 @@ impl Today {
 
 /// What is there today of each named device: it has the same identity, worldwide name and size. Among several that have, it is the
 /// one whose medium has the same number in the same start of the machine; another of them it never is. That number alone tells
-/// a device, too, whose identity reads otherwise now: the file behind a loop device has another path once it is seen from
-/// outside of a chroot, or from another mount namespace.
+/// a loop device whose identity reads otherwise now: the path of the file behind it is another once it is seen from outside of
+/// a chroot, or from another mount namespace. The kernel counts the number up whenever a loop device gets a file
+/// (`disk_force_media_change` in Linux drivers/block/loop.c).
 pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
     let today: Vec<NamedDevice> = blocks(root).iter().filter_map(|name| identified(root, name)).collect();
     let is_same_boot = boot(root) == head.boot;
@@ -85,17 +86,16 @@ pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
         let is_it = |other: &NamedDevice| {
             is_same_boot && other.sequence == device.sequence && other.number == device.number
         };
-        let is_same_medium = |other: &&NamedDevice| {
+        let is_same_loop = |other: &&NamedDevice| {
             device.sequence.is_some()
                 && is_it(other)
                 && other.bytes == device.bytes
-                && other.world_wide_name == device.world_wide_name
+                && other.name.starts_with("loop")
         };
         match &found[..] {
-            [] => today
-                .iter()
-                .find(is_same_medium)
-                .map_or(Today::Absent, |same| Today::There(same.name.clone())),
+            [] => {
+                today.iter().find(is_same_loop).map_or(Today::Absent, |same| Today::There(same.name.clone()))
+            }
             [one] => Today::There(one.name.clone()),
             several => several.iter().find(|other| is_it(other)).map_or_else(
                 || Today::Twins(several.iter().map(|other| other.name.clone()).collect()),

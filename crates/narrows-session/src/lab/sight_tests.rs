@@ -189,15 +189,29 @@ fn a_device_is_found_by_what_it_is_and_not_by_its_name() {
     let there = |name: &str| Today::There(name.to_owned());
     let root = Root::from_tree(tree.clone());
     assert_eq!(find_devices(&root, &head), [there("sda"), there("sdb"), Today::Absent]);
-    // Its identity reads otherwise now: the number of its medium tells it, in the same start of the machine.
-    let mut renumbered = tree.clone();
-    renumbered.file("/sys/class/block/sda/diskseq", "7\n");
-    let root = Root::from_tree(renumbered);
-    let renamed = |sequence| NamedDevice { sequence, ..device("sdq", "S9") };
-    head.devices = vec![renamed(Some(7)), renamed(Some(8)), renamed(None)];
-    assert_eq!(find_devices(&root, &head), [there("sda"), Today::Absent, Today::Absent]);
+    // The path of its file reads otherwise now: the number of its medium tells a loop device, in the same start of the machine.
+    let mut looped = tree.clone();
+    for tail in ["block", "class/block"] {
+        for name in ["loop3", "sdd"] {
+            looped
+                .file(&format!("/sys/{tail}/{name}/dev"), "8:0")
+                .file(&format!("/sys/{tail}/{name}/size"), "2048");
+            looped.file(&format!("/sys/{tail}/{name}/diskseq"), if name == "sdd" { "6\n" } else { "7\n" });
+        }
+        looped.file(&format!("/sys/{tail}/loop3/loop/backing_file"), "/srv/chroot/tmp/0.img\n");
+        looped.file(&format!("/sys/{tail}/sdd/device/serial"), "S7");
+    }
+    let root = Root::from_tree(looped);
+    let renamed = |sequence| NamedDevice { sequence, ..device("loop3", "/tmp/0.img") };
+    head.devices = vec![renamed(Some(7)), renamed(Some(8)), renamed(None), renamed(Some(6))];
+    let absent = Today::Absent;
+    assert_eq!(
+        find_devices(&root, &head),
+        [there("loop3"), absent.clone(), absent.clone(), absent.clone()],
+        "a disk whose serial number is another is another disk"
+    );
     let later = Head { boot: "another".to_owned(), ..head.clone() };
-    assert_eq!(find_devices(&root, &later)[0], Today::Absent, "numbers begin anew");
+    assert_eq!(find_devices(&root, &later)[0], absent, "numbers begin anew");
     let named = NamedDevice { world_wide_name: Some("naa.5".to_owned()), ..device("sda", "S1") };
     head.devices = vec![device("sda", "S1"), named];
     let memory = NamedDevice { volatile: true, ..device("sda", "S1") };
