@@ -84,6 +84,12 @@ fn a_drive_that_keeps_what_it_was_sent_flushes_at_once() {
     let sata = "[device.e]\nin = \"h\"\nkind = \"sata\"\nclass = \"enterprise-sata\"\n";
     let work = format!("target = \"e\"\n{FLUSHED}");
     assert!(refusal(drive, &work).because.contains("no volatile cache"), "{:?}", of(drive, &work).answer);
+    let sas = sata.replace("\"sata\"", "\"sas\"");
+    assert!(
+        refusal(&sas, &work).because.contains("no measurement of this kind"),
+        "{:?}",
+        of(&sas, &work).answer
+    );
     let flushed = of(sata, &work);
     let not = of(sata, &format!("target = \"e\"\n{}", FLUSHED.replace("true", "false")));
     assert!(flushed.answer.intervals().is_some(), "{:?}", flushed.answer);

@@ -57,7 +57,7 @@ pub(super) const TRAITS: &[&str] = &[
     "parity",
     "part-of-stripe",
     "polled",
-    "protected",
+    "protected-elsewhere",
     "ramdisk",
     "remote",
     "resync",
@@ -151,7 +151,8 @@ impl Situation {
         self.put(device.kind == DeviceKind::Hdd, "disk");
         self.put(device.kind == DeviceKind::Ramdisk, "ramdisk");
         let is_protected = medium::keeps_writes(device);
-        self.put(is_protected, "protected");
+        let is_measured = matches!(device.kind, DeviceKind::Nvme | DeviceKind::Sata);
+        self.put(is_protected && !is_measured, "protected-elsewhere");
         self.put(is_flash && !is_protected, "unprotected");
         self.put(is_protected && device.kind == DeviceKind::Nvme, "nvme-protected");
         let is_long = workload.size.is_some_and(|size| size.get() > SURELY_CACHED);
