@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Condition, CpuCounters, DiskCounters, LinkState, NicCounters, Resync, Sample, TcpState, ThreadCounters,
+    Condition, CpuCounters, DiskCounters, Event, LinkState, NicCounters, Resync, Sample, TcpState,
+    ThreadCounters,
 };
 use crate::pci::PciAddress;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
@@ -42,6 +43,8 @@ pub struct Activity {
     pub resyncs: BTreeMap<String, Resync>,
     /// Connections at the later moment.
     pub tcp: BTreeMap<String, TcpState>,
+    /// What links and arrays did meanwhile, where they were looked at several times.
+    pub events: Vec<Event>,
     /// Links and drives before the load began, where they were asked.
     pub before: Condition,
     /// The same when it was over.
@@ -115,6 +118,7 @@ impl Activity {
             links: after.links.clone(),
             resyncs: after.resyncs.iter().filter(|(_, resync)| resync.is_running()).map(owned).collect(),
             tcp: after.tcp.clone(),
+            events: Vec::new(),
             before: Condition::default(),
             after: Condition::default(),
         }
@@ -123,7 +127,7 @@ impl Activity {
 
 impl Resync {
     /// Whether the array works on itself: `idle` and `frozen` do not.
-    fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         matches!(self.action.as_str(), "resync" | "recover" | "check" | "repair" | "reshape")
     }
 }

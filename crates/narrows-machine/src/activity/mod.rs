@@ -5,6 +5,7 @@
 
 mod between;
 mod condition;
+mod events;
 mod movers;
 mod over;
 mod parse;
@@ -16,6 +17,7 @@ use std::time::Instant;
 
 pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
 pub use condition::Condition;
+pub use events::{Event, Happened, events};
 pub use movers::{Mover, Movers};
 pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
 pub use tcp::{Flow, TcpState, connections, flows, storage_ports};

@@ -30,7 +30,7 @@ pub enum Evidence {
     Processors,
     /// The requests that drivers hold, every 200 ms.
     Queues,
-    /// The speed and width of links and the resyncs of arrays, under load.
+    /// The speed and width of links and the resyncs of arrays, under load: near its end, and every second for what changes meanwhile.
     States,
     /// The connections to storage servers, several times.
     Connections,

@@ -15,7 +15,7 @@ use narrows_load::error::LoadError;
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, StopRule};
 use narrows_load::run::RunOptions;
-use narrows_machine::activity::{Activity, Condition, LinkState, Sample, TcpState};
+use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Sample, TcpState};
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_machine::tree::Tree;
@@ -57,14 +57,16 @@ impl Told {
     }
 }
 
-/// A machine with one link that runs faster under load, and one connection.
+/// A machine with one link that runs faster under load and loses lanes after the first look, and one connection.
 struct Machine(Told);
 
 impl Machine {
     fn links(&self) -> BTreeMap<PciAddress, LinkState> {
         let is_loaded = self.0.story().phase.is_some();
         let speed = if is_loaded { GtPerSec::GEN3 } else { GtPerSec::GEN1 };
-        let state = LinkState { speed: Some(speed), width: Some(Lanes::new(4)) };
+        let looks = self.0.story().asked.iter().filter(|(asked, _)| *asked == Evidence::States).count();
+        let width = Lanes::new(if looks > 1 { 2 } else { 4 });
+        let state = LinkState { speed: Some(speed), width: Some(width) };
         BTreeMap::from([("0000:01:00.0".parse().expect("an address"), state)])
     }
 }
@@ -294,6 +296,19 @@ fn a_run_ends_when_its_rate_is_known_and_its_states_were_read_under_load() {
     assert!(seen.measurements[0].elapsed_ns < Nanos::from_millis(30_000));
     let speed = seen.activity.links.values().next().and_then(|link| link.speed);
     assert_eq!(speed, Some(GtPerSec::GEN3));
+}
+
+#[test]
+fn what_a_link_does_in_the_measured_time_is_told_with_its_time() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Check, &machine, &stop);
+    let seen = session
+        .run(&asked(&session, exactly(Duration::from_millis(1300))), &[&Target::Moves(MB)], &())
+        .expect("it runs");
+    let [event] = seen.activity.events.as_slice() else { panic!("one event: {:?}", seen.activity.events) };
+    let Happened::Link { from, to, .. } = &event.what else { panic!("of a link: {event:?}") };
+    assert_eq!((from.width, to.width), (Some(Lanes::new(4)), Some(Lanes::new(2))));
+    assert!(event.at > Nanos::from_millis(300) && event.at < Nanos::from_millis(1300), "{event:?}");
 }
 
 #[test]

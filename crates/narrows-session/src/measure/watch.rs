@@ -9,7 +9,7 @@ use super::timing::Timing;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::stats::{self, Decision, Outlook};
-use narrows_machine::activity::{Activity, Sample, TcpState};
+use narrows_machine::activity::{self, Activity, Sample, TcpState};
 
 /// How often a run is looked at; the intervals of [`Precision`](narrows_load::stats::Precision) are tested for this.
 const LOOK: Duration = Duration::from_millis(100);
@@ -18,6 +18,8 @@ const QUEUES: Duration = Duration::from_millis(200);
 /// How often threads are, where they are in between: a kernel worker may change its work queue. On a slow processor reading
 /// all kernel threads takes tens of milliseconds, which the load then lacks.
 const THREADS: Duration = Duration::from_secs(2);
+/// How often links and arrays are, for what changes meanwhile: two small files of each link, and one of each array.
+const STATES: Duration = Duration::from_secs(1);
 /// The part of the measured time after which what changes as soon as load is gone is read.
 const LATE: f64 = 0.7;
 /// The parts of a measured time that is known beforehand after which connections are looked at.
@@ -55,6 +57,8 @@ struct Taken {
     /// Processors at the beginning, and the last time before states were read: reading all else takes their time.
     processors: (Sample, Option<Sample>),
     under_load: Option<Sample>,
+    /// Links and arrays now and then, with the time since the beginning.
+    states: Vec<(Nanos, Sample)>,
     connections: BTreeMap<String, Vec<TcpState>>,
     looks: u32,
     queues_at: Duration,
@@ -127,8 +131,15 @@ impl<W: Witness> Watch<'_, W> {
             taken.samples.push(self.witness.queues());
             taken.queues_at = elapsed;
         }
-        if is_last {
-            taken.under_load = Some(self.witness.states(self.idle));
+        let at = Nanos::from(elapsed);
+        let since_states = taken.states.last().map(|(last, _)| at.get().saturating_sub(last.get()));
+        let is_due = since_states.is_none_or(|since| since >= STATES.as_nanos() as u64);
+        if is_last || is_due {
+            let sample = self.witness.states(self.idle);
+            if is_last {
+                taken.under_load = Some(sample.clone());
+            }
+            taken.states.push((at, sample));
         }
     }
 }
@@ -139,6 +150,7 @@ impl Taken {
             samples: vec![first],
             processors: (processors, None),
             under_load: None,
+            states: Vec::new(),
             connections: BTreeMap::new(),
             looks: 0,
             queues_at: Duration::ZERO,
@@ -156,6 +168,7 @@ impl Taken {
             activity.tcp = sample.tcp;
             activity.resyncs = sample.resyncs;
         }
+        activity.events = activity::events(&self.states);
         if !self.connections.is_empty() {
             let looks = self.connections.into_iter();
             activity.tcp =
