@@ -11,6 +11,7 @@ mod attribution;
 mod case;
 pub mod cohort;
 pub mod compare;
+pub mod counterfactual;
 pub mod disproof;
 pub mod finding;
 pub mod fleet;
@@ -142,6 +143,8 @@ pub struct PathVerdict {
     pub evidence: BTreeMap<Direction, Vec<Evidence>>,
     /// One sentence: which hop limits, what it carries, and what comes next.
     pub sentence: String,
+    /// What the path would get if an advice about its narrowest hop were followed; empty where nobody asked ([`Verdict::foretell`]).
+    pub counterfactuals: Vec<counterfactual::Counterfactual>,
 }
 
 /// The verdict on a machine.
@@ -178,6 +181,13 @@ impl Verdict {
             finding
         }));
         self.findings.sort_by_key(|finding| finding.severity);
+    }
+
+    /// Predicts what each advice about the narrowest hop of a path would bring, for every path: one that is looked at alone is worth it.
+    pub fn foretell(&mut self, machine: &Machine, subjects: &[Subject]) {
+        for (path, subject) in self.paths.iter_mut().zip(subjects) {
+            path.counterfactuals = counterfactual::of(machine, subject, path, &self.findings);
+        }
     }
 
     /// Whether there is a finding that calls for action or names a bottleneck by design: exit status 1.

@@ -30,7 +30,7 @@ pub use bound::{Bound, BoundKind};
 pub use describe::describe;
 pub use hops::duplex;
 pub use prediction::{Prediction, Sensitivity};
-pub use solve::{predict, predict_together};
+pub use solve::{predict, predict_together, predict_widened};
 
 #[cfg(test)]
 mod tests;

@@ -33,14 +33,7 @@ pub fn predict(system: &System, workload: &Workload) -> Result<Prediction, Build
 /// # Errors
 /// The same as [`predict`].
 pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<Prediction>, BuildError> {
-    let jobs: u32 = workloads.iter().map(|workload| workload.jobs.max(1)).fold(0, u32::saturating_add);
-    let mut runs = Vec::with_capacity(workloads.len());
-    for workload in workloads {
-        let path = path(system, &workload.target, workload.jobs)?;
-        let hops = hops::load(system, &path, workload, jobs);
-        let situation = Situation::of(system, &hops, workload);
-        runs.push(Run { workload, path, hops, situation });
-    }
+    let runs = runs(system, workloads)?;
     let solved = solve(system, &runs, None);
     let steps: Vec<Vec<Sensitivity>> =
         (0..runs.len()).map(|at| sensitivity(system, &runs, at, &solved)).collect();
@@ -50,6 +43,37 @@ pub fn predict_together(system: &System, workloads: &[Workload]) -> Result<Vec<P
         .zip(steps)
         .map(|((run, solved), steps)| finish(run, solved, steps))
         .collect())
+}
+
+/// What a workload would get alone if one hop of its path carried `factor` times as much. The formulas of bounds stay those of the hop as it
+/// is, and sensitivities are left out.
+///
+/// # Errors
+/// The same as [`predict`].
+pub fn predict_widened(
+    system: &System,
+    workload: &Workload,
+    (hop, factor): (&HopId, f64),
+) -> Result<Prediction, BuildError> {
+    let runs = runs(system, std::slice::from_ref(workload))?;
+    let solved = solve(system, &runs, Some((hop, factor)));
+    let predictions = runs.into_iter().zip(solved).map(|(run, it)| finish(run, it, Vec::new()));
+    let mut predictions: Vec<Prediction> = predictions.collect();
+    Ok(predictions.swap_remove(0))
+}
+
+/// All workloads on their paths.
+fn runs<'w>(system: &System, workloads: &'w [Workload]) -> Result<Vec<Run<'w>>, BuildError> {
+    let jobs: u32 = workloads.iter().map(|workload| workload.jobs.max(1)).fold(0, u32::saturating_add);
+    workloads
+        .iter()
+        .map(|workload| {
+            let path = path(system, &workload.target, workload.jobs)?;
+            let hops = hops::load(system, &path, workload, jobs);
+            let situation = Situation::of(system, &hops, workload);
+            Ok(Run { workload, path, hops, situation })
+        })
+        .collect()
 }
 
 /// A workload on its path.

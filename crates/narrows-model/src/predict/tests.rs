@@ -31,6 +31,19 @@ fn the_slow_slot_is_the_narrows_and_four_lanes_bring_three_times_as_much() {
 }
 
 #[test]
+fn a_hop_that_is_widened_gives_what_its_description_with_the_change_does() {
+    let system = with("x99-slot", &[]);
+    let workload = system.workload(&"hdparm".into()).expect("is there");
+    let slow = of(&system, "hdparm");
+    let hop = slow.narrowest().map(|bound| bound.hop.clone()).expect("a link");
+    let fast = predict_widened(&system, workload, (&hop, 4.0)).expect("is a path");
+    // As `PCIEX16_2.width=4` above.
+    assert_eq!(human::rate(fast.rate), "1.26 GB/s");
+    let same = predict_widened(&system, workload, (&hop, 1.0)).expect("is a path");
+    assert_eq!((same.rate, same.answer), (slow.rate, slow.answer));
+}
+
+#[test]
 fn encryption_takes_the_gain_of_striping_away() {
     let stripe = of(&with("ryzen-raid-luks", &["read.target=stripe"]), "read");
     assert_eq!(stripe.narrowest().map(|bound| bound.hop.as_str()), Some("link:ssd0"));
