@@ -56,6 +56,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     };
     let mut verdict = verdict::judge(&machine, &subjects);
     verdict.add_results(seen.judge(&machine));
+    if subjects.len() == 1 {
+        verdict.foretell(&machine, &subjects);
+    }
     let mut report = view::build(&machine, &subjects, &verdict);
     if !root.is_live() && report.machine.inputs.is_empty() {
         report.machine.inputs.push(of_record());

@@ -10,17 +10,18 @@
     reason = "a tool of the repository"
 )]
 
+mod spoil;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use narrows_model::path::file::{Workload, parse};
 use narrows_model::predict::roofline::{Axis, roofline};
-use narrows_report::answer::{self, Answer};
+use narrows_report::answer;
 use narrows_report::document::{Audience, page};
 use narrows_report::figure::{self, Figure, card, chart};
 use narrows_report::saved::Saved;
 use narrows_report::view::CheckReport;
-use serde_json::Value;
 
 /// The pictures: file, report, title.
 const PICTURES: [(&str, &str); 18] = [
@@ -58,7 +59,7 @@ fn main() {
         let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let text = read(&file);
         write(&pages.join(format!("{name}.html")), &of(&name, &text));
-        write(&pages.join(format!("hostile-{name}.html")), &of(&name, &spoiled(&text)));
+        write(&pages.join(format!("hostile-{name}.html")), &of(&name, &spoil::spoiled(&text)));
         if let Some((_, title)) = PICTURES.iter().find(|(picture, _)| *picture == name)
             && let Some(drawing) = picture(&saved(&name, &text), title)
         {
@@ -103,7 +104,7 @@ fn of(name: &str, text: &str) -> String {
 /// The first picture of a report, with what it says and what to do.
 fn picture(saved: &Saved, title: &str) -> Option<figure::Svg> {
     let figure = first(saved)?;
-    let answer = Answer::of(saved).expect("an answer");
+    let answer = saved.answer().expect("an answer");
     let drawing = &figure.pictures.first()?.wide;
     Some(figure::poster(title, &answer.sentence, &answer.todo, drawing))
 }
@@ -135,101 +136,4 @@ fn rooflines(text: &str) -> figure::Svg {
     let answer = answer::roofline(&drawn).expect("an answer");
     let title = "S1: the roofline of RAID-0 below LUKS";
     figure::poster(title, &answer.sentence, &answer.todo, &figure.pictures[0].wide)
-}
-
-/// Keys of texts that devices, people and other programs chose.
-const FOREIGN: [&str; 38] = [
-    "target",
-    "name",
-    "sentence",
-    "summary",
-    "fact",
-    "value",
-    "source",
-    "action",
-    "subject",
-    "host",
-    "file",
-    "about",
-    "differs",
-    "cpu",
-    "board",
-    "board_vendor",
-    "product",
-    "system_vendor",
-    "kernel",
-    "model",
-    "reason",
-    "workload",
-    "destination",
-    "path",
-    "what",
-    "a",
-    "b",
-    "because",
-    "not_known_because",
-    "measure_instead",
-    "detail",
-    "hint",
-    "first_error",
-    "fio",
-    "formula",
-    "vendor",
-    "place",
-    "ended",
-];
-
-/// Keys of lists of such names.
-const NAMES: [&str; 2] = ["hosts", "drives"];
-
-/// The report with names that would be markup, commands or endless anywhere else. What it does not follow its schema with any more
-/// stays as it was.
-fn spoiled(text: &str) -> String {
-    let mut out = String::new();
-    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        let mut value = value.expect("JSON");
-        let mut turn = 0;
-        let is_lines = text.starts_with("{\"record\"");
-        spoil(&mut value, &mut turn, is_lines);
-        out.push_str(&value.to_string());
-        out.push('\n');
-    }
-    out
-}
-
-fn spoil(value: &mut Value, turn: &mut usize, is_lines: bool) {
-    match value {
-        Value::Array(all) => all.iter_mut().for_each(|one| spoil(one, turn, is_lines)),
-        Value::Object(all) => {
-            for (key, one) in all {
-                match one {
-                    // A host is known by its name in the lines of a fleet.
-                    Value::String(_) if is_lines && key == "host" => {}
-                    Value::String(text) if FOREIGN.contains(&key.as_str()) => *text = hostile(turn),
-                    Value::Array(names)
-                        if NAMES.contains(&key.as_str()) && names.iter().all(Value::is_string) =>
-                    {
-                        names.iter_mut().for_each(|name| *name = Value::String(hostile(turn)));
-                    }
-                    _ => spoil(one, turn, is_lines),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn hostile(turn: &mut usize) -> String {
-    *turn += 1;
-    match *turn % 40 {
-        7 => "W".repeat(10_000),
-        23 => "long words ".repeat(900),
-        it => [
-            "</style><script>alert(1)</script>",
-            "\u{202e}gnp.exe\u{2066}",
-            "\" onload=\"alert(1)",
-            "<img src=x onerror=alert(1)>",
-        ][it % 4]
-            .to_owned(),
-    }
 }

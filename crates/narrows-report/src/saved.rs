@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::answer::{self, Answer};
 use super::bench::{self, BenchReport, sweep};
 use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
@@ -133,6 +134,24 @@ impl Saved {
             plan::SCHEMA => Self::Plan(read.whole()?),
             _ => return Err(NotSaved::Unknown(schema)),
         })
+    }
+
+    /// What limits and what to do; `None` where reports of this kind, or this one, give no answer.
+    pub fn answer(&self) -> Option<Answer> {
+        match self {
+            Self::Check(report) => answer::check(report),
+            Self::Together(report) => answer::together(report),
+            Self::Fleet(records) => answer::fleet(records),
+            Self::FleetRun(report) => answer::fleet_run(report),
+            Self::Bench(report) => answer::bench(report),
+            Self::Sweep(report) => answer::sweep(report),
+            Self::Ladder(report) => answer::ladder(report),
+            Self::Lab(report) => answer::lab(report),
+            Self::Compare(report) => Some(answer::compare(report)),
+            Self::Copy(report) => Some(answer::copy(report)),
+            Self::Predict(report) => answer::predict(report),
+            Self::Top(_) | Self::Config(_) | Self::Import(_) | Self::Plan(_) => None,
+        }
     }
 
     /// The report as a document.

@@ -13,11 +13,11 @@ pub use others::hosts;
 pub use roofline::roofline;
 
 pub(crate) use bench::bench;
+pub(crate) use others::{check, copy, fleet, fleet_run, lab, ladder, predict, together};
 pub(crate) use sweep::sweep;
 
 use crate::bench::PathCeiling;
 use crate::document::{Blocks, Place, half};
-use crate::saved::Saved;
 use crate::text::{Tone, quoted};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_verdict::REACHED;
@@ -36,29 +36,16 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer of a saved report; `None` where its kind gives none.
-    pub fn of(saved: &Saved) -> Option<Self> {
-        match saved {
-            Saved::Check(report) => others::check(report),
-            Saved::Together(report) => others::together(report),
-            Saved::Fleet(records) => others::fleet(records),
-            Saved::FleetRun(report) => others::fleet_run(report),
-            Saved::Bench(report) => bench(report),
-            Saved::Sweep(report) => sweep(report),
-            Saved::Ladder(report) => others::ladder(report),
-            Saved::Lab(report) => others::lab(report),
-            Saved::Compare(report) => Some(compare(report)),
-            Saved::Copy(report) => Some(others::copy(report)),
-            Saved::Predict(report) => others::predict(report),
-            _ => None,
-        }
-    }
-
     /// Puts it as the verdict of a document.
     pub(crate) fn put(&self, out: &mut impl Blocks) {
         out.part(Place::Verdict, "");
-        out.say(0, Tone::Strong, &self.sentence);
+        self.put_sentence(out, Tone::Strong);
         self.put_todo(out);
+    }
+
+    /// Puts the sentence, in this tone.
+    pub(crate) fn put_sentence(&self, out: &mut impl Blocks, tone: Tone) {
+        out.say(0, tone, &self.sentence);
     }
 
     /// Puts what to do next.

@@ -9,23 +9,24 @@ use crate::ladder::LadderReport;
 use crate::predict::{PredictReport, PredictionView};
 use crate::text::quoted;
 use crate::together::TogetherReport;
-use crate::view::{CheckReport, FindingView, MeasuredView, PathView};
+use crate::view::{CheckReport, FindingView, HopView, MeasuredView, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
+use narrows_model::path::HopKind;
 use narrows_verdict::Severity;
 use narrows_verdict::cohort::{Found, Host};
 use narrows_verdict::fleet::judge::Kind;
 use narrows_verdict::together::Outcome;
 
 /// Of one path its sentence; of several what limits each.
-pub(super) fn check(report: &CheckReport) -> Option<Answer> {
+pub(crate) fn check(report: &CheckReport) -> Option<Answer> {
     let [path] = report.paths.as_slice() else { return machine(report) };
     let limiting = path.limiting_hop.read.as_deref();
     let sentence = match measured(path) {
         Some(ends) => format!("{} The 95 % interval is {}.", path.sentence, from_to(ends)),
         None => path.sentence.clone(),
     };
-    Some(Answer { sentence, todo: about(&report.findings, limiting) })
+    Some(Answer { sentence, todo: about(&report.findings, path, limiting) })
 }
 
 /// The interval of what was measured through the narrowest hop of reads, where it is to be trusted.
@@ -40,19 +41,19 @@ fn machine(report: &CheckReport) -> Option<Answer> {
     let each = devices.filter_map(|path| {
         let hop = path.hop(path.limiting_hop.read.as_ref()?)?;
         let rate = human::rate(hop.ceiling.of(Direction::Read).path_bytes_per_second?);
-        Some(format!("{}: {rate}, by the {}", path.target, hop.name))
+        Some(format!("{} reads at most {rate}, limited by the {}", path.target, hop.name))
     });
     let each = each.collect::<Vec<_>>().join("; ");
     let findings: Vec<FindingView> =
         report.findings.iter().filter(|it| it.severity != Severity::Info).cloned().collect();
     Some(Answer {
-        sentence: format!("{} paths. Reads at most, {each}.", report.paths.len()),
+        sentence: format!("{} paths: {each}.", report.paths.len()),
         todo: vec![best_advice(&findings)],
     })
 }
 
 /// What to do about the narrowest hop of a path; of other hops it is said that they are others.
-fn about(findings: &[FindingView], limiting: Option<&str>) -> Vec<String> {
+fn about(findings: &[FindingView], path: &PathView, limiting: Option<&str>) -> Vec<String> {
     let of: Vec<FindingView> =
         findings.iter().filter(|it| it.hop.as_deref() == limiting && limiting.is_some()).cloned().collect();
     if of.iter().any(|it| !it.advice.is_empty()) {
@@ -61,8 +62,30 @@ fn about(findings: &[FindingView], limiting: Option<&str>) -> Vec<String> {
     let others = findings.iter().filter(|it| it.severity != Severity::Info || it.hop.is_some());
     let other = others.flat_map(|it| &it.advice).next();
     let other = other.map(|advice| format!("About another hop: {}", advice.action));
-    let none = "No finding asks for a change of the narrowest hop.".to_owned();
-    std::iter::once(none).chain(other).collect()
+    let none = format!("No finding asks for a change of the narrowest hop.{}", after(path));
+    std::iter::once(none).chain(other).chain(unknown(path)).collect()
+}
+
+/// What would limit if the narrowest hop were wider.
+fn after(path: &PathView) -> String {
+    let next = path.next_hop.read.as_ref().and_then(|id| path.hop(id));
+    let next = next.and_then(|hop| Some((hop, hop.ceiling.of(Direction::Read).path_bytes_per_second?)));
+    next.map(|(hop, rate)| format!(" Were it wider, the {} would limit at {}.", hop.name, human::rate(rate)))
+        .unwrap_or_default()
+}
+
+/// What tells whether a drive limits of which nothing is known, where nothing was measured.
+fn unknown(path: &PathView) -> Option<String> {
+    let is_unknown = |hop: &&HopView| {
+        let ceiling = hop.ceiling.of(Direction::Read);
+        hop.kind == HopKind::Device && ceiling.bytes_per_second.is_none() && !ceiling.transparent
+    };
+    let hop = path.hops.iter().find(is_unknown).filter(|_| path.runs.is_empty())?;
+    Some(step(format!(
+        "`narrows check {} --measure` there tells whether {}, whose ceiling is not known, limits before.",
+        quoted(&path.target),
+        hop.name
+    )))
 }
 
 /// The best advice of the worst finding with its gain, or that nothing asks for any.
@@ -78,7 +101,7 @@ fn best_advice(findings: &[FindingView]) -> String {
 }
 
 /// The group that says most: one whose limit is shared, else the largest.
-pub(super) fn together(report: &TogetherReport) -> Option<Answer> {
+pub(crate) fn together(report: &TogetherReport) -> Option<Answer> {
     let shared = report.groups.iter().find(|group| group.outcome == Outcome::SharedLimit);
     let group = shared.or(report.groups.first())?;
     let ends = group.together.ci95.map(|ends| format!(" Together they give {} (95 %).", from_to(ends)));
@@ -97,18 +120,28 @@ pub(super) fn together(report: &TogetherReport) -> Option<Answer> {
     Some(Answer { sentence: format!("{}{}", group.sentence, ends.unwrap_or_default()), todo: vec![todo] })
 }
 
-pub(super) fn ladder(report: &LadderReport) -> Option<Answer> {
+pub(crate) fn ladder(report: &LadderReport) -> Option<Answer> {
     let ladder = report.ladders.first()?;
     // Rungs are in the order of the layers, the lowest first.
     let top = ladder.rungs.last().and_then(|rung| rung.measured.as_ref()?.rate()?.ci95);
     let ends = top.map(|ends| format!(" The 95 % interval at the top is {}.", from_to(ends)));
     Some(Answer {
         sentence: format!("{}{}", ladder.sentence, ends.unwrap_or_default()),
-        todo: vec![best_advice(&ladder.findings)],
+        todo: vec![best_advice(&named(&ladder.findings))],
     })
 }
 
-pub(super) fn lab(report: &LabReport) -> Option<Answer> {
+/// Findings whose advice says what it is about: a picture has only the advice.
+fn named(findings: &[FindingView]) -> Vec<FindingView> {
+    let mut findings = findings.to_vec();
+    for finding in &mut findings {
+        let about = &finding.subject;
+        finding.advice.iter_mut().for_each(|advice| advice.action = format!("{about}: {}", advice.action));
+    }
+    findings
+}
+
+pub(crate) fn lab(report: &LabReport) -> Option<Answer> {
     let ranking = report.rankings.first()?;
     let best = ranking.places.iter().find(|place| Some(&place.cell) == ranking.best.as_ref());
     let ends = best.and_then(|it| it.interval).filter(|_| ranking.unit == Unit::BytesPerSecond);
@@ -121,7 +154,7 @@ pub(super) fn lab(report: &LabReport) -> Option<Answer> {
     Some(Answer { sentence: ranking.sentence.clone(), todo: vec![todo] })
 }
 
-pub(super) fn copy(report: &CopyReport) -> Answer {
+pub(crate) fn copy(report: &CopyReport) -> Answer {
     let moved = format!(
         "{} files ({}) in {}: {}.",
         human::count(report.files.files as f64),
@@ -146,12 +179,12 @@ fn after_copy(report: &CopyReport) -> String {
         Some("processor" | "contention") => {
             step("Copy while nothing else uses the processors, and compare the two times.")
         }
-        _ => "Nothing limited it.".to_owned(),
+        _ => "No file was copied, so nothing limited it.".to_owned(),
     }
 }
 
 /// A prediction that is known, else the first: its narrowest hop, interval, and what to measure.
-pub(super) fn predict(report: &PredictReport) -> Option<Answer> {
+pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     let all: Vec<&PredictionView> = report.systems.iter().flat_map(|system| &system.predictions).collect();
     let first = all.first()?;
     let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);
@@ -202,14 +235,17 @@ pub fn hosts(records: &[Record]) -> Vec<Host> {
     hosts
 }
 
-pub(super) fn fleet(records: &[Record]) -> Option<Answer> {
+pub(crate) fn fleet(records: &[Record]) -> Option<Answer> {
     let summary = records.iter().find_map(|record| match record {
         Record::Summary(summary) => Some(*summary),
         _ => None,
     })?;
     let is_fault = |it: &&Found| it.severity == Severity::Fault;
     let hosts = hosts(records);
-    let worst = hosts.iter().rev().max_by_key(|host| host.findings.iter().filter(is_fault).count());
+    // The first of the heat map.
+    let count = |host: &Host, of: Severity| host.findings.iter().filter(|it| it.severity == of).count();
+    let weight = |host: &Host| (count(host, Severity::Fault), count(host, Severity::Limit));
+    let worst = hosts.iter().min_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.host.cmp(&b.host)));
     let found = worst.and_then(|host| host.findings.iter().find(is_fault));
     let todo = match worst.zip(found) {
         Some((host, found)) => {
@@ -225,7 +261,7 @@ pub(super) fn fleet(records: &[Record]) -> Option<Answer> {
     Some(Answer { sentence, todo: vec![todo] })
 }
 
-pub(super) fn fleet_run(report: &FleetRunReport) -> Option<Answer> {
+pub(crate) fn fleet_run(report: &FleetRunReport) -> Option<Answer> {
     let point = report.points.first()?;
     let said: Vec<&str> = report.points.iter().map(|point| point.verdict.sentence.as_str()).collect();
     let limit = &point.verdict.limit;
@@ -234,7 +270,7 @@ pub(super) fn fleet_run(report: &FleetRunReport) -> Option<Answer> {
         Kind::Generator => step("Give more clients, or fewer jobs on each."),
         Kind::Cache => step("Use more data than the caches hold, or direct I/O."),
         Kind::ServerNic | Kind::ClientNic | Kind::Fabric | Kind::Network => {
-            step(format!("Only more of {} gives more.", limit.name))
+            step(format!("Widen the {}: nothing else gives more.", limit.name.trim_start_matches("the ")))
         }
         Kind::ServerCpu => step(format!("`narrows top` on the server shows what uses {}.", limit.name)),
         Kind::Drive => {

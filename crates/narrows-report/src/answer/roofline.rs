@@ -21,6 +21,10 @@ pub fn roofline(picture: &Roofline) -> Option<Answer> {
     let last = parts.last()?;
     let place = |at: usize| place(picture, at);
     let rate = |at: usize| picture.rates.get(at).copied().unwrap_or(BytesPerSec::new(0.0));
+    let of = match picture.axis {
+        Axis::BlockSize => "I/Os of",
+        Axis::Depth => "depths of",
+    };
     let said: Vec<String> = parts
         .iter()
         .take(MOST)
@@ -28,15 +32,17 @@ pub fn roofline(picture: &Roofline) -> Option<Answer> {
             let name = label(part.line);
             match (part.from == 0, part.to + 1 == picture.at.len()) {
                 (true, true) => format!("{name} limits everywhere: {} at most", human::rate(rate(part.to))),
-                (true, false) => format!("up to {} {name} limits", place(part.to)),
+                (true, false) => format!("{of} up to {} are limited by {name}", place(part.to)),
                 (false, true) => {
                     format!(
-                        "from {} on {name} limits: {} at most",
+                        "{of} {} and more are limited by {name}: {} at most",
                         place(part.from),
                         human::rate(rate(part.to))
                     )
                 }
-                (false, false) => format!("from {} to {} {name} limits", place(part.from), place(part.to)),
+                (false, false) => {
+                    format!("{of} {} to {} are limited by {name}", place(part.from), place(part.to))
+                }
             }
         })
         .collect();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::bench::PathCeiling;
+use crate::saved::Saved;
 use narrows_verdict::compare::Comparison;
 
 fn saved(text: &str) -> Saved {
@@ -13,7 +14,7 @@ fn figure(name: &str) -> Saved {
 }
 
 fn answer(name: &str) -> Answer {
-    Answer::of(&figure(name)).expect("an answer")
+    figure(name).answer().expect("an answer")
 }
 
 #[test]

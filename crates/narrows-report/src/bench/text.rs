@@ -4,6 +4,7 @@ use super::{
     BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult,
     qualify, writes,
 };
+use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};
 use crate::figure::chart;
@@ -35,6 +36,11 @@ pub fn render(report: &BenchReport, style: &Style) -> String {
 /// The report as a document.
 pub fn document(report: &BenchReport, audience: Audience) -> Document {
     let mut out = Document::new("bench", &report.target.name, Some(&report.tool));
+    if let Some(answer) = answer::bench(report) {
+        answer.put(&mut out);
+        out.gap();
+    }
+    out.part(Place::Data, "What was run");
     header(&mut out, report);
     out.part(Place::Data, "Tests");
     out.add(Block::Table(tests(report)));

@@ -270,13 +270,15 @@ fn sentence(result: &CopyResult) -> String {
     };
     let share = human::percent(share);
     match side {
-        Side::Source => format!("Reading SRC limits this copy: {share} of its time it waited for that."),
+        Side::Source => {
+            format!("Reading the source limits this copy: {share} of its time it waited for that.")
+        }
         Side::Destination => format!(
-            "Writing DST limits this copy: {share} of its time it waited for that, and for data to become durable."
+            "Writing to the destination limits this copy: {share} of its time it waited for that, and for data to become durable."
         ),
         Side::Verification => {
             format!(
-                "Reading DST back limits this copy: {share} of its time it waited for that. See --no-verify."
+                "Reading the destination back limits this copy: {share} of its time it waited for that. See --no-verify."
             )
         }
         Side::Metadata => format!(

@@ -1,6 +1,7 @@
 //! The terminal view of a copy.
 
 use super::{CopyReport, DeviceView, TallyView, TimeView};
+use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
@@ -22,10 +23,10 @@ pub fn render(report: &CopyReport, style: &Style) -> String {
 pub fn document(report: &CopyReport, audience: Audience) -> Document {
     let title = format!("{} → {}", report.source, report.destination);
     let mut out = Document::new("copy", &title, None);
-    out.heading(title);
-    out.say(2, Tone::Strong, &report.sentence);
+    answer::copy(report).put(&mut out);
     out.gap();
     out.part(Place::Data, "What was copied");
+    out.heading(title);
     out.add(Block::Table(table(report)));
     let others = others(report);
     if !others.is_empty() {

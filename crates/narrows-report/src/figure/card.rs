@@ -107,6 +107,20 @@ impl Content {
     }
 }
 
+/// As many parts of the line about the machine as have room, none of them cut; the first is cut where it has none.
+fn whole_parts(machine: &str, room: f64) -> String {
+    const BETWEEN: &str = " · ";
+    let mut kept = String::new();
+    for part in machine.split(BETWEEN) {
+        let longer = if kept.is_empty() { part.to_owned() } else { format!("{kept}{BETWEEN}{part}") };
+        if LEAD.width(&longer) > room {
+            break;
+        }
+        kept = longer;
+    }
+    if kept.is_empty() { LEAD.fit(machine, room) } else { kept }
+}
+
 /// Lanes that are alike for the application, once, with how many there are.
 fn alike(lanes: Vec<Lane>) -> Vec<(Lane, usize)> {
     let mut counted: Vec<(Lane, usize)> = Vec::new();
@@ -180,7 +194,7 @@ pub fn svg(report: &CheckReport, stamp: &Stamp) -> Option<String> {
     let mut svg = Svg::new(WIDTH, &format!("{} {}", content.target, content.sentence));
     svg.describe(&stamp.line());
     let room = WIDTH - 2.0 * MARGIN;
-    svg.text("t-lead soft", (MARGIN, 62.0), Anchor::Start, &LEAD.fit(&content.machine, room - 150.0));
+    svg.text("t-lead soft", (MARGIN, 62.0), Anchor::Start, &whole_parts(&content.machine, room - 150.0));
     svg.text("t-lead soft", (WIDTH - MARGIN, 62.0), Anchor::End, &stamp.date);
     head(&mut svg, &content);
     let mut y = 190.0;
@@ -197,7 +211,7 @@ pub fn svg(report: &CheckReport, stamp: &Stamp) -> Option<String> {
     if let Some(text) = &content.advice {
         let face = super::width::Face { is_bold: true, class: "t-lead-strong", ..LEAD };
         for line in face.wrap(&format!("→ {text}"), room, 2) {
-            svg.text("t-lead link", (MARGIN, y), Anchor::Start, &line);
+            svg.text("t-lead todo", (MARGIN, y), Anchor::Start, &line);
             y += 27.0;
         }
     }
@@ -255,15 +269,21 @@ fn chain(svg: &mut Svg, content: &Content, middle: f64) {
     }
     for (at, (lane, many)) in content.lanes.iter().enumerate() {
         let x = MARGIN + (width + gap) * at as f64;
-        one(svg, (lane, *many), (x, middle), (width, thick(lane)));
+        let reached = lane.measured.map(|rate| (rate / most.max(1.0) * 64.0).clamp(1.5, thick(lane)));
+        one(svg, (lane, *many), (x, middle), (width, thick(lane)), reached);
         if is_cut(lane) {
             cut(svg, (x, width), middle);
         }
     }
     let said = format!(
-        "What the application gets through each hop, from the application to the medium; widths are linear{}.{}",
+        "What the application gets through each hop, from the application to the medium; widths are linear{}.{}{}",
         if content.lanes.iter().any(|(lane, _)| is_cut(lane)) {
             ", a torn one is wider than drawn"
+        } else {
+            ""
+        },
+        if content.lanes.iter().any(|(lane, _)| lane.measured.is_some()) {
+            " The dark band is what was measured."
         } else {
             ""
         },
@@ -281,7 +301,13 @@ fn chain(svg: &mut Svg, content: &Content, middle: f64) {
     );
 }
 
-fn one(svg: &mut Svg, (lane, many): (&Lane, usize), (x, middle): (f64, f64), (width, thick): (f64, f64)) {
+fn one(
+    svg: &mut Svg,
+    (lane, many): (&Lane, usize),
+    (x, middle): (f64, f64),
+    (width, thick): (f64, f64),
+    reached: Option<f64>,
+) {
     let mark = match lane.sort {
         Sort::Plain => "",
         Sort::Next => " next",
@@ -290,10 +316,14 @@ fn one(svg: &mut Svg, (lane, many): (&Lane, usize), (x, middle): (f64, f64), (wi
     };
     let mut data = vec![("hop", lane.id.clone())];
     data.extend(lane.rate.map(|rate| ("path", format!("{rate}"))));
+    data.extend(lane.measured.map(|rate| ("measured", format!("{rate}"))));
     svg.group("node", &data, &lane.name);
     let top = middle - thick / 2.0;
     let class = if lane.rate.is_none() { "lane unknown".to_owned() } else { format!("lane{mark}") };
     svg.rect(&class, (x, top), (width, thick), 2.0);
+    if let Some(reached) = reached {
+        svg.rect("band", (x, middle - reached / 2.0), (width, reached), 0.0);
+    }
     if !mark.is_empty() {
         let at = x + width * 0.8;
         for side in [-1.0, 1.0] {

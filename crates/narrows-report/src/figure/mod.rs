@@ -12,6 +12,8 @@ mod path_map;
 mod poster;
 mod style;
 mod svg;
+#[cfg(test)]
+mod values;
 mod whole;
 mod width;
 

@@ -33,6 +33,7 @@ const COLOURS: &[(&str, &str, &str, &str)] = &[
     (".lane.next, .pinch.next, .rail.next", "stroke", "#8a5d00", "#f0bd5c"),
     (".pinch.next", "fill", "#ffffff", "#0f1318"),
     (".band", "fill", "#14375f", "#d2e7ff"),
+    (".atmost", "stroke", "#14375f", "#d2e7ff"),
     (".interval, .whisker", "stroke", "#1b1f24", "#e8ecf1"),
     (".break", "stroke", "#1b1f24", "#e8ecf1"),
     (".torn", "stroke", "#ffffff", "#0f1318"),
@@ -69,7 +70,7 @@ const SHADES: [(&str, [&str; 6]); 2] = [
 /// What does not depend on the paper.
 const SHAPES: &str = "\
 .picture { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif }
-.grid, .axis, .interval, .break, .torn, .whisker, .rail { fill: none }
+.grid, .axis, .atmost, .interval, .break, .torn, .whisker, .rail { fill: none }
 .torn { stroke-width: 2.5 }
 .grid, .axis, .lane, .box, .pinch { stroke-width: 1 }
 .lane.unknown { stroke-dasharray: 5 3 }
@@ -78,6 +79,7 @@ const SHAPES: &str = "\
 .pinch { stroke-width: 1.4; stroke-linejoin: round }
 .curve { fill: none; stroke-width: 2.2; stroke-linejoin: round }
 .curve.bound { stroke-width: 1.6; stroke-dasharray: 7 4 }
+.curve.again { stroke-dasharray: 2 3 }
 .sign { stroke-width: 1 }
 .lost, .framed { fill: none; stroke-width: 1.2 }
 .lost { stroke-dasharray: 4 3 }
@@ -85,6 +87,8 @@ const SHAPES: &str = "\
 .event { fill: none; stroke-width: 1.2; stroke-dasharray: 3 3 }
 .on-none { font-weight: 400 }
 .band.doubted { fill-opacity: 0.45 }
+.band.range { fill-opacity: 0.35 }
+.atmost { stroke-width: 1.6; stroke-dasharray: 6 4 }
 ";
 
 /// Where figures stand on a page.

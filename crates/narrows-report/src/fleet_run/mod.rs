@@ -11,6 +11,8 @@ mod fold;
 mod series;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::{sample, sample_of_series};
 mod text;
 
 pub use build::{Files, build};

@@ -5,7 +5,7 @@ use crate::document::{Audience, page};
 use crate::text::Style;
 
 /// Sixty hosts with the rates of 300 s, in as many parts as are kept; the last one is slow.
-fn sample() -> FleetRunReport {
+pub(crate) fn sample() -> FleetRunReport {
     let host = |number: u32| {
         let name =
             if number == 7 { "</style><script>x</script>".to_owned() } else { format!("c{number:02}") };
@@ -35,6 +35,11 @@ fn sample() -> FleetRunReport {
         "points": [point], "complete": true, "left": [],
     }))
     .expect("is a report")
+}
+
+/// Runs with more and more jobs.
+pub(crate) fn sample_of_series() -> FleetRunReport {
+    example::report_of(&[(1, 250), (2, 500), (4, 1000), (8, 1000), (16, 800)], false)
 }
 
 #[test]
@@ -97,7 +102,7 @@ fn in_public_no_host_and_no_address_is_on_the_map() {
 
 #[test]
 fn runs_with_more_and_more_jobs_have_a_knee_in_text_and_page() {
-    let report = example::report_of(&[(1, 250), (2, 500), (4, 1000), (8, 1000), (16, 800)], false);
+    let report = sample_of_series();
     let style = Style { colour: false, width: 100, unicode: false, plain: false };
     let text = render(&report, &style).split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "Jobs of each host, 1 MiB reads in sequence, depth 8: 59 hosts give";

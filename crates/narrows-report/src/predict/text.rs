@@ -3,9 +3,10 @@
 use super::{
     Before, BoundView, Outcome, PredictReport, PredictionView, PublishedView, SystemView, WorkloadView,
 };
+use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table};
-use crate::figure::chart;
+use crate::figure::{Figure, chart};
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_model::predict::roofline::Roofline;
@@ -27,6 +28,11 @@ pub fn document(
 ) -> Document {
     let files: Vec<String> = report.systems.iter().map(|system| system.file.clone()).collect();
     let mut out = Document::new("predict", some_of(&files, 3), Some(&report.tool));
+    if let Some(answer) = answer::predict(report) {
+        answer.put(&mut out);
+        out.gap();
+        out.part(Place::Data, "Each workload");
+    }
     for (number, system) in report.systems.iter().enumerate() {
         if number > 0 {
             out.gap();
@@ -36,9 +42,21 @@ pub fn document(
     for picture in pictures {
         out.gap();
         out.part(Place::Charts, "");
+        if let Some(answer) = answer::roofline(picture) {
+            answer.put_sentence(&mut out, Tone::Normal);
+            answer.put_todo(&mut out);
+        }
         out.add(Block::Drawing(Drawing::Roofline(picture.clone())));
     }
-    let rooflines = charts.iter().enumerate().filter_map(|(at, picture)| chart::roofline(picture, at + 1));
+    let rooflines = charts.iter().enumerate().filter_map(|(at, picture)| {
+        let figure = chart::roofline(picture, at + 1)?;
+        let said = answer::roofline(picture).map(|it| format!("{} {}", it.sentence, it.todo.join(" ")));
+        let alternative = said.map(|said| format!("{said} {}", figure.alternative));
+        Some(match alternative {
+            Some(alternative) => Figure { alternative, ..figure },
+            None => figure,
+        })
+    });
     out.figures(Place::Charts, chart::predictions(report).into_iter().chain(rooflines));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }

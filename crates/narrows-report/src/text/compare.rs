@@ -1,6 +1,7 @@
 //! The terminal view of a comparison.
 
 use super::{Style, Tone, public};
+use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::{Figure, chart};
@@ -25,14 +26,16 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
         return table(comparison);
     }
     let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
-    out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
-    out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
-    out.gap();
-    let (tone, sentence) = sentence(comparison);
-    out.say(0, tone, sentence);
+    out.part(Place::Verdict, "");
+    let answer = answer::compare(comparison);
+    answer.put_sentence(&mut out, sentence(comparison).0);
     if let Some((tone, sentence)) = latency_sentence(comparison.latency_verdict) {
         out.say(0, tone, sentence);
     }
+    answer.put_todo(&mut out);
+    out.gap();
+    out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
+    out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
     out.part(Place::Data, "Workloads");
     for workload in &comparison.workloads {
         out.gap();
@@ -65,13 +68,14 @@ fn table(comparison: &Comparison) -> Document {
     let names: Vec<&str> = comparison.all().map(|one| one.b.as_str()).collect();
     let subject = format!("{} with {}", comparison.a, names.join(", "));
     let mut out = Document::new("compare", subject, None);
-    out.lead((Tone::Strong, "reference  "), Tone::Normal, &comparison.a);
-    out.say(0, Tone::Faint, format!("all {}", scope(comparison)));
-    out.gap();
+    out.part(Place::Verdict, "");
     for one in comparison.all() {
-        let (tone, text) = answer(one, &one.b, "the reference");
+        let (tone, text) = supported(one, &one.b, "the reference");
         out.say(0, tone, text);
     }
+    out.say(0, Tone::Faint, format!("all {}", scope(comparison)));
+    out.gap();
+    out.lead((Tone::Strong, "reference  "), Tone::Normal, &comparison.a);
     out.part(Place::Data, "Workloads");
     for workload in workloads(comparison) {
         out.gap();
@@ -153,7 +157,7 @@ pub fn sentence_of(comparison: &Comparison) -> String {
 }
 
 fn sentence(comparison: &Comparison) -> (Tone, String) {
-    let (tone, text) = answer(comparison, "B", "A");
+    let (tone, text) = supported(comparison, "B", "A");
     match comparison.verdict {
         Verdict::NotComparable => (tone, text),
         _ => (tone, format!("{text} ({})", scope(comparison))),
@@ -161,7 +165,7 @@ fn sentence(comparison: &Comparison) -> (Tone, String) {
 }
 
 /// What the tests support of two results, and no more: where only some workloads differ, in how many.
-fn answer(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
+fn supported(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
     let (apart, of) = comparison.told_apart();
     let some = if apart < of {
         format!(" in {apart} of {of} workloads; the others cannot be told apart")

@@ -77,9 +77,13 @@ fn texts(report: &mut CheckReport) -> Vec<&mut String> {
         texts.extend(pair(&mut path.next_hop));
         for hop in &mut path.hops {
             texts.extend([&mut hop.id, &mut hop.name]);
-            texts.extend(hop.above.iter_mut().chain(&mut hop.shared_with));
+            texts.extend(hop.above.iter_mut().chain(&mut hop.below).chain(&mut hop.shared_with));
             texts.extend(ceiling(&mut hop.ceiling.read));
             texts.extend(ceiling(&mut hop.ceiling.write));
+        }
+        for it in &mut path.counterfactuals {
+            texts.extend([&mut it.hop, &mut it.action]);
+            texts.extend(it.at_most_by.iter_mut().chain(&mut it.reason).chain(&mut it.measure_instead));
         }
         for run in &mut path.runs {
             texts.extend(run.measurement.first_error.iter_mut().chain(&mut run.measurement.cut_short));

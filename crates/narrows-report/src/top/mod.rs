@@ -8,6 +8,8 @@ pub mod screen;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::report as sample;
 mod text;
 
 pub use build::{About, report};

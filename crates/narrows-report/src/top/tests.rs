@@ -33,7 +33,7 @@ fn lane(kind: HopKind, depth: usize, name: &str, read: SideView) -> LaneView {
 }
 
 /// Two drives behind the uplink of a switch that is full, a drive at rest and an array.
-pub(super) fn report() -> TopReport {
+pub(crate) fn report() -> TopReport {
     let uplink = "PCIe 3.0 x4 uplink of the switch 0000:03:00.0";
     let mut lanes = vec![lane(HopKind::Switch, 0, uplink, side(3400.0, Some(3580.0)))];
     for name in ["nvme0n1", "nvme1n1"] {

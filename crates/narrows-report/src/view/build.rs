@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, FindingView, HopPair, HopView,
-    InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView, SCHEMA, Tool,
-    TrafficView,
+    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, CounterfactualView, FindingView,
+    HopPair, HopView, InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView,
+    SCHEMA, Tool, TrafficView,
 };
 use narrows_base::fact::Fact;
 use narrows_base::units::BytesPerSec;
@@ -14,6 +14,7 @@ use narrows_machine::Machine;
 use narrows_machine::captured::Recognised;
 use narrows_model::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
 use narrows_model::path::{Hop, HopId, HopSpec};
+use narrows_verdict::counterfactual::{Counterfactual, Outcome};
 use narrows_verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, disproof};
 
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
@@ -100,7 +101,38 @@ fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {
         next_hop: hop_pair(&verdict.next, &verdict.unknown, "no other hop has a known ceiling"),
         sentence: verdict.sentence.clone(),
         runs: subject.runs.iter().map(|run| run_view(run, subject, verdict)).collect(),
+        counterfactuals: verdict.counterfactuals.iter().map(counterfactual_view).collect(),
     }
+}
+
+fn counterfactual_view(it: &Counterfactual) -> CounterfactualView {
+    let mut view = CounterfactualView {
+        hop: it.hop.to_string(),
+        action: it.action.clone(),
+        direction: it.direction,
+        workload: it.workload.clone(),
+        bytes_per_second: None,
+        interval_80: None,
+        interval_95: None,
+        at_most_bytes_per_second: None,
+        at_most_by: None,
+        measure_instead: None,
+        reason: None,
+    };
+    match &it.outcome {
+        Outcome::Known { rate, in_80, in_95 } => {
+            view.bytes_per_second = Some(*rate);
+            (view.interval_80, view.interval_95) = (Some(*in_80), Some(*in_95));
+        }
+        Outcome::Refused { because, measure, at_most } => {
+            view.reason = Some(because.clone());
+            view.measure_instead.clone_from(measure);
+            if let Some((rate, name)) = at_most {
+                (view.at_most_bytes_per_second, view.at_most_by) = (Some(*rate), Some(name.clone()));
+            }
+        }
+    }
+    view
 }
 
 /// The most that the application can move through each hop, by the hop's place in the path.

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, Celsius, Nanos};
-use narrows_machine::activity::{Activity, Condition, LinkState};
+use narrows_machine::activity::{Activity, Condition, Happened, LinkState};
 use narrows_machine::health::DriveHealth;
+use narrows_machine::pci::PciAddress;
 use narrows_model::path::{HopSpec, Path};
 
 /// Links and drives of the path around a run.
@@ -15,6 +16,18 @@ pub struct ConditionView {
     pub links: Vec<LinkView>,
     /// The drives of the path that say anything of themselves.
     pub drives: Vec<DriveView>,
+    /// What links and arrays of the path did in the measured time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventView>,
+}
+
+/// Something that happened while a load ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventView {
+    /// When it was seen, from the beginning of the measured time; links and arrays are looked at every second.
+    pub at_ns: Nanos,
+    /// What happened, in words.
+    pub what: String,
 }
 
 /// A link before, in and after a run.
@@ -91,10 +104,11 @@ pub struct SmartView {
 impl ConditionView {
     /// What a run did to the links and drives of its path; `None` when none of them tells, or they were not asked.
     pub fn of(path: &Path, activity: &Activity) -> Option<Self> {
-        if activity.before == Condition::default() && activity.after == Condition::default() {
+        let is_asked = activity.before != Condition::default() || activity.after != Condition::default();
+        let mut view = Self { events: events(path, activity), ..Self::default() };
+        if !is_asked && view.events.is_empty() {
             return None;
         }
-        let mut view = Self::default();
         for hop in &path.hops {
             match &hop.spec {
                 HopSpec::Link(link) => {
@@ -152,6 +166,28 @@ impl ConditionView {
         }));
         parts
     }
+}
+
+/// What links and arrays of the path did in the measured time.
+fn events(path: &Path, activity: &Activity) -> Vec<EventView> {
+    let has_link = |function: &PciAddress| {
+        path.hops
+            .iter()
+            .any(|hop| matches!(&hop.spec, HopSpec::Link(link) if link.device.address == *function))
+    };
+    let has_array = |array: &str| path.hops.iter().any(|hop| hop.block_name() == Some(array));
+    let said = |what: &Happened| match what {
+        Happened::Link { function, from, to } => has_link(function).then(|| {
+            let [from, to] = [from, to].map(|state| state_view(state).in_words());
+            format!("link {function} went from {from} to {to}")
+        }),
+        Happened::ResyncBegan { array, action } => {
+            has_array(array).then(|| format!("{array} began a {action}"))
+        }
+        Happened::ResyncEnded { array } => has_array(array).then(|| format!("the resync of {array} ended")),
+    };
+    let events = activity.events.iter();
+    events.filter_map(|it| Some(EventView { at_ns: it.at, what: said(&it.what)? })).collect()
 }
 
 impl LinkView {
@@ -242,7 +278,6 @@ mod tests {
     use narrows_base::fact::Fact;
     use narrows_base::units::{GtPerSec, Lanes};
     use narrows_machine::health::SmartLog;
-    use narrows_machine::pci::PciAddress;
     use narrows_model::path::{DeviceHop, Hop, HopId, LinkHop, Target, Traffic};
     use std::collections::BTreeMap;
 
@@ -305,6 +340,26 @@ mod tests {
         let view = view(condition(4, 38.0, 3), links(GtPerSec::GEN3, 4), condition(4, 51.2, 5));
         assert_eq!(view.in_words(), ["1 link unchanged", "nvme0n1 38 °C → 51 °C"]);
         assert_eq!(view.troubles(), ["nvme0n1: 2 media errors"]);
+    }
+
+    #[test]
+    fn what_happened_to_hops_of_the_path_is_told_and_nothing_of_others() {
+        use narrows_machine::activity::Event;
+        let state = |width| LinkState { speed: Some(GtPerSec::GEN3), width: Some(Lanes::new(width)) };
+        let link = |function: &str| Event {
+            at: Nanos::from_millis(2100),
+            what: Happened::Link {
+                function: function.parse().expect("an address"),
+                from: state(4),
+                to: state(1),
+            },
+        };
+        let ended = Event { at: Nanos::new(0), what: Happened::ResyncEnded { array: "md7".to_owned() } };
+        let events = vec![link("0000:00:00.0"), link("0000:09:00.0"), ended];
+        let view = ConditionView::of(&path(), &Activity { events, ..Activity::default() }).expect("an event");
+        let told: Vec<(u64, &str)> =
+            view.events.iter().map(|it| (it.at_ns.get(), it.what.as_str())).collect();
+        assert_eq!(told, [(2_100_000_000, "link 0000:00:00.0 went from 8 GT/s x4 to 8 GT/s x1")]);
     }
 
     #[test]

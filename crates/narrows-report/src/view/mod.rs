@@ -8,7 +8,7 @@ mod condition;
 
 pub use build::build;
 pub(crate) use build::{finding_view, machine_view, tool};
-pub use condition::{ConditionView, DriveView, LinkStateView, LinkView, SmartView};
+pub use condition::{ConditionView, DriveView, EventView, LinkStateView, LinkView, SmartView};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,40 @@ pub struct PathView {
     pub sentence: String,
     /// The runs that were made on it.
     pub runs: Vec<RunView>,
+    /// What each advice with a known gain about the narrowest hop would bring; only of a path that was asked for alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counterfactuals: Vec<CounterfactualView>,
+}
+
+/// What a workload would get if an advice were followed, by the laws of `narrows predict`. Nothing of it is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CounterfactualView {
+    /// The hop that the advice is about.
+    pub hop: String,
+    /// The step, word for word that of the advice.
+    pub action: String,
+    /// The direction of the data.
+    pub direction: Direction,
+    /// The workload: `sequential reads of 1 MiB, 8 under way`.
+    pub workload: String,
+    /// The predicted rate.
+    pub bytes_per_second: Option<BytesPerSec>,
+    /// Where it lies in 80 of 100 cases: lower and upper end.
+    pub interval_80: Option<[BytesPerSec; 2]>,
+    /// Where it lies in 95 of 100 cases.
+    pub interval_95: Option<[BytesPerSec; 2]>,
+    /// Where the rate is not known: what it does not exceed, if anything is known that bounds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_bytes_per_second: Option<BytesPerSec>,
+    /// The name of the hop that bounds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_by: Option<String>,
+    /// What would have to be measured to know it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure_instead: Option<String>,
+    /// Why the rate is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl PathView {

@@ -191,7 +191,8 @@ fn self_checks(out: &mut impl Blocks, report: &SweepReport) {
             let before = first.drives.iter().find(|other| other.name == drive.name);
             DriveView { before_celsius: before.and_then(|drive| drive.before_celsius), ..drive.clone() }
         });
-        let whole = ConditionView { links: last.links.clone(), drives: drives.collect() };
+        let whole =
+            ConditionView { links: last.links.clone(), drives: drives.collect(), ..ConditionView::default() };
         parts.extend(whole.in_words());
     }
     if !parts.is_empty() {
@@ -276,7 +277,7 @@ mod tests {
             reason: None,
         };
         let checked = |depth, before, after| {
-            let condition = ConditionView { links: Vec::new(), drives: vec![drive(before, after)] };
+            let condition = ConditionView { drives: vec![drive(before, after)], ..ConditionView::default() };
             let checks = Checks {
                 in_flight_of_asked: None,
                 recorded_of_completed: None,

@@ -48,13 +48,20 @@ pub(crate) struct Signs {
     pub(crate) line: &'static str,
     /// Outlines behind bars.
     pub(crate) outline: &'static str,
+    /// Whiskers.
+    pub(crate) interval: &'static str,
     /// What else is said, a line each.
     pub(crate) notes: Vec<String>,
 }
 
 impl Default for Signs {
     fn default() -> Self {
-        Self { line: "ceiling", outline: "what the layers below give more", notes: Vec::new() }
+        Self {
+            line: "ceiling",
+            outline: "what the layers below give more",
+            interval: "95 % interval",
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -122,7 +129,7 @@ fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
         });
     }
     if has(|bar| bar.interval.is_some()) {
-        put(svg, "95 % interval", &|svg, (x, y)| whisker(svg, (x, x + 16.0), y));
+        put(svg, signs.interval, &|svg, (x, y)| whisker(svg, (x, x + 16.0), y));
     }
     if has(|bar| bar.lost_from.is_some_and(|from| from > bar.value)) {
         put(svg, signs.outline, &|svg, (x, y)| svg.rect("lost", (x, y - 6.0), (16.0, 12.0), 0.0));
@@ -156,6 +163,15 @@ fn names(row: &Row, is_wide: bool) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// All values of a bar, for a program that reads them back.
+fn data_of(bar: &Bar) -> Vec<(&'static str, String)> {
+    let mut data = bar.data.clone();
+    data.extend(bar.interval.map(|[low, high]| ("interval", format!("{low} {high}"))));
+    data.extend(bar.ceiling.map(|line| ("line", format!("{line}"))));
+    data.extend(bar.lost_from.map(|from| ("outline", format!("{from}"))));
+    data
+}
+
 fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn Fn(f64) -> f64) {
     let mut y = top;
     for (class, line) in names(row, is_wide) {
@@ -167,7 +183,7 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
     }
     let mut y = if is_wide { top } else { y + 2.0 };
     for bar in &row.bars {
-        svg.group("bar", &bar.data, &format!("{}: {}", row.name, bar.shown));
+        svg.group("bar", &data_of(bar), &format!("{}: {}", row.name, bar.shown));
         let end = x(bar.value);
         if bar.value > 0.0 || bar.lost_from.is_none() {
             svg.rect(&format!("fill {}", bar.class), (left, y), ((end - left).max(1.0), THICK), 2.0);

@@ -19,6 +19,19 @@ pub(super) struct Cell {
     pub(super) is_marked: bool,
 }
 
+/// What colours and frames mean.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Legend {
+    /// What the palest and the darkest of a scale stand for.
+    pub(super) scale: Option<[String; 2]>,
+    /// Shades that stand for a kind rather than for a value: their place among the colours, and the kind.
+    pub(super) kinds: Vec<(usize, &'static str)>,
+    /// What a frame says; empty where no cell has one.
+    pub(super) frame: &'static str,
+    /// What else is said.
+    pub(super) notes: Vec<&'static str>,
+}
+
 /// More cells in a row have no words and no tips.
 const MOST_CELLS: usize = 24;
 
@@ -32,27 +45,26 @@ const MOST_LINES: usize = 3;
 /// Steps of colour.
 pub(super) const SHADES: usize = 6;
 
-/// The cells under the names of their columns and beside those of their rows. `tone` is the colour: `warm` where much is bad, `cool`
-/// where it is good.
-pub(super) fn heat(
-    width: f64,
-    label: &str,
-    tone: &str,
-    (corner, columns): (&str, &[String]),
-    rows: &[(String, Vec<Cell>)],
-) -> Svg {
-    heat_of_rows(width, label, tone, (corner, columns), rows, &[])
+/// All that a heat map is drawn of.
+pub(super) struct Heat<'a> {
+    /// Its name for those who do not see it.
+    pub(super) label: &'a str,
+    /// The colour: `warm` where much is bad, `cool` where it is good.
+    pub(super) tone: &'a str,
+    /// What the rows are.
+    pub(super) corner: &'a str,
+    /// The names of the columns.
+    pub(super) columns: &'a [String],
+    /// The name of each row and its cells.
+    pub(super) rows: &'a [(String, Vec<Cell>)],
+    /// What is read back of each row, if anything.
+    pub(super) data: &'a [RowData],
+    pub(super) legend: &'a Legend,
 }
 
-/// As [`heat`], with what is read back of each row.
-pub(super) fn heat_of_rows(
-    width: f64,
-    label: &str,
-    tone: &str,
-    (corner, columns): (&str, &[String]),
-    rows: &[(String, Vec<Cell>)],
-    data: &[RowData],
-) -> Svg {
+/// The cells under the names of their columns and beside those of their rows.
+pub(super) fn heat(width: f64, of: &Heat<'_>) -> Svg {
+    let Heat { label, tone, corner, columns, rows, data, legend } = of;
     let mut svg = Svg::new(width, label);
     let longest = rows.iter().map(|(name, _)| SMALL.width(name)).fold(SMALL.width(corner), f64::max);
     let left = (longest + 14.0).min(if width > 600.0 { 260.0 } else { 96.0 });
@@ -61,7 +73,7 @@ pub(super) fn heat_of_rows(
     let widest = columns.iter().map(|name| SMALL.width(name)).fold(0.0, f64::max);
     let is_keyed = each < LEAST_NAME && widest > LEAST_NAME;
     let numbers: Vec<String> = (1..=columns.len()).map(|number| number.to_string()).collect();
-    let shown = if is_keyed { &numbers } else { columns };
+    let shown: &[String] = if is_keyed { &numbers } else { columns };
     let need = if is_keyed { SMALL.width("00") + 4.0 } else { LEAST_NAME.min(widest + 8.0) };
     let every = (need / each).ceil().clamp(1.0, 50.0) as usize;
     let room = each * every as f64 - 6.0;
@@ -111,7 +123,55 @@ pub(super) fn heat_of_rows(
         bottom += 6.0;
     }
     svg.reach(bottom);
+    put_legend(&mut svg, tone, legend, bottom + 16.0);
     svg
+}
+
+/// Room of a swatch with the space behind it, and its height.
+const SWATCH: f64 = 20.0;
+const HIGH: f64 = 12.0;
+
+/// What colours and frames mean, in as many lines as it needs.
+fn put_legend(svg: &mut Svg, tone: &str, legend: &Legend, top: f64) {
+    let width = svg.width();
+    let (mut x, mut y) = (2.0, top);
+    let mut room = |need: f64| {
+        if x > 2.0 && x + need > width {
+            (x, y) = (2.0, y + 20.0);
+        }
+        let at = (x, y);
+        x += need + 22.0;
+        at
+    };
+    let word = |svg: &mut Svg, (x, y): (f64, f64), text: &str| {
+        svg.text("t-small soft", (x, y), Anchor::Start, text);
+    };
+    if let Some([low, high]) = &legend.scale {
+        let strip = SWATCH * SHADES as f64;
+        let (x, y) = room(SMALL.width(low) + strip + SMALL.width(high) + 12.0);
+        word(svg, (x, y), low);
+        let left = x + SMALL.width(low) + 6.0;
+        for shade in 0..SHADES {
+            let at = (left + SWATCH * shade as f64, y - 10.0);
+            svg.rect(&class_of(Some(shade), tone), at, (SWATCH, HIGH), 0.0);
+        }
+        word(svg, (left + strip + 6.0, y), high);
+    }
+    for (shade, text) in &legend.kinds {
+        let (x, y) = room(SWATCH + 6.0 + SMALL.width(text));
+        svg.rect(&class_of(Some(*shade), tone), (x, y - 10.0), (SWATCH, HIGH), 2.0);
+        word(svg, (x + SWATCH + 6.0, y), text);
+    }
+    if !legend.frame.is_empty() {
+        let (x, y) = room(SWATCH + 6.0 + SMALL.width(legend.frame));
+        svg.rect("framed", (x, y - 10.0), (SWATCH, HIGH), 1.0);
+        word(svg, (x + SWATCH + 6.0, y), legend.frame);
+    }
+    for text in &legend.notes {
+        let at = room(SMALL.width(text));
+        word(svg, at, text);
+    }
+    svg.reach(y + 8.0);
 }
 
 /// Many cells of a row, without words: one shape for each colour.

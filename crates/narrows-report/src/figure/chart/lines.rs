@@ -119,7 +119,7 @@ pub(super) fn lines(
     for (kind, line) in all.iter().enumerate() {
         let trail = trail(line, across, up);
         let at = |(across, up): (f64, f64)| (left + across * (right - left), bottom - up * (bottom - top));
-        put(&mut svg, (line, &trail), kind % KINDS, &at, &|value, of| (x(value), y(of)));
+        put(&mut svg, (line, &trail), kind, &at, &|value, of| (x(value), y(of)));
     }
     legend(&mut svg, all, bottom + 54.0);
     svg
@@ -168,9 +168,8 @@ fn put(
             });
         }
     }
-    let bound = if line.is_bound { " bound" } else { "" };
     if let Some(stroke) = &stroke {
-        svg.path(&format!("curve k{kind}{bound}"), stroke);
+        svg.path(&curve(kind, line), stroke);
     }
     for (at, value, interval) in &line.points {
         if let Some([low, high]) = interval {
@@ -184,9 +183,16 @@ fn put(
     svg.end();
 }
 
+/// The class of a line: its colour, and whether it is dashed, and how where its colour comes again.
+fn curve(kind: usize, line: &Line) -> String {
+    let bound = if line.is_bound { " bound" } else { "" };
+    let again = if kind >= KINDS { " again" } else { "" };
+    format!("curve k{}{bound}{again}", kind % KINDS)
+}
+
 /// The sign of a line: a circle, a square, a triangle, a diamond, each filled or hollow.
 fn sign(svg: &mut Svg, kind: usize, (x, y): (f64, f64)) {
-    let class = format!("sign k{kind}");
+    let class = format!("sign k{}", kind % KINDS);
     let stroke = match kind % 4 {
         0 => return svg.circle(&class, (x, y), 4.0),
         1 => Stroke::from(x - 3.6, y - 3.6).to(x + 3.6, y - 3.6).to(x + 3.6, y + 3.6).to(x - 3.6, y + 3.6),
@@ -209,10 +215,9 @@ fn legend(svg: &mut Svg, all: &[Line], top: f64) {
             x = left;
             y += 18.0;
         }
-        let bound = if line.is_bound { " bound" } else { "" };
-        svg.path(&format!("curve k{}{bound}", kind % KINDS), &Stroke::from(x, y).to(x + 26.0, y));
+        svg.path(&curve(kind, line), &Stroke::from(x, y).to(x + 26.0, y));
         if line.is_dotted {
-            sign(svg, kind % KINDS, (x + 13.0, y));
+            sign(svg, kind, (x + 13.0, y));
         }
         svg.text(SMALL_STRONG.class, (x + 34.0, y + 4.0), Anchor::Start, &name);
         x += width;

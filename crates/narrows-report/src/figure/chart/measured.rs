@@ -36,7 +36,7 @@ pub fn bench(report: &BenchReport) -> Vec<Figure> {
                 (None, Some(_)) => report.ceilings.write.as_ref().map(|it| it.bytes_per_second),
                 _ => None,
             },
-            events: Vec::new(),
+            events: result.checks.as_ref().map(in_test).unwrap_or_default(),
             told: result.checks.as_ref().map(around_test).unwrap_or_default(),
         })
         .collect();
@@ -46,6 +46,15 @@ pub fn bench(report: &BenchReport) -> Vec<Figure> {
 
 fn around_test(checks: &Checks) -> Vec<String> {
     checks.condition.as_ref().map(around).unwrap_or_default()
+}
+
+fn in_test(checks: &Checks) -> Vec<(f64, String)> {
+    checks.condition.as_ref().map(within).unwrap_or_default()
+}
+
+/// What links and arrays did in a run: seconds from its beginning, and words.
+fn within(condition: &ConditionView) -> Vec<(f64, String)> {
+    condition.events.iter().map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect()
 }
 
 /// What links and drives did around a run; when in it, nobody knows.
@@ -88,7 +97,7 @@ pub fn check(path: &PathView) -> Vec<Figure> {
             name: name.clone(),
             series: &run.measurement.series,
             ceiling: ceiling(path, run.direction),
-            events: Vec::new(),
+            events: run.condition.as_ref().map(within).unwrap_or_default(),
             told: run.condition.as_ref().map(around).unwrap_or_default(),
         })
         .collect();

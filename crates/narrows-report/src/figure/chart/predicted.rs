@@ -68,7 +68,7 @@ fn before(it: &PredictionView) -> Option<Bar> {
         value,
         lost_from,
         shown,
-        data: vec![("before", format!("{value}"))],
+        data: if lost_from.is_none() { vec![("before", format!("{value}"))] } else { Vec::new() },
         ..Bar::default()
     })
 }

@@ -1,6 +1,6 @@
 //! Rates beside each other: ladders, comparisons, targets alone and together, and where a copy spent its time.
 
-use super::bars::{Bar, Row, bars};
+use super::bars::{Bar, Row, Signs, bars, bars_with};
 use super::picture;
 use crate::copy::CopyReport;
 use crate::figure::whole::{Data, Figure};
@@ -114,6 +114,7 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
             said.to_owned(),
         ]);
     }
+    let signs = Signs { interval: "95 % interval of the difference from A", ..Signs::default() };
     (!rows.is_empty()).then(|| Figure {
         id: "before-after".to_owned(),
         title: "A and B".to_owned(),
@@ -121,7 +122,7 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
             "Rates of A ({}) and B ({}), workload by workload. Whiskers are the 95 % interval of the difference, from A on.",
             comparison.a, comparison.b
         ),
-        pictures: vec![picture(|width| bars(width, "Rates of A and B", &rows, &rate))],
+        pictures: vec![picture(|width| bars_with(width, "Rates of A and B", &rows, &rate, &signs))],
         data,
     })
 }

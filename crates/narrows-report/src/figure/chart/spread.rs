@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::heat::{Cell, RowData, heat, heat_of_rows};
+use super::heat::{Cell, Heat, Legend, RowData, heat};
 use super::picture;
 use crate::figure::whole::{Data, Figure};
 use crate::fleet_run::{FleetRunReport, HostView, PointView, describe, total};
@@ -18,6 +18,17 @@ const MOST_COLUMNS: usize = 12;
 /// Findings of one code: how many, and the weight of the worst.
 type Counts = BTreeMap<String, (usize, usize)>;
 
+/// How many findings are faults, and how many are limits: one fault is worse than any number of limits.
+type Badness = (usize, usize);
+
+const fn badness(count: usize, worst: usize) -> Badness {
+    if worst >= weight(Severity::Fault) { (count, 0) } else { (0, count) }
+}
+
+const fn sum(a: Badness, b: Badness) -> Badness {
+    (a.0 + b.0, a.1 + b.1)
+}
+
 const fn weight(severity: Severity) -> usize {
     match severity {
         Severity::Fault => 100,
@@ -28,7 +39,7 @@ const fn weight(severity: Severity) -> usize {
 
 /// Findings by host and kind, hosts with the worst first; `None` where there is no finding to act on.
 pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, Badness> = BTreeMap::new();
     let counts = |host: &Host| {
         let mut counts: Counts = BTreeMap::new();
         for found in host.findings.iter().filter(|found| found.counts()) {
@@ -40,19 +51,20 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
     };
     let mut rows: Vec<(&Host, Counts)> = hosts.iter().map(|host| (*host, counts(host))).collect();
     for (code, (count, worst)) in rows.iter().flat_map(|(_, counts)| counts) {
-        *kinds.entry(code.clone()).or_default() += count * worst;
+        let so_far = kinds.entry(code.clone()).or_default();
+        *so_far = sum(*so_far, badness(*count, *worst));
     }
     if kinds.is_empty() {
         return None;
     }
-    let mut kinds: Vec<(String, usize)> = kinds.into_iter().collect();
+    let mut kinds: Vec<(String, Badness)> = kinds.into_iter().collect();
     kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     kinds.truncate(MOST_COLUMNS);
-    let badness = |counts: &BTreeMap<String, (usize, usize)>| {
-        counts.values().map(|(count, worst)| count * worst).sum::<usize>()
+    let whole = |counts: &Counts| {
+        counts.values().fold((0, 0), |all, (count, worst)| sum(all, badness(*count, *worst)))
     };
     rows.retain(|(_, counts)| !counts.is_empty());
-    rows.sort_by(|a, b| badness(&b.1).cmp(&badness(&a.1)).then_with(|| a.0.host.cmp(&b.0.host)));
+    rows.sort_by(|a, b| whole(&b.1).cmp(&whole(&a.1)).then_with(|| a.0.host.cmp(&b.0.host)));
     let mut data = Data::new(&["host", "finding", "how often#"]);
     for (host, counts) in &rows {
         for (code, (count, _)) in counts {
@@ -82,6 +94,12 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         })
         .collect();
     let shown = cells.len();
+    let legend = Legend {
+        kinds: vec![(1, "limit by design")],
+        frame: "fault, darker where there are more",
+        notes: vec!["the number says how often", "the worst host is first"],
+        ..Legend::default()
+    };
     let mut more = if rows.len() > shown {
         format!(" The {shown} worst of {} hosts are drawn.", rows.len())
     } else {
@@ -96,7 +114,21 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         alternative: format!(
             "How often each finding stands for each host, the worst host first. Framed cells are faults, the others limits.{more}"
         ),
-        pictures: vec![picture(|width| heat(width, "Findings by host", "warm", ("host", &columns), &cells))],
+        pictures: vec![picture(|width| {
+            let label = "Findings by host";
+            heat(
+                width,
+                &Heat {
+                    label,
+                    tone: "warm",
+                    corner: "host",
+                    columns: &columns,
+                    rows: &cells,
+                    data: &[],
+                    legend: &legend,
+                },
+            )
+        })],
         data,
     })
 }
@@ -143,6 +175,11 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
         vec![("host", host.host.clone()), ("series", values.join(" "))]
     });
     let written: Vec<RowData> = written.collect();
+    let legend = Legend {
+        scale: Some(["0".to_owned(), human::rate(BytesPerSec::new(most))]),
+        notes: vec!["the slowest host is first"],
+        ..Legend::default()
+    };
     Some(Figure {
         id: format!("fleet-rates-{}", at + 1),
         title: format!("Hosts over time: {}", describe(&point.load)),
@@ -152,7 +189,19 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
             point.verdict.sentence
         ),
         pictures: vec![picture(|width| {
-            heat_of_rows(width, "Rates of hosts over time", "cool", ("host", &columns), &rows, &written)
+            let label = "Rates of hosts over time";
+            heat(
+                width,
+                &Heat {
+                    label,
+                    tone: "cool",
+                    corner: "host",
+                    columns: &columns,
+                    rows: &rows,
+                    data: &written,
+                    legend: &legend,
+                },
+            )
         })],
         data,
     })

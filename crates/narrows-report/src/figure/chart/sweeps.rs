@@ -1,6 +1,6 @@
 //! Many loads: block size against depth, streams with their knee, and the roofline.
 
-use super::heat::{Cell, heat};
+use super::heat::{Cell, Heat, Legend, heat};
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::picture;
 use crate::bench::sweep::{Along, SweepPoint, SweepReport};
@@ -8,6 +8,9 @@ use crate::figure::whole::{Data, Figure};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_model::predict::roofline::{Axis as Of, Roofline};
+
+/// Rates that differ by less than this part are alike.
+const ALIKE: f64 = 0.05;
 
 /// What is asked beside block size and depth.
 fn others(load: &LoadSpec) -> String {
@@ -91,8 +94,8 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
                 ("depth", depth.to_string()),
                 ("rate", format!("{}", point.bytes_per_second.get())),
             ],
-            // The lowest load that gives nearly all: what more depth would add is within 2 %.
-            is_marked: rate(point) >= most * 0.98,
+            // Rates that differ by less are one plateau of a sweep.
+            is_marked: rate(point) >= most * (1.0 - ALIKE),
         }
     };
     let columns: Vec<String> = depths.iter().map(|depth| format!("depth {depth}")).collect();
@@ -103,6 +106,13 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
         })
         .collect();
     let what = said(&first.load);
+    let is_doubted = points.iter().any(|point| point.trusted == Some(false));
+    let legend = Legend {
+        scale: Some(["0".to_owned(), human::rate(BytesPerSec::new(most))]),
+        frame: "within 5 % of the highest",
+        notes: if is_doubted { vec!["?: not trusted"] } else { Vec::new() },
+        ..Legend::default()
+    };
     let place = points.iter().find(|point| rate(point) >= most).map(|point| &point.load);
     let place = place
         .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth));
@@ -111,12 +121,24 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
         id: format!("sweep-heat-{}", at + 1),
         title: format!("Block size and queue depth: {what}"),
         alternative: format!(
-            "Rates for each block size and queue depth; the highest is {}{place}. Framed cells are within 2 % of it. A question mark \
+            "Rates for each block size and queue depth; the highest is {}{place}. Framed cells are within 5 % of it. A question mark \
              says that a result is not trusted.",
             human::rate(BytesPerSec::new(most))
         ),
         pictures: vec![picture(|width| {
-            heat(width, "Rates by block size and queue depth", "cool", ("block size", &columns), &rows)
+            let label = "Rates by block size and queue depth";
+            heat(
+                width,
+                &Heat {
+                    label,
+                    tone: "cool",
+                    corner: "block size",
+                    columns: &columns,
+                    rows: &rows,
+                    data: &[],
+                    legend: &legend,
+                },
+            )
         })],
         data,
     })
@@ -232,9 +254,14 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
         let pairs = picture_of.at.iter().zip(rates).filter(|(_, rate)| rate.get() > 0.0);
         pairs.map(|(at, rate)| (*at, rate.get(), None)).collect::<Vec<_>>()
     };
+    let written = |rates: &[BytesPerSec]| {
+        let pairs = points(rates).into_iter().map(|(at, rate, _)| format!("{at}={rate}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    };
     let mut all = vec![Line {
         name: "what the workload gets, at most".to_owned(),
         points: points(&picture_of.rates),
+        data: vec![("points", written(&picture_of.rates))],
         ..Line::default()
     }];
     // A ceiling far above all else says nothing here; it is in the table.
@@ -245,6 +272,7 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
             name: crate::roofline::label(line),
             points: points(&line.rates),
             is_bound: true,
+            data: vec![("hop", line.hop.to_string()), ("points", written(&line.rates))],
             ..Line::default()
         });
     }

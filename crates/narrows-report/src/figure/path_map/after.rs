@@ -2,9 +2,9 @@
 
 use super::layout::full_width_of;
 use super::tree::Tree;
-use super::{Mark, State, direction_name, draw, list};
+use super::{Foretold, Mark, State, direction_name, draw, list};
 use crate::figure::whole::Picture;
-use crate::view::{AdviceView, CheckReport, PathView};
+use crate::view::{AdviceView, CheckReport, CounterfactualView, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 
@@ -13,8 +13,9 @@ const MOST: usize = 4;
 /// Rates that differ by no more are the same but for how they were worked out.
 const SAME: f64 = 1.000_001;
 
-/// A map for each advice about the narrowest hop of a direction; of writes only where another hop is the narrowest of reads. Where the gain
-/// is not known the hop is dashed, as wide as the bound that the next hop sets.
+/// A map for each advice about the narrowest hop of a direction; of writes only where another hop is the narrowest of reads. What is
+/// predicted is a band with its interval; where a prediction is refused, the bound is dashed. Where the gain is not known the hop is dashed, as
+/// wide as the bound that the next hop sets.
 pub(super) fn pictures(
     report: &CheckReport,
     path: &PathView,
@@ -28,7 +29,12 @@ pub(super) fn pictures(
     let about = report.findings.iter().filter(|finding| finding.hop.as_deref() == Some(limiting));
     let advices = about.flat_map(|finding| &finding.advice);
     let drawn = |advice: &AdviceView| {
-        let (tree, note) = changed(tree, limiting, advice, direction)?;
+        let (mut tree, mut note) = changed(tree, limiting, advice, direction)?;
+        let mut all = path.counterfactuals.iter().filter(|it| it.direction == direction);
+        if let Some(it) = all.find(|it| it.hop == limiting && it.action == advice.action) {
+            foretell(&mut tree, path, it);
+            note = format!("{} {note}", foretold_words(it));
+        }
         let label = format!("If followed: {}", advice.action);
         let (wide, narrow) = (draw::wide(&tree, &label), Some(list::narrow(&tree, &label)));
         Some(Picture { wide, narrow, label, note })
@@ -102,6 +108,46 @@ fn changed(tree: &Tree, limiting: &str, advice: &AdviceView, direction: Directio
         };
     }
     Some((tree, note))
+}
+
+/// Puts what is foretold on every hop that moves bytes.
+fn foretell(tree: &mut Tree, path: &PathView, it: &CounterfactualView) {
+    let of = |traffic: f64| match (it.bytes_per_second, it.interval_95) {
+        (Some(rate), Some(ends)) => {
+            Some(Foretold::Rate(rate.get() * traffic, ends.map(|end| end.get() * traffic)))
+        }
+        _ => it.at_most_bytes_per_second.map(|most| Foretold::AtMost(most.get() * traffic)),
+    };
+    for item in tree.items.iter_mut().filter(|item| item.state != State::Passes) {
+        let traffic = path.hop(&item.id).map(|hop| match it.direction {
+            Direction::Read => hop.traffic.read,
+            Direction::Write => hop.traffic.write,
+        });
+        item.foretold = traffic.filter(|traffic| *traffic > 0.0).and_then(of);
+    }
+}
+
+/// What is foretold, in sentences.
+fn foretold_words(it: &CounterfactualView) -> String {
+    if let (Some(rate), Some([low, high])) = (it.bytes_per_second, it.interval_95) {
+        return format!(
+            "Predicted for {}: {}, in 95 of 100 cases {} to {}.",
+            it.workload,
+            human::rate(rate),
+            human::rate(low),
+            human::rate(high)
+        );
+    }
+    let mut parts = Vec::new();
+    let about = if it.workload.is_empty() { String::new() } else { format!(" for {}", it.workload) };
+    let why = it.reason.as_deref().unwrap_or("no law is known to hold").trim_end_matches('.');
+    parts.push(format!("Not predicted{about}: {why}."));
+    if let Some(most) = it.at_most_bytes_per_second {
+        let by = it.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
+        parts.push(format!("It is at most {}{by}.", human::rate(most)));
+    }
+    parts.extend(it.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")));
+    parts.join(" ")
 }
 
 /// Why the gain is not known, as a sentence.

@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Place, THINNEST, WIDTH, Words, layout};
 use super::tree::Tree;
-use super::{Item, Mark, State, is_drawn_alike};
+use super::{Foretold, Item, Mark, State, is_drawn_alike};
 use crate::figure::svg::{Anchor, Stroke, Svg};
 use crate::figure::width::SMALL;
 use narrows_base::units::{BytesPerSec, human};
@@ -101,6 +101,7 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
             };
             svg.rect(&class, (place.left, top), (place.width, place.thick), 2.0_f64.min(place.thick / 2.0));
             measured(svg, lane, place, scale);
+            foretold(svg, lane, place, scale);
             if place.is_broken {
                 broken(svg, place.left + place.width * 0.5, place.middle);
             }
@@ -131,13 +132,35 @@ fn measured(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
     let thick = (measured.bytes_per_second.get() * scale).clamp(1.5, place.thick.max(1.5));
     let class = if measured.trusted { "band" } else { "band doubted" };
     svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
-    let Some([low, high]) = measured.ci95 else { return };
-    for end in [low, high] {
-        let y = place.middle - (end.get() * scale).min(place.thick * 1.5) / 2.0;
-        svg.path(
-            "interval",
-            &Stroke::from(place.left + place.width - 14.0, y).to(place.left + place.width - 4.0, y),
-        );
+    let Some(ends) = measured.ci95 else { return };
+    whisker(svg, ends.map(BytesPerSec::get), place, scale);
+}
+
+/// An interval, at the upper edge of the band that it is of.
+fn whisker(svg: &mut Svg, ends: [f64; 2], place: &Place, scale: f64) {
+    let [low, high] = ends.map(|end| place.middle - (end * scale).min(place.thick * 1.5) / 2.0);
+    let right = place.left + place.width;
+    let stroke = Stroke::from(right - 14.0, low).to(right - 4.0, low).jump(right - 9.0, low);
+    svg.path("interval", &stroke.to(right - 9.0, high).jump(right - 14.0, high).to(right - 4.0, high));
+}
+
+/// The band of what is predicted: full as far as it reaches at least, pale up to what it reaches at most in 95 of 100 cases; or the
+/// bound, dashed.
+fn foretold(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
+    // What is predicted may lie a little above a ceiling, and the words begin further away.
+    let thick = |rate: f64| (rate * scale).clamp(1.5, place.thick + 6.0);
+    let mut put = |class: &str, rate: f64| {
+        let thick = thick(rate);
+        svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
+    };
+    match lane.foretold {
+        Some(Foretold::Rate(_, [low, high])) => {
+            put("band range", high);
+            put("band", low);
+            whisker(svg, [low, high], place, scale);
+        }
+        Some(Foretold::AtMost(most)) => put("atmost", most),
+        None => {}
     }
 }
 
@@ -211,8 +234,27 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
     if tree.items.iter().any(|item| item.measured.is_some()) {
         svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
         svg.rect("band", (x, y - 4.0), (26.0, 8.0), 0.0);
+        let has_ends =
+            tree.items.iter().filter_map(|item| item.measured.as_ref()).any(|it| it.ci95.is_some());
+        if has_ends {
+            svg.path("interval", &Stroke::from(x + 14.0, y - 4.0).to(x + 24.0, y - 4.0));
+        }
         x += 34.0;
-        word(svg, &mut x, "measured");
+        word(svg, &mut x, if has_ends { "measured, and its 95 % interval" } else { "measured" });
+    }
+    let foretold = || tree.items.iter().filter_map(|item| item.foretold);
+    if foretold().any(|it| matches!(it, Foretold::Rate(..))) {
+        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
+        svg.rect("band range", (x, y - 6.0), (26.0, 12.0), 0.0);
+        svg.rect("band", (x, y - 3.0), (26.0, 6.0), 0.0);
+        x += 34.0;
+        word(svg, &mut x, "predicted, pale is its 95 % interval");
+    }
+    if foretold().any(|it| matches!(it, Foretold::AtMost(_))) {
+        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
+        svg.rect("atmost", (x, y - 5.0), (26.0, 10.0), 0.0);
+        x += 34.0;
+        word(svg, &mut x, "at most, not predicted");
     }
     svg.reach(y + 18.0);
 }

@@ -170,6 +170,7 @@ fn all_together(point: &PointView) -> Item {
         is_guess: false,
         formula: String::new(),
         measured: None,
+        foretold: None,
         mark: Mark::None,
         doubt: "",
         targets: Vec::new(),
@@ -207,6 +208,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
             utilisation: hop.ceiling.map(|ceiling| rate.fraction_of(ceiling)),
             reason: None,
         }),
+        foretold: None,
         mark: if hop.is_narrowest { Mark::Narrowest } else { Mark::None },
         doubt: match point.verdict.limit.confidence {
             Confidence::High => "",

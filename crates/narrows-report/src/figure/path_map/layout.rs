@@ -353,6 +353,10 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
     if let Some(text) = lane.measured_text() {
         under.extend(set(SMALL, &text, width, 2, false));
     }
+    // Of what is foretold the band is on every lane, the words where it is decided.
+    if let Some(text) = lane.foretold_text().filter(|_| !words.is_empty()) {
+        under.extend(set(SMALL, &text, width, 3, false));
+    }
     let used: Vec<&str> = lane.targets.iter().map(String::as_str).collect();
     if lane.kind == HopKind::Device && !used.is_empty() {
         under.extend(set(SMALL, &used.join(", "), width, if is_many { 1 } else { 2 }, true));

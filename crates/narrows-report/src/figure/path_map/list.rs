@@ -2,7 +2,7 @@
 
 use super::layout::full_width_of;
 use super::tree::Tree;
-use super::{Item, Mark, State};
+use super::{Foretold, Item, Mark, State};
 use crate::figure::svg::{Anchor, Stroke, Svg};
 use crate::figure::width::{SMALL, SMALL_STRONG};
 
@@ -21,6 +21,14 @@ pub(super) fn narrow(tree: &Tree, label: &str) -> Svg {
     let is_cut = |item: &Item| matches!(item.state, State::Known(rate) if rate > most * 1.001);
     let mut lines = vec!["The length of a bar is the ceiling, linear."];
     lines.extend(tree.items.iter().any(is_cut).then_some("A torn bar is longer than drawn."));
+    let has = |of: fn(&Foretold) -> bool| tree.items.iter().filter_map(|item| item.foretold.as_ref()).any(of);
+    lines.extend(
+        has(|it| matches!(it, Foretold::Rate(..)))
+            .then_some("Pale is the 95 % interval of what is predicted."),
+    );
+    lines.extend(
+        has(|it| matches!(it, Foretold::AtMost(_))).then_some("Dashed is a bound, and no prediction."),
+    );
     for line in lines {
         svg.text("t-small soft", (2.0, y + 14.0), Anchor::Start, line);
         y += 15.0;
@@ -85,6 +93,7 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
             }
         }
     }
+    foretold(svg, item, (left, *y), (room, most));
     *y += BAR;
     let mut x = left;
     *y += 15.0;
@@ -102,9 +111,24 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         Anchor::Start,
         said.trim_end(),
     );
-    for text in [item.bound_text(), item.measured_text()].into_iter().flatten() {
+    let foretold = item.foretold_text().filter(|_| item.mark != Mark::None);
+    for text in [item.bound_text(), item.measured_text(), foretold].into_iter().flatten() {
         *y += 14.0;
         svg.text("t-small", (left, *y - 4.0), Anchor::Start, &SMALL.fit(&text, room));
+    }
+}
+
+/// What is foretold, within the bar: as far as it reaches at least, and at most.
+fn foretold(svg: &mut Svg, item: &Item, (left, top): (f64, f64), (room, most): (f64, f64)) {
+    let long = |rate: f64| if most > 0.0 { (room * rate / most).clamp(1.0, room) } else { 1.0 };
+    let mut put = |class: &str, rate: f64| svg.rect(class, (left, top + 2.0), (long(rate), BAR - 4.0), 0.0);
+    match item.foretold {
+        Some(Foretold::Rate(_, [low, high])) => {
+            put("band range", high);
+            put("band", low);
+        }
+        Some(Foretold::AtMost(rate)) => put("atmost", rate),
+        None => {}
     }
 }
 

@@ -29,6 +29,15 @@ enum State {
     Passes,
 }
 
+/// What is foretold of a hop, in its own bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Foretold {
+    /// What crosses it, and the ends of the 95 % interval.
+    Rate(f64, [f64; 2]),
+    /// No more than this crosses it; how much is not known.
+    AtMost(f64),
+}
+
 /// What is to be said of a hop at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
@@ -79,6 +88,7 @@ struct Item {
     is_guess: bool,
     formula: String,
     measured: Option<MeasuredView>,
+    foretold: Option<Foretold>,
     mark: Mark,
     /// How unsure that is, behind the words of the mark.
     doubt: &'static str,
@@ -115,6 +125,7 @@ impl Item {
                 Direction::Write => hop.measured.write.clone(),
             }
             .filter(|_| paths.len() == 1),
+            foretold: None,
             mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
             doubt: "",
             targets: match paths {
@@ -123,6 +134,17 @@ impl Item {
             },
             shared: hop.shared_with.len(),
             bound: None,
+        }
+    }
+
+    /// What the application got through it, by the part of its own bytes that are the application's.
+    fn reached(&self) -> Option<f64> {
+        let measured = self.measured.as_ref().filter(|it| it.trusted)?;
+        match self.state {
+            State::Known(own) if own > 0.0 => {
+                Some(measured.bytes_per_second.get() * self.for_application? / own)
+            }
+            _ => None,
         }
     }
 
@@ -158,6 +180,16 @@ impl Item {
         }
         all.extend(self.for_application.map(|rate| ("path", format!("{rate}"))));
         all.extend(self.measured.as_ref().map(|it| ("measured", format!("{}", it.bytes_per_second.get()))));
+        let pair = |[low, high]: [f64; 2]| format!("{low} {high}");
+        let ends = self.measured.as_ref().and_then(|it| it.ci95);
+        all.extend(ends.map(|ends| ("interval", pair(ends.map(BytesPerSec::get)))));
+        match self.foretold {
+            Some(Foretold::Rate(rate, ends)) => {
+                all.extend([("predicted", format!("{rate}")), ("predicted-interval", pair(ends))]);
+            }
+            Some(Foretold::AtMost(most)) => all.push(("at-most", format!("{most}"))),
+            None => {}
+        }
         if self.mark != Mark::None {
             all.push(("mark", self.said()));
         }
@@ -176,10 +208,19 @@ impl Item {
             parts.push(self.formula.clone());
         }
         parts.extend(self.bound_text());
-        if let Some(text) = self.measured_text() {
-            parts.push(text);
-        }
+        parts.extend(self.measured_text());
+        parts.extend(self.foretold_text());
         parts.join("; ")
+    }
+
+    fn foretold_text(&self) -> Option<String> {
+        let rate = |rate: f64| human::rate(BytesPerSec::new(rate));
+        Some(match self.foretold? {
+            Foretold::Rate(of, [low, high]) => {
+                format!("predicted {}, 95 %: {} to {}", rate(of), rate(low), rate(high))
+            }
+            Foretold::AtMost(most) => format!("not predicted, at most {}", rate(most)),
+        })
     }
 
     fn measured_text(&self) -> Option<String> {
@@ -294,6 +335,8 @@ pub(super) struct Lane {
     pub(super) name: String,
     /// What the application gets through it; `None` where that is not known.
     pub(super) rate: Option<f64>,
+    /// What the application got through it, where that was measured and is to be trusted.
+    pub(super) measured: Option<f64>,
     /// Whether its ceiling is a guess.
     pub(super) is_guess: bool,
     pub(super) sort: Sort,
@@ -316,6 +359,7 @@ pub(super) fn lanes(report: &CheckReport, index: usize, direction: Direction) ->
             detail: item.detail.clone(),
             name: item.name.clone(),
             rate: item.for_application,
+            measured: item.reached(),
             is_guess: item.is_guess,
             sort: match item.mark {
                 Mark::None => Sort::Plain,

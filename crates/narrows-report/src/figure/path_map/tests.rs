@@ -208,6 +208,70 @@ fn each_advice_has_its_map_and_what_is_not_predicted_is_said() {
     assert!(figure.pictures.iter().skip(2).all(|picture| !picture.wide.element().contains("class=\"band")));
 }
 
+/// What `narrows predict` would say of the first advice.
+fn foretold(report: &CheckReport) -> crate::view::CounterfactualView {
+    let rate = |rate: f64| BytesPerSec::new(rate);
+    crate::view::CounterfactualView {
+        hop: report.paths[0].limiting_hop.read.clone().expect("a hop"),
+        action: report.findings[0].advice[0].action.clone(),
+        direction: Direction::Read,
+        workload: "sequential reads of 1 MiB, 8 under way".to_owned(),
+        bytes_per_second: Some(rate(1.5e9)),
+        interval_80: Some([rate(1.4e9), rate(1.55e9)]),
+        interval_95: Some([rate(1.25e9), rate(1.6e9)]),
+        at_most_bytes_per_second: None,
+        at_most_by: None,
+        measure_instead: None,
+        reason: None,
+    }
+}
+
+fn with_counterfactual(change: impl Fn(&mut crate::view::CounterfactualView)) -> Figure {
+    let mut report = x1_slot();
+    let mut it = foretold(&report);
+    change(&mut it);
+    report.paths[0].counterfactuals = vec![it];
+    path_map(&report, 0).expect("a figure")
+}
+
+#[test]
+fn what_is_predicted_of_an_advice_is_drawn_with_its_interval() {
+    let figure = with_counterfactual(|_| {});
+    let picture = &figure.pictures[2];
+    let expected = "Predicted for sequential reads of 1 MiB, 8 under way: 1.5 GB/s, in 95 of 100 cases 1.25 GB/s to 1.6 GB/s.";
+    assert!(picture.note.starts_with(expected), "{}", picture.note);
+    for drawing in [Some(&picture.wide), picture.narrow.as_ref()].into_iter().flatten() {
+        let svg = drawing.element();
+        let stated = "data-predicted=\"1500000000\" data-predicted-interval=\"1250000000 1600000000\"";
+        // On each of the four hops that move bytes.
+        assert_eq!((svg.matches(stated).count(), svg.matches("band range").count() >= 4), (4, true), "{svg}");
+    }
+    // Of today and of the other advice nothing is foretold.
+    for other in [0, 1, 3] {
+        assert!(!figure.pictures[other].wide.element().contains("data-predicted"), "{other}");
+    }
+}
+
+#[test]
+fn where_a_prediction_is_refused_the_bound_is_dashed_and_the_reason_is_said() {
+    let figure = with_counterfactual(|it| {
+        (it.bytes_per_second, it.interval_80, it.interval_95) = (None, None, None);
+        it.at_most_bytes_per_second = Some(BytesPerSec::new(1.6e9));
+        it.at_most_by = Some("DMI 2.0".to_owned());
+        it.reason = Some("nobody measured it".to_owned());
+        it.measure_instead = Some("reads behind the chipset".to_owned());
+    });
+    let picture = &figure.pictures[2];
+    let expected = "Not predicted for sequential reads of 1 MiB, 8 under way: nobody measured it. It is at most 1.6 GB/s, by DMI 2.0. \
+                    To know it, measure reads behind the chipset.";
+    assert!(picture.note.starts_with(expected), "{}", picture.note);
+    for drawing in [Some(&picture.wide), picture.narrow.as_ref()].into_iter().flatten() {
+        let svg = drawing.element();
+        assert!(svg.contains("data-at-most=\"1600000000\"") && svg.contains("class=\"atmost\""), "{svg}");
+        assert!(!svg.contains("data-predicted"), "{svg}");
+    }
+}
+
 #[test]
 fn a_gain_of_writes_is_none_that_reads_cannot_have() {
     let mut report = x1_slot();
