@@ -109,6 +109,13 @@ fn no_path(report: &CheckReport, target: &str) -> Failure {
 /// # Errors
 /// [`Failure`] when a file cannot be read, or is no card.
 pub(super) fn verify(args: &VerifyArgs) -> Result<u8, Failure> {
+    if is_png(&args.card) {
+        return Err(Failure::new(format!("`{}` is a PNG, which holds no text to compare", args.card.display()))
+            .hint(
+                "verify the SVG or Markdown that it was made of. By eye: `run` at its foot is the beginning of what `sha256sum RUN.json` \
+                 prints, if it is of that report at all",
+            ));
+    }
     let text = foreign::text(&args.card, LARGEST_CARD).map_err(|error| cannot(&args.card, &error))?;
     let (bytes, report) = read(&args.from)?;
     let no_card = || {
@@ -149,6 +156,14 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8, Failure> {
     };
     output::lines(said)?;
     Ok(status)
+}
+
+/// Whether a file begins as a PNG does (PNG specification, 5.2).
+fn is_png(file: &Path) -> bool {
+    let mut begin = [0; 8];
+    let opened = foreign::open(file, LARGEST_CARD);
+    opened.is_ok_and(|mut opened| io::Read::read_exact(&mut opened, &mut begin).is_ok())
+        && begin == *b"\x89PNG\r\n\x1a\n"
 }
 
 fn differences(report: &CheckReport, lines: &[(String, String)]) -> Vec<String> {

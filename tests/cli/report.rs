@@ -10,6 +10,9 @@ use tempfile::TempDir;
 use crate::support::tree;
 use crate::{Ran, finish, narrows};
 
+#[path = "../../crates/narrows-report/examples/spoil/mod.rs"]
+mod spoil;
+
 /// A directory to write in.
 fn place() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
@@ -284,4 +287,69 @@ fn what_moves_now_and_preferences_have_a_page_and_markdown() {
         stands_alone(&again);
         assert!(again.contains(&format!("<p class=\"kicker\">narrows {name}</p>")), "{again}");
     }
+}
+
+/// The reports that are kept: one of each kind that measures, predicts or judges.
+fn every_kind() -> Vec<PathBuf> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let figures = fs::read_dir(tests.join("figures")).expect("is there");
+    let mut files: Vec<PathBuf> = figures.map(|entry| entry.expect("is readable").path()).collect();
+    files.sort();
+    files.push(tests.join("data/ladder-raid0-slow-member.json"));
+    files
+}
+
+#[test]
+fn names_that_attack_are_text_on_the_page_of_every_command() {
+    let dir = place();
+    let mut schemas = std::collections::BTreeSet::new();
+    for file in every_kind() {
+        let text = read(&file);
+        let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+        let schema =
+            values.next().and_then(Result::ok).and_then(|it| it["schema"].as_str().map(str::to_owned));
+        schemas.extend(schema);
+        let spoiled = dir.path().join("spoiled.json");
+        fs::write(&spoiled, spoil::spoiled(&text)).expect("is writable");
+        let page = run(&[&"report", &spoiled, &"--html", &"-"]);
+        assert_eq!((page.status, page.err.as_str()), (Some(0), ""), "{}", file.display());
+        for foreign in ["<script", "<img", " onload=\"", " style=", "\u{202e}", "\u{2066}", "\x1b"] {
+            assert!(!page.out.contains(foreign), "{}: {foreign}", file.display());
+        }
+        // The names are there, as text, and none of them is endless.
+        assert!(page.out.contains("&lt;script&gt;") || page.out.contains("&lt;img"), "{}", file.display());
+        assert!(!page.out.contains(&"W".repeat(2001)), "{}", file.display());
+        assert_eq!(page.out.matches("</style>").count(), 1, "{}", file.display());
+        let markdown = run(&[&"report", &spoiled, &"--markdown"]);
+        assert!(!markdown.out.contains(['\u{202e}', '\u{2066}', '\x1b']), "{}", file.display());
+        let text = run(&[&"report", &spoiled]);
+        assert!(!text.out.contains(['\u{202e}', '\u{2066}', '\x1b']), "{}", file.display());
+    }
+    let all = [
+        "bench",
+        "check",
+        "compare",
+        "copy",
+        "fleet",
+        "fleet-run",
+        "lab",
+        "ladder",
+        "predict",
+        "sweep",
+        "together",
+    ];
+    let all: std::collections::BTreeSet<String> =
+        all.iter().map(|name| format!("narrows/{name}/1")).collect();
+    assert_eq!(schemas, all);
+}
+
+#[test]
+fn a_png_of_a_card_is_told_apart_from_a_card_and_cannot_be_verified() {
+    let dir = place();
+    let png = dir.path().join("card.png");
+    fs::write(&png, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR").expect("is writable");
+    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figures/measured.json");
+    let ran = run(&[&"verify", &png, &"--from", &report]);
+    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.err.contains("holds no text") && ran.err.contains("hint: verify the SVG"), "{}", ran.err);
 }

@@ -302,8 +302,9 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
         _ => {
             let band = lane.measured.as_ref().map_or(0.0, |it| it.bytes_per_second.get() * scale);
             let bound = lane.bound.map_or(0.0, |bound| bound * scale);
-            let room = if band > 0.0 { 2.0 * FRAME } else { 0.0 };
-            (UNKNOWN.max(band.min(THICKEST) + room).max(bound.min(THICKEST)), UNKNOWN)
+            let foretold = lane.foretold.map_or(0.0, |it| it.most() * scale);
+            let room = |band: f64| if band > 0.0 { band.min(THICKEST) + 2.0 * FRAME } else { 0.0 };
+            (UNKNOWN.max(room(band)).max(room(foretold)).max(bound.min(THICKEST)), UNKNOWN)
         }
     };
     Place {

@@ -86,7 +86,8 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
         _ => {
             let of = |rate: f64| if most > 0.0 { (room * rate / most).clamp(1.5, room) } else { room * 0.3 };
             let measured = item.measured.as_ref().map(|it| it.bytes_per_second.get());
-            let long = item.bound.or(measured).map_or(room * 0.3, of);
+            let foretold = item.foretold.map(Foretold::most);
+            let long = item.bound.or(measured).or(foretold).map_or(room * 0.3, of);
             svg.rect("lane unknown", (left, *y), (long, BAR), 1.0);
             if let Some(measured) = measured {
                 svg.rect("band", (left, *y + 2.0), (of(measured), BAR - 4.0), 0.0);

@@ -3,6 +3,7 @@
 mod after;
 mod draw;
 mod fleet;
+mod foretold;
 mod layout;
 mod list;
 mod tree;
@@ -12,6 +13,7 @@ use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 pub(super) use draw::cut;
 pub use fleet::fleet_map;
+use foretold::Foretold;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -27,15 +29,6 @@ enum State {
     Unknown(String),
     /// It moves no bytes of its own.
     Passes,
-}
-
-/// What is foretold of a hop, in its own bytes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Foretold {
-    /// What crosses it, and the ends of the 95 % interval.
-    Rate(f64, [f64; 2]),
-    /// No more than this crosses it; how much is not known.
-    AtMost(f64),
 }
 
 /// What is to be said of a hop at a glance.
@@ -214,13 +207,7 @@ impl Item {
     }
 
     fn foretold_text(&self) -> Option<String> {
-        let rate = |rate: f64| human::rate(BytesPerSec::new(rate));
-        Some(match self.foretold? {
-            Foretold::Rate(of, [low, high]) => {
-                format!("predicted {}, 95 %: {} to {}", rate(of), rate(low), rate(high))
-            }
-            Foretold::AtMost(most) => format!("not predicted, at most {}", rate(most)),
-        })
+        self.foretold.map(Foretold::in_words)
     }
 
     fn measured_text(&self) -> Option<String> {
