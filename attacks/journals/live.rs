@@ -70,8 +70,9 @@ pub(super) fn attacks() -> Vec<Attack> {
                 )
             },
         )
-        .quick(),
-        Attack::new(Class::Journal, "killed, undone and resumed by the book", by_the_book).quick(),
+        .quick()
+        .beside(),
+        Attack::new(Class::Journal, "killed, undone and resumed by the book", by_the_book).quick().beside(),
     ]
 }
 
@@ -82,7 +83,8 @@ fn foreign() -> Vec<u8> {
 /// The lab was killed with its file system mounted; `write` then writes. Undo must leave that, say so, and may clear what is
 /// the lab's. What is foreign is what `write` changed.
 fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + Send + Sync + 'static) -> Attack {
-    Attack::new(Class::Journal, &format!("killed, then {name}"), move |ground: &Ground, judge: &mut Judge| {
+    let name = format!("killed, then {name}");
+    let body = move |ground: &Ground, judge: &mut Judge| {
         let device = same_device(ground)?;
         let lab = killed(ground, &device, "ext4")?;
         release(&device);
@@ -116,7 +118,8 @@ fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + Send + Syn
             });
         }
         Ok(())
-    })
+    };
+    Attack::new(Class::Journal, &name, body).beside()
 }
 
 /// A mount of the lab's own namespace goes with its last process; here it is made sure.
