@@ -68,9 +68,12 @@ pub(crate) struct Score {
     expected_flaws: Vec<String>,
     missing: Vec<String>,
     found: Vec<String>,
-    /// Whether every rate that is known came out; `None` where none is.
+    /// Whether every rate that is known came out; `None` where none is. It is counted whatever the verdict is worth.
     numbers_right: Option<bool>,
-    /// Whether `yes`, `other` or `no` is right; `None` where that is not known.
+    /// Whether the tool was read when the case was labelled.
+    claimed: bool,
+    /// Whether `yes`, `other` or `no` is right, or where a case has none of these whether it is trusted; `None` where neither is
+    /// known.
     trust_right: Option<bool>,
     /// Whether the first flaw was found; `None` where there is none, or none that a finding is for.
     main_flaw_found: Option<bool>,
@@ -85,6 +88,7 @@ fn codes(flaw: &str) -> Vec<&str> {
         "wrong_queue_depth" => vec!["depth_too_low"],
         "slc_cache_exhausted" => vec!["slc_exhausted"],
         "client_limited" => vec!["network_limited", "generator_cpu"],
+        "partial" => vec!["partial_input"],
         "other:run_failed" => vec!["run_failed"],
         "other:inconsistent_numbers" => vec!["inconsistent_numbers"],
         "other:not_sync_as_labelled" => vec!["not_synchronous"],
@@ -128,7 +132,11 @@ fn judge(case: &Case, report: &Value) -> Score {
         scored: case.confidence != "low" && case.supported_by_claim && case.expected.trusted.is_some(),
         right: trusted == case.expected.trusted && missing.is_empty(),
         numbers_right: case.expected.rates().map(|all| have_come_out(&all, &own)),
-        trust_right: case.expected.trust.as_ref().map(|trust| worst_trust(&own) == Some(trust.as_str())),
+        claimed: case.supported_by_claim,
+        trust_right: match &case.expected.trust {
+            Some(trust) => Some(worst_trust(&own) == Some(trust.as_str())),
+            None => case.expected.trusted.map(|_| trusted == case.expected.trusted),
+        },
         main_flaw_found: flaws
             .first()
             .filter(|flaw| !codes(flaw).is_empty())
@@ -213,17 +221,20 @@ pub(crate) fn is_good_enough(scores: &[Score]) -> bool {
     share(count(scores.iter())) >= GOOD && false_alarms(scores) == 0
 }
 
-/// A part of a verdict that is counted by itself.
+/// A part of a verdict that is counted by itself: `None` of cases that do not tell, or are not scored.
 type Column = fn(&Score) -> Option<bool>;
 
+/// Rates are right or wrong whatever a verdict is worth; those of tools that were not read when they were labelled are
+/// counted apart.
 const COLUMNS: &[(&str, Column)] = &[
-    ("-- numbers", |score| score.numbers_right),
-    ("-- trust", |score| score.trust_right),
-    ("-- main flaw", |score| score.main_flaw_found),
+    ("-- numbers", |score| score.numbers_right.filter(|_| score.claimed)),
+    ("-- new tools", |score| score.numbers_right.filter(|_| !score.claimed)),
+    ("-- trust", |score| score.trust_right.filter(|_| score.scored)),
+    ("-- main flaw", |score| score.main_flaw_found.filter(|_| score.scored)),
 ];
 
 fn column_of(scores: &[Score], column: Column) -> (usize, usize) {
-    let known = scores.iter().filter(|score| score.scored).filter_map(column);
+    let known = scores.iter().filter_map(column);
     known.fold((0, 0), |(right, all), one| (right + usize::from(one), all + 1))
 }
 
@@ -243,7 +254,7 @@ pub(crate) fn table(scores: &[Score]) -> String {
         );
         let _ = writeln!(out, "      got      {got:<12} {}", score.found.join(", "));
     }
-    for score in scores.iter().filter(|score| score.scored) {
+    for score in scores {
         let wrong = COLUMNS.iter().filter(|(_, column)| column(score) == Some(false));
         let names: Vec<&str> = wrong.map(|(name, _)| name.trim_start_matches("-- ")).collect();
         if !names.is_empty() {

@@ -134,6 +134,11 @@ mod tests {
     }
 
     #[test]
+    fn a_quotation_that_was_set_off_is_bare() {
+        assert_eq!(cleaned("Hi\n\n    > ```\n    > a  b\n    > c\n    > ```\n"), "Hi\n\n\na  b\nc\n\n");
+    }
+
+    #[test]
     fn a_source_names_the_line_of_the_original() {
         let text = Text::new("mail.txt", b"> a\n> b\n> c\n");
         assert_eq!(text.lines().last(), Some((3, "c")));

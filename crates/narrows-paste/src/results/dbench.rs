@@ -16,9 +16,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut found = Vec::new();
     let mut commands = Commands::default();
     let mut begun = Run::default();
+    let mut sockets = false;
     for (number, line) in page.lines() {
-        commands.see(number, line, "dbench");
+        commands.see_any(number, line, &["dbench", "tbench"]);
         let line = line.trim();
+        // tbench is called with its clients alone, which no option shows.
+        sockets = calls(line, "tbench") || sockets && !calls(line, "dbench");
         if let Some(version) = line.strip_prefix("dbench version ") {
             let word = version.split_whitespace().next();
             begun = Run { version: word.map(str::to_owned), ..Run::default() };
@@ -26,7 +29,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             begun.seconds = leading(rest).map(|(seconds, _)| seconds);
         } else if line.starts_with("Operation ") && line.contains("AvgLat") {
             begun.rows.clear();
-        } else if let Some(result) = begun.finish(page, number, line, commands.last()) {
+        } else if let Some(result) = begun.finish(page, number, line, commands.last(), sockets) {
             found.push(result);
             begun = Run::default();
         } else if begun.rows.len() < MOST {
@@ -34,6 +37,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
     }
     found
+}
+
+/// Whether a line has the name of a program, and something that it is told.
+fn calls(line: &str, program: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.by_ref().any(|word| word.rsplit('/').next() == Some(program)) && words.next().is_some()
 }
 
 /// There are some twenty operations.
@@ -54,6 +63,7 @@ impl Run {
         number: usize,
         line: &str,
         command: Option<&str>,
+        sockets: bool,
     ) -> Option<Imported> {
         let (rate, rest) = leading(line.strip_prefix("Throughput ")?)?;
         let rest = rest.trim_start().strip_prefix("MB/sec")?;
@@ -77,8 +87,7 @@ impl Run {
             latency_ns: max.map(|max| Latency { max: Some(max), ..Latency::default() }),
             ..Side::default()
         };
-        let crosses_sockets = command.is_some_and(|command| command.starts_with("tbench"));
-        *(if crosses_sockets { &mut all.network } else { &mut all.both }) = Some(side);
+        *(if sockets { &mut all.network } else { &mut all.both }) = Some(side);
         result.measurements.push(all);
         result.measurements.append(&mut self.rows);
         Some(result)
@@ -131,6 +140,16 @@ mod tests {
         assert_eq!(all.work.durability, Some(Durability::Each));
         let write = result.measurements[1].latency_ns.as_ref().expect("a latency");
         assert!((write.mean.expect("a mean") - 7_905_000.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn tbench_is_of_sockets() {
+        let row = "Throughput 225.554 MB/sec  1 clients  1 procs  max_latency=9.904 ms\n";
+        for call in ["# turbostat tbench -t 20 1\n", "$ ./tbench 8 localhost\n"] {
+            let found = of(&format!("{call}{row}\n$ dbench -t 60 1\n{row}"));
+            let [first, second] = found.as_slice() else { panic!("{found:?}") };
+            assert!(first.measurements[0].network.is_some() && second.measurements[0].both.is_some());
+        }
     }
 
     #[test]

@@ -31,10 +31,23 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.command = run.command.or_else(|| commands.last().map(str::to_owned));
             commands.forget();
             run.head(number, line);
+        } else if !run.iops.is_empty() && is_prose(line) {
+            // What follows was measured some other way.
+            found.extend(std::mem::take(&mut run).finish(page));
         }
     }
     found.extend(run.finish(page));
     found
+}
+
+/// Whether a line was written by a person: words, and none of the tool's own.
+fn is_prose(line: &str) -> bool {
+    const OWN: [&str; 7] =
+        ["Exiting on signal", "Maximum IOPS", "IOPS=", "BW=", "IOS/call", "inflight", "percentile"];
+    let is_word =
+        |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_alphabetic() || ",.:()'-".contains(c));
+    let words = line.split_whitespace().filter(is_word).count();
+    words >= 2 && !OWN.iter().any(|own| line.contains(own))
 }
 
 fn is_head(line: &str) -> bool {
@@ -151,6 +164,14 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_with_words_between_them_are_runs_of_their_own() {
+        let rows = "IOPS=44.36M, BW=21.66GiB/s, IOS/call=1/1\nIOPS=44.64M, BW=21.80GiB/s, IOS/call=2/2\n";
+        let of = |between: &str| read(&Page { name: "x", body: &format!("{rows}{between}\n{rows}") }).len();
+        assert_eq!((of("\nand adding -D1 I get:\n"), of("IRQ, 32/8/8, cache off")), (2, 2));
+        assert_eq!((of(""), of("[...]"), of("^CExiting on signal\nMaximum IOPS=44.64M")), (1, 1, 1));
+    }
 
     #[test]
     fn requests_that_do_nothing_have_no_rate() {

@@ -141,8 +141,22 @@ impl Requests {
         }
     }
 
-    /// A rate that no size of a request makes of the I/Os per second.
+    /// Requests each second that are not those of count and time, where that is the time in requests (since 1.0, which tells
+    /// the amount, too), or a rate that no size of a request makes of them.
     fn contradiction(&self) -> Option<Derived> {
+        /// Count and time are rounded to three digits.
+        const ROUNDING: f64 = 0.02;
+        let counted = self.count as f64 / (self.time / 1e9);
+        let differs = (counted / self.iops.value() - 1.0).abs() > ROUNDING;
+        if self.bytes.is_some() && counted.is_finite() && differs {
+            return Some(Derived {
+                name: "requests each second".to_owned(),
+                printed: self.iops.value(),
+                computed: counted,
+                rounding: ROUNDING,
+            });
+        }
+
         let block = 2_f64.powf((self.rate.value() / self.iops.value()).log2().round());
         let agrees = !block.is_finite() || self.rate.agrees(self.iops.times(block));
         // Sizes need be no power of two: only a rate next to one is checked.
@@ -176,6 +190,17 @@ mod tests {
 
     fn one(body: &str) -> Imported {
         read(&Page { name: "x", body }).remove(0)
+    }
+
+    #[test]
+    fn requests_each_second_are_those_of_count_and_time() {
+        let wrong = |line: &str| {
+            let body = format!("--- /dev/sda (block device 20 GiB) ioping statistics ---\n{line}\n");
+            one(&body).derived.iter().filter(|one| !one.agrees()).count()
+        };
+        assert_eq!(wrong("9 requests completed in 56.4 ms, 36 KiB read, 100 iops, 402.8 KiB/s"), 1);
+        assert_eq!(wrong("19 requests completed in 6.40 ms, 76 KiB read, 2.97 k iops, 11.6 MiB/s"), 0);
+        assert_eq!(wrong("5 requests completed in 4794.0 ms, 364 iops, 1.4 MiB/s"), 0, "with the pauses");
     }
 
     #[test]

@@ -118,7 +118,7 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (btrfs_scrub::read, Some("btrfs scrub")),
     (winsat::read, Some("winsat disk")),
     (hd_tune::read, Some("HD Tune")),
-    (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab)")),
+    (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)")),
     (activity::read, Some("iostat -x and zpool iostat, where no result stands beside them")),
 ];
 

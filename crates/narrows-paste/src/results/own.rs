@@ -1,4 +1,4 @@
-//! What narrows saved itself: the JSON of `check --measure`, `bench`, `sweep`, `ladder`, `lab` and `A B --measure`.
+//! What narrows saved itself: the JSON of `check --measure`, `bench`, `sweep`, `ladder`, `lab`, `copy` and `A B --measure`.
 //!
 //! What narrows said against a run of its own then stays with it, for the machine's state at that time is not in the numbers.
 
@@ -42,6 +42,7 @@ fn report(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> Optio
         "ladder" => found.ladder(value),
         "lab" => found.lab(value),
         "together" => found.together(value),
+        "copy" => found.copy(value),
         _ => return None,
     }
     result.measurements = found.measured;
@@ -168,6 +169,28 @@ impl Found {
                     doubts(rate.get("trusted"), &Value::Null),
                 );
             }
+        }
+    }
+
+    /// A copy read its source and wrote its destination at the same rate.
+    fn copy(&mut self, value: &Value) {
+        let Some(files) = value.get("files") else { return };
+        let (Some(mut side), Some(bytes)) = (side(Some(files)), count(files, "bytes")) else { return };
+        side.bytes = Some(Bytes::new(bytes)).filter(|bytes| bytes.get() > 0);
+        side.elapsed_ns = count(files, "elapsed_ns").map(Nanos::new);
+        let names = count(files, "files").map(|count| match count {
+            1 => "copy of 1 file".to_owned(),
+            _ => format!("copy of {count} files"),
+        });
+        for (op, name) in [(Op::Read, "source"), (Op::Write, "destination")] {
+            let work = Work {
+                label: format!("{}, {name}", names.as_deref().unwrap_or("copy")),
+                engine: text(value, "engine").map(str::to_owned),
+                target: text(value, name).map(str::to_owned),
+                ..Work::default()
+            };
+            let one = side.bytes.map(|_| side.clone());
+            self.put(work, [(op, one), (op, None)], Vec::new());
         }
     }
 
@@ -349,5 +372,25 @@ mod tests {
         let cut = "{\"schema\": \"narrows/sweep/1\", \"points\": [{\"load\": {\"pattern\": \"random\"}, \"bytes_per_second\": 1e8}, {\"load\": {\"pat";
         let found = read(&Page { name: "x", body: cut });
         assert!(found[0].truncated && !found[0].measurements.is_empty());
+    }
+
+    #[test]
+    fn a_copy_has_the_rate_of_its_files_on_both_sides() {
+        let copy = json!({"schema": "narrows/copy/1", "source": "/srv/docs", "destination": "/mnt/docs", "complete": true,
+            "engine": "psync", "files": {"files": 29, "bytes": 4_000_000_000u64, "elapsed_ns": 40_000_000_000u64,
+            "bytes_per_second": 1e8, "files_per_second": 0.7}})
+        .to_string();
+        let found = read(&Page { name: "x", body: &copy });
+        let [result] = found.as_slice() else { panic!("{found:?}") };
+        let [from, to] = result.measurements.as_slice() else { panic!("{result:?}") };
+        let rate = |side: &Option<Side>| side.as_ref().map(|side| side.bytes_per_second.get());
+        assert_eq!((rate(&from.read), rate(&to.write)), (Some(1e8), Some(1e8)));
+        assert_eq!(
+            (from.work.target.as_deref(), to.work.target.as_deref()),
+            (Some("/srv/docs"), Some("/mnt/docs"))
+        );
+        let nothing = copy.replace(":4000000000,", ":0,");
+        assert!(nothing != copy);
+        assert!(read(&Page { name: "x", body: &nothing }).iter().all(|one| one.measurements.is_empty()));
     }
 }

@@ -40,14 +40,15 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Iouring, &[&["IOPS="], &["IOS/call="]]),
     (Tool::Fio, &[&["IOPS=", "BW=", "bw=", "iops=", "aggrb="]]),
     (Tool::Dd, &[&[" bytes ("], &["copied", "kopiert", "copiés"]]),
+    (Tool::Dd, &[&["字节"], &["/秒"]]),
     (Tool::Dd, &[&[" bytes transferred in "]]),
     (Tool::Dd, &[&[" copied, "], &["B/s"]]),
     (Tool::Hdparm, &[&["Timing cached", "Timing buffered", "Timing O_DIRECT"]]),
     (Tool::Crystaldiskmark, &[&["SEQ", "RND", "Sequential ", "Random "], &["(Q=", "(T="]]),
     (Tool::Iozone, &[&["Children see throughput"]]),
     (Tool::Ior, &[&["Max Write:", "Max Read:"], &["MB/sec"]]),
-    (Tool::Io500, &[&["[RESULT]"], &["GiB/s", "kIOPS"]]),
-    (Tool::Bonnie, &[&["1.96,1.96,", "1.97,1.97,", "1.98,2.00,"]]),
+    (Tool::Io500, &[&["[RESULT]"], &["GiB/s", "kIOPS", "GB/s", "kiops"]]),
+    (Tool::Bonnie, &[&["1.96,1.96,", "1.97,1.97,", "1.98,2.00,", ",+++++,+++,+++++,+++"]]),
     (Tool::Ioping, &[&["min/avg/max/mdev"], &[" us", " ms", " s"]]),
     (Tool::Iperf3, &[&["bits/sec"], &["sender", "receiver", " sec "]]),
     (Tool::Sysbench, &[&["Total transferred", "read, MiB/s:", "written, MiB/s:"]]),
@@ -58,7 +59,7 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Pveperf, &[&["BUFFERED READS:", "FSYNCS/SECOND:"]]),
     (Tool::Cryptsetup, &[&["-xts ", "-cbc "], &["MiB/s"]]),
     (Tool::Vdbench, &[&["avg_"], &["."]]),
-    (Tool::Diskspd, &[&["total:"], &["|"]]),
+    (Tool::Diskspd, &[&["total:", "TotalIO"], &["|"]]),
     (Tool::Diskspd, &[&["<TestTimeSeconds>", "<BytesCount>"]]),
     (Tool::Copy, &[&["bytes/sec"], &["sent ", "received ", "."]]),
     (Tool::Winsat, &[&["Disk  Sequential", "Disk  Random"], &["Read", "Write"]]),
@@ -84,10 +85,27 @@ const HEADINGS: &[(Tool, Words)] = &[
     (Tool::Bonnie, &[&["Sequential Output"], &["Sequential Input"]]),
     (Tool::Fsmark, &[&["FSUse%"], &["Files/sec"]]),
     (Tool::Zpooliostat, &[&["capacity"], &["operations"], &["bandwidth"]]),
-    (Tool::Iostat, &[&["Device"], &["r/s"], &["%util"]]),
+    (Tool::Iostat, &[&["Device"], &["r/s"], &["%util", "rkB/s", "rMB/s", "rsec/s"]]),
     (Tool::Fio, &[&[": (groupid="], &["err="]]),
     (Tool::Yabs, &[&["fio Disk Speed Tests"]]),
 ];
+
+/// Headings of which each has rows of its own below it, so that one without is lost whatever else was read.
+const OF_ROWS: [(Tool, &str); 3] =
+    [(Tool::Ior, "bw(MiB/s)"), (Tool::Iozone, "Command line used: iozone"), (Tool::Iozone, "reclen")];
+
+/// What tells a line below a rate with its latencies, broken before the figure that is taken of it.
+fn broken_latency(line: &str) -> Option<&'static [Tool]> {
+    let line = line.trim();
+    let is_fio = ["lat (", "clat ("].iter().any(|head| line.starts_with(head)) && line.contains("min=");
+    if is_fio && !line.contains("avg=") {
+        return Some(&[Tool::Fio]);
+    }
+    if line.contains(" IOPS] <") && !line.ends_with('>') {
+        return Some(&[Tool::Kdiskmark, Tool::Crystaldiskmark]);
+    }
+    (line.contains("AvgLat") && line.contains('|')).then_some(&[Tool::Diskspd])
+}
 
 fn heading(line: &str) -> Option<Tool> {
     let has = |words: Words| words.iter().all(|any| any.iter().any(|word| line.contains(word)));
@@ -130,10 +148,25 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
     let body = super::prefix::strip(page.body);
     let known = Known::of(found);
     let mut all: Vec<Unread> = Vec::new();
+    let headings: Vec<(usize, Tool)> =
+        (1..).zip(body.lines()).filter_map(|(number, line)| Some((number, heading(line)?))).collect();
+    // What devices carried is no result where others stand beside it.
+    let is_beside = |tool: Tool| matches!(tool, Tool::Iostat | Tool::Zpooliostat) && !found.is_empty();
     for (number, line) in (1..).zip(body.lines()) {
         let of_row = || tool(line).filter(|tool| !known.has(number, line, *tool));
-        let lost = heading(line).filter(|tool| !known.tools.contains(tool));
-        let Some(tool) = lost.or_else(of_row) else { continue };
+        let lost = heading(line).filter(|tool| {
+            let has_rows = OF_ROWS.iter().any(|(of, word)| of == tool && line.contains(word));
+            let is_alone = has_rows && !known.is_below(&headings, number, *tool);
+            !is_beside(*tool) && (is_alone || !known.tools.contains(tool))
+        });
+        let latency = || {
+            broken_latency(line)
+                .into_iter()
+                .flatten()
+                .copied()
+                .find(|tool| known.without_latency.contains(tool))
+        };
+        let Some(tool) = lost.or_else(of_row).or_else(latency) else { continue };
         match all.iter_mut().find(|one| one.tool == tool) {
             Some(one) => one.lines.push(number),
             None => all.push(Unread { tool, lines: vec![number] }),
@@ -158,7 +191,10 @@ pub(super) fn note(page: &Page<'_>, found: &mut [Imported]) {
 /// What was read.
 struct Known {
     lines: Vec<usize>,
+    of_tools: Vec<(usize, Tool)>,
     tools: Vec<Tool>,
+    /// Tools of which a rate has no latency.
+    without_latency: Vec<Tool>,
     values: Vec<f64>,
 }
 
@@ -170,7 +206,29 @@ impl Known {
         let mut values: Vec<f64> = all().flat_map(values).filter(|value| *value > 0.0).collect();
         values.extend(found.iter().flat_map(|one| &one.derived).flat_map(|one| [one.printed, one.computed]));
         values.sort_by(f64::total_cmp);
-        Self { lines, tools: found.iter().map(|one| one.tool).collect(), values }
+        let lacks = |one: &Measured| one.sides().any(|(_, side)| side.latency_ns.is_none());
+        let of_tools = found.iter().flat_map(|one| one.measurements.iter().map(|at| (at.line, one.tool)));
+        Self {
+            lines,
+            of_tools: of_tools.collect(),
+            tools: found.iter().map(|one| one.tool).collect(),
+            without_latency: found
+                .iter()
+                .filter(|one| one.measurements.iter().any(lacks))
+                .map(|one| one.tool)
+                .collect(),
+            values,
+        }
+    }
+
+    /// Whether a measurement stands between a heading and the next one of its tool. Of several headings of one table the last
+    /// has it.
+    fn is_below(&self, headings: &[(usize, Tool)], number: usize, tool: Tool) -> bool {
+        /// A command and the heading of its table stand so far apart.
+        const NEAR: usize = 60;
+        let own = || headings.iter().filter(|(_, of)| *of == tool).map(|(at, _)| *at);
+        let next = own().find(|at| *at > number + NEAR).unwrap_or(usize::MAX);
+        self.of_tools.iter().any(|(at, of)| *of == tool && (number..next).contains(at))
     }
 
     fn has(&self, number: usize, line: &str, tool: Tool) -> bool {
@@ -292,6 +350,30 @@ mod tests {
         assert_eq!(said(zones), [(Tool::Ior, vec![1, 2])]);
         let old = "              -------Sequential Output-------- ---Sequential Input-- --Random--\n          1024  9002 98.0 15893 15.1  6519 10.8  6101 78.6 23330 24.4 104.3  2.2\n";
         assert_eq!(said(old), [(Tool::Bonnie, vec![1])]);
+    }
+
+    #[test]
+    fn latencies_that_were_broken_off_their_rate_are_said() {
+        let job = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n";
+        let broken = format!(
+            "{job}     lat (usec): min=49, max=77227,\nsomething\n  cpu          : usr=1.00%, sys=2.00%\n"
+        );
+        assert_eq!(said(&broken), [(Tool::Fio, vec![3])]);
+        let whole = format!(
+            "{job}     lat (usec): min=49, max=77227, avg=2304.87, stdev=10577.33\n     lat (usec): min=4,\n"
+        );
+        assert_eq!(said(&whole), []);
+        let marks = "KDiskMark (3.1.4)\n[Read]\nSequential   1 MiB (Q=  8, T= 1):   546.100 MB/s [     533.3 IOPS] <\nwords\n";
+        assert_eq!(said(marks), [(Tool::Kdiskmark, vec![3])]);
+    }
+
+    #[test]
+    fn a_second_table_without_rows_is_lost_whatever_the_first_has() {
+        let heading = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)\n";
+        let row = "read      74066      314572800  1024.00    0.051877   289.86\n";
+        let words = "words\n".repeat(80);
+        assert_eq!(said(&format!("{heading}{row}{words}{heading}")), [(Tool::Ior, vec![83])]);
+        assert_eq!(said(&format!("{heading}{row}{words}{heading}{row}")), []);
     }
 
     #[test]

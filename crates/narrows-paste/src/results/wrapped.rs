@@ -180,7 +180,20 @@ pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec
     let only_adds: BTreeSet<Tool> =
         known.iter().copied().filter(|tool| says_all(*tool, found, &whole)).collect();
     let may_be = |tool: Tool| reading.is_sure || !known.contains(&tool) || only_adds.contains(&tool);
-    let is_better = |tool: Tool| may_be(tool) && better.get(&tool).is_some_and(|more| *more > 0);
+    // A reading that only lost what contradicts the others is no better one.
+    let has_wrong =
+        |tool: Tool| found.iter().any(|one| one.tool == tool && one.derived.iter().any(|one| !one.agrees()));
+    let only_loses: BTreeSet<Tool> = known
+        .iter()
+        .copied()
+        .filter(|tool| {
+            let is_gone = whole.iter().all(|one| one.tool != *tool);
+            is_gone || has_wrong(*tool) && says_all(*tool, &whole, found)
+        })
+        .collect();
+    let is_better = |tool: Tool| {
+        may_be(tool) && !only_loses.contains(&tool) && better.get(&tool).is_some_and(|more| *more > 0)
+    };
     found.retain(|result| !is_better(result.tool));
     found.extend(whole.into_iter().filter(|result| is_better(result.tool)));
 }
@@ -242,6 +255,15 @@ fn said(result: &Imported) -> i64 {
 mod tests {
     use super::*;
     use crate::results::{Page, read};
+
+    #[test]
+    fn a_contradiction_is_not_lost_with_the_line_that_shows_it() {
+        let table = " I/O Speed(1st run) : 899 MB/s\n I/O Speed(2nd run) : 789 MB/s\n I/O Speed(3rd run) : 758 MB/s\n \
+            I/O Speed(average) : 518.0 MB/s\n";
+        let body = format!("{}\n{table}{}\n", "a ruler of words ".repeat(4), "more words ".repeat(6));
+        let found = read(&Page { name: "x", body: &body });
+        assert!(found[0].derived.iter().any(|one| !one.agrees()), "{found:?}");
+    }
 
     #[test]
     fn lines_that_had_no_room_are_whole_and_keep_their_numbers() {

@@ -28,7 +28,11 @@ impl Number {
         let is_same = |some: Option<u64>, all: Option<u64>| {
             some.is_none_or(|some| all.is_some_and(|all| is_alike(some, all)))
         };
-        (self.tool, self.direction) == (whole.tool, whole.direction)
+        let is_of = |one: &Self| (one.tool, one.direction);
+        // A copy of which it is not told whether it reads says less than one that reads.
+        let is_either = is_of(self) == (Tool::Dd, "both");
+        self.tool == whole.tool
+            && (is_either || is_of(self) == is_of(whole))
             && is_alike(self.rate, whole.rate)
             && is_same(self.iops, whole.iops)
             && (is_same(self.mean_latency, whole.mean_latency)
@@ -90,6 +94,12 @@ pub(crate) fn numbers(found: &[Imported]) -> Vec<Number> {
     all
 }
 
+/// Whether two lists say the same. Of an output that prints a run twice, as JSON and in words, one may be left, whose figures
+/// have other digits.
+pub(crate) fn is_same(some: &[Number], all: &[Number]) -> bool {
+    some.len() == all.len() && is_part(some, all) && is_part(all, some)
+}
+
 /// Whether each of `some` says nothing but what one of `all` says, each of them once.
 pub(crate) fn is_part(some: &[Number], all: &[Number]) -> bool {
     let mut left: Vec<&Number> = all.iter().collect();
@@ -99,6 +109,13 @@ pub(crate) fn is_part(some: &[Number], all: &[Number]) -> bool {
             .map(|at| left.swap_remove(at))
             .is_some()
     })
+}
+
+/// Whether a copy is among these of which it is said that its direction is not known, and that is known in the others.
+pub(crate) fn says_less_of_a_copy(some: &[Number], all: &[Number]) -> bool {
+    let either =
+        |list: &[Number]| list.iter().filter(|one| (one.tool, one.direction) == (Tool::Dd, "both")).count();
+    either(some) > either(all)
 }
 
 /// Whether devices were watched, which is evidence beside a result and no result of its own.

@@ -45,9 +45,11 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
         out.gap();
         out.part(Place::Data, "");
         out.heading("Not compared");
-        for run in &comparison.unmatched {
-            out.say(2, Tone::Faint, format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
-        }
+        let said = comparison
+            .unmatched
+            .iter()
+            .map(|run| format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
+        put_first(&mut out, said.collect());
     }
     if !comparison.inventory.is_empty() {
         out.gap();
@@ -83,10 +85,9 @@ fn table(comparison: &Comparison) -> Document {
         put_rows(&mut out, comparison, workload);
     }
     for one in comparison.all() {
-        for run in one.unmatched.iter().filter(|run| run.only_in == "B") {
-            let text = format!("not compared: {} of {}; {}", run.workload, one.b, run.reason);
-            out.say(2, Tone::Faint, text);
-        }
+        let alone = one.unmatched.iter().filter(|run| run.only_in == "B");
+        let said = alone.map(|run| format!("not compared: {} of {}; {}", run.workload, one.b, run.reason));
+        put_first(&mut out, said.collect());
     }
     for one in comparison.all().filter(|one| !one.inventory.is_empty()) {
         let text = format!(
@@ -102,6 +103,18 @@ fn table(comparison: &Comparison) -> Document {
     });
     out.figures(Place::Charts, figures);
     out
+}
+
+/// The first of what was not compared, and how many more there are.
+fn put_first(out: &mut Document, said: Vec<String>) {
+    const SHOWN: usize = 6;
+    let more = said.len().saturating_sub(SHOWN);
+    for text in said.into_iter().take(SHOWN) {
+        out.say(2, Tone::Faint, text);
+    }
+    if more > 0 {
+        out.say(2, Tone::Faint, format!("and {more} more, which --json lists"));
+    }
 }
 
 /// Each workload of the reference that any result has, once.
@@ -130,13 +143,15 @@ fn put_rows(out: &mut Document, comparison: &Comparison, workload: &str) {
             (Some(difference), _) => relative(difference.relative, difference.relative_interval),
             (None, Some(part)) => {
                 let sign = if part < 0.0 { "−" } else { "+" };
-                format!("{sign}{} as printed", human::percent(part.abs()))
+                format!("{sign}{} as printed,", human::percent(part.abs()))
             }
-            (None, None) => found.reason.clone().unwrap_or_default(),
+            (None, None) => String::new(),
         };
         let rate = human::rate(found.b_bytes_per_second);
         let doubts = if found.cautions.is_empty() { "" } else { "  !" };
-        out.say(DETAIL, tone, format!("{rate}  {}  {change} {verdict}{doubts}", one.b));
+        let reason = found.reason.as_ref().filter(|_| found.difference.is_none());
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        out.say(DETAIL, tone, format!("{rate}  {}  {change} {verdict}{reason}{doubts}", one.b));
         for caution in found.cautions.iter().filter(|caution| !caution.starts_with("A: ")) {
             out.lead((Tone::Warn, "    ! "), Tone::Warn, caution);
         }
@@ -178,6 +193,10 @@ fn supported(comparison: &Comparison, b: &str, a: &str) -> (Tone, String) {
         Verdict::Mixed => {
             (Tone::Warn, format!("{b} is faster than {a} in some workloads and slower in others"))
         }
+        Verdict::NotDistinguishable if comparison.workloads.iter().all(|one| one.difference.is_none()) => (
+            Tone::Strong,
+            format!("{a} and {b} cannot be told apart: no interval tells how sure their rates are"),
+        ),
         Verdict::NotDistinguishable => (Tone::Strong, format!("{a} and {b} cannot be told apart")),
         Verdict::NotComparable => (Tone::Warn, format!("{a} and {b} cannot be compared")),
     }

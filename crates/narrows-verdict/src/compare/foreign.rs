@@ -103,15 +103,10 @@ pub(super) fn shape_of(
     measurement: &Value,
 ) -> Vec<(String, String)> {
     let number = |name: &str| workload.get(name).and_then(Value::as_f64);
-    let streams = workload.get("parallel").map_or(1.0, |parallel| {
-        let inner = parallel.as_object().and_then(|fields| fields.values().find_map(Value::as_f64));
-        parallel.as_f64().or(inner).unwrap_or(1.0)
-    });
+    let streams = workload.get("parallel").map_or(1.0, streams);
     let writes = number("write_percent").filter(|writes| *writes > 0.0 && *writes < 100.0);
-    let access = measurement.get(ACCESS).and_then(Value::as_str).map(str::to_owned).or_else(|| {
-        let buffered = workload.get("buffered")?.as_bool()?;
-        Some(if buffered { "buffered" } else { "direct" }.to_owned())
-    });
+    let access =
+        measurement.get(ACCESS).and_then(Value::as_str).map(str::to_owned).or_else(|| access_of(workload));
     named([
         ("direction", direction.map(str::to_owned)),
         ("pattern", workload.get("pattern").and_then(Value::as_str).map(str::to_owned)),
@@ -120,6 +115,18 @@ pub(super) fn shape_of(
         ("mix", writes.map(|writes| format!("{writes:.0} % writes"))),
         (ACCESS, access),
     ])
+}
+
+/// Threads or streams of a load, which is told as a number or as an object with one.
+pub(super) fn streams(parallel: &Value) -> f64 {
+    let inner = parallel.as_object().and_then(|fields| fields.values().find_map(Value::as_f64));
+    parallel.as_f64().or(inner).unwrap_or(1.0)
+}
+
+/// Whether a load passes the page cache by, where it says so.
+pub(super) fn access_of(load: &Map<String, Value>) -> Option<String> {
+    let buffered = load.get("buffered")?.as_bool()?;
+    Some(if buffered { "buffered" } else { "direct" }.to_owned())
 }
 
 /// Whether two workloads are the same in all that every tool states.
@@ -227,6 +234,26 @@ mod tests {
         let found = compare(&input(FIO), &input(&ours.to_string()), 0.01);
         assert_eq!(found.workloads.len(), 1, "{:?}", found.unmatched);
         assert!(found.workloads[0].difference.is_none());
+    }
+
+    #[test]
+    fn tests_of_bench_and_points_of_sweep_stand_beside_runs_of_check() {
+        let load = serde_json::json!({"pattern": "random", "block_size": 4096, "queue_depth": 32,
+            "parallel": {"threads": 1}, "write_percent": 0, "buffered": false});
+        let sweep = serde_json::json!({"points": [{"load": load, "bytes_per_second": 400e6, "ci95": [396e6, 404e6]}]});
+        let bench = serde_json::json!({"results": [{"name": "RND4K", "load": load, "write": null,
+            "read": {"bytes_per_second": 500e6, "ci95": [495e6, 505e6]}}]});
+        let check = serde_json::json!({"paths": [{"runs": [{"direction": "read", "measurement": {
+            "workload": {"pattern": "random", "block_size": 4096, "queue_depth": 32, "duration_ns": 4_000_000_000u64},
+            "access": "direct", "bytes_per_second": 401e6, "ci95": [397e6, 405e6]}}]}]});
+        let of = |a: &serde_json::Value, b: &serde_json::Value| {
+            compare(&input(&a.to_string()), &input(&b.to_string()), 0.01)
+        };
+        assert_eq!(of(&sweep, &bench).verdict, Verdict::Faster);
+        assert_eq!(of(&bench, &check).verdict, Verdict::Slower);
+        let same = of(&check, &sweep);
+        assert_eq!((same.verdict, same.unmatched.len()), (Verdict::NotDistinguishable, 0), "{same:?}");
+        assert_eq!(of(&sweep, &sweep).workloads[0].workload, "read random 4 KiB × 32");
     }
 
     #[test]

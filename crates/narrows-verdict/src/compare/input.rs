@@ -129,7 +129,10 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     let measurement = run.get("measurement")?;
     let workload = measurement.get("workload")?.as_object()?;
     let rate = BytesPerSec::new(measurement.get("bytes_per_second")?.as_f64()?);
-    let direction = text(run.get("direction"));
+    let direction = text(run.get("direction")).or_else(|| direction_of(workload));
+    let access = text(measurement.get("access")).or_else(|| foreign::access_of(workload));
+    let shape = foreign::shape_of(workload, direction.as_deref(), measurement);
+    let workload = &plain(workload);
     let mut key: Vec<(String, String)> = workload
         .iter()
         .filter(|(name, _)| *name != "duration_ns")
@@ -140,14 +143,14 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
     Some(Entry {
-        shape: foreign::shape_of(workload, direction.as_deref(), measurement),
+        shape,
         is_single: false,
         label: text(run.get("name")).unwrap_or_else(|| label(workload, direction.as_deref(), target)),
         key,
         rate,
         means: means(measurement, rate),
         tails: tails(measurement),
-        access: text(measurement.get("access")),
+        access,
         depth: generator("queue_depth").filter(|depth| depth != "0"),
         engine: generator("engine")
             .map(EngineRan::from)
@@ -158,9 +161,43 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     })
 }
 
+/// What a load says of its direction, where it has one alone.
+fn direction_of(load: &Map<String, Value>) -> Option<String> {
+    match load.get("write_percent").and_then(Value::as_f64)? {
+        0.0 => Some("read".to_owned()),
+        100.0 => Some("write".to_owned()),
+        _ => None,
+    }
+}
+
+/// A load in the fields in which commands agree: what `bench`, `sweep` and `lab` say of one thread, one direction and the
+/// page cache, `check` leaves out or says elsewhere.
+fn plain(load: &Map<String, Value>) -> Map<String, Value> {
+    let is_usual = |name: &str, value: &Value| match name {
+        "parallel" => foreign::streams(value) == 1.0,
+        "write_percent" => direction_of(load).is_some(),
+        "buffered" => true,
+        _ => false,
+    };
+    let mut plain: Map<String, Value> = load
+        .iter()
+        .filter(|(name, value)| !is_usual(name, value))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    // Another access is another workload, where both state it.
+    if load.get("buffered").and_then(Value::as_bool) == Some(true) {
+        plain.insert("access".to_owned(), Value::from("buffered"));
+    }
+    if let Some(parallel) = plain.get_mut("parallel") {
+        *parallel = Value::from(foreign::streams(parallel));
+    }
+    plain
+}
+
 /// `read sequential 1 MiB × 8`, and what else the workload states.
 fn label(workload: &Map<String, Value>, direction: Option<&str>, target: Option<&str>) -> String {
-    const KNOWN: [&str; 4] = ["pattern", "block_size", "queue_depth", "duration_ns"];
+    const KNOWN: [&str; 6] =
+        ["pattern", "block_size", "queue_depth", "duration_ns", "parallel", "write_percent"];
     let mut parts: Vec<String> = target.into_iter().chain(direction).map(str::to_owned).collect();
     parts.extend(text(workload.get("pattern")));
     let block = workload.get("block_size");
@@ -168,6 +205,9 @@ fn label(workload: &Map<String, Value>, direction: Option<&str>, target: Option<
         block.and_then(Value::as_u64).map(|size| human::block_size(Bytes::new(size))).or_else(|| text(block)),
     );
     parts.extend(text(workload.get("queue_depth")).map(|depth| format!("× {depth}")));
+    let number = |name: &str| workload.get(name).and_then(Value::as_f64);
+    parts.extend(number("parallel").map(|count| format!("in {count} threads")));
+    parts.extend(number("write_percent").map(|percent| format!("{percent} % writes")));
     let others = workload.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
     parts.extend(others.filter_map(|(name, value)| Some(format!("{name} {}", text(Some(value))?))));
     parts.join(" ")

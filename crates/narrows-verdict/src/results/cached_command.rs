@@ -177,8 +177,8 @@ fn io500(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Se
     })
 }
 
-/// IOR: without fsync a short write is one to the page cache; without reordering, readers read what their own node
-/// wrote; and a read that is over in seconds of what took minutes to write fits the caches of the servers.
+/// IOR: without fsync a short write is one to the page cache; without reordering, or on one node, readers read what their own
+/// node wrote; and a read that is over in seconds of what took minutes to write fits the caches of the servers.
 fn ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     /// IO500 asks for 300 s of writing because caches hold seconds of it.
     const SHORT: Nanos = Nanos::from_millis(30_000);
@@ -196,6 +196,13 @@ fn ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen
     let write =
         same.flat_map(|other| other.measurements.iter().take(MOST)).find_map(|one| one.write.as_ref());
     let write = write?.bytes_per_second;
+    // With one node there is no other that the ranks could be moved to.
+    let on_one = measured.nodes == Some(1) && measured.work.direct != Some(true);
+    if let Some(set) = measured.work.working_set.filter(|set| on_one && case.fits_memory(*set)) {
+        let (_, mut evidence) = through_cache(case, measured, op, set);
+        evidence.push(case.evidence(measured, "reader", "the one node, which wrote the data seconds before"));
+        return Some((Confidence::Low, evidence));
+    }
     let ratio = side.bytes_per_second.get() / write.get().max(1.0);
     if command.is_some_and(|command| !is_reordered(command)) && ratio > 1.5 {
         let own = case.evidence(measured, "reader", "the node that wrote the data (no -C or -Z)");

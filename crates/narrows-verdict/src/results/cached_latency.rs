@@ -11,6 +11,10 @@ use narrows_paste::results::{Measured, Op, Side};
 /// there), one of TLC 50 µs and more.
 const NAND_FLOOR: f64 = 15_000.0;
 
+/// The same behind SATA or SAS, which take some 20 µs for the command and the answer by themselves: SATA drives read a page that
+/// holds data in 70 µs and more, and answer what was never written without looking at their flash.
+const BEHIND_SATA: f64 = 45_000.0;
+
 /// Half of the reads this fast come from memory; the fastest media need 5 to 10 µs for all of them.
 const MEMORY_MEDIAN: f64 = 6_000.0;
 
@@ -30,8 +34,12 @@ pub(super) fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &S
     let slow = [Word::Nand, Word::Sata, Word::Usb, Word::Rotating, Word::Zfs, Word::IgnoresDirect];
     let (word, source) = slow.into_iter().find_map(|word| Some((word, case.around.has(word)?)))?;
     let latency = side.latency_ns.as_ref();
+    let target = measured.work.target.as_deref().unwrap_or_default();
+    let is_scsi = target.starts_with("/dev/sd") && case.around.has(Word::Nvme).is_none();
+    let is_behind = word == Word::Sata || word == Word::Nand && is_scsi;
+    let floor = if is_behind { BEHIND_SATA } else { NAND_FLOOR };
     let typical =
-        latency.and_then(|latency| latency.p50).or_else(|| mean(side)).filter(|one| *one < NAND_FLOOR)?;
+        latency.and_then(|latency| latency.p50).or_else(|| mean(side)).filter(|one| *one < floor)?;
     // A few slow ones may hide in the median; that is another check.
     let medium = match word {
         Word::Rotating => "disks that turn: 4 ms and more for each",
@@ -86,6 +94,11 @@ mod tests {
         assert!(
             verdict_of(&with_latency(fio_read("randread", 60), 45_000.0), &around(&[Word::Nand])).trusted
         );
+        let behind_sata = |nanos: f64| {
+            let result = with_latency(fio_read("randread", 60), nanos);
+            codes(&verdict_of(&result, &around(&[Word::Sata]))).contains(&Code::CacheMeasured)
+        };
+        assert!(behind_sata(37_000.0) && !behind_sata(95_000.0));
         // The drive reads ahead of a sequential reader.
         assert!(verdict_of(&with_latency(fio_read("read", 60), 12_000.0), &around(&[Word::Nand])).trusted);
     }

@@ -70,7 +70,7 @@ fn more_in_flight(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<E
     /// Rounding, and I/Os that cross the ends of the measured time.
     const MORE: f64 = 1.25;
     // The command beside a part that somebody quoted may be that of another run.
-    let jobs = measured.work.jobs.filter(|_| !case.result.truncated);
+    let jobs = measured.work.jobs.filter(|_| !case.result.is_headless);
     let asked = jobs.and(measured.asked_in_flight())?;
     let real = mean(side)? * 1e-9 * side.iops?.get();
     (real > MORE * asked).then(|| {

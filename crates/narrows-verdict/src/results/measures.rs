@@ -57,7 +57,7 @@ fn by_tool(result: &Imported) -> Option<String> {
             "one small file with fsync at a time, and seconds of buffered reads of the device below the file system"
                 .to_owned()
         }
-        Tool::Sysbench => sysbench(first, &count("thread", "threads"))?,
+        Tool::Sysbench => sysbench(first, &count("thread", "threads")),
         Tool::Iouring if !declares_memory(first) => {
             format!("what {} submit and reap, not what the drives can do", count("thread", "threads"))
         }
@@ -67,11 +67,15 @@ fn by_tool(result: &Imported) -> Option<String> {
 }
 
 /// Threads that wait for each request, mostly through the page cache.
-fn sysbench(first: &Measured, threads: &str) -> Option<String> {
-    let cache = if first.work.direct? { "past" } else { "through" };
+fn sysbench(first: &Measured, threads: &str) -> String {
+    let cache = match first.work.direct {
+        Some(true) => "past the page cache",
+        Some(false) => "through the page cache",
+        None => "through the page cache unless its options say otherwise",
+    };
     let syncs =
         if first.work.durability.is_some() { ", with fsyncs of all files among the requests" } else { "" };
-    Some(format!("{threads} that wait for each request, {cache} the page cache{syncs}"))
+    format!("{threads} that wait for each request, {cache}{syncs}")
 }
 
 fn memory(result: &Imported) -> Option<String> {

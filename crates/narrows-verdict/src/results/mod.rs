@@ -26,6 +26,7 @@ mod partial_input;
 mod raid_resync;
 mod run_failed;
 mod slc_exhausted;
+mod stalls;
 mod stuck;
 pub mod sweep;
 mod throttled;

@@ -63,7 +63,8 @@ fn as_told(case: &Case<'_>) -> Option<Finding> {
 /// they are counted, not carried. An array of disks that seek has nearly that, so that it must not be one.
 fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     const TIMES: f64 = 8.0;
-    const ALIKE: f64 = 0.03;
+    /// YABS prints two digits of them.
+    const ALIKE: f64 = 0.06;
     /// More than a few disks seek for.
     const FEWEST: f64 = 1000.0;
     let seeks = case.around.has(Word::Rotating).or_else(|| case.around.has(Word::Array)).is_some();

@@ -1,7 +1,7 @@
 //! The rate moved so much that its mean describes no time of the run.
 
 use super::case::Case;
-use super::window;
+use super::{stalls, window};
 use crate::finding::{Advice, Code, Evidence, Finding, Severity};
 use narrows_base::units::human;
 use narrows_paste::results::{Measured, Op, Side, Tool};
@@ -14,8 +14,11 @@ const SLOPE: f64 = 0.1;
 const DEVIATION: f64 = 0.2;
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    if let Some(finding) =
-        by_repeats(case).or_else(|| by_iterations(case)).or_else(|| network(case)).or_else(|| reports(case))
+    if let Some(finding) = by_repeats(case)
+        .or_else(|| by_sizes(case))
+        .or_else(|| by_iterations(case))
+        .or_else(|| network(case))
+        .or_else(|| reports(case))
     {
         return vec![finding];
     }
@@ -26,7 +29,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         let seen = by_log(case, measured, op, side)
             .or_else(|| by_samples(case, measured, side))
             .or_else(|| by_silence(case, measured, side))
-            .or_else(|| by_stalls(case, measured, side));
+            .or_else(|| stalls::find(case, measured, side));
         if let Some(evidence) = seen {
             let summary = format!(
                 "The rate of the {} did not hold: its mean describes no time of it",
@@ -60,6 +63,39 @@ fn by_repeats(case: &Case<'_>) -> Option<Finding> {
     let value = format!("{} to {}: {} of their mean", shown(least), shown(most), human::percent(range));
     let evidence = case.evidence(measured, "rates of the repeated runs", value);
     Some(finding(case, "The rate differs from run to run: their mean describes none", [evidence]))
+}
+
+/// Tests of one tool that follow each other with larger and larger blocks: what moves less then than it did before with small
+/// ones fell with time, because larger blocks cost no storage more.
+fn by_sizes(case: &Case<'_>) -> Option<Finding> {
+    /// Schedulers and caches make some difference.
+    const FELL: f64 = 0.6;
+    if case.result.tool != Tool::Yabs {
+        return None;
+    }
+    let all = |one: &Measured| one.sides().map(|(_, side)| side.bytes_per_second.get()).sum::<f64>();
+    let mut best: Option<&Measured> = None;
+    for one in case.siblings() {
+        if let Some(before) = best.filter(|before| all(one) < FELL * all(before)) {
+            let shown = |one: &Measured| {
+                let rate = human::rate(narrows_base::units::BytesPerSec::new(all(one)));
+                case.evidence(one, &format!("reads and writes of `{}`", one.work.label), rate)
+            };
+            let summary = format!(
+                "Blocks of `{}` moved less than those of `{}` before them: the rate fell while the tests ran",
+                one.work.label, before.work.label
+            );
+            return Some(
+                finding(case, summary, [shown(before), shown(one)]).with_advice([Advice::new(
+                    "burst credits or a write cache may have ended: repeat it, and with one block size for minutes",
+                )]),
+            );
+        }
+        if best.is_none_or(|before| all(one) > all(before)) {
+            best = Some(one);
+        }
+    }
+    None
 }
 
 /// Files each second, of iterations whose deviation is told.
@@ -190,33 +226,6 @@ fn by_silence(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<E
     })
 }
 
-/// A run that stood still: a large part of all latency is in one I/O of a thousand, and those took far longer than one of a hundred
-/// did. The part is the least that it can be: each of the slowest thousandth took at least the 99.9th percentile.
-fn by_stalls(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
-    const PART: f64 = 0.3;
-    const LONGER: f64 = 20.0;
-    /// Nanoseconds: what is shorter nobody calls a stall.
-    const LONG: f64 = 1e8;
-    /// I/Os of which one in a thousand are some.
-    const FEWEST: u64 = 10_000;
-    let latency = side.latency_ns.as_ref().filter(|_| side.ios.is_some_and(|ios| ios >= FEWEST))?;
-    let mean = latency.mean.filter(|mean| *mean > 0.0)?;
-    let slowest =
-        latency.percentiles.iter().find(|one| (one.percent - 99.9).abs() < 1e-6).map(|one| one.latency_ns)?;
-    let part = slowest / 1000.0 / mean;
-    let is_stall = slowest >= LONG && slowest >= LONGER * latency.p99?;
-    (is_stall && (PART..=1.0).contains(&part)).then(|| {
-        let nanos = |time: f64| human::time(narrows_base::units::Nanos::new(time as u64));
-        let value = format!(
-            "{} of all latency is in one I/O of a thousand: {} and more, where 99 of 100 took no longer than {}",
-            human::percent(part),
-            nanos(slowest),
-            nanos(latency.p99.unwrap_or_default())
-        );
-        vec![case.evidence(measured, "stalls", value)]
-    })
-}
-
 /// Tools whose own passes are few and short; their spread is not that of the storage.
 fn window_tool(case: &Case<'_>) -> bool {
     matches!(case.result.tool, Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark)
@@ -226,8 +235,8 @@ fn window_tool(case: &Case<'_>) -> bool {
 mod tests {
     use super::super::testing::{codes, fio_read, verdict_of};
     use super::*;
+    use narrows_paste::results::Spread;
     use narrows_paste::results::surroundings::Surroundings;
-    use narrows_paste::results::{Latency, Percentile, Spread};
 
     #[test]
     fn a_mean_of_samples_above_that_of_the_run_shows_spans_without_any_io() {
@@ -241,19 +250,17 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_stood_still_for_much_of_its_time_is_unsteady_and_one_with_a_usual_tail_is_not() {
-        let percentiles = |at_99_9: f64| {
-            let of = |percent, latency_ns| Percentile { percent, latency_ns };
-            vec![of(50.0, 8.8e5), of(99.0, 1.45e6), of(99.9, at_99_9)]
+    fn larger_blocks_that_move_half_of_what_smaller_ones_moved_show_a_fall() {
+        use super::super::testing::verdicts;
+        let table = |large: &str| {
+            format!(
+                "fio Disk Speed Tests (Mixed R/W 50/50):\nBlock Size | 4k            (IOPS) | 64k           (IOPS)\n\
+                Read       | 388.78 MB/s  (97.1k) | 1.23 GB/s    (19.2k)\nWrite      | 389.81 MB/s  (97.4k) | 1.23 GB/s    (19.3k)\n\
+                Block Size | 512k          (IOPS) | 1m            (IOPS)\nRead       | {large} | {large}\nWrite      | {large} | {large}\n"
+            )
         };
-        for (at_99_9, ios, expected) in [(9.9e8, 57_000, true), (9.9e8, 900, false), (2e7, 57_000, false)] {
-            let mut result = fio_read("randread", 60);
-            let side = result.measurements[0].read.as_mut().expect("reads");
-            side.ios = Some(ios);
-            side.latency_ns = Some(Latency::of_mean(1.89e6).with_percentiles(percentiles(at_99_9)));
-            let found = codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady);
-            assert_eq!(found, expected, "{at_99_9} {ios}");
-        }
+        let fell = |large: &str| codes(&verdicts(&table(large)).remove(0)).contains(&Code::Unsteady);
+        assert!(fell("409.39 MB/s    (799)") && !fell("1.10 GB/s    (2.1k)"));
     }
 
     #[test]

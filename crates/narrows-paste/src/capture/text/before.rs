@@ -35,7 +35,7 @@ fn once(lines: &mut [Cow<'_, str>]) -> bool {
     let mut at = 0;
     while at < lines.len() {
         let run = run(lines.get(at..).unwrap_or_default());
-        if is_added(&run) {
+        if is_added(&run, lines.len()) {
             let blank = usize::from(is_apart(&run));
             for (cut, (_, line, rest)) in cuts.iter_mut().skip(at).zip(&run) {
                 *cut = line.len() - rest.len() + blank.min(rest.len());
@@ -133,14 +133,18 @@ fn named(line: &str) -> Option<(Before<'_>, &str)> {
 }
 
 /// Whether somebody put that before a run, and it is no table, address or message.
-fn is_added(run: &[Row<'_>]) -> bool {
+fn is_added(run: &[Row<'_>], lines: usize) -> bool {
     let Some((first, _, _)) = run.first() else { return false };
     let rests = || run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.trim().is_empty());
     let all = rests().count();
     let are = |is: fn(&str) -> bool| all > 0 && 2 * rests().filter(|rest| is(rest)).count() >= all;
     // So many counted lines from the first on, each behind a tab, are no table.
-    let is_listing = matches!(first, Before::Counted(1)) && all >= 12 && rests().any(has_word);
+    let is_first = matches!(first, Before::Counted(1)) && rests().any(has_word);
+    let is_listing = is_first && all >= 12;
+    // A short text of which every line is counted.
+    let is_whole = is_first && run.len() == lines;
     let least = match first {
+        Before::Counted(1) if is_whole => 3,
         Before::Counted(_) => 5,
         Before::Set(_) => 8,
         Before::Found(_) | Before::Name(_) => 3,
@@ -151,7 +155,7 @@ fn is_added(run: &[Row<'_>]) -> bool {
         // What counts things itself has a blank behind each count.
         Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
-            is_listing || are(|rest| has_word(rest) && !begins_with_digit(rest))
+            is_listing || is_whole || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
     };
     all >= least && fits

@@ -1,5 +1,5 @@
-//! Quoted-printable, in which mail carries what is not plain (RFC 2045, section 6.7): `=3D` is an equals sign, and one at
-//! the end of a line says that the line goes on.
+//! Quoted-printable, in which mail carries what is not plain (RFC 2045, section 6.7): `=3D` is an equals sign, `=C2=B5` a letter
+//! of two bytes, `=20` a blank at the end of a line, and an equals sign there says that the line goes on.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ const ODD: usize = 4;
 /// The text in plain, where it is in this encoding. Of lines that were broken the rest is moved up to the first; empty
 /// ones stay in their place, so that there are as many.
 pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
-    if !(text.contains("=3D") || text.lines().any(is_continued)) || !is_encoded(&text) {
+    if !(text.contains("=3D") || text.lines().any(shows)) || !is_encoded(&text) {
         return text;
     }
     let mut plain = String::with_capacity(text.len());
@@ -27,6 +27,30 @@ pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
     }
     plain.extend(std::iter::repeat_n('\n', owed));
     Cow::Owned(plain)
+}
+
+/// Whether a line shows the encoding by something that nothing else has, and that is no equals sign of a text.
+fn shows(line: &str) -> bool {
+    line.contains('=') && (is_continued(line) || is_blank(line) || has_letter(line))
+}
+
+/// Whether a line is a blank that was encoded because it ends the line, alone or behind the mark of a signature or quotation.
+fn is_blank(line: &str) -> bool {
+    matches!(line.trim_start_matches(['>', ' ']).trim_end(), "=20" | "=09" | "--=20")
+}
+
+/// Whether encoded bytes that follow each other are a letter of several bytes in UTF-8.
+fn has_letter(line: &str) -> bool {
+    line.match_indices('=').any(|(at, _)| {
+        let bytes: Vec<u8> = (0..4).map_while(|place| byte(line, at + 3 * place)).collect();
+        let length = match bytes.first() {
+            Some(0xc2..=0xdf) => 2,
+            Some(0xe0..=0xef) => 3,
+            Some(0xf0..=0xf4) => 4,
+            _ => return false,
+        };
+        bytes.get(..length).is_some_and(|letter| std::str::from_utf8(letter).is_ok())
+    })
 }
 
 /// Whether a line goes on with the next as this encoding has it: an equals sign where the line had no more room.
@@ -49,6 +73,7 @@ fn is_sound(line: &str) -> bool {
 
 /// The byte that `=XX` at this place stands for.
 fn byte(line: &str, at: usize) -> Option<u8> {
+    line.get(at..)?.strip_prefix('=')?;
     let digits = line.get(at + 1..at + 3)?;
     let is_hex = digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F'));
     u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)
@@ -94,9 +119,18 @@ mod tests {
     }
 
     #[test]
+    fn letters_of_several_bytes_and_blanks_at_the_ends_of_lines_show_it() {
+        assert_eq!(plain("took 5 =C2=B5s\n"), "took 5 µs\n");
+        assert_eq!(plain("AES-NI : =E2=9C=94 Enabled\n"), "AES-NI : ✔ Enabled\n");
+        assert_eq!(plain("> a=20\n> =20\n> b=\nc\n"), "> a \n>  \n> bc\n\n");
+        assert_eq!(plain("a=20\n--=20\nme\n"), "a \n-- \nme\n");
+    }
+
+    #[test]
     fn options_and_sums_are_no_encoding() {
         let ruler = "=".repeat(72) + "\n";
-        for text in ["fio --rw=read --size=3D\n", "a=1\nb=3D\n", "=\n=\n", &ruler] {
+        let job = "[x]\niodepth=20\nnumjobs=20\n";
+        for text in ["fio --rw=read --size=3D\n", "a=1\nb=3D\n", "=\n=\n", &ruler, job, "x=C2\ny=E2\n"] {
             assert_eq!(plain(text), text);
         }
     }

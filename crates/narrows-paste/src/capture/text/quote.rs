@@ -11,11 +11,28 @@ const FEWEST: usize = 3;
 /// Takes quotation marks away, of as many levels as there are. Lines that only happen to begin with such a character
 /// (a table, a tree) stay as they are.
 pub(super) fn strip(lines: &mut [Cow<'_, str>]) {
+    move_to_margin(lines);
     for _ in 0..DEEPEST {
         let marks = strip_marks(lines);
         let bars = strip_bars(lines);
         if !marks && !bars {
             return;
+        }
+    }
+}
+
+/// Moves quotations that somebody set off to the margin: lines that all have the same blanks before their mark, more than
+/// Markdown lets stand there.
+fn move_to_margin(lines: &mut [Cow<'_, str>]) {
+    const LEAST: usize = 4;
+    let blanks = |line: &Cow<'_, str>| {
+        let bare = line.trim_start_matches(' ');
+        bare.starts_with('>').then(|| line.len() - bare.len()).filter(|blanks| *blanks >= LEAST)
+    };
+    for block in lines.chunk_by_mut(|a, b| blanks(a) == blanks(b)) {
+        let Some(blanks) = block.first().and_then(blanks).filter(|_| block.len() >= FEWEST) else { continue };
+        for line in block {
+            *line = Cow::Owned(line.get(blanks..).unwrap_or_default().to_owned());
         }
     }
 }
@@ -96,6 +113,13 @@ mod tests {
         assert_eq!(stripped("> > a\n> > b"), "a\nb");
         assert_eq!(stripped(">a\n>\tb"), "a\n\tb");
         assert_eq!(stripped("| a\n\n| b\n| c\n\nx"), "a\n\nb\nc\n\nx");
+    }
+
+    #[test]
+    fn a_quotation_that_was_set_off_is_one() {
+        assert_eq!(stripped("Hi\n    > a\n    >  b\n    >\n    > c\nBye"), "Hi\na\n b\n\nc\nBye");
+        let two = "    > a\n      > b";
+        assert_eq!(stripped(two), two);
     }
 
     #[test]

@@ -69,7 +69,8 @@ pub(super) fn report(line: &str) -> Option<Seen> {
         let digits = line.get(..at)?;
         let start = digits.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let is_word = line.get(..start)?.ends_with(|c: char| !c.is_alphanumeric());
-        let text = line.get(start..).filter(|text| is_word && says_twice(text))?;
+        // Where the amount stands there twice, a word that was typed close to it (`dd104857600 bytes`) is no part of it.
+        let text = line.get(start..).filter(|text| says_twice(text) || is_word && is_of_bsd(text))?;
         copied(text)
     })
 }
@@ -81,7 +82,12 @@ fn says_twice(text: &str) -> bool {
     inside.is_some_and(|(amount, unit)| {
         let factors = [factor(unit, Base::Decimal), factor(unit, Base::Binary), 1.0 / amount.value()];
         factors.iter().any(|one| amount.times(*one).agrees(Rounded::exact(bytes as f64)))
-    }) || rest.contains(" secs (")
+    })
+}
+
+/// A line of dd of a BSD, which has no brackets behind the amount.
+fn is_of_bsd(text: &str) -> bool {
+    whole(text).is_some_and(|(_, rest)| rest.contains(" secs ("))
 }
 
 /// Bytes and seconds of a line that begins with the bytes.
@@ -152,6 +158,7 @@ mod tests {
             "104857600 octets (105 MB) copiés, 0,5 s, 210 MB/s",
             "104857600字节(105 MB)已复制，0.5 秒，210 MB/秒",
             "104857600 Bytes (105 MB, 100 MiB) kopiert, 0,5 s, 210 MB/s",
+            "dd104857600 bytes (105 MB, 100 MiB) copied, 0.5 s, 210 MB/s",
         ] {
             assert_eq!(report(line).map(|seen| seen.bytes), Some(104_857_600), "{line}");
         }

@@ -39,6 +39,10 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 const WITH_HEADING: &str = "its command does not stand here, only a heading that says whether it reads or writes; whether past the \
     page cache, whether flushed, and what it read and wrote are not known";
 
+/// What is said where several commands stand above that differ in it.
+const OF_SEVERAL: &str = "which of the commands above made it is not known: some of them read and others write, so that its rate is \
+    given for both";
+
 /// What is said where more may have been asked than stands there.
 const BLOCK_UNKNOWN: &str =
     "the size of a block is not known: something stands between the command and its report";
@@ -66,6 +70,8 @@ struct Report {
     is_cold: bool,
     /// Whether nothing else stands between it and the report before it.
     is_next: bool,
+    /// Whether some of the commands that may have made it read and others write.
+    is_either: bool,
 }
 
 impl Report {
@@ -142,7 +148,8 @@ impl<'a> Reader<'a> {
             self.broken = true;
         }
         self.between &= !is_call;
-        self.loops |= ends_loop(line) && (self.commands.last().is_some() || !self.calls.is_empty());
+        // What ends behind a report is another loop.
+        self.loops |= ends_loop(line) && self.block.is_empty() && self.commands.last().is_some();
         if empties_cache(line) {
             self.is_cold = true;
             self.always_cold |= self.loops;
@@ -153,6 +160,7 @@ impl<'a> Reader<'a> {
             self.failed.get_or_insert(number);
             self.failures.push(failure.to_owned());
         } else if let Some(report) = report(line) {
+            self.heading = line.split(" bytes").next().and_then(said).or(self.heading);
             self.report(number, report);
         } else if let Some(report) = broken(line, next) {
             self.report(number, report);
@@ -189,6 +197,7 @@ impl<'a> Reader<'a> {
             is_broken: self.broken,
             is_cold: std::mem::replace(&mut self.is_cold, self.always_cold),
             is_next: !std::mem::take(&mut self.apart),
+            is_either: false,
         };
         // `status=progress` prints the same line again and again; only the last of them counts.
         let may_be = !self.loops || report.is_final();
@@ -237,12 +246,12 @@ impl<'a> Reader<'a> {
         let called = self.called;
         let is_alone = self.calls.last().is_some_and(|call| each(call, "dd").len() == 1);
         assign(&calls, self.loops, is_alone.then_some(called), &mut reports);
-        // Where the commands differ, or one is in pieces, what a copy read and wrote cannot be known.
+        // Where the commands differ it is not known whether a copy reads, and where one is in pieces nothing is.
         let differ = calls.iter().any(|call| reads(call) != calls.first().is_some_and(|first| reads(first)));
-        let is_open = |report: &Report| match report.command {
-            None => report.is_broken || differ,
-            Some(_) => report.is_broken && !report.is_below,
-        };
+        let is_open = |report: &Report| report.is_broken && (report.command.is_none() || !report.is_below);
+        for report in reports.iter_mut().filter(|one| one.command.is_none() && one.heading.is_none()) {
+            report.is_either = differ;
+        }
         self.unread.extend(reports.iter().filter(|report| is_open(report)).map(|report| report.line));
         reports.retain(|report| !is_open(report));
         self.found.extend(reports.iter().map(|report| result(&self.page, report)));
@@ -265,8 +274,10 @@ fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [Rep
             calls.get(at % count)
         } else {
             // A command moves the same bytes whenever it runs. Of several, that above the report is its own.
-            let is_near =
-                count == 1 || first.zip(called).is_some_and(|((line, _), called)| line - called <= 4);
+            // One that says that it moves another amount made another report.
+            let is_near = count == 1
+                || first.zip(called).is_some_and(|((line, _), called)| line - called <= 4)
+                    && calls.last().and_then(|call| asked(call)).is_none_or(|bytes| bytes == report.bytes);
             let is_same = at == 0 || count == 1 && first.is_some_and(|(_, bytes)| bytes == report.bytes);
             calls.last().filter(|_| is_near && is_same)
         };
@@ -306,12 +317,17 @@ fn empties_cache(line: &str) -> bool {
 fn heading(line: &str) -> Option<Op> {
     let line = line.trim();
     let announces = line.len() < 80 && (line.ends_with(':') || line.ends_with("..."));
-    let words = || line.split(|c: char| !c.is_alphabetic()).map(str::to_ascii_lowercase);
+    said(line).filter(|_| announces)
+}
+
+/// Whether words say that something is read or written, and not both.
+fn said(text: &str) -> Option<Op> {
+    let words = || text.split(|c: char| !c.is_alphabetic()).map(str::to_ascii_lowercase);
     let reads = words().any(|word| matches!(word.as_str(), "read" | "reads" | "reading"));
     let writes = words().any(|word| matches!(word.as_str(), "write" | "writes" | "writing"));
-    match (announces, reads, writes) {
-        (true, true, false) => Some(Op::Read),
-        (true, false, true) => Some(Op::Write),
+    match (reads, writes) {
+        (true, false) => Some(Op::Read),
+        (false, true) => Some(Op::Write),
         _ => None,
     }
 }
@@ -344,7 +360,11 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
         None => report.heading.unwrap_or(Op::Write),
     };
     let mut measured = Measured::new(report.line, work);
-    measured.put(op, side);
+    if report.is_either {
+        measured.both = Some(side);
+    } else {
+        measured.put(op, side);
+    }
     let mut imported = Imported::new(Tool::Dd, page.name, report.line);
     imported.command = command.map(str::to_owned);
     imported.is_cold = report.is_cold;
@@ -355,7 +375,11 @@ fn result(page: &Page<'_>, report: &Report) -> Imported {
         imported.notes.push(BLOCK_UNKNOWN.to_owned());
     }
     if command.is_none() {
-        let note = if report.heading.is_some() { WITH_HEADING } else { WITHOUT_COMMAND };
+        let note = match report.heading {
+            Some(_) => WITH_HEADING,
+            None if report.is_either => OF_SEVERAL,
+            None => WITHOUT_COMMAND,
+        };
         imported.notes.push(note.to_owned());
     }
     imported.measurements.push(measured);

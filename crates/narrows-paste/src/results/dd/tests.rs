@@ -132,8 +132,11 @@ fn commands_that_stand_together_made_as_many_reports_in_turn_or_none_of_them() {
     let of = |count: usize| commands(&format!("{script}{}", format!("x\n{report}").repeat(count)));
     let named = |name: &str| Some(format!("dd if={name}"));
     assert_eq!(of(3), [named("a of=/dev/null"), named("b of=/dev/null"), named("c of=d")]);
-    // Two read and one writes: what two reports are of cannot be known.
-    assert_eq!(of(2), []);
+    // Two read and one writes: which of them two reports are of cannot be known, nor whether they are rates of reading.
+    assert_eq!(of(2), [None, None]);
+    let body = format!("{script}x\n{report}x\n{report}");
+    let found = read(&Page { name: "x", body: &body });
+    assert!(found.iter().all(|one| one.measurements[0].both.is_some() && one.notes == [OF_SEVERAL]));
     let alike = "dd if=a of=/dev/null bs=1M count=2\ndd if=b of=/dev/null bs=1M count=4\n\n\n\nprose\n";
     assert_eq!(
         commands(&format!("{alike}{report}")),

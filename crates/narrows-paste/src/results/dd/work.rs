@@ -44,18 +44,31 @@ pub(super) fn work(command: &str, block: Option<Bytes>) -> Work {
         Some(Durability::None)
     };
     let from = option(command, "if").unwrap_or_default();
+    let target = option(command, if is_read { "if" } else { "of" });
     Work {
         label: if is_read { "sequential read" } else { "sequential write" }.to_owned(),
         pattern: Some(Pattern::Sequential),
         block_size: option(command, "bs").map_or(block, |bs| size(bs, unit_of(bs))),
         queue_depth: Some(1),
         jobs: Some(1),
-        direct: Some(open.contains(&"direct")),
+        direct: Some(open.contains(&"direct") || target.is_some_and(is_raw)),
         durability,
-        target: option(command, if is_read { "if" } else { "of" }).map(str::to_owned),
+        target: target.map(str::to_owned),
         zeros: (!is_read).then_some(from == "/dev/zero"),
         ..Work::default()
     }
+}
+
+/// Whether a device has no cache of the operating system before it: the character devices of macOS (`man hdiutil`, device
+/// special files: `/dev/rdisk2`), OpenBSD and NetBSD (`rsd2c`, `rwd0d`), Solaris (`/dev/rdsk/`), and all disks of FreeBSD, which has
+/// had no block devices since 4.0 (`man geom`: `da0`, `ada0`, `nda0`, `nvd0`, `vtbd0`).
+fn is_raw(path: &str) -> bool {
+    const NAMES: [&str; 10] = ["rdisk", "rsd", "rwd", "rld", "da", "ada", "nda", "nvd", "vtbd", "mmcsd"];
+    let Some(name) = path.strip_prefix("/dev/") else { return false };
+    let is_unit = |prefix: &&str| {
+        name.strip_prefix(*prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    name.starts_with("rdsk/") || NAMES.iter().any(is_unit)
 }
 
 /// dd's `1M` is binary, its `1MB` decimal (`info dd`, block sizes).
@@ -83,4 +96,22 @@ pub(super) fn is_piece(line: &str) -> bool {
         let path = word.strip_prefix("if=").or_else(|| word.strip_prefix("of="));
         path.is_some_and(|path| path.starts_with(|c: char| c.is_alphanumeric() || "/.~$\"'".contains(c)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_devices_have_no_cache_before_them() {
+        for device in ["/dev/rdisk2", "/dev/rsd2c", "/dev/rdsk/c0t0d0s0", "/dev/ada0", "/dev/nvd1"] {
+            let call = format!("dd if=a.iso of={device} bs=1m");
+            assert_eq!(work(&call, None).direct, Some(true), "{device}");
+        }
+        for device in ["/dev/disk2", "/dev/sda", "/dev/sdc", "/dev/rsync", "/dev/data", "da0", "/dev/md0"] {
+            let call = format!("dd if=a.iso of={device} bs=1m");
+            assert_eq!(work(&call, None).direct, Some(false), "{device}");
+        }
+        assert_eq!(work("dd if=/dev/rdisk3 of=/dev/null bs=1m", None).direct, Some(true));
+    }
 }

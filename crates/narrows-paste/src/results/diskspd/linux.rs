@@ -22,10 +22,18 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             let command = command.split("System info:").next().unwrap_or(command);
             job = Job { line: number, command: Some(command.trim().to_owned()), ..Job::default() };
         }
+        if is_of_windows(line.trim()) {
+            found.extend(std::mem::take(&mut job).finish(page));
+        }
         job.see(number, line.trim());
     }
     found.extend(job.finish(page));
     found
+}
+
+/// What only the diskspd of Windows prints.
+fn is_of_windows(line: &str) -> bool {
+    line.starts_with("Results for timespan") || line.starts_with("actual test time:")
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +59,9 @@ struct Sum {
 impl Job {
     fn see(&mut self, number: usize, line: &str) {
         if let Some((_, rest)) = line.split_once("total:") {
-            if let (Some(op), Some(sum)) = (self.table, sum(rest)) {
+            // Each job has one table of each direction.
+            let is_new = |op: &Op| self.sides.iter().all(|(_, known, _)| known != op);
+            if let (Some(op), Some(sum)) = (self.table.filter(is_new), sum(rest)) {
                 self.sides.push((number, op, sum));
             }
             self.table = None;
@@ -156,6 +166,22 @@ mod tests {
         assert_eq!(read.bytes_per_second.get(), 298.88 * 1_048_576.0);
         assert!(one.write.is_none() && result.derived.is_empty(), "{result:?}");
         assert_eq!((one.work.queue_depth, one.work.jobs, one.work.direct), (Some(128), Some(4), Some(true)));
+    }
+
+    #[test]
+    fn an_output_of_windows_beside_it_is_none_of_its_own() {
+        let windows = "Total IO\nthread | bytes | I/Os | MB/s | I/O per s | file\n\
+            total:        2775056384 |        21172 |     529.36 |    4234.88\n";
+        let both = format!("{BODY}\nand the other one:\n{windows}");
+        let page = Page { name: "x", body: &both };
+        assert_eq!(of(&both).len(), 1);
+        let of_windows = super::super::text::read(&page);
+        let [result] = of_windows.as_slice() else { panic!("{of_windows:?}") };
+        assert!(result.measurements[0].both.is_some() && result.command.is_none(), "{result:?}");
+        let whole = format!(
+            "{BODY}\nInput parameters:\n\nResults for timespan 1:\nactual test time: 60.00s\n{windows}"
+        );
+        assert_eq!(of(&whole)[0].measurements[0].sides().count(), 1);
     }
 
     #[test]

@@ -41,6 +41,8 @@ struct Run {
     cpu: Vec<(f64, Cpu)>,
     file: Option<Bytes>,
     cached: Option<bool>,
+    /// Whether it is of diskspd for Linux, which has a reader of its own.
+    is_linux: bool,
 }
 
 /// A table.
@@ -74,8 +76,13 @@ impl Reader<'_> {
         if line.starts_with("Command Line:") && self.run.begins.is_some() && !self.run.totals.is_empty() {
             self.end();
         }
+        let begins = line.starts_with("Input parameters:") || section(line) == Some(Section::Total);
+        if begins && self.run.is_linux && self.run.section.is_some() {
+            (self.run, self.commands) = (Run::default(), Commands::default());
+        }
         self.commands.see(number, line, "diskspd");
         let run = &mut self.run;
+        run.is_linux |= is_of_linux(line);
         if line.starts_with("Command Line:") || line.starts_with("Input parameters:") {
             run.begins.get_or_insert(number);
         }
@@ -112,6 +119,13 @@ impl Reader<'_> {
     }
 }
 
+/// What only diskspd for Linux prints.
+fn is_of_linux(line: &str) -> bool {
+    line.starts_with("device scheduler:")
+        || line.starts_with("caching options: fua")
+        || line == "using O_DIRECT"
+}
+
 /// The heading of a table: a line of its own, or the first cell of a table that was turned into Markdown.
 fn section(line: &str) -> Option<Section> {
     let joined: String = line.split('|').find(|cell| !cell.trim().is_empty())?.split_whitespace().collect();
@@ -129,7 +143,8 @@ fn totals(line: &str, section_above: Option<Section>) -> Option<(Section, Totals
         Some(rest) => (section_above?, rest.split('|').collect::<Vec<_>>()),
         None => {
             let section = section(line)?;
-            (section, line.trim_start_matches('|').split('|').skip(1).collect())
+            let cells = line.split('|').skip_while(|cell| cell.trim().is_empty());
+            (section, cells.skip(1).collect())
         }
     };
     let cell = |at: usize| cells.get(at).and_then(|cell| plain(cell));
@@ -217,7 +232,8 @@ fn percentile(run: &mut Run, line: &str) {
 
 impl Run {
     fn result(self, page: &Page<'_>, command: Option<String>) -> Option<Imported> {
-        let (_, total) = self.totals.iter().find(|(section, _)| *section == Section::Total)?;
+        let totals = if self.is_linux { &[] } else { self.totals.as_slice() };
+        let (_, total) = totals.iter().find(|(section, _)| *section == Section::Total)?;
         let begins = self.begins.unwrap_or(1);
         let mut work = Work { label: "diskspd".to_owned(), ..self.work.clone() };
         if work.jobs.is_none() {

@@ -3,7 +3,7 @@
 use crate::results::number::{self, Base, after, factor, scaled, size, value};
 use crate::results::rounded::{Rounded, contradiction};
 use crate::results::{Derived, Op, Side};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Bytes, Iops, Nanos};
 
 /// A rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,12 @@ pub(super) fn of_job(line: &str) -> Vec<Rate> {
         line.match_indices("IOPS=").filter_map(|(at, _)| begin(line, at)).collect();
     if starts.is_empty() {
         starts = line.match_indices("io=").filter_map(|(at, _)| begin(line, at)).collect();
+    }
+    // People leave the rest out. In capitals it is the line of a group.
+    if starts.is_empty() {
+        let is_group = |word: usize| line.get(word..).is_some_and(|rest| rest.starts_with(['R', 'W']));
+        let begins = |at: usize| begin(line, at).filter(|(word, _)| !is_group(*word));
+        starts = line.match_indices("bw=").filter_map(|(at, _)| begins(at)).collect();
     }
     let ends = starts.iter().skip(1).map(|(word, _)| *word).chain([line.len()]);
     starts
@@ -145,17 +151,19 @@ fn wrong(printed: &str, base: Base, amount: &str, time: &str) -> Option<Derived>
     )
 }
 
-/// Whether a group's rate is that of its jobs, so far as amounts and times tell: not one of another run.
-pub(super) fn is_sum_of<'s>(group: &Side, jobs: impl Iterator<Item = &'s Side>) -> bool {
-    let (mut bytes, mut rates, mut count) = (0.0, 0.0, 0_u32);
-    for side in jobs {
-        bytes += side.bytes.map_or(0.0, Bytes::as_f64);
-        rates += side.bytes_per_second.get();
-        count += 1;
-    }
+/// Whether a group's rate is that of its jobs, so far as amounts and times tell: not one of another run, which may have moved
+/// the same amount in another time.
+pub(super) fn is_sum_of(group: &Side, jobs: &[&Side]) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() <= 0.02 * a.max(b);
-    let of_bytes = group.bytes.is_some_and(|all| near(all.as_f64(), bytes));
-    count > 0 && (of_bytes || near(group.bytes_per_second.get(), BytesPerSec::new(rates).get()))
+    let rates: f64 = jobs.iter().map(|side| side.bytes_per_second.get()).sum();
+    let bytes: f64 = jobs.iter().map(|side| side.bytes.map_or(0.0, Bytes::as_f64)).sum();
+    let longest = jobs.iter().filter_map(|side| side.elapsed_ns).max();
+    let is_as_long = group
+        .elapsed_ns
+        .zip(longest)
+        .is_none_or(|(group, jobs)| near(group.as_secs_f64(), jobs.as_secs_f64()));
+    let of_bytes = is_as_long && group.bytes.is_some_and(|all| near(all.as_f64(), bytes));
+    !jobs.is_empty() && (of_bytes || near(group.bytes_per_second.get(), rates))
 }
 
 #[cfg(test)]
@@ -173,6 +181,9 @@ mod tests {
         );
         let one = of_job(" - Sequential read: IOPS=19.1k, BW=74.4MiB/s");
         assert_eq!((one.len(), one[0].label.as_str()), (1, "Sequential"));
+        let alone = of_job("randwrite: bw=692KiB/s");
+        assert_eq!((alone.len(), alone[0].side.bytes_per_second.get()), (1, 692.0 * 1024.0));
+        assert!(of_job("  WRITE: bw=286MiB/s (300MB/s)").is_empty(), "of a group");
         for line in
             ["   iops        : min=1144, avg=1642.14", "Jobs: 1 (f=1): [r=78.0k IOPS]", "ratio: io=5, bw=1"]
         {

@@ -13,8 +13,10 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut test: Option<String> = None;
     let mut matrix: Option<Matrix> = None;
     let mut begins: Option<(usize, String)> = None;
+    let mut broken: Option<String> = None;
     for (number, line) in page.lines() {
-        let line = line.trim();
+        let bare = line.trim();
+        let line = bare;
         if let Some(version) = line.strip_prefix("nvbandwidth Version:") {
             put(&mut found, page, matrix.take(), begins.take());
             begins = Some((number, version.trim().to_owned()));
@@ -33,12 +35,21 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             put(&mut found, page, matrix.take(), begins.take());
             found.last_mut().into_iter().for_each(|run| run.failures.push(line.chars().take(200).collect()));
         } else if let Some(matrix) = &mut matrix {
+            // A mail program breaks rows where they have no more room.
+            let whole = broken.take().map(|begun| format!("{begun} {line}"));
+            let line =
+                whole.as_deref().filter(|line| heading(line).or(row(line).map(|row| row.len())).is_some());
+            let line = line.unwrap_or(bare);
             if let Some(width) = heading(line) {
                 matrix.width = width;
-            } else {
+                broken = Some(line.to_owned());
+            } else if let Some(row) = row(line).filter(|_| matrix.sum.is_none()) {
                 // The last row of a text that ends in it has fewer cells than columns.
-                let is_whole = |row: &Vec<_>| matrix.sum.is_none() && row.len() == matrix.width;
-                matrix.rows.extend(row(line).filter(is_whole));
+                if row.len() == matrix.width {
+                    matrix.rows.push(row);
+                } else {
+                    broken = Some(line.to_owned());
+                }
             }
         }
     }
@@ -105,6 +116,14 @@ mod tests {
         assert!(found[0].measurements.iter().all(|one| one.memory_only));
         // The eight cells of the first make 205.02; what was added was not rounded.
         assert!(found.iter().flat_map(|one| &one.derived).all(Derived::agrees), "{found:?}");
+    }
+
+    #[test]
+    fn rows_and_headings_that_mail_broke_are_whole() {
+        let broken = BODY.replace("         7\n", "\n7\n").replace("     26.31\n", "\n26.31\n");
+        assert!(broken != BODY);
+        let cells = |body: &str| read(&Page { name: "x", body })[0].measurements.len();
+        assert_eq!(cells(&broken), cells(BODY));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Imported {
     pub derived: Vec<Derived>,
     /// Whether the text ends before the result does.
     pub truncated: bool,
+    /// Whether its head is missing, so that the command beside it may be another run's.
+    pub is_headless: bool,
     /// The machine that ran the tool, if it says so.
     pub host: Option<String>,
     /// When the run began, in seconds since 1970, if it says so.
@@ -82,6 +84,7 @@ impl Imported {
             notes: Vec::new(),
             derived: Vec::new(),
             truncated: false,
+            is_headless: false,
             host: None,
             started_s: None,
             is_cold: false,
