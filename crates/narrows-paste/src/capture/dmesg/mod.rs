@@ -5,6 +5,7 @@
 
 mod aer;
 mod ata;
+mod driver;
 mod link;
 mod md;
 mod mmc;
