@@ -11,7 +11,6 @@ GUEST_ATTACKS := $(CARGO_TARGET_DIR)/rig/attacks
 
 attacks-build: toolchain
 	@$(CARGO) build --locked --profile rig --bin narrows
-	@$(CARGO) build --locked --quiet --test attacks
 	@$(CARGO) test --locked --quiet --test attacks -- --install $(GUEST_ATTACKS)
 
 attacks: attacks-build rig-setup ## attack the binary: contents, users, journals, races, kills, bytes, directories, bounds; also in virtual machines

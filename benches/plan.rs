@@ -43,6 +43,7 @@ fn slot(at: usize, lanes: u8, speed: GtPerSec, attachment: Attachment) -> Slot {
         dead: None,
         occupant: None,
         shares: None,
+        longest: None,
     }
 }
 

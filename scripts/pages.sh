@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Looks at pages in Debian's Chromium: scripts/pages.sh [DIRECTORY of pages]. Without one it makes pages of the reports in tests/figures.
+# Looks at pages in Debian's Chromium: scripts/pages.sh [DIRECTORY of pages]. Without one it makes pages of the reports in tests/figures,
+# with GALLERY if that is built already (the example of narrows-report).
 # What is missing is named, and the test says that it is skipped. `make test` installs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,6 +25,10 @@ pages=${1:-}
 if [ -z "$pages" ]; then
     pages=$place/html
     rm -rf "$pages"
-    "$cargo" run --locked --quiet -p narrows-report --example gallery -- tests/figures "$place/svg" "$pages"
+    if [ -x "${GALLERY:-}" ]; then
+        "$GALLERY" tests/figures "$place/svg" "$pages"
+    else
+        "$cargo" run --locked --quiet -p narrows-report --example gallery -- tests/figures "$place/svg" "$pages"
+    fi
 fi
 NODE_PATH=$place/tools/node_modules node scripts/pages/look.cjs "$pages"

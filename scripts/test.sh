@@ -25,11 +25,11 @@ run_part() {
     "$cargo" test --locked --workspace --no-fail-fast "$@" --show-output >"$into" 2>&1
 }
 
-# The binary for the rig and the attacks, in what the tests leave of the processors: they wait more than they work. A failure shows
-# in the step that needs it.
+# The binary for the rig and the attacks, in what the tests leave of the processors: they wait more than they work. Not at idle
+# priority: on a machine with other work it would never end. A failure shows in the step that needs it.
 build_beside() {
     case " $parts " in
-    *" rig "* | *" attacks "*) chrt --idle 0 "$cargo" build --locked --profile rig --bin narrows >"$target/build-beside.log" 2>&1 & ;;
+    *" rig "* | *" attacks "*) nice -n 10 "$cargo" build --locked --profile rig --bin narrows >"$target/build-beside.log" 2>&1 & ;;
     esac
 }
 
@@ -65,10 +65,12 @@ tests() {
     return "$status"
 }
 
-# Where no browser can be had, its log says so among what was skipped.
+# Where no browser can be had, its log says so among what was skipped. The units have built what makes the pages: built alone, its
+# dependencies have other features, and most crates would be built once more.
 pages() {
-    local status=0
-    scripts/pages.sh >"$target/test-pages.log" 2>&1 || status=$?
+    local status=0 gallery=
+    case " $parts " in *" units "*) gallery=$target/debug/examples/gallery ;; esac
+    GALLERY=$gallery scripts/pages.sh >"$target/test-pages.log" 2>&1 || status=$?
     cat "$target/test-pages.log"
     return "$status"
 }
@@ -79,8 +81,7 @@ for part in $parts; do
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything the tests need once is most of it.
     units) step "unit and integration tests" 720 tests ;;
-    # Its browser shows what the units have built.
-    # On a clean clone this also builds what makes the pages and fetches what drives the browser.
+    # On a clean clone this also fetches what drives the browser.
     pages) step "pages in a browser" 90 pages ;;
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;

@@ -1,6 +1,9 @@
 //! A lab was killed, its journal is genuine, and then somebody used the device.
 
-use super::super::attack::{Attack, Class, Judge, Result};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::super::attack::{Attack, Class, Judge, Result, skip};
 use super::super::device::{Device, MIB, clear};
 use super::super::ground::Ground;
 use super::super::lab::{Killed, SIZE, killed, with_journal};
@@ -29,20 +32,20 @@ pub(super) fn attacks() -> Vec<Attack> {
             device.plant(31 * MIB, &foreign())
         }),
         since("the slice was removed, then text was written", |device, _| {
-            remove_slices(device);
+            remove_slices(device)?;
             device.plant(19 * MIB, &foreign())
         })
         .quick(),
         since("a slice of the same place was made anew, then written", |device, _| {
             let again = slices(device);
-            remove_slices(device);
+            remove_slices(device)?;
             for (number, start, length) in again {
                 shell("addpart \"$1\" \"$2\" \"$3\" \"$4\"", &[device.node(), &number, &start, &length])?;
             }
             device.plant(19 * MIB, &foreign())
         }),
         since("another slice was made, and written", |device, _| {
-            remove_slices(device);
+            remove_slices(device)?;
             shell("addpart \"$1\" 1 40960 40960", &[device.node()])?;
             shell(
                 "printf 'somebody wrote this' | dd of=\"$1p1\" bs=4096 conv=sync oflag=sync status=none",
@@ -56,8 +59,8 @@ pub(super) fn attacks() -> Vec<Attack> {
             |ground, judge| {
                 let device = same_device(ground)?;
                 let lab = killed(ground, &device, "ext4")?;
-                release(&device);
-                remove_slices(&device);
+                release(&device)?;
+                remove_slices(&device)?;
                 clear(device.image(), 0, SIZE * MIB)?;
                 shell("blockdev --flushbufs \"$1\"", &[device.node()])?;
                 store(ground, &device)?;
@@ -70,8 +73,9 @@ pub(super) fn attacks() -> Vec<Attack> {
                 )
             },
         )
-        .quick(),
-        Attack::new(Class::Journal, "killed, undone and resumed by the book", by_the_book).quick(),
+        .quick()
+        .beside(),
+        Attack::new(Class::Journal, "killed, undone and resumed by the book", by_the_book).quick().beside(),
     ]
 }
 
@@ -82,10 +86,11 @@ fn foreign() -> Vec<u8> {
 /// The lab was killed with its file system mounted; `write` then writes. Undo must leave that, say so, and may clear what is
 /// the lab's. What is foreign is what `write` changed.
 fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + Send + Sync + 'static) -> Attack {
-    Attack::new(Class::Journal, &format!("killed, then {name}"), move |ground: &Ground, judge: &mut Judge| {
+    let name = format!("killed, then {name}");
+    let body = move |ground: &Ground, judge: &mut Judge| {
         let device = same_device(ground)?;
         let lab = killed(ground, &device, "ext4")?;
-        release(&device);
+        release(&device)?;
         let before = device.sum()?;
         write(&device, &lab)?;
         let after = device.sum()?;
@@ -116,17 +121,30 @@ fn since(name: &str, write: impl Fn(&Device, &Killed) -> Result<()> + Send + Syn
             });
         }
         Ok(())
-    })
+    };
+    Attack::new(Class::Journal, &name, body).beside()
+}
+
+/// How long a killed lab may keep its device busy on a machine with other work.
+const BUSY: Duration = Duration::from_secs(60);
+
+/// Waits until `is_so`.
+fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
+    let begin = Instant::now();
+    while !is_so() {
+        if begin.elapsed() > BUSY {
+            return skip(format!("set-up: {what}"));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// A mount of the lab's own namespace goes with its last process; here it is made sure.
-fn release(device: &Device) {
-    for _ in 0..50 {
-        if succeeds("! grep -q \"$1\" /proc/[0-9]*/mountinfo 2>/dev/null", &[device.node()]) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+fn release(device: &Device) -> Result<()> {
+    wait("the lab's file system stays mounted", || {
+        succeeds("! grep -q \"$1\" /proc/[0-9]*/mountinfo 2>/dev/null", &[device.node()])
+    })
 }
 
 /// Number, start and length of the partitions that the kernel knows on a device, as text.
@@ -140,10 +158,15 @@ fn slices(device: &Device) -> Vec<(String, String, String)> {
         .collect()
 }
 
-fn remove_slices(device: &Device) {
-    for (number, _, _) in slices(device) {
-        succeeds("delpart \"$1\" \"$2\"", &[device.node(), &number]);
-    }
+/// Removes them: a slice that stayed would still be the lab's, with all that is in it.
+fn remove_slices(device: &Device) -> Result<()> {
+    wait("a slice cannot be removed", || {
+        let there = slices(device);
+        for (number, _, _) in &there {
+            succeeds("delpart \"$1\" \"$2\"", &[device.node(), number]);
+        }
+        there.is_empty()
+    })
 }
 
 /// What is the lab's own is cleared, to the last byte, and the exit status says so: a guard that never undid would hold

@@ -143,30 +143,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let timing = timing(args, kept.as_ref());
     check_trims(&scene, &place, &loads)?;
-    let writes = match place.filled() {
-        Some(what) => {
-            let works: Vec<Work> = match &kept {
-                Some(kept) => kept.missing().into_iter().map(Work::Load).collect(),
-                None => loads.iter().cloned().map(Work::Load).collect(),
-            };
-            let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
-            let writes = Writes::of(&Wanted {
-                asked: args.common.writing.max_writes,
-                kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
-                size: (size, kept.is_some() || args.common.size.is_some()),
-                is_device: place.kind() == TargetKind::OwnedDevice,
-                works: &works,
-                timing: &timing,
-                again: 0,
-                is_patient: args.common.max_time.is_some(),
-                path: Some((&scene.subject.path, &scene.root)),
-                ceiling: ceiling.map(|ceiling| ceiling.bytes_per_second),
-            })?;
-            output::note(&writes.announcement(&what));
-            Some(writes)
-        }
-        None => None,
-    };
+    let writes = allowance(args, kept.as_ref(), (&scene, &place), (size, &loads), &timing)?;
     let size = writes.as_ref().map_or(size, Writes::size);
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
@@ -199,6 +176,32 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
         return Err(trouble);
     }
     Ok(status(report.complete, report.has_doubts()))
+}
+
+/// What the loads may write, announced; `None` where the place is only read.
+fn allowance(
+    args: &SweepArgs,
+    kept: Option<&SweepReport>,
+    (scene, place): (&Scene, &Place),
+    (size, loads): (Bytes, &[LoadSpec]),
+    timing: &Timing,
+) -> Result<Option<Writes>, Failure> {
+    let Some(what) = place.filled() else { return Ok(None) };
+    let works: Vec<Work> = match kept {
+        Some(kept) => kept.missing().into_iter().map(Work::Load).collect(),
+        None => loads.iter().cloned().map(Work::Load).collect(),
+    };
+    let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
+    let is_device = place.kind() == TargetKind::OwnedDevice;
+    let writes = Writes::of(&Wanted {
+        kept: kept.and_then(|kept| kept.writes.as_ref()),
+        size: (size, kept.is_some() || args.common.size.is_some()),
+        works: &works,
+        ceiling: ceiling.map(|ceiling| ceiling.bytes_per_second),
+        ..Wanted::of(scene, &args.common, is_device, timing)
+    })?;
+    output::note(&writes.announcement(&what));
+    Ok(Some(writes))
 }
 
 /// Whether a device takes the trims of all loads.

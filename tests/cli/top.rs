@@ -83,6 +83,11 @@ impl Terminal {
         self.ask(&["send-keys", key]);
     }
 
+    /// The process of narrows.
+    fn process(&self) -> String {
+        self.ask(&["list-panes", "-F", "#{pane_pid}"]).trim().to_owned()
+    }
+
     fn is_over(&self) -> bool {
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(60) {
@@ -123,4 +128,29 @@ fn the_screen_of_a_terminal_shows_the_lanes_and_obeys_keys() {
         terminal.press("q");
         assert!(terminal.is_over(), "q ends it");
     }
+}
+
+#[test]
+fn a_terminal_that_is_gone_ends_top() {
+    if Command::new("tmux").arg("-V").output().is_err() {
+        return skip("top without its terminal", "tmux is not installed");
+    }
+    let terminal = Terminal::start(100, 30);
+    terminal.shows("? help");
+    let process = terminal.process();
+    terminal.ask(&["kill-server"]);
+    // Nobody may have waited for it yet.
+    let is_running = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    let began = Instant::now();
+    while is_running() && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let was_left = is_running();
+    if was_left {
+        let _ = Command::new("kill").args(["-KILL", &process]).status();
+    }
+    assert!(!process.is_empty() && !was_left, "process {process}");
 }

@@ -63,16 +63,20 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
     }
-    if let Some(other) = &args.interleave {
-        if args.preset == qualify::NAME {
-            return Err(Failure::new("a qualification takes one whole blank drive, and no turns")
-                .hint("leave out --interleave, or choose another preset (--list shows them)"));
+    let qualifies = args.preset == qualify::NAME;
+    match &args.interleave {
+        Some(_) if qualifies => {
+            Err(Failure::new("a qualification takes one whole blank drive, and no turns")
+                .hint("leave out --interleave, or choose another preset (--list shows them)"))
         }
-        return interleave::run(args, other);
+        Some(other) => interleave::run(args, other),
+        None if qualifies => qualify::run(args),
+        None => run_tests(args),
     }
-    if args.preset == qualify::NAME {
-        return qualify::run(args);
-    }
+}
+
+/// Runs the tests of a preset on one target.
+fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     let (file, kept) = asked::files(args)?;
     if let Some(path) = &args.hlog {
         save::refuse_existing(path)?;
@@ -94,30 +98,22 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
     let context = Context::new(&scene.subject, preset.peer);
     let fitting = Fitting { kind: place.kind(), engine, discards };
-    let writes = match place.filled() {
-        Some(what) => {
-            let works = fitting.works(&preset, kept.as_ref());
-            let kept_size = kept.as_ref().map(|kept| kept.target.size_bytes);
-            let size = kept_size.or(args.common.size);
-            let writes = Writes::of(&Wanted {
-                asked: args.common.writing.max_writes,
-                kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
-                size: (size.unwrap_or(preset.size), size.is_some()),
-                is_device: place.kind() == TargetKind::OwnedDevice,
-                works: &works,
-                timing: &timing,
-                again: if engine == Engine::Fio { WITH_FIO } else { 0 },
-                is_patient: args.common.max_time.is_some(),
-                path: Some((&scene.subject.path, &scene.root)),
-                ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
-            })?;
-            if args.emit_fio.is_none() {
-                output::note(&writes.announcement(&what));
-            }
-            Some(writes)
-        }
-        None => None,
+    let works = fitting.works(&preset, kept.as_ref());
+    let asked_size = kept.as_ref().map(|kept| kept.target.size_bytes).or(args.common.size);
+    let is_device = place.kind() == TargetKind::OwnedDevice;
+    let wanted = Wanted {
+        kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
+        size: (asked_size.unwrap_or(preset.size), asked_size.is_some()),
+        works: &works,
+        again: if engine == Engine::Fio { WITH_FIO } else { 0 },
+        ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
+        ..Wanted::of(&scene, &args.common, is_device, &timing)
     };
+    let writes = place.filled().map(|what| Ok((Writes::of(&wanted)?, what))).transpose()?;
+    if let Some((writes, what)) = writes.as_ref().filter(|_| args.emit_fio.is_none()) {
+        output::note(&writes.announcement(what));
+    }
+    let writes = writes.map(|(writes, _)| writes);
     let size = writes.as_ref().map_or(preset.size, Writes::size);
     if let Some(file) = &args.emit_fio {
         return emit::job_file(
@@ -153,19 +149,12 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     };
     let mut latencies = Hlog::new(SystemTime::now());
     let came = bench.all(typed, kept, file.as_ref(), &mut latencies);
-    // Whatever came of the tests.
-    let uncleared = ground::clear(&target, &runner).err();
-    let (mut report, trouble) = came.map_err(|failure| ground::beside(failure, uncleared.as_ref()))?;
-    let unkept = bench.keep(file.as_ref(), &mut report).err();
-    let trouble = ground::with(trouble, uncleared).or(unkept);
+    let (report, trouble) = bench.end(came, file.as_ref())?;
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
     output::report(&report, &args.common.output, bench::document)?;
-    if let Some(trouble) = trouble {
-        return Err(trouble);
-    }
-    Ok(status(report.complete, report.has_doubts()))
+    trouble.map_or_else(|| Ok(status(report.complete, report.has_doubts())), Err)
 }
 
 /// Writes the log of latencies.
@@ -238,6 +227,18 @@ impl Bench<'_> {
         });
         let unkept = self.keep(file, &mut report).err();
         Ok((report, failed.or(trouble).or(unkept)))
+    }
+
+    /// Clears what was written, whatever came of the tests, and keeps the report.
+    fn end(
+        &self,
+        came: Result<(BenchReport, Option<Failure>), Failure>,
+        file: Option<&SaveFile>,
+    ) -> Result<(BenchReport, Option<Failure>), Failure> {
+        let uncleared = ground::clear(self.target, self.runner).err();
+        let (mut report, trouble) = came.map_err(|failure| ground::beside(failure, uncleared.as_ref()))?;
+        let unkept = self.keep(file, &mut report).err();
+        Ok((report, ground::with(trouble, uncleared).or(unkept)))
     }
 
     /// Whether a test was not begun since it may write too little, while others may.

@@ -39,8 +39,8 @@ pub struct PlanArgs {
     /// What is wanted, as often as needed: `[COUNTx]KIND[:PROPERTY…][@RATE]`
     ///
     /// KIND is nvme, sata, nic, hca, hba, usb3card, gpu or card. PROPERTY is a link (gen3x4), a line rate (40g, 2x25g, edr), a
-    /// drive's model (sn770) or connector (m2, u2), or same-socket. RATE is what each must get while all others with a rate get theirs.
-    /// Examples: 4xnvme:gen3x4, nvme:sn770@3GB/s, nic:2x40g, hba:gen3x8.
+    /// drive's model (sn770), connector (m2, u2) or M.2 size (2280, 22110), or same-socket. RATE is what each must get while all
+    /// others with a rate get theirs. Examples: 4xnvme:gen3x4, nvme:sn770@3GB/s, nic:2x40g, hba:gen3x8.
     #[arg(long, value_name = "WISH")]
     pub want: Vec<String>,
 

@@ -24,9 +24,10 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         output::data(&boards())?;
         return Ok(NOTHING_FOUND);
     }
-    let ground = Ground::open(args)?;
+    let mut ground = Ground::open(args)?;
+    let (request, sata) = request(args, &ground.site)?;
+    ground.site.ask_for(&request.wishes);
     let site = &ground.site;
-    let (request, sata) = request(args, site)?;
     let searched = if args.replace { site.clone() } else { site.clone().with_occupied() };
     let found = (!request.wishes.is_empty()).then(|| search(&searched, &request));
     let outcomes: Vec<Outcome> = found

@@ -109,6 +109,9 @@ pub struct BoardSlot {
     /// What fits into it.
     #[serde(default)]
     pub form: SlotForm,
+    /// The longest drive that an M.2 socket holds, millimetres (80 of 2280); absent when nobody said.
+    #[serde(default)]
+    pub longest: Option<u16>,
     /// Into which links the firmware can split it (`x4x4x4x4`); empty when it surely cannot, absent when nobody said.
     #[serde(default)]
     pub bifurcation: Option<Vec<String>>,

@@ -87,6 +87,11 @@ const fn m2() -> SlotForm {
     SlotForm::M2
 }
 
+/// 2280 is the size of nearly all M.2 drives that are sold, and of the cards for them.
+const fn usual_length() -> u16 {
+    80
+}
+
 /// A card that carries drives.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +114,9 @@ pub struct Card {
     /// What fits into its ports.
     #[serde(default = "m2")]
     pub carries: SlotForm,
+    /// The longest M.2 drive that it holds, millimetres: 80 unless somebody said another.
+    #[serde(default = "usual_length")]
+    pub longest: u16,
     /// Its switch, as `switches.toml` names it.
     #[serde(default)]
     pub switch: Option<String>,

@@ -256,11 +256,20 @@ fn the_boards_on_a_chipset_are_known() {
     assert!(boards.contains(&"asus-x99-a".to_owned()) && !boards.contains(&"asus-prime-z390-a".to_owned()));
 }
 
+/// The lengths of M.2 drives, millimetres (PCI Express M.2 Specification).
+const M2_LENGTHS: [u16; 7] = [16, 26, 30, 42, 60, 80, 110];
+
 fn check_slot(board: &str, slot: &BoardSlot) {
     let what = format!("{board}, {}", slot.name);
     assert!(WIDTHS.contains(&slot.lanes) && WIDTHS.contains(&slot.connector), "{what}");
     assert!(slot.lanes <= slot.connector, "{what}: more lanes than the connector has");
     assert!(slot.speed().is_some(), "{what}: generation {}", slot.generation);
+    let has_length = slot.form == SlotForm::M2 || slot.longest.is_none();
+    assert!(
+        has_length && slot.longest.is_none_or(|mm| M2_LENGTHS.contains(&mm)),
+        "{what}: {:?}",
+        slot.longest
+    );
     assert!(["cpu", "cpu2", "chipset"].contains(&slot.attachment.as_str()), "{what}: {}", slot.attachment);
     for port in &slot.root_ports {
         let place = format!("00:{port}");

@@ -9,6 +9,7 @@ pub mod buffered;
 pub mod caps;
 pub mod cipher;
 pub mod controller;
+pub mod copy;
 pub mod crypt;
 pub mod crypt_time;
 pub mod dram;

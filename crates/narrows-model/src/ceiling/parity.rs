@@ -9,7 +9,8 @@
 //! 32 disks, `20260114171241.3043364-1-yukuai@fnnas.com`), one that does [`ALIGNED`] (1.58, 1.15 and 1.1 GB/s in the same
 //! threads). Left out one at a time: ±19 % and ±35 %. Two rows were found later and no constant rests on them: 461 MB/s with 24 disks and
 //! I/Os of 10 MiB (`20260223035834.3132498-1-yukuai@fnnas.com`), and 600 MB/s with nine disks, an Atom and many I/Os under way (Linux
-//! commit 765d704db1f5), which fill stripes together: no law foresees that, and 180 MB/s is said of it. The parity itself is no limit: a core computes it at
+//! commit 765d704db1f5), which fill stripes together: no law foresees that, 180 MB/s would be said of it, and disks with more than 16
+//! under way are refused. The parity itself is no limit: a core computes it at
 //! [`syndrome`] rates, published from the kernel's boot benchmark (linux-raid `6a1b0110-07f1-…`, SBC reviews): expected
 //! error ±35 % within a vector extension.
 

@@ -64,9 +64,13 @@ fn fits_nowhere(site: &Site, request: &Request, wish: &Wish) -> Option<String> {
     }
     let longest = slots.iter().filter(|slot| slot.form == SlotForm::Card).map(|slot| slot.connector).max();
     Some(match (&wish.target, longest) {
-        (Some(target), _) if !alone(Wish { target: None, ..one }) => {
+        (Some(target), _) if !alone(Wish { target: None, ..one.clone() }) => {
             format!("no slot gives {} its {}", wish.name, human::rate(*target))
         }
+        _ if wish.length.is_some() && !alone(Wish { length: None, ..one }) => format!(
+            "no socket that is free and no card that is known holds an M.2 drive of {} mm",
+            wish.length.unwrap_or_default()
+        ),
         (_, Some(longest)) if !wish.kind.is_drive() && longest < wish.connector => {
             format!(
                 "{} needs a slot of length {}, and the longest that is free is {longest}",

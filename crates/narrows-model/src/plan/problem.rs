@@ -4,7 +4,7 @@ use crate::plan::rate::{self, WholeRate};
 use crate::plan::search::{Parts, Request};
 use crate::plan::site::{Site, Slot, SplitMode, Splitting};
 use crate::plan::wish::{Kind, Wish};
-use narrows_base::catalog::{Card, CardKind, SlotForm, catalog};
+use narrows_base::catalog::{Card, CardKind, catalog};
 use narrows_base::units::{GtPerSec, Lanes};
 
 /// Equal devices: it does not matter which of them goes where.
@@ -242,10 +242,13 @@ pub(super) fn uplink_of(slot: &Slot, choice: &Choice, lanes: Lanes) -> Option<(G
     Some((speed.min(slot.speed), Lanes::new(card.lanes).min(lanes)))
 }
 
-/// Whether a drive with this connector can be plugged in.
-pub(super) fn takes(slot: &Slot, choice: &Choice, form: Option<SlotForm>) -> bool {
-    let there = choice.card.map_or(slot.form, |card| card.carries);
-    form.is_none_or(|form| form == there)
+/// Whether a drive with the connector and the length of this wish can be plugged in. A length that nobody said stops none; see
+/// [`Site::ask_for`].
+pub(super) fn takes(slot: &Slot, choice: &Choice, wish: &Wish) -> bool {
+    let (form, longest) =
+        choice.card.map_or((slot.form, slot.longest), |card| (card.carries, Some(card.longest)));
+    let is_short = wish.length.zip(longest).is_none_or(|(length, longest)| length <= longest);
+    is_short && wish.form.is_none_or(|wanted| wanted == form)
 }
 
 pub(super) fn value<'c>(
@@ -266,7 +269,7 @@ pub(super) fn value<'c>(
     let mut used = 0u8;
     for (count, class) in items {
         let fits = class.wish.kind.is_drive() == choice.drives
-            && takes(slot, choice, class.wish.form)
+            && takes(slot, choice, &class.wish)
             && (choice.drives || class.wish.connector <= slot.connector);
         used = used.saturating_add(count);
         if !fits || used > ports {

@@ -119,6 +119,8 @@ pub struct Wish {
     pub group: Option<String>,
     /// The connector that each needs, where it matters: an M.2 drive fits into no U.2 bay.
     pub form: Option<SlotForm>,
+    /// The length of each M.2 drive, millimetres: 80 of 2280.
+    pub length: Option<u16>,
     /// The slots that it may use, as places in [`crate::plan::Site::slots`]; `None` for any.
     pub pinned: Option<usize>,
 }
@@ -149,7 +151,7 @@ impl WishError {
     /// What to do about it.
     pub const HINT: &'static str = "write [COUNTx]KIND[:PROPERTY…][@RATE], such as 4xnvme:gen3x4, nvme:sn770@3GB/s, 6xsata, \
          nic:2x40g, hca:edr, hba:gen3x8, usb3card, gpu, card:gen4x8; properties are a link (gen3x4), a line rate (40g), a \
-         drive's model, its connector (m2, u2), and same-socket";
+         drive's model, its connector (m2, u2) or M.2 size (2280, 22110), and same-socket";
 }
 
 /// The most devices of one wish.
@@ -188,6 +190,8 @@ pub fn parse(text: &str) -> Result<Wish, WishError> {
             link = Some(found);
         } else if let Some(form) = drive_form(&lower).filter(|_| kind.is_drive()) {
             wish.form = Some(form);
+        } else if let Some(length) = drive_length(&lower).filter(|_| kind.is_drive()) {
+            (wish.form, wish.length) = (Some(SlotForm::M2), Some(length));
         } else if lower == "same-socket" {
             wish.group = Some(text.to_owned());
         } else if kind.is_network()
@@ -224,6 +228,12 @@ fn drive_form(text: &str) -> Option<SlotForm> {
     }
 }
 
+/// Reads the size of an M.2 drive, such as `2280`: its length in millimetres.
+fn drive_length(text: &str) -> Option<u16> {
+    let length: u16 = text.strip_prefix("22")?.parse().ok()?;
+    [30, 42, 60, 80, 110].contains(&length).then_some(length)
+}
+
 /// Usual devices of a kind.
 pub(super) fn usual(kind: Kind, count: u8) -> Wish {
     let (speed, lanes) = kind.usual_link();
@@ -246,6 +256,7 @@ pub(super) fn usual(kind: Kind, count: u8) -> Wish {
         target: None,
         group: None,
         form: None,
+        length: None,
         pinned: None,
     }
 }
@@ -359,6 +370,9 @@ mod tests {
         let card = wish("hba:gen3x8");
         assert_eq!((card.count, card.connector), (1, Lanes::new(8)));
         assert_eq!(wish("usb3card").connector, Lanes::new(4));
+        let long = wish("nvme:22110");
+        assert_eq!((long.form, long.length), (Some(SlotForm::M2), Some(110)));
+        assert_eq!(wish("nvme:gen4x4:2280").length, Some(80));
         assert!(wish("2xnvme:same-socket").group.is_some());
     }
 
@@ -395,6 +409,8 @@ mod tests {
             ("nvme:gen3x3", "property"),
             ("nvme:gen9x4", "property"),
             ("nvme:40g", "property"),
+            ("nvme:2270", "property"),
+            ("hba:2280", "property"),
             ("nvme@fast", "rate"),
             ("nvme@-1GB/s", "rate"),
         ] {

@@ -133,8 +133,9 @@ fn few(law: Law, residuals: &Residuals) -> String {
 /// drive does.
 fn at_most(situation: &Situation, bounds: &[Bound]) -> Option<usize> {
     let is_cached = situation.has("buffered") || situation.has("zfs");
-    let before_drives =
-        |law: Law| matches!(law, Law::Network | Law::FileServer | Law::NvmeFabric | Law::CardSlot | Law::Cap);
+    let before_drives = |law: Law| {
+        matches!(law, Law::Network | Law::FileServer | Law::NvmeFabric | Law::CardSlot | Law::Cap | Law::Copy)
+    };
     bounds.iter().position(|bound| {
         let whole = bound.terms.iter().map(|term| term.law);
         matches!(bound.kind, BoundKind::Bandwidth | BoundKind::Cap)

@@ -105,9 +105,10 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
             let above = ancestors(&known, hop);
             let (write_factor, read_to_write) = small_write(&above, workload);
             let memory = if hop.kind() == HopKind::Memory && buffered { BUFFERED_MEMORY } else { 1.0 };
+            let named = ciphered(system, hop);
             let mut loaded = Loaded {
-                hop: hop.clone(),
-                ceilings: ceilings(system, hop, jobs, workload),
+                ceilings: ceilings(system, &named, jobs, workload),
+                hop: named,
                 duplex: duplex(hop),
                 read: (hop.traffic.read - hop.against.read) * memory,
                 write: (hop.traffic.write - hop.against.write) * write_factor * memory,
@@ -175,8 +176,7 @@ fn ceilings(system: &System, hop: &Hop, jobs: u32, workload: &Workload) -> Ceili
         Some(PartKind::Crypt(given)) if !given.workqueues => jobs.saturating_mul(workload.depth.max(1)),
         _ => jobs,
     };
-    let crypt = with_cipher(system, hop, crypt);
-    let found = crypt::with_submitters(&crypt, submitters);
+    let found = crypt::with_submitters(crypt, submitters);
     let large = crypt.cipher.value().is_some_and(|cipher| cipher.sector_size.get() >= 4096);
     match large {
         true => Ceilings {
@@ -221,6 +221,15 @@ fn large_sectors(ceiling: Ceiling, share: f64) -> Ceiling {
         formula: format!("{}; × {gain:.2} with sectors of 4096 bytes = {rate}", limit.formula),
         ..limit
     })
+}
+
+/// A hop; a mapping with the rate of its cipher on one core, which is what one I/O gets of it.
+fn ciphered(system: &System, hop: &Hop) -> Hop {
+    let mut named = hop.clone();
+    if let HopSpec::Crypt(crypt) = &hop.spec {
+        named.spec = HopSpec::Crypt(Box::new(with_cipher(system, hop, crypt)));
+    }
+    named
 }
 
 /// A mapping of which nobody gave the cipher's rate gets that of its host's cores.

@@ -7,7 +7,9 @@ use super::hops::{Loaded, host_of, rate};
 use super::law::{Law, Situation, Term};
 use super::time::Stage;
 use super::{cached, medium, time, zfs};
-use crate::ceiling::{Basis, FactRef, buffered, io_cost, queueing, served, together as spread};
+use crate::ceiling::{
+    Basis, FactRef, buffered, copy as processor_copy, io_cost, queueing, served, together as spread,
+};
 use crate::path::file::{Engine, PartKind, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
@@ -52,6 +54,7 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     let given = cache.as_ref().or(spread.as_ref()).map(Narrowest::of);
     let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.rate.total_cmp(&b.rate));
     found.extend(served(hops, own));
+    found.extend(copied_by_cores(system, hops, own.workload));
     found.extend(copy(hops, own.workload, narrowest));
     found.extend(cache);
     found.extend(spread);
@@ -249,6 +252,36 @@ fn served(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         formula: format!("{carried} × {} = {written}", served::WRITE_SHARE),
         facts: Vec::new(),
         terms: Term::whole(Law::FileServerWrite),
+    })
+}
+
+/// What cores copy at most, where a RAM disk or the page cache of this host answers.
+fn copied_by_cores(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Bound> {
+    let is_away = |it: &Loaded| matches!(it.hop.kind(), HopKind::Remote | HopKind::LogicalVolume);
+    let is_cached = matches!(workload.engine, Engine::Buffered | Engine::Hdparm);
+    if !(is_cached || time::is_memory(system, hops)) || hops.iter().any(is_away) {
+        return None;
+    }
+    let first = hops.first()?;
+    let there = host_of(system, &workload.target).and_then(|host| host.cores).unwrap_or(u32::MAX);
+    // Each I/O may be copied by a core of its own.
+    let at_work = in_flight(workload).clamp(1, there.max(1));
+    let rate = processor_copy::most(at_work);
+    let noun = if at_work == 1 { "core" } else { "cores" };
+    Some(Bound {
+        kind: BoundKind::Bandwidth,
+        hop: first.hop.id.clone(),
+        name: format!("{at_work} {noun} that copy"),
+        direction: None,
+        rate,
+        basis: Basis::Spec,
+        formula: format!(
+            "{} bytes a cycle × {} GHz, the highest clock, × {at_work} {noun} = {rate}",
+            processor_copy::STORED,
+            processor_copy::FASTEST
+        ),
+        facts: Vec::new(),
+        terms: Term::whole(Law::Copy),
     })
 }
 

@@ -152,6 +152,7 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
     SlotView {
         name: slot.name.clone(),
         form: slot.form,
+        longest_drive_millimetres: slot.longest,
         connector_lanes: slot.connector.get(),
         lanes: slot.lanes.get(),
         generation: slot.speed.pcie_generation(),

@@ -119,6 +119,9 @@ pub struct SlotView {
     pub name: String,
     /// What fits into it.
     pub form: SlotForm,
+    /// The longest drive that an M.2 socket holds, millimetres; absent when nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_drive_millimetres: Option<u16>,
     /// The lanes of its connector.
     pub connector_lanes: u8,
     /// The most lanes that are wired.

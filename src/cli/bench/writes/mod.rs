@@ -19,6 +19,7 @@ use estimate::Estimate;
 use limit::{Limit, Times};
 use meter::Meter;
 
+use super::args::Common;
 use crate::cli::Failure;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::guard::{Budget, OverBudget};
@@ -27,6 +28,7 @@ use narrows_machine::root::Root;
 use narrows_model::path::Path;
 use narrows_report::bench::{EstimateView, WritesView};
 use narrows_session::measure::{MOST_ROUNDS, Timing};
+use narrows_session::scene::Scene;
 
 /// How often devices are asked what they have written, at most.
 const LOOK: Duration = Duration::from_millis(40);
@@ -53,6 +55,24 @@ pub(in crate::cli) struct Wanted<'a> {
     pub(in crate::cli) path: Option<(&'a Path, &'a Root)>,
     /// The most that the path carries.
     pub(in crate::cli) ceiling: Option<BytesPerSec>,
+}
+
+impl<'a> Wanted<'a> {
+    /// A run that fills and tests nothing, as far as its scene and the options that commands share say it.
+    pub(in crate::cli) fn of(scene: &'a Scene, common: &Common, is_device: bool, timing: &'a Timing) -> Self {
+        Self {
+            asked: common.writing.max_writes,
+            kept: None,
+            size: (Bytes::new(0), false),
+            is_device,
+            works: &[],
+            timing,
+            again: 0,
+            is_patient: common.max_time.is_some(),
+            path: Some((&scene.subject.path, &scene.root)),
+            ceiling: None,
+        }
+    }
 }
 
 /// What a run may write, and what it has written. A clone is the same.

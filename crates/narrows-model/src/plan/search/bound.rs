@@ -290,6 +290,7 @@ fn best_of(problem: &Problem<'_>, members: &[usize]) -> Class {
     }
     best.target = WholeRate::ZERO;
     best.wish.form = best.wish.form.filter(|form| all().all(|class| class.wish.form == Some(*form)));
+    best.wish.length = all().map(|class| class.wish.length).min().flatten();
     best.demand = all().map(|class| class.demand).min().unwrap_or_default();
     best.graphics = all().map(|class| class.graphics).max().unwrap_or_default();
     best.wish.count = all().map(|class| class.wish.count).fold(0, u8::saturating_add);

@@ -121,7 +121,12 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
                 (Some(form), Some(card)) => form == card.carries,
                 (Some(form), None) => form == slot.form,
             };
-            if !is_plugged {
+            let holds = choice_here.card.map_or(slot.longest, |card| Some(card.longest));
+            let is_short = match (wish.length, holds) {
+                (Some(length), Some(longest)) => length <= longest,
+                _ => true,
+            };
+            if !is_plugged || !is_short {
                 return None;
             }
             let (speed, width) = match choice_here.card {

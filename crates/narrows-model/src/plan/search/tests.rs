@@ -12,6 +12,7 @@ fn slot(name: usize, lanes: u8, generation: u8, attachment: Attachment) -> Slot 
     Slot {
         name: format!("S{name}"),
         form: SlotForm::Card,
+        longest: None,
         connector: Lanes::new(if lanes < 4 { 16 } else { lanes.max(8) }),
         lanes: Lanes::new(lanes),
         speed: GtPerSec::from_pcie_generation(generation).expect("a generation"),

@@ -133,6 +133,7 @@ fn of_slot(
     Slot {
         name: slot.name.clone(),
         form: slot.form,
+        longest: slot.longest,
         connector: Lanes::new(slot.connector),
         lanes,
         speed: own.map_or(speed, |own| own.min(speed)),

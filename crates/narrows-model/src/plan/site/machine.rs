@@ -221,6 +221,7 @@ fn bare(
     Slot {
         name: name.to_owned(),
         form,
+        longest: None,
         connector,
         lanes,
         speed,

@@ -153,6 +153,8 @@ pub struct Slot {
     pub name: String,
     /// What fits into it.
     pub form: SlotForm,
+    /// The longest drive that an M.2 socket holds, millimetres; `None` when nobody said.
+    pub longest: Option<u16>,
     /// The length of its connector.
     pub connector: Lanes,
     /// The most lanes that are wired, with the processor that is there.
@@ -242,6 +244,21 @@ impl Site {
             }
         }
         self
+    }
+
+    /// Adds what is not known of it and matters to these wishes: how long a drive its M.2 sockets hold.
+    pub fn ask_for(&mut self, wishes: &[Wish]) {
+        if wishes.iter().all(|wish| wish.length.is_none()) {
+            return;
+        }
+        let is_asked =
+            |slot: &&Slot| slot.form == SlotForm::M2 && slot.dead.is_none() && slot.longest.is_none();
+        let names: Vec<&str> = self.slots.iter().filter(is_asked).map(|slot| slot.name.as_str()).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.gaps
+                .push(format!("how long a drive {names} holds (look at the manual, table of M.2 sockets)"));
+        }
     }
 
     /// The slots that are cards' and can be used.

@@ -308,6 +308,7 @@ impl<'s> Reader<'s> {
         let made = Slot {
             name: part.name.to_string(),
             form,
+            longest: None,
             connector,
             lanes,
             speed,

@@ -130,9 +130,24 @@ fn what_is_refused_has_the_nearest_bound_that_nothing_exceeds() {
     let most = prediction.at_most().expect("the network bounds");
     assert_eq!(most.hop.as_str(), "network:m");
     assert!((most.rate.get() / 4.707e9 - 1.0).abs() < 1e-3, "{}", most.rate);
-    // A page cache takes writes at any rate: no drive bounds them.
+    // A page cache takes writes at any rate that a core copies: no drive bounds them.
     let cached = of("", "target = \"d0\"\nread_share = 0.0\nblock_size = \"1 MiB\"\nengine = \"buffered\"\n");
-    assert_eq!(cached.at_most(), None);
+    let most = cached.at_most().expect("a core copies");
+    assert!((most.rate.get() / (64.0 * 6.2e9) - 1.0).abs() < 1e-9, "{}", most.rate);
+}
+
+/// How many cores copy a RAM disk's blocks is not named, nor its memory: what as many cores as there are jobs copy bounds it all the same.
+#[test]
+fn a_ram_disk_has_a_bound_where_nothing_of_its_host_is_known() {
+    let ram = "[device.ram]\nin = \"h\"\nkind = \"ramdisk\"\n";
+    let work =
+        "target = \"ram\"\npattern = \"random\"\nblock_size = \"4 KiB\"\njobs = 64\nread_share = 0.5\n";
+    let prediction = of(ram, work);
+    assert!(prediction.answer.not_known().is_some());
+    let most = prediction.at_most().expect("a bound");
+    assert!(most.formula.contains("× 6.2 GHz"), "{}", most.formula);
+    // It decides no estimate.
+    assert!(prediction.rate.get() < most.rate.get() / 4.0, "{} {}", prediction.rate, most.rate);
 }
 
 /// Of 1.177 GB/s that 10 Gbit/s carry, 0.44 to 0.85 were published.

@@ -64,6 +64,7 @@ pub enum Law {
     Given,
     // New ones at the end: the place of a law decides its draws.
     FlashFlush,
+    Copy,
 }
 
 impl Law {

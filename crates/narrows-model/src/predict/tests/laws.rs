@@ -165,20 +165,21 @@ fn translation_of_addresses_costs_small_transfers_of_a_fast_link() {
     }
 }
 
-/// Without queues the core that completes a read decrypts it: 5 µs of Linux AIO, 1.5 µs of the mapping and 1.35 × 4096 bytes at
-/// 4.096 GB/s, 1.35 µs, are 7.85 µs. With queues the core is that of the call alone.
+/// Without queues 5 µs of Linux AIO, 1.5 µs of the mapping and 1.35 × 4096 bytes at 4.096 GB/s, 1.35 µs, are 7.85 µs of the core
+/// that writes; reads are decrypted by the eight cores that interrupts come to, 0.169 µs each. With queues the core is that of the call alone.
 #[test]
-fn a_mapping_without_queues_takes_time_of_the_core_that_completes() {
-    let of = |queues: bool| {
+fn a_mapping_without_queues_takes_time_of_the_core_that_writes() {
+    let of = |queues: bool, read_share: f64| {
         let system = system(&format!(
             "[host.h]\ncores = 8\ndecrypt = \"4.096 GB/s\"\nencrypt = \"4.096 GB/s\"\n[device.d]\nin = \"h\"\nread = \"7 GB/s\"\n\
              write = \"7 GB/s\"\nread_iops = \"2M IOPS\"\nwrite_iops = \"2M IOPS\"\n[crypt.c]\non = \"d\"\nworkqueues = {queues}\n"
         ));
-        let work = Workload { engine: Engine::Libaio, ..random("c", Bytes::from_kib(4), 128, 1) };
+        let work = Workload { engine: Engine::Libaio, read_share, ..random("c", Bytes::from_kib(4), 128, 1) };
         let found = get(&system, &work);
         let core = found.bounds.iter().find(|bound| bound.kind == BoundKind::Processor).expect("a core");
         core.rate.get() / 4096.0
     };
-    near(of(false), 1e9 / 7850.0);
-    near(of(true), 1e9 / 5000.0);
+    near(of(false, 0.0), 1e9 / 7850.0);
+    near(of(false, 1.0), 1e9 / 6669.0);
+    near(of(true, 1.0), 1e9 / 5000.0);
 }
