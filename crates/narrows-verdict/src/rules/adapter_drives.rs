@@ -77,9 +77,17 @@ fn is_state(drive: &AdapterDrive, state: &str) -> bool {
     drive.state.value().is_some_and(|known| known == state)
 }
 
+/// Drives that are held to one speed where they can do another.
+struct Slow<'a> {
+    code: Code,
+    link: BitsPerSec,
+    most: BitsPerSec,
+    drives: Vec<(&'a String, &'a AdapterDrive)>,
+}
+
 /// Solid-state drives below what they can do, one finding for each interface and pair of speeds.
 fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
-    let mut slow: Vec<(Code, BitsPerSec, BitsPerSec, Vec<(&String, &AdapterDrive)>)> = Vec::new();
+    let mut slow: Vec<Slow<'_>> = Vec::new();
     for (at, drive) in &adapter.drives {
         let (Some(link), Some(most)) = (drive.link.value(), drive.most.value()) else { continue };
         let needs_more = drive.turns == Some(false) || link.get() < ENOUGH_FOR_A_DISK;
@@ -90,13 +98,13 @@ fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
             Some("SATA") => Code::SataLimited,
             _ => Code::HbaLimited,
         };
-        match slow.iter_mut().find(|known| (known.0, known.1, known.2) == (code, *link, *most)) {
-            Some(known) => known.3.push((at, drive)),
-            None => slow.push((code, *link, *most, vec![(at, drive)])),
+        match slow.iter_mut().find(|known| (known.code, known.link, known.most) == (code, *link, *most)) {
+            Some(known) => known.drives.push((at, drive)),
+            None => slow.push(Slow { code, link: *link, most: *most, drives: vec![(at, drive)] }),
         }
     }
     slow.into_iter()
-        .map(|(code, link, most, drives)| {
+        .map(|Slow { code, link, most, drives }| {
             let places: Vec<&str> = drives.iter().map(|(at, _)| at.as_str()).collect();
             let (who, can) = match places.as_slice() {
                 [one] => (format!("Drive {one} of {} runs", name(number, adapter)), "it can do"),
