@@ -5,7 +5,6 @@
 
 mod aer;
 mod ata;
-mod driver;
 mod link;
 mod md;
 mod mmc;

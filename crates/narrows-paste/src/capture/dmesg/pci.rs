@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Boot, Device, Line, driver};
+use super::{Boot, Device, Line};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
@@ -268,7 +268,6 @@ pub(super) fn finish(boot: &mut Boot) {
     let bridges: BTreeMap<Bus, PciAddress> =
         buses.below.iter().map(|(bridge, bus)| ((bridge.domain, *bus), *bridge)).collect();
     for (address, device) in &mut boot.machine.pci {
-        driver::take_class(device);
         let bus = (address.domain, address.bus);
         let bridge = bridges.get(&bus).filter(|bridge| *bridge != address);
         let is_root = buses.roots.contains(&bus);
