@@ -14,8 +14,6 @@ enum Before<'l> {
     Set(u64),
     /// A count and a colon, as `grep -n` prints it.
     Found(u64),
-    /// A count and a dash, as `grep -n -A` prints the lines around.
-    Around(u64),
     /// The name of a file and a colon.
     Name(&'l str),
     /// The mark of a comment.
@@ -78,7 +76,7 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
         (Before::Counted(a) | Before::Set(a), Before::Counted(b) | Before::Set(b)) => {
             a.checked_add(1) == Some(b)
         }
-        (Before::Found(a) | Before::Around(a), Before::Found(b) | Before::Around(b)) => a < b,
+        (Before::Found(a), Before::Found(b)) => a < b,
         (Before::Name(a), Before::Name(b)) => a == b,
         (Before::Comment, Before::Comment) => true,
         _ => false,
@@ -87,12 +85,6 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
 
 fn before(line: &str) -> Option<(Before<'_>, &str)> {
     let bare = line.trim_start_matches(' ');
-    // `//`, the mark of a list, and that of a line that a patch adds; a tree of `lspci -t` has a dash behind it.
-    let marked = bare.strip_prefix("//").or_else(|| bare.strip_prefix("* "));
-    let marked = marked.or_else(|| bare.strip_prefix('+').filter(|rest| !rest.starts_with(['-', '+'])));
-    if let Some(rest) = marked {
-        return Some((Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
-    }
     if let Some(rest) = bare.strip_prefix('#') {
         // The lines of JSON that begin at the margin are brackets.
         let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']']);
@@ -104,19 +96,11 @@ fn before(line: &str) -> Option<(Before<'_>, &str)> {
 fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
     /// Longer texts nobody pastes.
     const MOST_DIGITS: usize = 7;
-    // `L12: `.
-    let bare = bare.strip_prefix('L').filter(|rest| begins_with_digit(rest)).unwrap_or(bare);
     let rest = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = bare.get(..bare.len() - rest.len()).filter(|digits| digits.len() <= MOST_DIGITS)?;
     let count: u64 = digits.parse().ok().filter(|_| !(digits.len() > 1 && digits.starts_with('0')))?;
     if let Some(rest) = rest.strip_prefix('\t') {
         return Some((Before::Counted(count), rest));
-    }
-    if let Some(rest) = [". ", ") "].iter().find_map(|mark| rest.strip_prefix(mark)) {
-        return Some((Before::Counted(count), rest));
-    }
-    if let Some(rest) = rest.strip_prefix('-') {
-        return Some((Before::Around(count), rest));
     }
     if let Some(rest) = rest.strip_prefix(':') {
         // A bus of PCI.
@@ -156,23 +140,16 @@ fn is_added(run: &[Row<'_>]) -> bool {
     let are = |is: fn(&str) -> bool| all > 0 && 2 * rests().filter(|rest| is(rest)).count() >= all;
     // So many counted lines from the first on, each behind a tab, are no table.
     let is_listing = matches!(first, Before::Counted(1)) && all >= 12 && rests().any(has_word);
-    let is_around = |row: &Row<'_>| matches!(row.0, Before::Around(_));
     let least = match first {
         Before::Counted(_) => 5,
         Before::Set(_) => 8,
-        Before::Found(_) | Before::Around(_) | Before::Name(_) => 3,
+        Before::Found(_) | Before::Name(_) => 3,
         Before::Comment => 5,
     };
     let fits = match first {
         Before::Name(_) => are(|rest| !rest.starts_with(' ')),
         // What counts things itself has a blank behind each count.
-        // Lines around a match alone are no output of grep: a range, a date or a port of USB has a dash, too.
-        Before::Found(_) | Before::Around(_) if run.iter().any(is_around) && run.iter().all(is_around) => {
-            false
-        }
-        Before::Found(_) | Before::Around(_) => {
-            are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run)
-        }
+        Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
             is_listing || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
@@ -186,15 +163,10 @@ fn is_apart(run: &[Row<'_>]) -> bool {
     const LEAST: usize = 3;
     let rests: Vec<&str> = run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.is_empty()).collect();
     let is_found = matches!(run.first(), Some((Before::Found(_), ..)));
-    // All lines of an output, counted from the first on.
-    let is_whole = run.len() >= 12
-        && (1..).zip(run).all(|(count, (before, ..))| *before == Before::Found(count))
-        && 2 * rests.iter().filter(|rest| has_word(rest)).count() >= rests.len();
     is_found
         && rests.len() >= LEAST
         && rests.iter().all(|rest| rest.starts_with(' '))
-        && (is_whole
-            || 2 * rests.iter().filter(|rest| begins_as_output(rest.trim_start())).count() >= rests.len())
+        && 2 * rests.iter().filter(|rest| begins_as_output(rest.trim_start())).count() >= rests.len()
 }
 
 /// A function of PCI and a word, or the stamp of a kernel log.
