@@ -61,6 +61,8 @@ pub enum Lacks {
     UsbRates,
     /// What a block device lies on.
     Below(String),
+    /// A disk of which the name alone is known.
+    Disk(String),
 }
 
 /// The functions that something is missing of, of how many.

@@ -8,6 +8,7 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod activity;
+pub mod adapter;
 pub mod affinity;
 pub mod available;
 pub mod block;
@@ -24,6 +25,7 @@ pub mod listen;
 pub mod log;
 pub mod mount;
 pub mod nic;
+pub mod observed;
 pub mod pci;
 pub mod program;
 pub mod reading;
@@ -42,6 +44,7 @@ use std::collections::BTreeMap;
 pub use narrows_base::fact;
 use narrows_base::fact::Fact;
 
+use adapter::Adapter;
 use block::BlockDevice;
 use cpu::Cpus;
 use dmi::{Dmi, Slot};
@@ -50,6 +53,7 @@ use irq::IrqLine;
 use log::LogEvent;
 use mount::Mount;
 use nic::Nic;
+use observed::DeviceLoad;
 use pci::{PciAddress, PciDevice};
 use root::Root;
 use usb::UsbDevices;
@@ -95,6 +99,10 @@ pub struct Machine {
     pub zfs: Vec<zfs::ZfsPool>,
     /// What NVMe drives say of themselves, by kernel name (`nvme0n1`); empty until it was asked for.
     pub health: BTreeMap<String, DriveHealth>,
+    /// RAID and SAS adapters and the drives behind them, by the number that their tool gives them, from a capture (`storcli`).
+    pub adapters: BTreeMap<u32, Adapter>,
+    /// What block devices did while somebody looked, by kernel name, from a capture (`iostat -x`).
+    pub loads: BTreeMap<String, Fact<DeviceLoad>>,
     /// The best state that `narrows watch` saw links in, by the function at the lower end.
     pub kept: Fact<BTreeMap<PciAddress, kept::BestLink>>,
 }
@@ -121,6 +129,8 @@ impl Machine {
             cipher_benchmarks: Vec::new(),
             zfs: zfs::read(root),
             health: BTreeMap::new(),
+            adapters: BTreeMap::new(),
+            loads: BTreeMap::new(),
             kept: kept::read(root),
         }
     }

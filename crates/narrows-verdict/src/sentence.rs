@@ -131,7 +131,8 @@ fn carries(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
             format!("{}{} usable{wants}", runs_at(case, link, who), own.rate)
         }
         _ => {
-            let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
+            let is_class =
+                matches!(&hop.spec, HopSpec::Device(device) if medium::least_share(device).is_some());
             let how = match own.basis {
                 Basis::Guess if is_class => " at most, by estimate",
                 Basis::Guess => ", by estimate",

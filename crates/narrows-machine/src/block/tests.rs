@@ -246,7 +246,10 @@ fn cards_and_everything_else_are_named_by_bus_or_driver() {
         .file("/sys/class/scsi_host/host0/proc_name", "pata_amd");
     disk(&mut tree, "virtual/block", "nbd0", "43:0");
     let devices = read_tree(tree);
-    assert_eq!(devices["mmcblk0"].transport, Transport::Mmc { pci: None });
+    assert_eq!(
+        devices["mmcblk0"].transport,
+        Transport::Mmc { pci: None, mode: narrows_base::fact::Fact::default() }
+    );
     assert_eq!(devices["mmcblk0"].model.value().map(String::as_str), Some("SD64G"));
     assert_eq!(devices["xvda"].transport, Transport::Other { name: "vbd".into(), pci: None });
     assert_eq!(

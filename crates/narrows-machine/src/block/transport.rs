@@ -4,6 +4,7 @@ use super::device_path::DevicePath;
 use super::{NvmeFabric, Remote, Sas, Sata, Usb, ata, nvme, remote, sas, usb};
 use crate::pci::PciAddress;
 use crate::root::Root;
+use narrows_base::fact::Fact;
 
 /// What carries the data of a disk to memory.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +40,9 @@ pub enum Transport {
     Mmc {
         /// The controller's PCI function, if it has one.
         pci: Option<PciAddress>,
+        /// How the controller talks to it, in the words of a captured kernel log: `HS400 MMC`, `ultra high speed SDR104 SDHC`.
+        /// A live machine tells it to root only, in debugfs, and is not asked.
+        mode: Fact<String>,
     },
     /// Something else, named by its kernel driver or bus.
     Other {
@@ -57,7 +61,7 @@ impl Transport {
             Self::Sata(sata) => sata.pci,
             Self::Sas(sas) => sas.pci,
             Self::Usb(usb) => usb.pci,
-            Self::Virtio { pci, .. } | Self::Mmc { pci } | Self::Other { pci, .. } => *pci,
+            Self::Virtio { pci, .. } | Self::Mmc { pci, .. } | Self::Other { pci, .. } => *pci,
             Self::None | Self::NvmeFabric(_) | Self::Iscsi(_) => None,
         }
     }
@@ -73,7 +77,7 @@ pub(super) fn read(root: &Root, path: DevicePath<'_>) -> Transport {
         return virtual_device(name);
     }
     if path.contains("/mmc_host/") {
-        return Transport::Mmc { pci: path.pci() };
+        return Transport::Mmc { pci: path.pci(), mode: Fact::default() };
     }
     match (path.numbered("host"), path.numbered("virtio")) {
         (None, Some(_)) => Transport::Virtio { pci: path.pci(), flavour: "virtio-blk".to_owned() },

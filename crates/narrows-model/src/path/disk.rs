@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::graph::{Node, Spread};
-use super::{ControllerHop, DeviceHop, HopId, HopKind, HopSpec, QueueHop, Traffic};
+use super::{ControllerHop, DeviceHop, Flash, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use narrows_base::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
@@ -50,6 +50,7 @@ impl Builder<'_> {
             size: disk.size.clone(),
             rotational: disk.queue.rotational.clone(),
             is_hard_disk: synthetic.is_none() && self.is_hard_disk(disk),
+            flash: flash(disk),
             synthetic: synthetic.map(str::to_owned),
         };
         self.chain(queue, [(HopId::new(HopKind::Device, &disk.name), name, HopSpec::Device(hop))])
@@ -127,6 +128,7 @@ impl Builder<'_> {
             size: Fact::default(),
             rotational: Fact::default(),
             is_hard_disk: false,
+            flash: None,
             synthetic: None,
         };
         let hop = (HopId::new(HopKind::Device, &block), name, HopSpec::Device(medium));
@@ -220,6 +222,18 @@ fn synthetic(kind: &BlockKind) -> Option<&'static str> {
         BlockKind::Zram => Some("zram"),
         BlockKind::RamDisk => Some("brd"),
         BlockKind::NullBlk => Some("null_blk"),
+        _ => None,
+    }
+}
+
+/// Whether a disk is eMMC, a card or a stick. A USB stick says that its medium can be taken out; so do card readers, and an
+/// enclosure for a drive does not.
+fn flash(disk: &BlockDevice) -> Option<Flash> {
+    match &disk.transport {
+        Transport::Mmc { mode, .. } => Some(Flash::Mmc(mode.clone())),
+        Transport::Usb(usb) if disk.removable && usb.driver.value().is_none_or(|driver| driver != "uas") => {
+            Some(Flash::Stick(usb.speed.clone()))
+        }
         _ => None,
     }
 }

@@ -37,9 +37,9 @@ mod stack;
 mod zfs;
 
 pub use hop::{
-    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, GivenHop, Hop, HopId, HopKind, HopSpec,
-    LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop, VolumeHop,
-    VolumeLayout, ZfsHop, ZfsLayout,
+    CacheHop, ControllerHop, CryptHop, DeviceHop, FilesystemHop, Flash, GivenHop, Hop, HopId, HopKind,
+    HopSpec, LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop,
+    VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
 
 pub use part::{LinkPart, PowerSaving};

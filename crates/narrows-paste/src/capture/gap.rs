@@ -50,6 +50,7 @@ pub(super) fn left(gap: Gap, machine: &Machine, is_past: impl Fn(&Source) -> boo
             speed.value().is_none() || !is_past(speed.source())
         }),
         Lacks::UsbRates => machine.usb.values().any(|device| device.speed.value().is_some()),
+        Lacks::Disk(name) => machine.block.contains_key(name),
         Lacks::Below(name) => machine.block.get(name).is_none_or(|device| !device.slaves.is_empty()),
     };
     (!is_closed).then_some(gap)

@@ -8,8 +8,8 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::device::{device, is_number, stack, volume_name};
-use super::{health, mounts, sensors};
+use super::device::{device, disk_of, is_number, stack, volume_name};
+use super::{health, mounts, sensors, storcli};
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
@@ -37,6 +37,8 @@ pub(super) fn join(machine: &mut Machine) {
     take_groups(machine);
     place_disks(machine);
     sensors::give(machine);
+    storcli::join(machine);
+    take_seen_disks(machine);
     affinity::take(machine);
     inherit(machine);
     rate_ciphers(machine);
@@ -261,6 +263,22 @@ fn take_health(machine: &mut Machine) {
     let mut drives = machine.block.values().filter(is_drive).map(|device| device.name.clone());
     if let (1, Some(log), Some(drive), None) = (logs.len(), logs.pop(), drives.next(), drives.next()) {
         machine.health.entry(drive).or_insert(log);
+    }
+}
+
+/// Disks of which nothing is known but what `iostat` saw them do, where no text tells of any disk.
+fn take_seen_disks(machine: &mut Machine) {
+    let is_disk =
+        |device: &BlockDevice| matches!(device.kind, BlockKind::Disk) && device.partition_of.is_none();
+    if machine.block.values().any(is_disk) {
+        return;
+    }
+    let names: Vec<String> = machine.loads.keys().filter(|name| disk_of(name).is_none()).cloned().collect();
+    for name in names {
+        let disk = ["sd", "nvme", "vd", "xvd", "mmcblk", "hd"].iter().any(|prefix| name.starts_with(prefix));
+        if disk {
+            device(machine, &name);
+        }
     }
 }
 

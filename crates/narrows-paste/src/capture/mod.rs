@@ -17,6 +17,7 @@ mod health;
 pub mod hwloc;
 pub mod input;
 pub mod inventory;
+pub mod iostat;
 mod join;
 mod json;
 pub mod links;
@@ -27,10 +28,12 @@ pub mod md;
 pub mod merge;
 pub mod mounts;
 pub mod net;
+pub(crate) mod number;
 pub mod nvme;
 pub mod sensors;
 mod size;
 pub mod smart;
+pub mod storcli;
 pub mod sysfs;
 mod table;
 pub mod target;
@@ -108,6 +111,8 @@ const READERS: &[(Reader, &str)] = &[
     (inventory::read_lsscsi, "lsscsi (-t, -g)"),
     (lspci::read_pciconf, "pciconf -l of FreeBSD (-v, -b, -c, -B)"),
     (sensors::read, "sensors (-u, -j)"),
+    (iostat::read, "iostat -x (text and JSON)"),
+    (storcli::read, "storcli and perccli (/c0 show all, /c0/eall/sall show all, also as JSON)"),
     (hwloc::read, "XML of hwloc (lstopo)"),
     (hwloc::read_console, "lstopo on a console"),
 ];

@@ -3,9 +3,10 @@
 //! Beside the result of a benchmark they are evidence and no results ([`super::devices`], [`super::zpool`]). The first report
 //! is the mean since the machine started or the pool was imported: of several it is left out, alone it is said what it is.
 
-use super::devices::{Sample, reports};
+use super::devices::Sample;
 use super::zpool;
 use super::{Imported, Measured, Page, Side, Tool, Work};
+use crate::capture::iostat::reports;
 use narrows_base::units::{BytesPerSec, Iops};
 
 /// So many reports become measurements.
@@ -23,7 +24,7 @@ fn iostat(page: &Page<'_>) -> Option<Imported> {
     if !page.has(&["%util"]) || !page.has(&["Device"]) {
         return None;
     }
-    let all = reports(page);
+    let all = reports(page.body);
     // The banner with the kernel stands above the first report; without it the text begins in the middle.
     let has_banner = page
         .lines()

@@ -2,8 +2,8 @@
 
 use super::rate::{self, Scale};
 use super::tree::{self, Branch};
-use super::{Tone, some_of};
-use crate::document::table::{Content, Width};
+use super::{Tone, observed, some_of};
+use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Place, Table};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use narrows_base::units::human;
@@ -31,7 +31,11 @@ pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
     ];
     let mut table = Table::new("The hops of the path and their ceilings", 2, columns);
     for (hop, branch) in path.hops.iter().zip(tree::branches(&path.hops)) {
-        table.row(row(path, hop, branch, same, scale));
+        let mut notes = Vec::new();
+        if let Some(line) = observed::line(hop) {
+            notes.say(4, Tone::Faint, line);
+        }
+        table.rows.push(Row { cells: row(path, hop, branch, same, scale), notes });
     }
     let is_plain = path.hops.iter().all(|hop| hop.traffic.read == 1.0 && hop.traffic.write == 1.0);
     table.bars = match (scale, is_plain) {

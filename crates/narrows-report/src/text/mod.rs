@@ -3,11 +3,13 @@
 //! One target is shown in full: the verdict, a ladder with a bar for each hop, runs, and findings with their evidence.
 //! Several targets are shown as one line each, alike ones together.
 
+mod adapters;
 pub mod compare;
 pub mod import;
 mod ink;
 mod ladder;
 mod latency;
+mod observed;
 mod overview;
 pub(super) mod public;
 mod rate;
@@ -120,6 +122,7 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
         out.gap();
         runs::put(out, &path.runs);
     }
+    adapters::put(out, &report.machine);
     if !report.findings.is_empty() {
         out.gap();
         out.part(Place::Findings, "Findings");

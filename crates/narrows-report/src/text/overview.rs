@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::rate::Scale;
-use super::{Tone, hints, rate};
+use super::{Tone, adapters, hints, observed, rate};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
 use crate::figure::machine_map;
@@ -21,6 +21,8 @@ struct Group<'a> {
     faults: Vec<(String, &'a str)>,
     /// Whether each path of the group has faults at hops of its own.
     own_faults: bool,
+    /// What somebody saw devices of its paths do.
+    seen: Vec<String>,
 }
 
 /// What limits the paths of a group.
@@ -49,6 +51,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
         }
         table(out, &group(paths, found));
     }
+    adapters::put(out, &report.machine);
     if !found.is_empty() {
         out.gap();
         out.part(Place::Findings, "Findings");
@@ -71,6 +74,7 @@ fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> 
     // A text can name thousands of functions, none of which is like another.
     let mut places: HashMap<_, usize> = HashMap::new();
     let broken = Broken::of(found);
+    let mut told = BTreeSet::new();
     for path in paths {
         let (what, limit, faults) = (what(path), limit(path), broken.on(path));
         let codes: Vec<String> = faults.iter().map(|(code, _)| code.clone()).collect();
@@ -83,12 +87,30 @@ fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> 
                 group.targets.push(&path.target);
             }
             None => {
-                groups.push(Group { targets: vec![&path.target], what, limit, faults, own_faults: false });
+                let targets = vec![path.target.as_str()];
+                groups.push(Group { targets, what, limit, faults, own_faults: false, seen: Vec::new() });
             }
+        }
+        let seen = path.hops.iter().filter(|hop| is_under_load(hop) && told.insert(hop.id.as_str()));
+        let seen: Vec<String> = seen.filter_map(observed::line).collect();
+        if let Some(group) = groups.get_mut(place) {
+            group.seen.extend(seen);
         }
     }
     groups
 }
+
+/// Whether somebody saw a device with something to do: the mean since the start tells of no load.
+fn is_under_load(hop: &HopView) -> bool {
+    let seen = hop.observed.as_ref().filter(|seen| !seen.since_start);
+    seen.and_then(|seen| seen.busy).is_some_and(|busy| busy >= UNDER_LOAD)
+}
+
+/// From this part of the time on a device is shown as one under load.
+const UNDER_LOAD: f64 = 0.1;
+
+/// So many devices of a row are shown under load.
+const MOST_SEEN: usize = 12;
 
 /// Faults by the hop or device that they are about.
 struct Broken<'a> {
@@ -222,7 +244,7 @@ fn at<'a>(path: &'a PathView, id: Option<&String>, write: bool) -> Option<(&'a H
 
 fn words(ceiling: &CeilingView) -> String {
     let rate = ceiling.path_bytes_per_second;
-    rate.map_or_else(|| "unknown".to_owned(), |rate| rate::estimate(ceiling.basis, rate))
+    rate.map_or_else(|| "unknown".to_owned(), |rate| rate::range(ceiling, rate))
 }
 
 /// `3.2 / 1.8 GB/s`: reads and writes, with the unit once where it is the same.
@@ -243,12 +265,18 @@ const BAR: usize = 10;
 /// Targets get one of so many parts of the terminal.
 const TARGETS: usize = 6;
 
-/// The faults of a row, each in a line below it: the findings say more.
-fn faults(group: &Group<'_>) -> Vec<Block> {
+/// The faults of a row, each in a line below it (the findings say more), and what its devices were seen to do.
+fn notes(group: &Group<'_>) -> Vec<Block> {
     let mut lines = Vec::new();
     let each = if group.own_faults { "each: " } else { "" };
     for (code, hop) in &group.faults {
         lines.lead((Tone::Bad, "  FAULT  "), Tone::Normal, format!("{each}{hop} [{code}]"));
+    }
+    for line in group.seen.iter().take(MOST_SEEN) {
+        lines.say(2, Tone::Faint, line);
+    }
+    if let Some(more @ 1..) = group.seen.len().checked_sub(MOST_SEEN) {
+        lines.say(2, Tone::Faint, format!("{more} more were seen under load"));
     }
     lines
 }
@@ -289,7 +317,7 @@ fn table(out: &mut Document, groups: &[Group<'_>]) {
             hop,
             Cell::of(Content::Long { short, long }).tone(Tone::Faint),
         ];
-        table.rows.push(Row { cells, notes: faults(group) });
+        table.rows.push(Row { cells, notes: notes(group) });
     }
     out.part(Place::Data, "Every path");
     out.add(Block::Table(table));

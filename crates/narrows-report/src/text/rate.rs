@@ -13,12 +13,25 @@ pub(super) fn ceiling(ceiling: &CeilingView, with_raw: bool) -> String {
             (false, None) => "unknown".to_owned(),
         };
     };
-    let usable = estimate(ceiling.basis, rate);
+    let usable = range(ceiling, rate);
     match ceiling.raw_bytes_per_second {
         Some(raw) if with_raw && human::rate(raw) != human::rate(rate) => {
             format!("{} raw → {usable}", human::rate(raw))
         }
         _ => usable,
+    }
+}
+
+/// A rate of a ceiling, the ceiling itself or that of the path: `~80 to 200 MB/s` where it is the upper end of a range.
+pub(super) fn range(ceiling: &CeilingView, rate: BytesPerSec) -> String {
+    let share = ceiling.least_bytes_per_second.zip(ceiling.bytes_per_second);
+    let share = share.filter(|(_, most)| most.get() > 0.0).map(|(least, most)| least.fraction_of(most));
+    let most = human::rate(rate);
+    let Some(share) = share else { return estimate(ceiling.basis, rate) };
+    let least = human::rate(rate * share);
+    match (least.split_once(' '), most.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("~{number} to {most}"),
+        _ => format!("~{least} to {most}"),
     }
 }
 
@@ -71,6 +84,13 @@ mod tests {
         };
         assert_eq!(ceiling(&known, true), "3.94 GB/s raw → ~3.59 GB/s");
         assert_eq!(ceiling(&known, false), "~3.59 GB/s");
+        let class = CeilingView {
+            bytes_per_second: Some(BytesPerSec::from_mb(200.0)),
+            least_bytes_per_second: Some(BytesPerSec::from_mb(80.0)),
+            ..known
+        };
+        assert_eq!(ceiling(&class, false), "~80 to 200 MB/s");
+        assert_eq!(range(&class, BytesPerSec::from_mb(100.0)), "~40 to 100 MB/s");
         let unknown = CeilingView { reason: Some("virtual".to_owned()), ..CeilingView::default() };
         assert_eq!(ceiling(&unknown, true), "unknown (virtual)");
     }

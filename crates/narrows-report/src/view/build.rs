@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{
     AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, CounterfactualView, FindingView,
-    HopPair, HopView, InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, PathView, RunView,
-    SCHEMA, Tool, TrafficView,
+    HopPair, HopView, InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, ObservedView,
+    PathView, RunView, SCHEMA, Tool, TrafficView,
 };
 use narrows_base::fact::Fact;
 use narrows_base::units::BytesPerSec;
 use narrows_load::measurement::Measurement;
 use narrows_machine::Machine;
 use narrows_machine::captured::Recognised;
-use narrows_model::ceiling::{Ceiling, Direction, FactRef, Limit, narrow};
+use narrows_model::ceiling::{Ceiling, Direction, FactRef, Limit, medium, narrow};
 use narrows_model::path::{Hop, HopId, HopSpec};
 use narrows_verdict::counterfactual::{Counterfactual, Outcome};
 use narrows_verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, disproof};
@@ -25,7 +25,11 @@ pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> Chec
         schema: SCHEMA.to_owned(),
         tool: tool(),
         machine: machine_view(machine),
-        paths: subjects.iter().zip(verdicts).map(|(subject, verdict)| path_view(subject, verdict)).collect(),
+        paths: subjects
+            .iter()
+            .zip(verdicts)
+            .map(|(subject, verdict)| path_view(machine, subject, verdict))
+            .collect(),
         findings: verdict.findings.iter().map(finding_view).collect(),
     }
 }
@@ -75,6 +79,7 @@ pub(crate) fn machine_view(machine: &Machine) -> MachineView {
         numa_nodes: machine.cpus.nodes.len(),
         memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
         hypervisor: why.text("hypervisor", &machine.cpus.hypervisor),
+        adapters: super::adapter::views(machine),
         inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
         reason: why.join(),
     }
@@ -84,15 +89,16 @@ fn input_view(text: &Recognised) -> InputView {
     InputView { name: text.name.clone(), kinds: text.kinds.iter().map(|kind| (*kind).to_owned()).collect() }
 }
 
-fn path_view(subject: &Subject, verdict: &PathVerdict) -> PathView {
+fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> PathView {
     let read = narrow_rates(subject, Direction::Read);
     let write = narrow_rates(subject, Direction::Write);
     let hops = subject.path.hops.iter().zip(&subject.ceilings).enumerate().map(|(index, (hop, ceilings))| {
+        let (least_read, least_written) = least(hop).unzip();
         let ceiling = CeilingPair {
-            read: ceiling_view(&ceilings.read, read.get(&index).copied()),
-            write: ceiling_view(&ceilings.write, write.get(&index).copied()),
+            read: with_least(ceiling_view(&ceilings.read, read.get(&index).copied()), least_read),
+            write: with_least(ceiling_view(&ceilings.write, write.get(&index).copied()), least_written),
         };
-        hop_view(hop, ceiling, verdict)
+        HopView { observed: observed(machine, hop), ..hop_view(hop, ceiling, verdict) }
     });
     PathView {
         target: subject.path.target.clone(),
@@ -135,6 +141,17 @@ fn counterfactual_view(it: &Counterfactual) -> CounterfactualView {
     view
 }
 
+/// The part of its ceiling that the slowest of a class of flash carry. A hard disk is shown with the upper end alone.
+fn least(hop: &Hop) -> Option<(f64, f64)> {
+    let HopSpec::Device(device) = &hop.spec else { return None };
+    medium::least_share(device).filter(|_| !device.is_hard_disk)
+}
+
+fn with_least(view: CeilingView, share: Option<f64>) -> CeilingView {
+    let least_bytes_per_second = view.bytes_per_second.zip(share).map(|(rate, share)| rate * share);
+    CeilingView { least_bytes_per_second, ..view }
+}
+
 /// The most that the application can move through each hop, by the hop's place in the path.
 fn narrow_rates(subject: &Subject, direction: Direction) -> BTreeMap<usize, BytesPerSec> {
     narrow::rank(&subject.path, &subject.ceilings, direction).into_iter().map(|n| (n.hop, n.rate)).collect()
@@ -171,8 +188,37 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
         shared_with: hop.shared_with.clone(),
         ceiling,
         measured,
+        observed: None,
         reason: hop.above.is_none().then(|| "the path begins here".to_owned()),
     }
+}
+
+/// What `iostat` says of a hop that is a block device; of a request queue its device says it.
+fn observed(machine: &Machine, hop: &Hop) -> Option<ObservedView> {
+    if matches!(hop.spec, HopSpec::BlockQueue(_)) {
+        return None;
+    }
+    let Fact::Known { value: load, source } = machine.loads.get(hop.block_name()?)? else { return None };
+    let mut why = Reasons::default();
+    for (what, is_missing) in
+        [("read_wait_ns", load.read_wait.is_none()), ("write_wait_ns", load.write_wait.is_none())]
+    {
+        if is_missing {
+            why.add(format!("{what}: nothing of the kind ended, or this version of iostat does not tell"));
+        }
+    }
+    Some(ObservedView {
+        busy: load.busy,
+        depth: load.depth,
+        read_bytes_per_second: load.read.and_then(finite),
+        write_bytes_per_second: load.write.and_then(finite),
+        read_wait_ns: load.read_wait,
+        write_wait_ns: load.write_wait,
+        intervals: load.intervals,
+        since_start: load.since_start,
+        source: source.as_str().to_owned(),
+        reason: why.join(),
+    })
 }
 
 fn port(hop: &Hop) -> Option<String> {

@@ -3,6 +3,7 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. The schema may grow; a field, once there, keeps its name and meaning.
 
+mod adapter;
 mod build;
 mod condition;
 
@@ -73,10 +74,77 @@ pub struct MachineView {
     pub memory_bytes: Option<Bytes>,
     /// What runs this machine when it is virtual.
     pub hypervisor: Option<String>,
+    /// RAID and SAS adapters as their own tool told of them in a capture.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adapters: Vec<AdapterView>,
     /// The texts that it was put together from, when it did not answer itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputView>,
     /// Why the fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// An adapter, its volumes and the drives behind it, which the kernel may not see.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AdapterView {
+    /// The number that its tool gives it.
+    pub number: u32,
+    /// What it is called.
+    pub model: Option<String>,
+    /// The address of its function.
+    pub pci: Option<String>,
+    /// Its volumes.
+    pub volumes: Vec<AdapterVolumeView>,
+    /// The drives behind it.
+    pub drives: Vec<AdapterDriveView>,
+    /// Why the fields that are `null` are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A volume of an adapter. What is `null` its tool did not print.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AdapterVolumeView {
+    /// Drive group and number: `0/1`.
+    pub place: String,
+    /// `RAID5`.
+    pub level: Option<String>,
+    /// `Optl`, `Dgrd`, `Pdgd`, `OfLn`.
+    pub state: Option<String>,
+    /// Its size.
+    pub size_bytes: Option<Bytes>,
+    /// The kernel's name of the disk that it is.
+    pub disk: Option<String>,
+    /// Why fields are `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A drive behind an adapter. What is `null` its tool did not print.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AdapterDriveView {
+    /// Enclosure and slot: `252:0`.
+    pub place: String,
+    /// `Onln`, `JBOD`, `Rbld`, `Failed`.
+    pub state: Option<String>,
+    /// The drive group that it is a member of.
+    pub group: Option<String>,
+    /// `SATA`, `SAS`, `NVMe`.
+    pub interface: Option<String>,
+    /// Whether it turns.
+    pub rotational: Option<bool>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Its size.
+    pub size_bytes: Option<Bytes>,
+    /// What its link negotiated.
+    pub link_bits_per_second: Option<u64>,
+    /// The most that the drive can do.
+    pub most_bits_per_second: Option<u64>,
+    /// How often it said that it will fail.
+    pub predicted_failures: Option<u64>,
+    /// Why fields are `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -198,7 +266,37 @@ pub struct HopView {
     pub ceiling: CeilingPair,
     /// What it carried.
     pub measured: MeasuredPair,
+    /// What somebody saw it do with another tool, as a capture tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<ObservedView>,
     /// Why `above` is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What a block device did in an interval, as `iostat -x` says. Nothing is concluded from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedView {
+    /// The part of the time in which something was in flight, 0 to 1. A device that serves many I/Os at once may be busy all the
+    /// time and still be able to do more.
+    pub busy: Option<f64>,
+    /// I/Os in flight, the mean.
+    pub depth: Option<f64>,
+    /// Bytes that it read each second.
+    pub read_bytes_per_second: Option<BytesPerSec>,
+    /// Bytes that it wrote each second.
+    pub write_bytes_per_second: Option<BytesPerSec>,
+    /// The time of a read, in the queue and on the device.
+    pub read_wait_ns: Option<Nanos>,
+    /// The time of a write.
+    pub write_wait_ns: Option<Nanos>,
+    /// Of how many intervals this was the busiest; 0 for the mean since the start.
+    pub intervals: u32,
+    /// Whether it is the mean since the machine started, which tells of no load.
+    pub since_start: bool,
+    /// The text and line.
+    pub source: String,
+    /// Why the fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -236,6 +334,9 @@ impl CeilingPair {
 pub struct CeilingView {
     /// In the hop's own bytes, after all overhead of its protocol.
     pub bytes_per_second: Option<BytesPerSec>,
+    /// What the slowest of its class carry, where `bytes_per_second` is the upper end of a range of a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_bytes_per_second: Option<BytesPerSec>,
     /// The same before packet overhead, where its law tells the two apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_bytes_per_second: Option<BytesPerSec>,

@@ -2,7 +2,7 @@
 
 use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::narrow::{self, Narrow};
-use narrows_model::ceiling::{Basis, Ceiling};
+use narrows_model::ceiling::{Basis, Ceiling, Direction, medium};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
 use super::super::case::Case;
@@ -37,21 +37,21 @@ pub(crate) fn unknown_hops(case: &Case<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// A hard disk of unknown model has the ceiling of the fastest ones; the slowest carry this part of it.
-const SLOW_DISK: f64 = 0.5;
-
-/// The hard disks of unknown model that may be narrower than `first`.
-fn slower_disks(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
+/// The media with the ceiling of a class, of which the slowest may be narrower than `first`.
+fn slower_media(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
     let is_guess = |index| {
         let limit = case.ceiling(index).and_then(Ceiling::limit);
         limit.is_some_and(|limit| limit.basis == Basis::Guess)
     };
     case.hops()
-        .filter(|(index, hop)| match &hop.spec {
-            HopSpec::Device(device) => *index != first.hop && device.is_hard_disk && is_guess(*index),
-            _ => false,
+        .filter(|(index, hop)| {
+            let HopSpec::Device(device) = &hop.spec else { return false };
+            let Some((read, write)) = medium::least_share(device).filter(|_| *index != first.hop) else {
+                return false;
+            };
+            let share = if case.direction == Direction::Read { read } else { write };
+            is_guess(*index) && case.path_rate(*index).is_some_and(|rate| rate * share < first.rate)
         })
-        .filter(|(index, _)| case.path_rate(*index).is_some_and(|rate| rate * SLOW_DISK < first.rate))
         .map(|(index, _)| index)
         .collect()
 }
@@ -66,7 +66,7 @@ pub(super) fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution
     });
     let Some(first) = first else { return Err(why_nothing_is_known(case, &unknown)) };
     if hop(first.hop).map(Hop::kind) != Some(HopKind::Device) {
-        unknown.extend(slower_disks(case, first));
+        unknown.extend(slower_media(case, first));
     }
     let limit = case.ceiling(first.hop).and_then(Ceiling::limit);
     let evidence = limit

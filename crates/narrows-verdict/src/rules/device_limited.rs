@@ -63,8 +63,8 @@ fn slower_than_its_port(hop: &Hop) -> Option<Finding> {
 }
 
 fn summary(case: &Case<'_>, hop: &Hop, limit: &Attribution) -> String {
-    // The class of a hard disk of unknown model says what it does at most.
-    let is_class = matches!(&hop.spec, HopSpec::Device(device) if device.is_hard_disk);
+    // The class of a medium of unknown model says what it does at most.
+    let is_class = matches!(&hop.spec, HopSpec::Device(device) if medium::least_share(device).is_some());
     let at_most = if is_class && limit.cause == Cause::Smallest { "at most " } else { "" };
     let rate = limit.rate.map(|rate| format!(", {at_most}{rate}")).unwrap_or_default();
     match &hop.spec {

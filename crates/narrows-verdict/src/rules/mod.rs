@@ -8,6 +8,7 @@
 //! near miss where it must not, and add it to [`PATH_RULES`] (or [`MACHINE_RULES`] when it looks at no path).
 
 mod above_ceiling;
+mod adapter_drives;
 mod aer_errors;
 mod cache_measured;
 mod chipset_shared;
@@ -176,6 +177,7 @@ const MACHINE_RULES: &[MachineRule] = &[
     crypto_cpu::check_benchmark,
     raid_resync::check_pools,
     raid_degraded::check_pools,
+    adapter_drives::check,
     numa_unbalanced::check,
     smbios_contradiction::check,
     missing_device_bifurcation::check,

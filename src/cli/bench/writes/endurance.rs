@@ -88,6 +88,7 @@ mod tests {
             rotational: Fact::known(false, "queue/rotational"),
             is_hard_disk: false,
             synthetic: None,
+            flash: None,
         }
     }
 

@@ -121,8 +121,19 @@ pub struct DeviceHop {
     /// Whether it is surely one hard disk: its model number says so, or it says that it turns, and no USB bridge, RAID controller
     /// or hypervisor that says so of anything stands before it.
     pub is_hard_disk: bool,
+    /// How it is connected, if it is eMMC, an SD card or a USB stick.
+    pub flash: Option<Flash>,
     /// What it is when it is no real medium: `virtio`, `null_blk`, `brd`, `zram`, `loop`.
     pub synthetic: Option<String>,
+}
+
+/// Flash that is bought by its size and not by its rate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Flash {
+    /// eMMC or an SD card, and how its controller talks to it.
+    Mmc(Fact<String>),
+    /// A USB stick or card reader, and its connection.
+    Stick(Fact<BitsPerSec>),
 }
 
 /// A network interface and the wire behind it.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec};
 
-pub use hardware::{ControllerHop, DeviceHop, LinkHop, LinkPort, NetworkHop, SocketHop, UplinkHop};
+pub use hardware::{ControllerHop, DeviceHop, Flash, LinkHop, LinkPort, NetworkHop, SocketHop, UplinkHop};
 pub use kind::HopKind;
 pub use software::{
     CacheHop, CryptHop, FilesystemHop, QueueHop, RaidHop, RaidLevel, VolumeHop, VolumeLayout, ZfsHop,

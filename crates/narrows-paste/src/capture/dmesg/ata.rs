@@ -48,6 +48,7 @@ struct Disk {
     name: Option<String>,
     model: Fact<String>,
     size: Fact<Bytes>,
+    removable: bool,
 }
 
 impl Disks {
@@ -185,6 +186,7 @@ fn take_disk(boot: &mut Boot, at: &str, what: &str, line: &Line<'_>) -> bool {
     }
     let disk = boot.disks.disks.entry(at.to_owned()).or_default();
     disk.name = Some(name.to_owned());
+    disk.removable |= what.starts_with("Attached SCSI removable disk");
     if let Some(size) = parse_size(what) {
         disk.size = line.known(size);
     }
@@ -195,6 +197,14 @@ fn parse_size(what: &str) -> Option<Bytes> {
     let (size, _) = what.split_once("-byte logical blocks")?;
     let (count, block) = size.trim().split_once(' ')?;
     count.parse::<u64>().ok()?.checked_mul(block.trim().parse().ok()?).map(Bytes::new)
+}
+
+/// The disks of which the log tells the name and nothing else, as one that begins after the start does; card readers without a
+/// card are none.
+pub(super) fn names_alone(boot: &Boot) -> Vec<String> {
+    const MOST: usize = 64;
+    let disks = boot.disks.disks.values().filter(|disk| disk.size.value().is_none() && !disk.removable);
+    disks.filter_map(|disk| disk.name.clone()).take(MOST).collect()
 }
 
 /// Makes block devices of the disks.
@@ -219,8 +229,8 @@ pub(super) fn finish(boot: &mut Boot) {
             (None, Some(device)) => Transport::Usb(usb::transport(&boot.machine.usb, device)),
             (None, None) => boot.adapters.transport(at).unwrap_or_default(),
         };
-        // What carries it is not known, or it is a reader without a card: a disk that is none would only mislead.
-        if matches!(transport, Transport::None) || disk.size.value().is_none() {
+        // It may be a reader without a card: a disk that is none would only mislead.
+        if disk.size.value().is_none() {
             continue;
         }
         let model = port.and_then(|(_, port)| port.model.clone()).unwrap_or_else(|| disk.model.clone());
@@ -229,6 +239,7 @@ pub(super) fn finish(boot: &mut Boot) {
             size: disk.size.clone(),
             model,
             transport,
+            removable: disk.removable,
             ..BlockDevice::default()
         };
         boot.machine.block.insert(name, device);

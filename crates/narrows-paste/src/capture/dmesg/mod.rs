@@ -7,6 +7,7 @@ mod aer;
 mod ata;
 mod link;
 mod md;
+mod mmc;
 mod nic;
 mod nvme;
 mod pci;
@@ -33,6 +34,7 @@ struct Boot {
     buses: pci::Buses,
     aer: aer::Records,
     disks: ata::Disks,
+    cards: mmc::Cards,
     adapters: scsi::Adapters,
     arrays: BTreeMap<String, MdArray>,
     usb: usb::Hosts,
@@ -62,6 +64,7 @@ impl Boot {
                     || ata::take(self, line)
                     || usb::take(self, line)
                     || md::take(self, line)
+                    || mmc::take(self, line)
                     || port::take(self, line)
                     || pci::take_bus(self, line)
             }
@@ -89,6 +92,7 @@ impl Boot {
         aer::finish(&mut self);
         usb::finish(&mut self);
         ata::finish(&mut self);
+        mmc::finish(&mut self);
         md::finish(&mut self);
         self.machine.log = self.log.into_events();
         self.machine
@@ -111,7 +115,11 @@ fn device_of(message: &str) -> Option<Device<'_>> {
         return None;
     }
     let (word, rest) = behind.split_once(' ')?;
-    let address = word.strip_suffix(':').unwrap_or(word);
+    let address = match word.strip_prefix('[') {
+        // `qla2xxx [0000:84:00.0]-001d: : …`
+        Some(bracketed) => bracketed.split(']').next()?,
+        None => word.strip_suffix(':').unwrap_or(word),
+    };
     (address.len() >= 12 && address.matches(':').count() == 2).then_some(())?;
     Some(Device { driver, address: address.parse().ok()?, rest })
 }
@@ -138,8 +146,14 @@ pub fn read(text: &Text) -> Part {
         return Part::default();
     }
     functions.fill(&mut boot.machine.pci);
+    let names_alone = ata::names_alone(&boot);
     let machine = boot.finish();
-    let gaps = gaps(&machine);
+    let mut gaps = gaps(&machine);
+    gaps.extend(names_alone.into_iter().map(|name| Gap {
+        what: format!("what {name} is, and what carries it"),
+        run: "lsblk -o NAME,SIZE,TRAN,HCTL,MODEL".to_owned(),
+        lacks: Lacks::Disk(name),
+    }));
     Part { kind: Some("dmesg"), rank: Rank::Log, machine, gaps }
 }
 

@@ -18,33 +18,53 @@ enum Carrier {
     Sas,
     FibreChannel,
     Virtio,
+    /// The adapter of a hypervisor: its disks are the host's.
+    Virtual,
 }
 
 /// A driver of adapters.
 struct Family {
     /// The driver's names, the newest first.
     drivers: &'static [&'static str],
-    /// What the line of its host starts with or contains (`scsi_host_template.name` and `.info` of the driver).
+    /// What the line of its host starts with; behind a `*`, what it has further on (`scsi_host_template.name` and `.info` of the
+    /// driver).
     host: &'static [&'static str],
     carrier: Carrier,
 }
 
 const FAMILIES: &[Family] = &[
     Family { drivers: &["mpt3sas", "mpt2sas"], host: &["Fusion MPT SAS Host"], carrier: Carrier::Sas },
-    Family { drivers: &["mptsas"], host: &["ioc0:", "ioc1:", "ioc2:", "ioc3:"], carrier: Carrier::Sas },
+    Family { drivers: &["mptsas"], host: &["ioc*LSISAS"], carrier: Carrier::Sas },
+    Family { drivers: &["mptspi"], host: &["ioc*LSI53C"], carrier: Carrier::Virtual },
+    Family { drivers: &["mptfc"], host: &["ioc*LSIFC"], carrier: Carrier::FibreChannel },
     Family { drivers: &["mpi3mr"], host: &["mpi3mr", "MPI3 Storage"], carrier: Carrier::Sas },
-    Family { drivers: &["megaraid_sas"], host: &["megaraid_sas", "MegaRAID"], carrier: Carrier::Sas },
+    Family { drivers: &["megaraid_sas"], host: &["megaraid_sas", "*MegaRAID"], carrier: Carrier::Sas },
     Family { drivers: &["smartpqi"], host: &["smartpqi"], carrier: Carrier::Sas },
     Family { drivers: &["hpsa"], host: &["hpsa"], carrier: Carrier::Sas },
     Family { drivers: &["aacraid"], host: &["aacraid"], carrier: Carrier::Sas },
-    Family { drivers: &["ipr"], host: &["IBM "], carrier: Carrier::Sas },
+    // Power machines have virtual adapters whose names begin alike.
+    Family { drivers: &["ipr"], host: &["IBM *Storage Adapter"], carrier: Carrier::Sas },
+    Family { drivers: &["ibmvfc"], host: &["IBM POWER Virtual FC"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["ibmvscsi"], host: &["IBM POWER Virtual SCSI"], carrier: Carrier::Virtual },
     Family { drivers: &["isci"], host: &["isci"], carrier: Carrier::Sas },
     Family { drivers: &["mvsas"], host: &["mvsas"], carrier: Carrier::Sas },
     Family { drivers: &["pm80xx"], host: &["pm80xx", "pm8001"], carrier: Carrier::Sas },
+    Family { drivers: &["hisi_sas_v3_hw"], host: &["hisi_sas_v3_hw"], carrier: Carrier::Sas },
     Family { drivers: &["arcmsr"], host: &["arcmsr", "Areca"], carrier: Carrier::Sas },
-    Family { drivers: &["qla2xxx"], host: &["qla2xxx", "QLogic"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["3w-9xxx"], host: &["3ware 9000"], carrier: Carrier::Sas },
+    Family { drivers: &["3w-sas"], host: &["3w-sas", "3ware 9750", "LSI 3ware"], carrier: Carrier::Sas },
+    Family { drivers: &["hptiop"], host: &["hptiop", "RocketRAID"], carrier: Carrier::Sas },
+    Family { drivers: &["stex"], host: &["stex"], carrier: Carrier::Sas },
+    Family { drivers: &["qla2xxx"], host: &["qla2xxx", "QLogic Fibre"], carrier: Carrier::FibreChannel },
     Family { drivers: &["lpfc"], host: &["lpfc", "Emulex"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["bfa"], host: &["bfa", "Brocade"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["fnic"], host: &["fnic"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["bnx2fc"], host: &["QLogic Offload FCoE"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["qedf"], host: &["qedf", "QLogic FCoE"], carrier: Carrier::FibreChannel },
+    Family { drivers: &["zfcp"], host: &["zfcp"], carrier: Carrier::FibreChannel },
     Family { drivers: &["virtio_scsi", "virtio-pci"], host: &["Virtio SCSI"], carrier: Carrier::Virtio },
+    Family { drivers: &["vmw_pvscsi"], host: &["VMware PVSCSI"], carrier: Carrier::Virtual },
+    Family { drivers: &["hv_storvsc"], host: &["storvsc"], carrier: Carrier::Virtual },
 ];
 
 /// Adapters and their hosts.
@@ -76,9 +96,7 @@ pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<
 
 /// The host of an adapter: `scsi host0: smartpqi`.
 pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &Line<'_>) -> bool {
-    let is_of = |family: &&Family| {
-        family.host.iter().any(|text| said.starts_with(text) || *text == "MegaRAID" && said.contains(text))
-    };
+    let is_of = |family: &&Family| family.host.iter().any(|text| fits(said, text));
     let Some(family) = FAMILIES.iter().find(is_of) else { return false };
     let driver = family.drivers.first().copied().unwrap_or_default();
     let named = parse_place(said);
@@ -91,6 +109,12 @@ pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &Line<'_>)
     }
     boot.adapters.hosts.insert(host, Host { family, pci, driver: line.known(driver.to_owned()) });
     true
+}
+
+/// Whether a line is of the form `start*further on`.
+fn fits(said: &str, form: &str) -> bool {
+    let (start, further) = form.split_once('*').unwrap_or((form, ""));
+    said.strip_prefix(start).is_some_and(|rest| rest.contains(further))
 }
 
 /// Reads the place in `Emulex LPe12000 PCIe Fibre Channel Adapter on PCI bus 85 device 01 irq 17`: bus, and device and
@@ -129,7 +153,9 @@ impl Adapters {
                 pci: host.pci,
                 ..Sas::default()
             }),
-            Carrier::FibreChannel => Transport::Other { name: driver.to_owned(), pci: host.pci },
+            Carrier::FibreChannel | Carrier::Virtual => {
+                Transport::Other { name: driver.to_owned(), pci: host.pci }
+            }
             Carrier::Virtio => Transport::Virtio { pci: host.pci, flavour: "virtio-scsi".to_owned() },
         })
     }
@@ -169,6 +195,10 @@ mod tests {
             ("smartpqi", "smartpqi", false),
             ("aacraid", "aacraid", true),
             ("ipr", "IBM 0x0 Storage Adapter: 14010001", true),
+            ("ipr", "IBM 0 Storage Adapter", true),
+            ("hisi_sas_v3_hw", "hisi_sas_v3_hw", false),
+            ("3w-9xxx", "3ware 9000 Storage Controller", true),
+            ("mptsas", "ioc0: LSISAS1068E B3, FwRev=01000000h, Ports=1, MaxQ=266", false),
         ] {
             let log = format!("{driver} 0000:01:00.0: ready\nscsi host0: {host}\n{}", disk("0:0:1:0", "sdb"));
             let machine = machine(&log);
@@ -190,6 +220,22 @@ mod tests {
         let sure = machine(&format!("{in_turn}{}{}", disk("0:0:0:0", "sda"), disk("1:0:0:0", "sdb")));
         assert_eq!(place(&sure, "sda").as_deref(), Some("0000:01:00.0"));
         assert_eq!(place(&sure, "sdb").as_deref(), Some("0000:02:00.0"));
+    }
+
+    #[test]
+    fn disks_of_a_virtual_adapter_do_not_hang_on_a_real_one_of_a_like_name() {
+        let log = "ipr 0010:01:00.0: Found IOA with IRQ: 0\nscsi host1: IBM POWER Virtual FC Adapter\n";
+        let machine = machine(&format!("{log}{}", disk("1:0:0:0", "sda")));
+        let Transport::Other { name, pci } = &machine.block["sda"].transport else { panic!("virtual") };
+        assert_eq!((name.as_str(), *pci), ("ibmvfc", None));
+    }
+
+    #[test]
+    fn drivers_of_qlogic_put_the_function_in_brackets() {
+        let log = "qla2xxx [0000:84:00.0]-001d: : Found an ISP2532 irq 48 iobase 0x000000007cdb0a1f.\n\
+                   scsi host1: qla2xxx\nqla2xxx [0000:84:00.0]-500a:1: LOOP UP detected (8 Gbps).\n";
+        let machine = machine(&format!("{log}{}", disk("1:0:0:0", "sda")));
+        assert_eq!(place(&machine, "sda").as_deref(), Some("0000:84:00.0"));
     }
 
     #[test]

@@ -263,7 +263,8 @@ fn starts_message(line: &str) -> bool {
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
             name.starts_with("md/")
-                || (name.starts_with("ata") && name.ends_with(|c: char| c.is_ascii_digit()))
+                || (["ata", "mmc"].iter().any(|start| name.starts_with(start))
+                    && name.ends_with(|c: char| c.is_ascii_digit()))
         }
         _ => names_device(rest) || super::device_of(line).is_some(),
     }

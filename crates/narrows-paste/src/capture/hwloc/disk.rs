@@ -60,7 +60,7 @@ pub(super) fn transport(name: &str, carrier: Option<&PciDevice>) -> Transport {
         },
         _ if name.starts_with("vd") => Transport::Virtio { pci, flavour: "virtio-blk".to_owned() },
         _ if is_virtio => Transport::Virtio { pci, flavour: "virtio-scsi".to_owned() },
-        _ if name.starts_with("mmcblk") => Transport::Mmc { pci },
+        _ if name.starts_with("mmcblk") => Transport::Mmc { pci, mode: narrows_base::fact::Fact::default() },
         (Some(0x0106), _) => Transport::Sata(Sata { pci, ..Sata::default() }),
         (Some(0x0104 | 0x0107), _) => Transport::Sas(Sas { pci, ..Sas::default() }),
         (Some(0x0c03), _) => Transport::Usb(Usb { pci, ..Usb::default() }),

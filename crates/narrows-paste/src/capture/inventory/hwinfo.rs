@@ -172,7 +172,7 @@ fn carrier(path: &str, block: &Block<'_>) -> Option<Transport> {
         return Some(Transport::Usb(Usb { device, pci, ..Usb::default() }));
     }
     if numbered("mmc").is_some() {
-        return Some(Transport::Mmc { pci });
+        return Some(Transport::Mmc { pci, mode: Fact::default() });
     }
     if numbered("virtio").is_some() {
         let flavour = if numbered("host").is_some() { "virtio-scsi" } else { "virtio-blk" };

@@ -121,7 +121,7 @@ fn drive(part: &mut Part, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
             let driver = controller.and_then(Node::driver).unwrap_or("scsi");
             Some(Transport::Other { name: driver.to_owned(), pci })
         }
-        Some("mmc") => Some(Transport::Mmc { pci }),
+        Some("mmc") => Some(Transport::Mmc { pci, mode: Fact::default() }),
         _ => return,
     };
     let of_drive = if bus.starts_with("nvme@") { controller.unwrap_or(node) } else { node };

@@ -79,7 +79,9 @@ fn model(text: &str) -> Option<String> {
 fn implied(name: &str) -> Option<Transport> {
     match name {
         _ if name.starts_with("nvme") => Some(Transport::Other { name: "nvme".to_owned(), pci: None }),
-        _ if name.starts_with("mmcblk") => Some(Transport::Mmc { pci: None }),
+        _ if name.starts_with("mmcblk") => {
+            Some(Transport::Mmc { pci: None, mode: narrows_base::fact::Fact::default() })
+        }
         _ if name.starts_with("vd") => {
             Some(Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() })
         }

@@ -83,7 +83,7 @@ fn transport(row: &Row) -> Transport {
         Some("sas") => Transport::Sas(Default::default()),
         Some("usb") => Transport::Usb(Default::default()),
         Some("iscsi") => Transport::Iscsi(Default::default()),
-        Some("mmc") => Transport::Mmc { pci: None },
+        Some("mmc") => Transport::Mmc { pci: None, mode: Fact::default() },
         Some(network @ ("tcp" | "rdma")) => {
             Transport::NvmeFabric(NvmeFabric { transport: network.to_owned(), ..NvmeFabric::default() })
         }
@@ -94,7 +94,7 @@ fn transport(row: &Row) -> Transport {
         _ if has("virtio") || name.starts_with("vd") => {
             Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() }
         }
-        _ if name.starts_with("mmcblk") => Transport::Mmc { pci: None },
+        _ if name.starts_with("mmcblk") => Transport::Mmc { pci: None, mode: Fact::default() },
         _ if name.starts_with("nvme") => other("nvme"),
         _ => Transport::None,
     }

@@ -6,6 +6,7 @@ use super::fill::{Fill, Than, fill_by_field, unite};
 use super::link;
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
+use narrows_machine::adapter::{Adapter, AdapterDrive, AdapterVolume};
 use narrows_machine::affinity::Affinity;
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
@@ -41,6 +42,8 @@ impl Fill for Machine {
             affinities,
             log,
             health,
+            adapters,
+            loads,
             kept,
             captured: _,
         } = other;
@@ -55,6 +58,8 @@ impl Fill for Machine {
         self.nics.fill(nics, than);
         self.ciphers.fill(ciphers, than);
         self.health.fill(health, than);
+        self.adapters.fill(adapters, than);
+        self.loads.fill(loads, than);
         self.cipher_benchmarks.extend(cipher_benchmarks);
         fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
         self.usb.fill(usb, than);
@@ -233,8 +238,11 @@ impl Fill for Transport {
             (Self::NvmeFabric(fabric), Self::NvmeFabric(other)) => fabric.fill(other, than),
             (Self::Iscsi(remote), Self::Iscsi(other)) => remote.fill(other, than),
             (Self::Virtio { pci, .. }, Self::Virtio { pci: other, .. })
-            | (Self::Mmc { pci }, Self::Mmc { pci: other })
             | (Self::Other { pci, .. }, Self::Other { pci: other, .. }) => pci.fill(other, than),
+            (Self::Mmc { pci, mode }, Self::Mmc { pci: other, mode: said }) => {
+                pci.fill(other, than);
+                mode.fill(said, than);
+            }
             (_, Self::None) => {}
             (carrier @ (Self::None | Self::Other { .. }), other) => *carrier = other,
             _ => {}
@@ -242,6 +250,10 @@ impl Fill for Transport {
     }
 }
 
+fill_by_field!(Adapter fills { model, pci, drives, volumes } unites {} keeps {});
+fill_by_field!(AdapterDrive
+    fills { state, group, interface, turns, model, size, link, most, predicted_failures } unites {} keeps {});
+fill_by_field!(AdapterVolume fills { level, state, size, disk } unites {} keeps {});
 fill_by_field!(Affinity fills { node, cpus } unites {} keeps {});
 fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });

@@ -68,6 +68,7 @@ fn medium(part: &Part, device: &Device) -> HopSpec {
         size: fact(device.size, &part.given),
         rotational: fact(Some(device.kind == DeviceKind::Hdd), &part.given),
         is_hard_disk: device.kind == DeviceKind::Hdd,
+        flash: None,
         synthetic,
     })
 }

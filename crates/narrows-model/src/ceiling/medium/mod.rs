@@ -8,18 +8,19 @@
 //! revolutions a minute and 20 TB and more, read and write 285 MB/s (data sheets of Seagate Exos X20 and X24, WD Ultrastar
 //! DC HC560, Toshiba MG10), and every other drive less, down to 150 MB/s. Expected error 0 % to +90 %.
 
+mod flash;
+
 use super::{Basis, Ceilings, FactRef, Limit, published};
-use crate::path::DeviceHop;
+use crate::path::{DeviceHop, Flash};
 use narrows_base::catalog::{self, Medium};
 use narrows_base::fact::Source;
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BitsPerSec, BytesPerSec, human};
 
 /// What the outer tracks of the fastest hard disks with one actuator carry, MB/s.
 const HARD_DISK: f64 = 285.0;
 
-/// What the bus of eMMC carries in its fastest mode, HS400: 8 bits on both edges of 200 MHz (JEDEC JESD84-B51), MB/s. That of
-/// SD cards is slower: 312 MB/s of UHS-II (SD Association, Part 1, UHS-II Addendum).
-const MMC_BUS: f64 = 400.0;
+/// The slowest hard disks carry this part of what the fastest do.
+const SLOW_DISK: f64 = 0.5;
 
 /// Models of disks that a hypervisor or a provider makes: their names begin so.
 const VIRTUAL_MODELS: &[&str] =
@@ -44,8 +45,13 @@ pub fn of_device(device: &DeviceHop) -> Ceilings {
     let Some((model, medium)) = model.and_then(|model| Some((model, catalog::medium(model)?))) else {
         return match device.is_hard_disk {
             true => Ceilings::same(of_class(device)),
-            false if device.block.starts_with("mmcblk") => Ceilings::same(of_mmc()),
-            false => Ceilings::unknown(why_unknown(device)),
+            false => match flash::range(device) {
+                Some(range) => Ceilings::each(
+                    of_range(device, &range, "read", range.read),
+                    of_range(device, &range, "write", range.write),
+                ),
+                None => Ceilings::unknown(why_unknown(device)),
+            },
         };
     };
     Ceilings::each(
@@ -94,23 +100,45 @@ fn of_class(device: &DeviceHop) -> Limit {
     }
 }
 
-/// The ceiling of eMMC and of SD cards whose model the catalogue does not know: that of the bus.
-fn of_mmc() -> Limit {
-    let rate = BytesPerSec::from_mb(MMC_BUS);
+/// The upper end of the range of a class.
+fn of_range(device: &DeviceHop, range: &flash::Range, what: &str, (least, most): (f64, f64)) -> Limit {
+    let rate = BytesPerSec::from_mb(most);
+    let size =
+        device.size.value().map(|size| FactRef::new("size", human::bytes(*size), device.size.source()));
+    let (fact, value, source) = match &device.flash {
+        Some(Flash::Mmc(mode)) => ("mode", mode.get(), mode.source()),
+        Some(Flash::Stick(speed)) => ("USB rate", speed.value().map(BitsPerSec::to_string), speed.source()),
+        None => ("mode", None, device.size.source()),
+    };
+    let mode = value.map(|value| FactRef::new(fact, value, source));
     Limit {
         rate,
         raw: None,
         basis: Basis::Guess,
         formula: format!(
-            "the catalogue has no figures for this eMMC or SD card; the fastest bus of eMMC, HS400, carries {rate}, and \
-             cards and their memory less"
+            "the catalogue has no figures for this model; {} {what} {} to {rate} at best",
+            range.of,
+            BytesPerSec::from_mb(least)
         ),
-        facts: vec![FactRef::new(
-            "bus",
-            "MMC",
-            &Source::new("JEDEC JESD84-B51, 6.3.8: 8 bits, 200 MHz, both edges"),
-        )],
+        facts: mode
+            .into_iter()
+            .chain(size)
+            .chain([FactRef::new("class", &range.of, &Source::new(range.source))])
+            .collect(),
     }
+}
+
+/// The part of its ceiling that the slowest of a medium's class carry, for reads and writes; `None` of flash that is rated by
+/// its model, and of what has no class.
+pub fn least_share(device: &DeviceHop) -> Option<(f64, f64)> {
+    if device.is_hard_disk {
+        return Some((SLOW_DISK, SLOW_DISK));
+    }
+    if device.model.value().is_some_and(|model| catalog::medium(model).is_some()) {
+        return None;
+    }
+    let range = flash::range(device)?;
+    Some((range.read.0 / range.read.1, range.write.0 / range.write.1))
 }
 
 fn of_synthetic(kind: &str) -> Ceilings {
@@ -131,7 +159,6 @@ mod tests {
     use super::*;
     use crate::ceiling::Ceiling;
     use narrows_base::fact::Fact;
-    use narrows_base::units::human;
 
     fn device(model: &str) -> DeviceHop {
         DeviceHop {
@@ -173,12 +200,19 @@ mod tests {
     }
 
     #[test]
-    fn emmc_of_any_model_has_the_ceiling_of_its_bus_as_a_guess() {
-        let card = DeviceHop { block: "mmcblk0".to_owned(), ..device("DG4016") };
+    fn emmc_of_any_model_has_the_range_of_its_mode_as_a_guess() {
+        let mode = Fact::known("HS200 MMC".to_owned(), "dmesg:1");
+        let card = DeviceHop { flash: Some(Flash::Mmc(mode)), ..device("DG4016") };
         let ceilings = of_device(&card);
         let limit = ceilings.read.limit().expect("a guess");
-        assert_eq!((human::rate(limit.rate).as_str(), limit.basis), ("400 MB/s", Basis::Guess));
-        assert_eq!(of_device(&DeviceHop { block: "sda".to_owned(), ..card }).read.rate(), None);
+        assert_eq!((human::rate(limit.rate).as_str(), limit.basis), ("200 MB/s", Basis::Guess));
+        assert!(
+            limit.formula.contains("eMMC at HS200 read 80 MB/s to 200 MB/s at best"),
+            "{}",
+            limit.formula
+        );
+        assert_eq!(least_share(&card), Some((0.4, 0.05)));
+        assert_eq!(of_device(&DeviceHop { flash: None, ..card }).read.rate(), None);
     }
 
     #[test]

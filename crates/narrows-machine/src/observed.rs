@@ -1,0 +1,25 @@
+//! What somebody saw a device do, in another tool than this one.
+
+use narrows_base::units::{BytesPerSec, Nanos};
+
+/// What a block device did in an interval, as `iostat -x` in a capture says.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DeviceLoad {
+    /// The part of the time in which something was in flight. A device that serves many I/Os at once may be busy all the time
+    /// and still be able to do more.
+    pub busy: Option<f64>,
+    /// I/Os in flight, the mean.
+    pub depth: Option<f64>,
+    /// Bytes that it read each second.
+    pub read: Option<BytesPerSec>,
+    /// Bytes that it wrote each second.
+    pub write: Option<BytesPerSec>,
+    /// The time that a read took from request to answer, the mean; `None` where nothing was read.
+    pub read_wait: Option<Nanos>,
+    /// The same of a write.
+    pub write_wait: Option<Nanos>,
+    /// Of how many intervals this was the busiest; 0 for the mean since the start.
+    pub intervals: u32,
+    /// Whether it is the mean since the machine started, which tells of no load.
+    pub since_start: bool,
+}
