@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: rig-fleet help run build toolchain test unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery
+.PHONY: rig-fleet help run build toolchain test unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery top-pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,9 +49,10 @@ accuracy: toolchain ## compare predictions with published measurements: PATHS=di
 fresh: ## type both commands of the README in a new Debian, made in a chroot: RELEASE=name (trixie), TOOLCHAIN=dir
 	@scripts/fresh.sh "$(or $(RELEASE),trixie)" "$(TOOLCHAIN)"
 
-bench: build ## the load engine beside fio, in one run; writes target/bench/summary.json
+bench: build ## the load engine beside fio, in one run, and what `top` costs; writes target/bench/summary.json
 	@scripts/peers.sh fio=fio || true
 	$(CARGO) bench --locked --bench engine
+	$(CARGO) run --release --locked --quiet -p narrows-report --example top_cost
 
 rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit)
 	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
@@ -82,6 +83,9 @@ pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, ove
 
 gallery: toolchain ## make the pictures of docs/gallery.md
 	@$(CARGO) run --locked --quiet -p narrows-report --example gallery -- tests/figures docs/gallery $(CARGO_TARGET_DIR)/pages/html
+
+top-pictures: build ## make docs/gallery/top.svg and top-80.svg of `narrows top` in real terminals (tmux), while LOAD='command' runs, with TOP='arguments'
+	@CARGO="$(CARGO)" NARROWS="$(abspath $(NARROWS))" scripts/top-pictures.sh "$(LOAD)" "$(TOP)"
 
 fuzz: toolchain ## fuzz the parsers: TARGET=name (all of them), SECONDS=60 for each
 	@scripts/fuzz.sh "$(TARGET)" "$(SECONDS)"
