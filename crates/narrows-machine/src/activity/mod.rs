@@ -8,6 +8,8 @@ mod condition;
 mod movers;
 mod over;
 mod parse;
+mod serving;
+mod stacked;
 mod tcp;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,8 @@ pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
 pub use condition::Condition;
 pub use movers::{Mover, Movers};
 pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
+pub use serving::{Served, owners, served, sockets_on};
+pub use stacked::stacked_interfaces;
 pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
 
 use crate::block::md::parse_speed;
