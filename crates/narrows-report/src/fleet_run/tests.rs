@@ -5,7 +5,7 @@ use crate::document::{Audience, page};
 use crate::text::Style;
 
 /// Sixty hosts with the rates of 300 s, in as many parts as are kept; the last one is slow.
-fn sample() -> FleetRunReport {
+pub(super) fn sample() -> FleetRunReport {
     let host = |number: u32| {
         let name =
             if number == 7 { "</style><script>x</script>".to_owned() } else { format!("c{number:02}") };
