@@ -245,6 +245,9 @@ pub enum Command {
     /// What narrows starts of itself on the hosts of a fleet
     #[command(hide = true)]
     FleetHost {
+        /// The run's directory
+        #[arg(long)]
+        directory: Option<std::path::PathBuf>,
         /// Which step
         #[command(subcommand)]
         step: HostStep,

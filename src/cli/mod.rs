@@ -98,7 +98,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
         Command::Fleet { command } => fleet_run::command(&command),
-        Command::FleetHost { step } => fleet_run::on_host(&step),
+        Command::FleetHost { directory, step } => fleet_run::on_host(directory.as_deref(), &step),
         Command::Import(args) => import::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),

@@ -19,7 +19,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A machine with a drive of four lanes of PCIe 4.0 at `width`, as `grep . /sys/…` lists it. Hand-made.
-fn listing(product: &str, width: u8) -> String {
+pub(crate) fn listing(product: &str, width: u8) -> String {
     let port = "/sys/devices/pci0000:00/0000:00:01.0";
     let drive = format!("{port}/0000:01:00.0");
     let mut lines = format!("/sys/devices/virtual/dmi/id/product_name:{product}\n");
@@ -49,7 +49,7 @@ fn fleet(count: usize, narrow: usize) -> TempDir {
     dir
 }
 
-fn put(dir: &Path, name: &str, content: &[u8]) {
+pub(crate) fn put(dir: &Path, name: &str, content: &[u8]) {
     let at = dir.join(name);
     fs::create_dir_all(at.parent().expect("has one")).expect("is ours");
     fs::write(at, content).expect("is ours");

@@ -9,6 +9,8 @@
 )]
 
 mod lab;
+mod launcher;
+mod leg;
 mod limits;
 
 use std::collections::BTreeMap;
@@ -45,7 +47,7 @@ fn words(hosts: &str, more: &str) -> String {
 }
 
 /// The states of hosts by name.
-fn states(report: &Value) -> BTreeMap<String, String> {
+pub(crate) fn states(report: &Value) -> BTreeMap<String, String> {
     let hosts = report["points"][0]["hosts"].as_array().expect("has hosts");
     let text = |value: &Value| value.as_str().expect("is text").to_owned();
     hosts.iter().map(|host| (text(&host["host"]), text(&host["state"]))).collect()
@@ -99,6 +101,12 @@ fn hosts_begin_together_and_their_latencies_are_one_histogram() {
     });
     assert_eq!(point["read"]["latency"]["p99"].as_u64(), p99.map(|(bin, _)| *bin));
     assert!(point["window_ns"].as_u64().is_some_and(|window| window > 1_000_000_000), "{point}");
+    let leg = &report["network_leg"];
+    assert!(
+        leg["bytes_per_second"].is_null()
+            && leg["reason"].as_str().is_some_and(|why| why.contains("not measured")),
+        "{leg}"
+    );
     // No port was opened, and nothing stays.
     assert_eq!(lab.listening("h1"), before);
     assert_eq!(lab.left_after_a_while(), Vec::<String>::new());
@@ -330,4 +338,23 @@ fn twenty_killed_controllers_leave_nothing() {
         assert_eq!(lab.left_after_a_while(), Vec::<String>::new(), "kill {number}");
     }
     eprintln!("20 killed controllers: nothing left");
+}
+
+#[test]
+#[ignore = "a thousand jobs on a host take a minute: make rig-fleet"]
+fn a_host_runs_a_thousand_jobs() {
+    if is_unable("a_host_runs_a_thousand_jobs") {
+        return;
+    }
+    let (_turn, lab) = (turn(), Lab::new(1));
+    let ran = lab.run(
+        "run --hosts h1 --ssh-config {dir}/ssh_config --target {dir}/data --preset rand4k --depth 1 --jobs 1,256,1024 \
+         --rate 8m --size 16m --time 5s --json --out {dir}/run",
+    );
+    assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
+    let report = ran.json();
+    let points = report["points"].as_array().expect("has points");
+    let states: Vec<&str> = points.iter().filter_map(|point| point["hosts"][0]["state"].as_str()).collect();
+    assert_eq!(states, ["ok", "ok", "ok"], "{}", ran.err);
+    assert_eq!(lab.left_after_a_while(), Vec::<String>::new());
 }

@@ -70,7 +70,7 @@ impl<W: Write + Send> Sink<W> {
             Form::Csv(out) => put_rows(out, &row::of(entry)),
             Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
             #[cfg(feature = "parquet")]
-            Form::Parquet(file) => file.put(row::of(entry)),
+            Form::Parquet(file) => file.put(row::with_traits(entry)),
         })
     }
 

@@ -45,6 +45,13 @@ pub struct ReachArgs {
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub ssh_config: Option<PathBuf>,
 
+    /// What starts commands on hosts in the place of ssh, with {host} where the host goes: 'srun --overlap -N1 -n1 -w {host}'
+    ///
+    /// It is cut into words as a shell does it, and runs without a shell. It has to hand standard input and output on, and put
+    /// nothing before lines: 'clush -N -w {host}'.
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with = "ssh_config")]
+    pub launcher: Option<String>,
+
     /// The program that is pushed to hosts, for those on which this one does not run (a static build) [default: itself]
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub push_narrows: Option<PathBuf>,
@@ -107,9 +114,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
     pub bs: Vec<Bytes>,
 
-    /// I/Os in flight of each job
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub depth: Option<u32>,
+    /// I/Os in flight of each job, each a run of its own: 1,8,32
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub depth: Vec<u32>,
 
     /// Jobs of each host, each a run of its own: 1,4,16
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -143,6 +150,13 @@ pub struct RunArgs {
     #[arg(long)]
     pub prove: bool,
 
+    /// Measure the network alone first; each server opens a port for it
+    ///
+    /// The port is on the address by which clients reach the storage. It takes listed clients that know a token, and is closed when
+    /// the leg begins. Without this option no port is opened, and the network alone is not measured.
+    #[arg(long, requires = "servers")]
+    pub network_leg: bool,
+
     /// A host that is missing makes the exit status 1 in the place of 2
     #[arg(long)]
     pub partial: bool,
@@ -163,6 +177,10 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
     pub csv: bool,
 
+    /// Write the same rows as an Apache Parquet file to standard output; needs a build with `--features parquet`
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["csv", "json", "plain", "markdown", "html"])]
+    pub parquet: bool,
+
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -182,6 +200,10 @@ pub struct ReportArgs {
     /// Print one row for each host and run, for a spreadsheet
     #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
     pub csv: bool,
+
+    /// Write the same rows as an Apache Parquet file to standard output; needs a build with `--features parquet`
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["csv", "json", "plain", "markdown", "html"])]
+    pub parquet: bool,
 
     /// How the report is printed.
     #[command(flatten)]
@@ -269,8 +291,12 @@ pub enum HostStep {
         /// The number of the run
         point: usize,
     },
-    /// Write a record of this host to standard output
+    /// Write a record of this host to standard output, as lines of text
     Record,
+    /// Hand on what comes between standard input and output, as lines of text, and the socket of fio
+    Bridge,
+    /// Be one side of the network's own leg, as standard input orders
+    Leg,
 }
 
 #[cfg(test)]

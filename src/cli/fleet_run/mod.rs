@@ -16,7 +16,7 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use args::{FleetCommand, ReachArgs};
 use narrows_paste::capture::foreign;
 use narrows_report::fleet_run::{self, FleetRunReport};
-use narrows_session::fleet::{HostName, Pushed, Reach, hosts};
+use narrows_session::fleet::{HOST, HostName, Launcher, Pushed, Reach, hosts};
 
 /// No program that is pushed is larger, in bytes.
 const LARGEST_PROGRAM: u64 = 512 << 20;
@@ -72,7 +72,14 @@ fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
         std::path::absolute(path)
             .map_err(|error| Failure::new(format!("cannot find `{}`: {error}", path.display())))
     };
-    Ok(Reach { ssh_config: args.ssh_config.as_ref().map(whole).transpose()? })
+    let root = narrows_machine::root::Root::live();
+    let launcher = args.launcher.as_deref().map(|text| Launcher::new(&root, text)).transpose();
+    let launcher = launcher.map_err(|error| {
+        Failure::new(format!("--launcher: {error}")).hint(format!(
+            "name a program and where the host goes: --launcher 'srun --overlap -N1 -n1 -w {HOST}'"
+        ))
+    })?;
+    Ok(Reach { ssh_config: args.ssh_config.as_ref().map(whole).transpose()?, launcher })
 }
 
 /// What is pushed to hosts.
@@ -99,11 +106,48 @@ fn program(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// How a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Csv,
+    Parquet,
+    Report,
+}
+
+impl Form {
+    /// Of what was typed; a build that cannot write it says so before anything is done.
+    fn of(csv: bool, parquet: bool) -> Result<Self, Failure> {
+        match (csv, parquet) {
+            (true, _) => Ok(Self::Csv),
+            (false, true) if cfg!(feature = "parquet") => Ok(Self::Parquet),
+            (false, true) => Err(Failure::new("this build writes no Parquet")
+                .hint("build it with `--features parquet`, as the released program is, or use --csv")),
+            (false, false) => Ok(Self::Report),
+        }
+    }
+}
+
+/// The rows of a report as a Parquet file.
+#[cfg(feature = "parquet")]
+fn rows(report: &FleetRunReport) -> Result<(), Failure> {
+    let mut bytes = Vec::new();
+    fleet_run::parquet::write(report, &mut bytes)
+        .map_err(|error| Failure::new(format!("cannot make the rows: {error}")))?;
+    output::bytes(&bytes)
+}
+
+/// A build that cannot has refused before.
+#[cfg(not(feature = "parquet"))]
+fn rows(_report: &FleetRunReport) -> Result<(), Failure> {
+    Form::of(false, true).map(drop)
+}
+
 /// Prints a report as it was asked for, and says how the program ends.
-fn show(report: &FleetRunReport, csv: bool, asked: &OutputArgs, partial: bool) -> Result<u8, Failure> {
-    match csv {
-        true => output::data(&fleet_run::csv::render(report))?,
-        false => output::report(report, asked, fleet_run::document)?,
+fn show(report: &FleetRunReport, form: Form, asked: &OutputArgs, partial: bool) -> Result<u8, Failure> {
+    match form {
+        Form::Csv => output::data(&fleet_run::csv::render(report))?,
+        Form::Parquet => rows(report)?,
+        Form::Report => output::report(report, asked, fleet_run::document)?,
     }
     let has_result = report.points.iter().any(|point| point.bytes_per_second.is_some());
     Ok(match (report.complete, partial && has_result) {

@@ -2,15 +2,19 @@
 
 mod find;
 mod keep;
+mod leg;
+mod sample;
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read};
+use std::net::Shutdown;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::args::HostStep;
 use crate::cli::{Failure, NOTHING_FOUND, facts, output};
@@ -19,15 +23,14 @@ use narrows_load::held::{Aim, Held};
 use narrows_load::measurement::Access;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::Target as LoadTarget;
-use narrows_machine::activity::{self, Sample as Counters};
+use narrows_machine::activity;
 use narrows_machine::root::Root;
 use narrows_machine::{Machine, snapshot};
 use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
-use narrows_verdict::fleet::samples::{DiskCounts, FlowCounts, Sample};
+use narrows_session::fleet::{as_bytes, as_lines};
+use narrows_verdict::fleet::judge::NODE;
 
-/// How often counters are sampled.
-const SAMPLE: Duration = Duration::from_millis(250);
 /// How often the keeper looks.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -35,18 +38,25 @@ const GLANCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// [`Failure`] when it cannot be done; the first line of standard error says why.
-pub(in crate::cli) fn run(step: &HostStep) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(directory: Option<&Path>, step: &HostStep) -> Result<u8, Failure> {
+    if let Some(directory) = directory {
+        // What works there is found there by what cleans up.
+        std::env::set_current_dir(directory)
+            .map_err(|error| Failure::new(format!("the run's directory is gone: {error}")))?;
+    }
     match step {
         HostStep::Keep { fio } => keep::keep(fio),
         HostStep::Look { target } => look(target.as_deref()),
         HostStep::Hold { target, size } => hold(&decoded(target)?, *size),
         HostStep::Sample { ports } => {
-            sample(&ports.iter().copied().filter(|port| *port > 0).collect());
+            sample::sample(&ports.iter().copied().filter(|port| *port > 0).collect());
             Ok(NOTHING_FOUND)
         }
         HostStep::Clock => clock(),
         HostStep::At { point } => keep::at(*point),
         HostStep::Record => record(),
+        HostStep::Bridge => bridge(),
+        HostStep::Leg => leg::leg(),
     }
 }
 
@@ -134,12 +144,30 @@ fn facts_of(root: &Root) -> std::collections::BTreeMap<String, String> {
             put(&format!("MTU of {name}"), root.text(&format!("/sys/class/net/{name}/mtu")).get());
         }
     }
+    put_nodes(root, &mut put);
     // The width does not change with power states, as the speed does.
     for address in root.list("/sys/bus/pci/devices") {
         let width = root.text(&format!("/sys/bus/pci/devices/{address}/current_link_width")).get();
         put(&format!("link width of {address}"), width.filter(|width| width.trim() != "0"));
     }
     facts
+}
+
+/// On which NUMA node network cards and drives are, where there are several.
+fn put_nodes(root: &Root, put: &mut impl FnMut(&str, Option<String>)) {
+    let is_node = |name: &String| name.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    if root.list("/sys/devices/system/node").iter().filter(|name| is_node(name)).count() < 2 {
+        return;
+    }
+    let cards = root.list("/sys/class/net").into_iter().map(|name| (format!("/sys/class/net/{name}"), name));
+    let drives = drives(root).into_iter().map(|name| (format!("/sys/block/{name}"), name));
+    for (place, name) in cards.chain(drives) {
+        // The device itself or what it hangs on tells the node; -1 is none.
+        let real = root.resolve(&format!("{place}/device")).get().unwrap_or_default();
+        let mut above = Path::new(&real).ancestors();
+        let node = above.find_map(|place| root.text(&format!("{}/numa_node", place.display())).get());
+        put(&format!("{NODE}{name}"), node.filter(|node| !node.trim().starts_with('-')));
+    }
 }
 
 /// The drives of this host: whole devices that are no mapping and no memory.
@@ -197,68 +225,6 @@ fn wait(ended: &AtomicBool) -> Result<u8, Failure> {
     Ok(NOTHING_FOUND)
 }
 
-/// Writes a sample every 250 ms until nobody reads them any more.
-fn sample(ports: &BTreeSet<u16>) {
-    let root = Root::live();
-    let mut next = Instant::now();
-    loop {
-        let sample = counters(&root, ports);
-        let Ok(line) = serde_json::to_string(&sample) else { return };
-        let mut out = io::stdout().lock();
-        if out
-            .write_all(line.as_bytes())
-            .and_then(|()| out.write_all(b"\n"))
-            .and_then(|()| out.flush())
-            .is_err()
-        {
-            return;
-        }
-        next += SAMPLE;
-        thread::sleep(next.saturating_duration_since(Instant::now()));
-    }
-}
-
-fn counters(root: &Root, ports: &BTreeSet<u16>) -> Sample {
-    let at_ns = now();
-    let read = Counters::of_counters(root);
-    let disk = |(name, disk): (&String, &activity::DiskCounters)| {
-        let counts = DiskCounts {
-            read: disk.read_bytes.get(),
-            written: disk.written_bytes.get(),
-            busy_ns: disk.busy.get(),
-        };
-        (counts.read + counts.written > 0).then(|| (name.clone(), counts))
-    };
-    let flow = |flow: activity::Flow| FlowCounts {
-        local: flow.local.to_string(),
-        remote: flow.remote.to_string(),
-        rtt_us: flow.round_trip.get() / 1000,
-        least_rtt_us: flow.least_round_trip.get() / 1000,
-        busy_us: flow.busy.get() / 1000,
-        window_us: flow.window_limited.get() / 1000,
-        sent: flow.sent.get(),
-        received: flow.received.get(),
-        again: flow.retransmitted,
-    };
-    Sample {
-        at_ns,
-        disks: read.disks.iter().filter_map(disk).collect(),
-        nics: read
-            .nics
-            .iter()
-            .map(|(name, nic)| (name.clone(), [nic.received.get(), nic.sent.get()]))
-            .collect(),
-        cpus: read
-            .cpus
-            .values()
-            .map(|cpu| {
-                [(cpu.user.get() + cpu.system.get() + cpu.interrupt.get() + cpu.steal.get()), cpu.idle.get()]
-            })
-            .collect(),
-        flows: activity::flows(ports).into_iter().map(flow).collect(),
-    }
-}
-
 fn clock() -> Result<u8, Failure> {
     let mut input = io::stdin().lock();
     let mut line = Vec::new();
@@ -290,7 +256,21 @@ fn record() -> Result<u8, Failure> {
     let mut packed = Vec::new();
     snapshot::write(&tree, &mut packed, true)
         .map_err(|error| Failure::with_own_hint(&format!("cannot pack the record: {error}")))?;
-    output::bytes(&packed)?;
+    let failed = |error: io::Error| Failure::new(format!("cannot write to standard output: {error}"));
+    as_lines(packed.as_slice(), io::stdout().lock()).map_err(failed)?;
+    Ok(NOTHING_FOUND)
+}
+
+/// Joins standard input and output with the socket of fio, until either ends.
+fn bridge() -> Result<u8, Failure> {
+    let failed = |error: io::Error| Failure::new(format!("cannot talk to fio here: {error}"));
+    let socket = UnixStream::connect("fio.sock").map_err(failed)?;
+    let to = socket.try_clone().map_err(failed)?;
+    thread::spawn(move || {
+        let _ = as_bytes(io::stdin().lock(), &to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    as_lines(socket, io::stdout().lock()).map_err(failed)?;
     Ok(NOTHING_FOUND)
 }
 
@@ -315,10 +295,8 @@ mod tests {
     }
 
     #[test]
-    fn this_host_has_counters_and_facts() {
+    fn this_host_has_facts() {
         let root = Root::live();
-        let sample = counters(&root, &BTreeSet::new());
-        assert!(sample.nics.contains_key("lo") && !sample.cpus.is_empty() && sample.flows.is_empty());
         let facts = facts_of(&root);
         assert!(facts.contains_key("kernel") && facts["processors"] != "0", "{facts:?}");
     }

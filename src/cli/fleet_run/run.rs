@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::{FleetPattern, FleetPreset, RunArgs};
-use super::{hosts, kept, pushed, reach, show};
+use super::{Form, hosts, kept, pushed, reach, show};
 use crate::cli::bench::save::refuse_existing;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
@@ -19,6 +19,7 @@ use narrows_verdict::fleet::record::{Load, State};
 pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let asked = asked(args)?;
     output::check_page(&args.output.shown)?;
+    let form = Form::of(args.csv, args.parquet)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
     let stop = stop_on_signals()?;
     let root = Root::live();
@@ -54,6 +55,9 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
         ))
         .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
     }
+    if args.network_leg && !stop.load(Ordering::Relaxed) {
+        network_leg(&mut fleet);
+    }
     let (points, interrupted) = points(&mut fleet, &asked, &stop, &path)?;
     let (clients, servers) = fleet.samples();
     let mut run = fleet.close(points, interrupted);
@@ -61,7 +65,19 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     kept::whole(&path, &held, &run, (&clients, &servers))?;
     let (run, files) = kept::read(&path)?;
     let report = build(&run, &files, args.output.shown.is_public());
-    show(&report, args.csv, &args.output, args.partial)
+    show(&report, form, &args.output, args.partial)
+}
+
+/// The network alone, and who did not take part in that.
+fn network_leg(fleet: &mut Fleet<'_>) {
+    output::note("narrows: the network alone: each server opens a port for the clients");
+    let leg = fleet.measure_network();
+    for opened in &leg.opened {
+        output::note(&format!("narrows: it was open: {opened}"));
+    }
+    for lost in &leg.lost {
+        output::note(&format!("narrows: {} took no part in it: {}", lost.host, lost.reason));
+    }
 }
 
 /// All loads, one after the other; what hosts brought back is kept after each.
@@ -250,20 +266,21 @@ fn loads(args: &RunArgs) -> Vec<Load> {
         if typed.is_empty() { own } else { typed.to_vec() }
     }
     let (sizes, jobs, mixes) = (typed(&args.bs, sizes), typed(&args.jobs, jobs), typed(&args.mix, mixes));
+    let depths = typed(&args.depth, vec![depth]);
     let is_random = args.pattern.map_or(is_random, |pattern| pattern == FleetPattern::Random);
     let mut loads = Vec::new();
     for block_size in sizes {
         for read_percent in &mixes {
             for jobs in &jobs {
-                loads.push(Load {
+                loads.extend(depths.iter().map(|depth| Load {
                     block_size,
-                    depth: args.depth.unwrap_or(depth),
+                    depth: *depth,
                     jobs: *jobs,
                     read_percent: *read_percent,
                     is_random,
                     time_ns: args.time.into(),
                     rate_cap: args.rate,
-                });
+                }));
             }
         }
     }

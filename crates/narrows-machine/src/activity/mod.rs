@@ -9,6 +9,8 @@ mod events;
 mod movers;
 mod over;
 mod parse;
+mod serving;
+mod stacked;
 mod tcp;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +22,8 @@ pub use condition::Condition;
 pub use events::{Event, Happened, events};
 pub use movers::{Mover, Movers};
 pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
+pub use serving::{Served, owners, served, sockets_on};
+pub use stacked::stacked_interfaces;
 pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
 
 use crate::block::md::parse_speed;

@@ -1,6 +1,8 @@
 //! From the record and the files of a run to its view.
 
-use super::{FleetRunReport, HostView, LatencyView, OutlierView, PointView, SCHEMA, SideView};
+use super::{
+    FleetRunReport, HostView, LatencyView, NetworkLegView, OutlierView, PointView, SCHEMA, SideView,
+};
 use crate::view::tool;
 use narrows_base::units::{Iops, Nanos, human};
 use narrows_verdict::fleet::judge::{Case, judge, map};
@@ -67,6 +69,7 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
         complete: reason.is_none() && !points.is_empty(),
         reason: reason.or_else(|| points.is_empty().then(|| "no load was run".to_owned())),
         left: run.left.clone(),
+        network_leg: NetworkLegView::of(run, is_public),
         points,
         series: series(&steps, &name),
     }

@@ -74,6 +74,7 @@ pub(super) fn report_of(steps: &[(u32, u64)], is_public: bool) -> FleetRunReport
         clients,
         servers: vec![server],
         points: steps.iter().map(|(jobs, _)| *jobs).enumerate().map(point).collect(),
+        network_leg: None,
         interrupted: None,
         left: Vec::new(),
     };

@@ -8,6 +8,10 @@ pub mod csv;
 #[cfg(test)]
 mod example;
 mod fold;
+mod leg;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod rows;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -17,6 +21,7 @@ mod text;
 
 pub use build::{Files, build};
 pub use fold::folded;
+pub use leg::{LegClientView, NetworkLegView};
 pub(crate) use series::{in_words, shown, title};
 pub(crate) use text::{describe, total};
 pub use text::{document, render};
@@ -48,6 +53,9 @@ pub struct FleetRunReport {
     pub servers: usize,
     /// The runs, in their order.
     pub points: Vec<PointView>,
+    /// What the network carried alone.
+    #[serde(default)]
+    pub network_leg: NetworkLegView,
     /// What runs that differ in one thing only show together: the knee, the plateau, drops and odd points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,

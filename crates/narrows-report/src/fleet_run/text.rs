@@ -34,6 +34,9 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
         if report.clients == 1 { "1 client".to_owned() } else { format!("{} clients", report.clients) };
     let mut out = Document::new("fleet run", &clients, Some(&report.tool));
     out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
+    if report.servers > 0 {
+        super::leg::say(&mut out, &report.network_leg);
+    }
     for point in &report.points {
         self::point(&mut out, point);
     }

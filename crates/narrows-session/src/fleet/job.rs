@@ -14,6 +14,8 @@ pub const NAME: &str = "narrows";
 pub const LOG_STEP: Nanos = Nanos::from_millis(250);
 /// The step of logs of histograms.
 const HISTOGRAM_STEP: Nanos = Nanos::from_millis(1000);
+/// With more jobs on a host none logs histograms: each line of each job takes 15 KB of the host's memory.
+const MOST_WITH_HISTOGRAMS: u32 = 64;
 
 /// What fio reads or writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,8 +175,10 @@ impl Job<'_> {
         put("bwavgtime", &step);
         put("write_bw_log", &NAME);
         put("write_lat_log", &NAME);
-        put("write_hist_log", &NAME);
-        put("log_hist_msec", &(HISTOGRAM_STEP.get() / 1_000_000));
+        if *jobs <= MOST_WITH_HISTOGRAMS {
+            put("write_hist_log", &NAME);
+            put("log_hist_msec", &(HISTOGRAM_STEP.get() / 1_000_000));
+        }
         put("exec_prerun", &format!("./narrows fleet-host at {}", self.point));
         let _ = writeln!(out, "[{NAME}]");
         out
@@ -229,6 +233,9 @@ mod tests {
             assert!(text.lines().any(|one| one == line), "{line} in\n{text}");
         }
         assert!(!text.contains([';', '#']), "what begins a comment of fio:\n{text}");
+        let many = JobLoad { jobs: 1024, ..load() };
+        let many = Job { load: &many, target: &target, point: 17 }.text();
+        assert!(text.contains("write_hist_log") && !many.contains("hist"), "{many}");
     }
 
     #[test]

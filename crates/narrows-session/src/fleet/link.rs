@@ -1,6 +1,9 @@
 //! The connection to a host: one ssh, whose first session is the keeper of the run's directory there; everything else goes through it.
 #![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
 
+mod bridge;
+mod launcher;
+mod leg;
 mod ssh;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,12 +16,16 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use self::ssh::{CONNECT, PATIENCE, answer, keep_text, not_installed, of_ssh, ssh, wait_until};
+use self::bridge::Bridge;
+use self::ssh::{CONNECT, PATIENCE, answer, keep_text, not_installed, said_by, ssh, wait_until};
 use super::clock::{Offset, RoundTrip, offset};
 use super::host::{Go, Look, Prepared, Word};
 use super::hosts::HostName;
-use super::script::{self, Lengths, PREFIX, Token};
+use super::script::{Lengths, PREFIX, Token};
 
+pub use self::bridge::{as_bytes, as_lines};
+pub use self::launcher::{HOST, Launcher, LauncherError};
+pub(super) use self::leg::Leg;
 pub use self::ssh::{LinkError, Reach};
 pub(super) use self::ssh::{collect, now};
 
@@ -73,11 +80,14 @@ pub(super) struct Link {
     remote: String,
     holder: Option<Child>,
     sampler: Option<Child>,
+    bridge: Option<Bridge>,
     samples: Arc<Mutex<String>>,
     /// The run for which jobs wait, and how many.
     waiting: (usize, usize),
     /// Why the server of fio ended.
     server_ended: Option<String>,
+    /// Whether the host said that nothing is left.
+    is_clean: bool,
     pub(super) ended: Option<String>,
 }
 
@@ -111,9 +121,7 @@ impl Link {
         (directory, token): (PathBuf, &Token),
         (pushed, lengths): (&Pushed, &Lengths),
     ) -> Result<Self, LinkError> {
-        let control = directory.join("m");
-        let mut command = ssh(reach, &control, true).ok_or_else(not_installed)?;
-        command.arg("--").arg(host.as_str()).arg(script::on_host(token, lengths));
+        let (mut command, script) = reach.keeper(host, &directory.join("m"), token, lengths)?;
         // What belongs to the run is told by where it works, here as on the hosts.
         command.current_dir(&directory).stdin(Stdio::piped());
         let mut keeper = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
@@ -133,10 +141,7 @@ impl Link {
             });
         }
         // A host that refuses closes its end before it has everything, and says why on the other.
-        let _ = input
-            .write_all(&pushed.narrows)
-            .and_then(|()| input.write_all(&pushed.fio))
-            .and_then(|()| input.flush());
+        let _ = input.write_all(script.as_bytes()).and_then(|()| input.flush());
         let mut link = Self {
             host: host.clone(),
             directory,
@@ -148,12 +153,14 @@ impl Link {
             remote: String::new(),
             holder: None,
             sampler: None,
+            bridge: None,
             samples: Arc::default(),
             waiting: (0, 0),
             server_ended: None,
+            is_clean: false,
             ended: None,
         };
-        match link.greet() {
+        match link.greet(pushed) {
             Ok(()) => Ok(link),
             Err(error) => {
                 link.close();
@@ -162,8 +169,8 @@ impl Link {
         }
     }
 
-    /// Waits for the directory and for the keeper.
-    fn greet(&mut self) -> Result<(), LinkError> {
+    /// Waits until the host asks for what is pushed, and for its directory and the keeper.
+    fn greet(&mut self, pushed: &Pushed) -> Result<(), LinkError> {
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -172,6 +179,13 @@ impl Link {
                 Ok(line) => {
                     if let Some(why) = line.strip_prefix("refused ") {
                         return Err(LinkError::Refused(why.to_owned()));
+                    }
+                    if let ("send", Some(input)) = (line.as_str(), &mut self.input) {
+                        let _ = input
+                            .write_all(&pushed.narrows)
+                            .and_then(|()| input.write_all(&pushed.fio))
+                            .and_then(|()| input.flush());
+                        continue;
                     }
                     if let Some(directory) = line.strip_prefix("directory ") {
                         directory.clone_into(&mut self.remote);
@@ -196,8 +210,14 @@ impl Link {
     fn why_gone(&self, status: Option<ExitStatus>) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let name = self.reach.name();
         match (last, status.and_then(|status| status.code())) {
-            (Some(last), Some(255)) => of_ssh(last),
+            (Some(last), _) if self.reach.launcher.is_some() && !self.is_clean => said_by(&name, last),
+            (None, _) if self.reach.launcher.is_some() && !self.is_clean => {
+                let how = status.map_or_else(String::new, |status| format!(" ({status})"));
+                format!("{name} ended without a word of the host{how}")
+            }
+            (Some(last), Some(255)) => said_by(&name, last),
             (None, Some(255)) => "ssh lost the connection".to_owned(),
             (last, _) => {
                 let last = last.map(|last| format!(": {last}")).unwrap_or_default();
@@ -208,9 +228,8 @@ impl Link {
 
     /// A command on the host, in the run's directory, through the connection that is there.
     fn on_host(&self, words: &str) -> Result<Command, LinkError> {
-        let mut command = ssh(&self.reach, &self.directory.join("m"), false).ok_or_else(not_installed)?;
-        let line = format!("cd {} && exec ./narrows fleet-host {words}", self.remote);
-        command.arg("--").arg(self.host.as_str()).arg(line).current_dir(&self.directory);
+        let mut command = self.reach.step(&self.host, &self.directory.join("m"), (&self.remote, words))?;
+        command.current_dir(&self.directory);
         Ok(command)
     }
 
@@ -228,7 +247,11 @@ impl Link {
 
     /// A record of the host, as `narrows snapshot` makes it.
     pub(super) fn record(&self) -> Result<Vec<u8>, LinkError> {
-        answer(self.on_host("record")?)
+        let lines = answer(self.on_host("record")?)?;
+        let mut record = Vec::new();
+        as_bytes(lines.as_slice(), &mut record)
+            .map_err(|_| LinkError::Refused("its record is not as lines of text".to_owned()))?;
+        Ok(record)
     }
 
     fn clock(&self) -> Result<Offset, LinkError> {
@@ -301,13 +324,33 @@ impl Link {
     }
 
     /// Forwards the socket of the host's fio to `s` in our directory.
-    pub(super) fn forward(&self) -> Result<(), LinkError> {
+    pub(super) fn forward(&mut self) -> Result<(), LinkError> {
+        if self.reach.launcher.is_some() {
+            return self.hand_on();
+        }
         let mut command = ssh(&self.reach, &self.directory.join("m"), false).ok_or_else(not_installed)?;
         let mut way = self.directory.join("s").into_os_string();
         way.push(format!(":{}/fio.sock", self.remote));
         command.args(["-O", "forward", "-L"]).arg(way).arg("--").arg(self.host.as_str());
         command.current_dir(&self.directory);
         answer(command).map(drop)
+    }
+
+    /// The same where no ssh forwards sockets.
+    fn hand_on(&mut self) -> Result<(), LinkError> {
+        let failed =
+            |error: std::io::Error| LinkError::Refused(format!("cannot make a socket here: {error}"));
+        // A launcher that is there once is there again.
+        self.on_host("bridge")?;
+        let (reach, host, directory) = (self.reach.clone(), self.host.clone(), self.directory.clone());
+        let remote = self.remote.clone();
+        let start = move || {
+            let mut command = reach.step(&host, &directory.join("m"), (&remote, "bridge")).ok()?;
+            command.current_dir(&directory);
+            Some(command)
+        };
+        self.bridge = Some(Bridge::open(&self.directory.join("s"), start).map_err(failed)?);
+        Ok(())
     }
 
     /// Starts to sample the host's counters.
@@ -334,7 +377,7 @@ impl Link {
             match serde_json::from_str(&line) {
                 Ok(Word::Ended(why)) => self.server_ended = Some(why),
                 Ok(Word::Waiting { point, jobs }) => self.waiting = (point, jobs),
-                _ => {}
+                _ => self.is_clean |= line == "clean",
             }
         }
     }
@@ -361,7 +404,7 @@ impl Link {
         self.listen();
         let gone = match (self.server_ended.take(), self.keeper.try_wait()) {
             (Some(why), _) => (false, why),
-            (None, Ok(Some(status))) => (status.code() == Some(255), self.why_gone(Some(status))),
+            (None, Ok(Some(status))) => (!self.is_clean_by(status), self.why_gone(Some(status))),
             _ => return None,
         };
         self.ended = Some(gone.1.clone());
@@ -375,13 +418,30 @@ impl Link {
             let mut child = child;
             drop(child.stdin.take());
         }
+        self.bridge = None;
         let status = wait_until(&mut self.keeper, Instant::now() + CONNECT);
-        let is_clean = status.is_some_and(|status| status.code() != Some(255));
-        if is_clean || self.remote.is_empty() || !is_ours(&self.remote) {
+        if status.is_some_and(|status| self.is_clean_by(status))
+            || self.remote.is_empty()
+            || !is_ours(&self.remote)
+        {
             return None;
         }
         let why = self.ended.clone().unwrap_or_else(|| "it did not say that it is clean".to_owned());
-        Some((why, format!("ssh {} rm -rf {}", self.host, self.remote)))
+        Some((why, self.reach.typed(&self.host, &format!("rm -rf {}", self.remote))))
+    }
+
+    /// Whether what keeps the run ended on its host, and so took everything away. ssh tells by its status that it lost the connection; of
+    /// a launcher only the word of the host counts.
+    fn is_clean_by(&mut self, status: ExitStatus) -> bool {
+        const LAST_WORDS: Duration = Duration::from_millis(500);
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = Instant::now() + LAST_WORDS;
+        while !self.is_clean
+            && let Ok(line) = words.recv_timeout(end.saturating_duration_since(Instant::now()))
+        {
+            self.is_clean = line == "clean";
+        }
+        self.is_clean || (self.reach.launcher.is_none() && status.code() != Some(255))
     }
 }
 

@@ -4,23 +4,25 @@
 //! directory there (`script`): a lock, a `fio --server` on a socket in that directory, and a watchdog that takes all of it away when
 //! the controller, the connection, the keeper or the time ends. One `fio --client` for each host talks to its server through the
 //! connection (`point`). When the jobs of all hosts wait, each is told the same moment on its own host's clock (`clock`), and sleeps
-//! until then before its first I/O. Nothing
-//! listens on a port, here or there.
+//! until then before its first I/O. Nothing listens on a port, here or there, but for the network's own leg (`leg`), which is asked for.
+//! Where another program than ssh starts commands on hosts, it is told as a launcher (`link/launcher`).
 
 pub mod clock;
 pub mod host;
 pub mod hosts;
 pub mod inventory;
 pub mod job;
+mod leg;
 mod link;
 mod local;
+pub mod orders;
 mod point;
 mod run;
 pub mod script;
 
 pub use hosts::{HostError, HostName};
 pub use job::{Job, JobTarget};
-pub use link::{LinkError, Looked, Pushed, Reach};
+pub use link::{HOST, Launcher, LauncherError, LinkError, Looked, Pushed, Reach, as_bytes, as_lines};
 pub use local::Ground;
 pub use point::Said;
 pub use run::{Asked, Fleet, Point, Preflight, objections};

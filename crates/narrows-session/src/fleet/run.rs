@@ -8,13 +8,14 @@ use std::time::Duration;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_machine::root::Root;
 use narrows_verdict::fleet::record::{
-    Host, HostOutcome, Left, Load, PointRecord, Run, SCHEMA, State, TargetRecord,
+    Host, HostOutcome, Left, Load, NetworkLeg, PointRecord, Run, SCHEMA, State, TargetRecord,
 };
 
 use super::clock::{MOST_UNCERTAIN_NS, Offset};
 use super::host::{Found, FoundKind, Look, Prepared};
 use super::hosts::HostName;
 use super::job::{Job, JobLoad, JobTarget, NbdUri};
+use super::leg;
 use super::link::{Link, LinkError, Looked, Pushed, Reach};
 use super::local::{self, Ground};
 use super::point::{self, Client, Said};
@@ -25,6 +26,8 @@ use super::{each, fan_out};
 /// processor here. Who is not there by then begins late.
 const READY: Duration = Duration::from_secs(10);
 const READY_OF_EACH: Duration = Duration::from_millis(200);
+/// And for each job of a host, which is a process there until the start.
+const READY_OF_JOB: Duration = Duration::from_millis(20);
 /// A scratch file is written at least as fast as this, in bytes a second, or it counts as hung.
 const SLOWEST_LAYOUT: u64 = 4 << 20;
 /// What a host may need beside the runs themselves before it cleans up by itself.
@@ -80,6 +83,7 @@ pub struct Fleet<'a> {
     known: Vec<(Offset, Look)>,
     known_servers: Vec<(Offset, Look)>,
     prepared: Vec<Option<Prepared>>,
+    leg: Option<NetworkLeg>,
     _ground: Ground,
 }
 
@@ -117,6 +121,7 @@ impl<'a> Fleet<'a> {
             known: Vec::new(),
             known_servers: Vec::new(),
             prepared: Vec::new(),
+            leg: None,
             _ground: ground,
         };
         let mut told = Vec::new();
@@ -195,6 +200,23 @@ impl<'a> Fleet<'a> {
         lost
     }
 
+    /// Measures the network alone, in the direction of the first load. Each server opens a port for it.
+    pub fn measure_network(&mut self) -> &NetworkLeg {
+        let load = self.asked.loads.first();
+        let wanted = leg::Wanted {
+            is_write: load.is_some_and(|load| load.read_percent < 50),
+            time: load.map_or(leg::LONGEST, |load| load.time_ns.duration()).min(leg::LONGEST),
+            cap: load.and_then(|load| load.rate_cap),
+        };
+        let sides = leg::Sides {
+            clients: &self.clients,
+            known: &self.known,
+            servers: &self.servers,
+            known_servers: &self.known_servers,
+        };
+        self.leg.insert(leg::run(&sides, wanted))
+    }
+
     /// Runs one load on all clients that are left, or on every second of them.
     pub fn run(
         &mut self,
@@ -229,7 +251,7 @@ impl<'a> Fleet<'a> {
                 }),
             }
         }
-        let patience = READY + READY_OF_EACH * u32::try_from(chosen.len()).unwrap_or(u32::MAX);
+        let patience = ready(chosen.len(), load);
         let jobs = usize::try_from(load.jobs).unwrap_or(usize::MAX);
         let known = &self.known;
         let on_host =
@@ -283,7 +305,7 @@ impl<'a> Fleet<'a> {
 
     /// Takes everything away from all hosts at once, and gives the record of the whole.
     pub fn close(self, points: Vec<PointRecord>, interrupted: Option<String>) -> Run {
-        let Self { asked, clients, servers, known, known_servers, prepared, .. } = self;
+        let Self { asked, clients, servers, known, known_servers, prepared, leg, .. } = self;
         let mut left = Vec::new();
         let mut links: Vec<Link> = clients.into_iter().chain(servers).flatten().collect();
         thread::scope(|scope| {
@@ -305,6 +327,7 @@ impl<'a> Fleet<'a> {
             clients: records("client", &asked.clients, &known, &prepared),
             servers: records("server", &asked.servers, &known_servers, &[]),
             points,
+            network_leg: leg,
             interrupted,
             left,
         }
@@ -350,14 +373,18 @@ fn target_record(found: &Found, prepared: Option<&Prepared>) -> TargetRecord {
 impl Asked {
     /// How long all may take, after which hosts clean up by themselves.
     fn longest(&self) -> Duration {
-        let runs: Duration =
-            self.loads.iter().map(|load| load.time_ns.duration() + Duration::from_secs(30)).sum();
-        let leads = (READY + READY_OF_EACH * u32::try_from(self.clients.len()).unwrap_or(u32::MAX))
-            * u32::try_from(self.loads.len()).unwrap_or(u32::MAX);
+        let clients = self.clients.len();
+        let of_load = |load: &Load| load.time_ns.duration() + Duration::from_secs(30) + ready(clients, load);
+        let runs: Duration = self.loads.iter().map(of_load).sum();
         let layout = Duration::from_secs(self.size.get() / SLOWEST_LAYOUT);
         let times = if self.prove { 2 } else { 1 };
-        (runs + leads) * times + layout + AROUND
+        runs * times + layout + AROUND
     }
+}
+
+/// How long so many clients may take until their jobs wait for the start.
+fn ready(clients: usize, load: &Load) -> Duration {
+    READY + READY_OF_EACH * u32::try_from(clients).unwrap_or(u32::MAX) + READY_OF_JOB * load.jobs
 }
 
 /// What speaks against a run before any load, host by host. Empty where nothing does.

@@ -13,20 +13,30 @@ pub const PLACES: &str = "\"${XDG_RUNTIME_DIR:-}\" /dev/shm /var/tmp /tmp";
 /// Kills what has `$d` as its working directory and removes it. `-ef` compares what both lead to (POSIX.1-2024, test).
 const CLEAN: &str = "c() { for p in /proc/[0-9]*; do [ \"$p/cwd\" -ef \"$d\" ] && kill -9 \"${p#/proc/}\"; done 2>/dev/null; rm -rf \"$d\"; }";
 
-/// The command line for a host's shell. It takes a directory, starts the watchdog, takes `length` bytes of narrows and `fio_length`
-/// bytes of fio from standard input, compares the checksum, and runs the keeper until standard input ends. It says on lines of their own
-/// `directory D`, what the keeper says, or `refused WHY`.
+/// The command line for a host's shell, which runs [`text`].
+pub fn on_host(token: &Token, pushed: &Lengths) -> String {
+    // No single quote may stand in it.
+    format!("exec sh -c '{}'", text(token, pushed))
+}
+
+/// The same for a shell that takes it from standard input: it has read all of it before it begins, and what comes then is asked for.
+pub fn on_input(token: &Token, pushed: &Lengths) -> String {
+    format!("f() {{\n{}\n}}\nf; exit\n", text(token, pushed))
+}
+
+/// What the shell does. It takes a directory, starts the watchdog, says `send` and takes narrows and fio from standard input, compares the
+/// checksum, and runs the keeper until standard input ends. It says on lines of their own `directory D`, what the keeper says, or
+/// `refused WHY`, and `clean` when nothing is left.
 ///
 /// All that is put in are numbers and hexadecimal digits.
-pub fn on_host(token: &Token, pushed: &Lengths) -> String {
+fn text(token: &Token, pushed: &Lengths) -> String {
     let Lengths { narrows, checksum, fio, seconds, has_load } = pushed;
     let fio_word = match (has_load, *fio > 0) {
         (false, _) => "-",
         (true, true) => "./fio",
         (true, false) => "fio",
     };
-    // No single quote may stand in it.
-    let script = format!(
+    format!(
         "umask 077
 unset CDPATH
 {CLEAN}
@@ -41,9 +51,10 @@ done
 [ -n \"$d\" ] || {{ echo \"refused there is no directory in which a program can be kept and run\"; exit 1; }}
 m=$$
 ( trap \"\" 1 2 13 15; cd /; i=0; while kill -0 $m 2>/dev/null && [ $i -lt {seconds} ]; do sleep 1; i=$((i+1)); done; c ) </dev/null >/dev/null 2>&1 &
-trap c 0
+trap \"c; echo clean\" 0
 trap \"exit 1\" 1 2 13 15
 rm -f \"$d/x\"
+echo send
 head -c {narrows} > \"$d/narrows\"
 s=$(sha256sum < \"$d/narrows\") || {{ echo \"refused sha256sum is not there\"; exit 1; }}
 [ \"${{s%% *}}\" = {checksum} ] || {{ echo \"refused the checksum of the pushed binary differs\"; exit 1; }}
@@ -52,8 +63,7 @@ if [ {fio} -gt 0 ]; then head -c {fio} > \"$d/fio\"; chmod 700 \"$d/fio\"; fi
 \"$d/narrows\" --version >/dev/null 2>&1 || {{ echo \"refused the pushed binary does not run here: $(uname -m)\"; exit 1; }}
 echo \"directory $d\"
 (cd \"$d\" && exec ./narrows fleet-host keep --fio {fio_word})"
-    );
-    format!("exec sh -c '{script}'")
+    )
 }
 
 /// What this machine's watchdog runs: it waits until nobody holds its standard input any more, which is when the controller ends, however
@@ -62,8 +72,8 @@ pub fn here() -> String {
     format!("d=$1; {CLEAN}; trap \"\" 1 2 13 15; cat >/dev/null; c")
 }
 
-/// The command line that collects a host's facts with the POSIX collector, which comes from standard input.
-pub const COLLECT: &str = "exec sh -s -- -";
+/// The command that collects a host's facts with the POSIX collector, which comes from standard input.
+pub const COLLECT: [&str; 4] = ["sh", "-s", "--", "-"];
 
 /// A number that nobody guesses, in hexadecimal digits: with it begin the names of what belongs to one host in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +88,15 @@ impl Token {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// A new one of 128 bits.
+    ///
+    /// # Errors
+    /// The kernel has no random numbers.
+    pub fn long() -> Result<Self, getrandom::Error> {
+        let (first, second) = (Self::random()?, Self::random()?);
+        Ok(Self(first.0 + &second.0))
     }
 
     /// Its digits.
@@ -126,6 +145,7 @@ mod tests {
         let inside = line.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
         assert!(inside.is_some_and(|script| !script.contains('\'')), "{line}");
         assert!(line.contains(token.as_str()) && line.contains("--fio fio"));
+        assert!(on_input(&token, &pushed).contains(inside.unwrap_or("?")));
         assert_ne!(Token::random(), Token::random());
     }
 }

@@ -37,7 +37,14 @@ impl Aspect {
         }
     }
 
-    fn place(&self) -> Option<&str> {
+    pub(super) fn device(&self) -> Option<&str> {
+        match self {
+            Self::Width(_, device) | Self::Speed(_, device) => device.as_deref(),
+            Self::Bios | Self::Kernel | Self::Cpu | Self::Memory => None,
+        }
+    }
+
+    pub(super) fn place(&self) -> Option<&str> {
         match self {
             Self::Width(place, _) | Self::Speed(place, _) => Some(place),
             Self::Bios | Self::Kernel | Self::Cpu | Self::Memory => None,

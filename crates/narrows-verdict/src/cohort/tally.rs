@@ -207,26 +207,33 @@ fn count_findings(cohort: &mut Cohort, host: &Host, index: Index) {
 }
 
 fn count_aspects(cohort: &mut Cohort, host: &Host, index: Index) {
-    let mut count = |aspect: Aspect, value: Option<String>| {
-        let Some(value) = value else { return };
-        let values = cohort.aspects.entry(aspect).or_default();
-        // What several devices of one kind in one place differ in is no trait of the host.
-        if values.values().all(|hosts| hosts.last() != Some(&index)) {
-            values.entry(value).or_default().push(index);
+    for (aspect, value) in aspects_of(host) {
+        cohort.aspects.entry(aspect).or_default().entry(value).or_default().push(index);
+    }
+}
+
+/// What of a host is compared with others of its model. What several devices of one kind in one place differ in is no trait of the
+/// host: the first of them counts.
+pub(super) fn aspects_of(host: &Host) -> BTreeMap<Aspect, String> {
+    let mut aspects = BTreeMap::new();
+    let mut put = |aspect: Aspect, value: Option<String>| {
+        if let Some(value) = value {
+            aspects.entry(aspect).or_insert(value);
         }
     };
     let memory = host.memory_bytes.map(|memory| memory.get().div_ceil(GIB));
-    count(Aspect::Bios, host.bios.clone());
-    count(Aspect::Kernel, host.kernel.clone());
-    count(Aspect::Cpu, host.cpu.clone());
-    count(Aspect::Memory, memory.map(|gib| format!("{gib} GiB")));
+    put(Aspect::Bios, host.bios.clone());
+    put(Aspect::Kernel, host.kernel.clone());
+    put(Aspect::Cpu, host.cpu.clone());
+    put(Aspect::Memory, memory.map(|gib| format!("{gib} GiB")));
     for link in &host.links {
         let place = || (link.place.clone(), link.device.clone());
         let sleeps = |found: &super::Found| found.code == Code::PowerSave && found.place == link.place;
         let is_idle = host.findings.iter().any(sleeps);
-        count(Aspect::Width(place().0, place().1), link.width.map(|width| format!("x{width}")));
-        count(Aspect::Speed(place().0, place().1), link.speed.clone().filter(|_| !is_idle));
+        put(Aspect::Width(place().0, place().1), link.width.map(|width| format!("x{width}")));
+        put(Aspect::Speed(place().0, place().1), link.speed.clone().filter(|_| !is_idle));
     }
+    aspects
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub struct Flow {
     pub rtt: Nanos,
     /// The least round trip.
     pub least_rtt: Nanos,
+    /// Whether the client gets all that was asked for, so that nothing on its way limits it, however long segments wait.
+    pub is_capped: bool,
 }
 
 /// The hop that the set of congested connections names.
@@ -59,7 +61,7 @@ impl Flow {
         let least = among.iter().map(|flow| flow.least_rtt.get()).min().unwrap_or(0).max(1);
         let longest = among.iter().map(|flow| flow.rtt.get()).max().unwrap_or(0);
         let is_queued = self.rtt.get() >= least.saturating_mul(QUEUED).max(longest / OF_LONGEST);
-        self.busy >= BUSY && self.window_limited < WINDOW && is_queued
+        !self.is_capped && self.busy >= BUSY && self.window_limited < WINDOW && is_queued
     }
 }
 
@@ -94,7 +96,15 @@ mod tests {
 
     fn flow(client: usize, server: usize, busy: f64, rtt_us: u64) -> Flow {
         let rtt = Nanos::new(rtt_us * 1000);
-        Flow { client, server, busy, window_limited: 0.0, rtt, least_rtt: Nanos::new(50_000) }
+        Flow {
+            client,
+            server,
+            busy,
+            window_limited: 0.0,
+            rtt,
+            least_rtt: Nanos::new(50_000),
+            is_capped: false,
+        }
     }
 
     fn six(busy: impl Fn(usize) -> (f64, u64)) -> Vec<Flow> {
@@ -131,6 +141,15 @@ mod tests {
         let flows: Vec<Flow> =
             seen.iter().enumerate().map(|(client, (busy, rtt))| flow(client, 0, *busy, *rtt)).collect();
         assert_eq!(congested(&flows), Congested::Clients(clients([2])));
+    }
+
+    // As seen with six clients at a cap, of which one waited for the processors of both ends.
+    #[test]
+    fn a_client_that_gets_all_that_was_asked_for_is_not_congested() {
+        let mut flows = six(|client| if client == 1 { (0.99, 3_790) } else { (0.3, 1_000) });
+        assert_eq!(congested(&flows), Congested::Clients(clients([1])));
+        flows.iter_mut().for_each(|flow| flow.is_capped = flow.client == 1);
+        assert_eq!(congested(&flows), Congested::None);
     }
 
     #[test]

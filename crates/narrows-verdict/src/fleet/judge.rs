@@ -1,8 +1,12 @@
 //! What limited all hosts together, and the sentence that says so.
 
+mod alone;
 mod conserve;
 mod limit;
 mod map;
+mod numa;
+
+pub use numa::NODE;
 
 pub use map::{FleetMap, MapHop, Part, map};
 
@@ -42,6 +46,13 @@ pub enum Kind {
     Drive,
     /// It is not known.
     Unknown,
+}
+
+impl Kind {
+    /// Whether how servers are built may be why, and not the network or the clients.
+    const fn is_of_servers(self) -> bool {
+        matches!(self, Self::ServerNic | Self::ServerCpu | Self::Network | Self::Drive | Self::Unknown)
+    }
 }
 
 /// The limit of a run.
@@ -115,7 +126,10 @@ pub struct Case<'a> {
 /// Judges a run.
 pub fn judge(case: &Case<'_>) -> Verdict {
     let conservation = conserve::conserve(case);
-    let limit = limit::limit(case, &conservation);
+    let mut limit = limit::limit(case, &conservation);
+    if limit.kind.is_of_servers() {
+        limit.evidence.extend(numa::evidence(case));
+    }
     let sentence = sentence(case, &limit);
     Verdict { sentence, limit, conservation }
 }
@@ -180,6 +194,7 @@ impl Case<'_> {
                         window_limited: flow.window_limited,
                         rtt: flow.rtt,
                         least_rtt: flow.least_rtt,
+                        is_capped: limit::is_at_its_cap(self, client),
                     });
                 }
             }
@@ -227,6 +242,10 @@ fn sentence(case: &Case<'_>, limit: &Limit) -> String {
             "{achieved}; what limits them is not known: {}.",
             limit.evidence.first().map_or("nothing was seen", String::as_str)
         ),
+        Kind::RateCap if limit.clients.len() < counted => {
+            let all = limit.clients.len();
+            format!("{achieved}; {all} of them as much as was asked for: no limit of all was reached.")
+        }
         Kind::RateCap => format!("{achieved}, as much as was asked for: no limit was reached."),
         Kind::Cache if limit.confidence == Confidence::High => {
             format!("{achieved}, but from {}.", limit.name)

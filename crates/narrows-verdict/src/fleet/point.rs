@@ -1,7 +1,7 @@
 //! One run of many hosts: who took part, the common window, and what they did in it.
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
-use narrows_paste::results::fio_client::{self, Direction, Histogram, Line, Output};
+use narrows_paste::results::fio_client::{self, Direction, Line, Output};
 
 use super::bins::Bins;
 use super::record::{HostOutcome, PointRecord, State};
@@ -105,19 +105,20 @@ pub struct Point {
 }
 
 /// What is known of a host before the window of all is.
-struct Seen {
+struct Seen<'t> {
     outcome: Outcome,
     output: Output,
     extent: Option<Window>,
     reads: Vec<Series>,
     writes: Vec<Series>,
-    histograms: Vec<(Vec<Histogram>, i64)>,
+    /// Logs of histograms and what the clock is ahead. They are read host by host: all of them at once take much memory.
+    histograms: Vec<(&'t str, i64)>,
 }
 
 impl Point {
     /// Counts a run. `told` has the files of each host, in the order of the record. `averaged` is the step of the logs.
     pub fn of(record: &PointRecord, told: &[Told], averaged: Nanos) -> Self {
-        let mut seen: Vec<Seen> =
+        let mut seen: Vec<Seen<'_>> =
             record.hosts.iter().zip(told).map(|(outcome, told)| Seen::of(outcome, told, averaged)).collect();
         let planned = record.load.time_ns;
         for host in &mut seen {
@@ -152,8 +153,8 @@ impl Point {
     }
 }
 
-impl Seen {
-    fn of(outcome: &HostOutcome, told: &Told, averaged: Nanos) -> Self {
+impl<'t> Seen<'t> {
+    fn of(outcome: &HostOutcome, told: &'t Told, averaged: Nanos) -> Self {
         let parsed = told.report.as_deref().map(fio_client::parse);
         let kept = Outcome { state: outcome.state, reason: outcome.reason.clone() };
         let (outcome, output) = match (kept.state.counts(), parsed) {
@@ -177,7 +178,7 @@ impl Seen {
             let begin = first.unwrap_or(0);
             rates.iter().map(|lines| Series::of_rates(lines, is_write, begin, ahead)).collect()
         };
-        let histograms = told.histograms.iter().map(|text| (fio_client::histograms(text), ahead)).collect();
+        let histograms = told.histograms.iter().map(|text| (text.as_str(), ahead)).collect();
         let (reads, writes) = (of(false), of(true));
         Self {
             outcome,
@@ -258,11 +259,11 @@ fn first_io(text: &str, averaged: Nanos, ahead: i64) -> Option<u64> {
 }
 
 /// The latencies of spans that lie wholly in a window; the span of a line begins with the line before.
-fn in_window(histograms: &[(Vec<Histogram>, i64)], is_write: bool, window: Window, begin_ns: u64) -> Bins {
+fn in_window(histograms: &[(&str, i64)], is_write: bool, window: Window, begin_ns: u64) -> Bins {
     let mut bins = Bins::default();
-    for (lines, ahead) in histograms {
+    for (text, ahead) in histograms {
         let mut before = begin_ns;
-        for line in lines.iter().filter(|line| line.is_write == is_write) {
+        for line in fio_client::histograms(text).iter().filter(|line| line.is_write == is_write) {
             let end = on_our_clock(line.at_ms.saturating_mul(1_000_000), *ahead);
             if before >= window.begin_ns && end <= window.end_ns {
                 bins.merge(&Bins::from(line.bins.clone()));

@@ -25,6 +25,9 @@ pub struct Run {
     pub servers: Vec<Host>,
     /// The runs, in the order in which they ran.
     pub points: Vec<PointRecord>,
+    /// The network alone, where that was measured (`--network-leg`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_leg: Option<NetworkLeg>,
     /// Why the run ended early.
     pub interrupted: Option<String>,
     /// What could not be taken away from hosts.
@@ -108,6 +111,58 @@ pub struct HostOutcome {
     pub reason: Option<String>,
     /// When that was known, since the planned start.
     pub known_after_ns: Option<Nanos>,
+}
+
+/// What the network carried alone, from memory to memory.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkLeg {
+    /// Whether clients sent, and servers received.
+    pub is_write: bool,
+    /// How long.
+    pub time_ns: Nanos,
+    /// The cap of all together.
+    pub rate_cap: Option<BytesPerSec>,
+    /// What came in at the receiving side of each client and server.
+    pub flows: Vec<LegFlow>,
+    /// The ports that were opened, `server: address:port`. They were closed when the leg began.
+    pub opened: Vec<String>,
+    /// Hosts that did not take part.
+    pub lost: Vec<LegLost>,
+}
+
+/// What came in between one client and one server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LegFlow {
+    /// The client, by its place.
+    pub client: usize,
+    /// The server, by its place among the servers.
+    pub server: usize,
+    /// Bytes within the time.
+    pub bytes: Bytes,
+}
+
+/// A host that did not take part in a leg.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LegLost {
+    /// The host.
+    pub host: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl NetworkLeg {
+    /// What all together carried a second; `None` where nothing came in.
+    pub fn rate(&self) -> Option<BytesPerSec> {
+        let bytes = self.flows.iter().fold(Bytes::new(0), |sum, flow| sum + flow.bytes);
+        (bytes.get() > 0 && self.time_ns.get() > 0).then(|| bytes.per(self.time_ns.duration()))
+    }
+
+    /// Whether the cap was reached, so that the network carries at least this.
+    pub fn is_capped(&self) -> bool {
+        /// What reaches this share of a cap is at it.
+        const AT: f64 = 0.95;
+        self.rate().zip(self.rate_cap).is_some_and(|(rate, cap)| rate.get() >= cap.get() * AT)
+    }
 }
 
 /// How a host ended.

@@ -1,6 +1,6 @@
 //! What a host's counters said while the load ran: the lines of `samples.jsonl`, and what became of them within a window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,28 @@ pub struct Sample {
     pub disks: BTreeMap<String, DiskCounts>,
     /// Interfaces: bytes received and sent.
     pub nics: BTreeMap<String, [u64; 2]>,
+    /// Interfaces whose bytes are those of others among them: bonds, VLANs, bridges, macvlans, tunnels.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stacked: BTreeSet<String>,
     /// Processors in the order of their numbers: time busy and time idle, in nanoseconds.
     pub cpus: Vec<[u64; 2]>,
+    /// Time that the kernel took of all processors, interrupts included, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_ns: Option<u64>,
+    /// Processes that serve storage, where some do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serving: Option<ServingCounts>,
     /// Connections of storage.
     pub flows: Vec<FlowCounts>,
+}
+
+/// Processes that serve storage, at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServingCounts {
+    /// Time on a processor, in nanoseconds.
+    pub run_ns: u64,
+    /// Time that they waited for one.
+    pub waited_ns: u64,
 }
 
 /// A drive at one moment.
@@ -66,12 +84,18 @@ pub struct Activity {
     pub disks: BTreeMap<String, DiskActivity>,
     /// Interfaces: bytes a second received and sent.
     pub nics: BTreeMap<String, [BytesPerSec; 2]>,
+    /// Interfaces whose bytes are those of others among them.
+    pub stacked: BTreeSet<String>,
     /// How many processors there are.
     pub processors: usize,
     /// The share of all processors that was busy.
     pub cpu: Option<f64>,
     /// The share of the busiest one.
     pub busiest_cpu: Option<f64>,
+    /// Processors that the kernel took.
+    pub kernel: Option<f64>,
+    /// Processors that processes took which serve storage, and for how many they waited.
+    pub serving: Option<[f64; 2]>,
     /// Connections.
     pub flows: Vec<FlowActivity>,
 }
@@ -132,6 +156,7 @@ impl Activity {
         let share = |before: u64, after: u64, unit: f64| {
             (after.saturating_sub(before) as f64 * unit / span.get() as f64).min(1.0)
         };
+        let processors = |before: u64, after: u64| after.saturating_sub(before) as f64 / span.get() as f64;
         let disk = |(name, after): (&String, &DiskCounts)| {
             let before = first.disks.get(name)?;
             Some((
@@ -181,16 +206,29 @@ impl Activity {
             seconds: span.as_secs_f64(),
             disks: last.disks.iter().filter_map(disk).collect(),
             nics: last.nics.iter().filter_map(nic).collect(),
+            stacked: last.stacked.clone(),
             processors: cpus.len(),
             cpu: (all > 0.0).then(|| busy / all),
+            kernel: first.kernel_ns.zip(last.kernel_ns).map(|(before, after)| processors(before, after)),
+            serving: first.serving.zip(last.serving).map(|(before, after)| {
+                [processors(before.run_ns, after.run_ns), processors(before.waited_ns, after.waited_ns)]
+            }),
             busiest_cpu: cpus.iter().map(|(busy, all)| busy / all).reduce(f64::max),
             flows: last.flows.iter().filter_map(flow).collect(),
         })
     }
 
-    /// Bytes a second that all interfaces but `lo` received and sent.
+    /// Processors that serving storage took at most: those of processes that serve, or of the kernel, whichever is more. `None` where that
+    /// was not sampled.
+    pub fn serving_processors(&self) -> Option<f64> {
+        let [run, _] = self.serving.unwrap_or_default();
+        self.kernel.map(|kernel| kernel.max(run))
+    }
+
+    /// Bytes a second that all interfaces but `lo` received and sent, each counted once: those of a bond are those of its members.
     pub fn network(&self) -> [BytesPerSec; 2] {
-        let nics = || self.nics.iter().filter(|(name, _)| name.as_str() != "lo").map(|(_, rates)| rates);
+        let is_own = |name: &String| name != "lo" && !self.stacked.contains(name);
+        let nics = || self.nics.iter().filter(|(name, _)| is_own(name)).map(|(_, rates)| rates);
         [0, 1].map(|side| nics().fold(BytesPerSec::default(), |sum, rates| sum + rates[side]))
     }
 }
@@ -215,9 +253,17 @@ mod tests {
         Sample {
             at_ns: at_ms * 1_000_000,
             disks: BTreeMap::from([("sda".to_owned(), disk)]),
-            nics: BTreeMap::from([("lo".to_owned(), [9, 9]), ("eth0".to_owned(), [0, step * 1_100_000])]),
+            nics: BTreeMap::from([
+                ("lo".to_owned(), [9, 9]),
+                ("eth0".to_owned(), [0, step * 600_000]),
+                ("eth1".to_owned(), [0, step * 500_000]),
+                ("bond0".to_owned(), [0, step * 1_100_000]),
+                ("bond0.7".to_owned(), [0, step * 1_090_000]),
+            ]),
+            stacked: ["bond0", "bond0.7"].map(str::to_owned).into(),
             cpus: vec![[step * 200_000_000, step * 50_000_000], [0, step * 250_000_000]],
             flows: vec![flow],
+            ..Sample::default()
         }
     }
 

@@ -47,6 +47,7 @@ pub(super) fn run(clients: usize, servers: usize, point: PointRecord) -> Run {
         clients: (0..clients).map(|n| host(format!("c{n}"), Some("10.0.0.1:10809".to_owned()))).collect(),
         servers: (0..servers).map(|n| host(format!("s{n}"), None)).collect(),
         points: vec![point],
+        network_leg: None,
         interrupted: None,
         left: Vec::new(),
     }

@@ -14,7 +14,8 @@ use narrows_machine::program;
 use narrows_machine::root::Root;
 
 use super::super::hosts::HostName;
-use super::super::script;
+use super::super::script::{self, Lengths, Token};
+use super::launcher::Launcher;
 
 /// How long a host may take to answer before it counts as unreachable.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
@@ -26,6 +27,69 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Reach {
     /// A configuration file for ssh in the place of the user's.
     pub ssh_config: Option<PathBuf>,
+    /// What starts commands on hosts in the place of ssh.
+    pub launcher: Option<Launcher>,
+}
+
+impl Reach {
+    /// What starts the shell that keeps a run's directory on a host, and what that has to read before it begins.
+    pub(super) fn keeper(
+        &self,
+        host: &HostName,
+        control: &Path,
+        token: &Token,
+        lengths: &Lengths,
+    ) -> Result<(Command, String), LinkError> {
+        if self.launcher.is_some() {
+            return Ok((self.start(host, control, true, &["sh"])?, script::on_input(token, lengths)));
+        }
+        let line = script::on_host(token, lengths);
+        Ok((self.start(host, control, true, &[&line])?, String::new()))
+    }
+
+    /// What does a step in the run's directory `remote` on a host.
+    pub(super) fn step(
+        &self,
+        host: &HostName,
+        control: &Path,
+        (remote, words): (&str, &str),
+    ) -> Result<Command, LinkError> {
+        let program = format!("{remote}/narrows");
+        let line = [program.as_str(), "fleet-host", "--directory", remote].into_iter();
+        let line: Vec<&str> = line.chain(words.split_whitespace()).collect();
+        self.start(host, control, false, &line)
+    }
+
+    /// What starts a command of plain words on a host.
+    fn start(
+        &self,
+        host: &HostName,
+        control: &Path,
+        is_first: bool,
+        words: &[&str],
+    ) -> Result<Command, LinkError> {
+        let Some(launcher) = &self.launcher else {
+            let mut command = ssh(self, control, is_first).ok_or_else(not_installed)?;
+            command.arg("--").arg(host.as_str()).args(words);
+            return Ok(command);
+        };
+        let mut command = launcher.command(host, words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        Ok(command)
+    }
+
+    /// What starts commands on hosts, for people.
+    pub(super) fn name(&self) -> String {
+        self.launcher.as_ref().map_or_else(|| "ssh".to_owned(), Launcher::name)
+    }
+
+    /// A command on a host as a person would type it.
+    pub(super) fn typed(&self, host: &HostName, command: &str) -> String {
+        match &self.launcher {
+            Some(launcher) => launcher.typed(host, command),
+            None => format!("ssh {host} {command}"),
+        }
+    }
 }
 
 /// Why a step on a host failed.
@@ -108,7 +172,7 @@ pub(super) fn answer(mut command: Command) -> Result<Vec<u8>, LinkError> {
     let said = errors.lock().unwrap_or_else(PoisonError::into_inner);
     let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
     Err(match status.code() {
-        Some(255) => LinkError::Unreachable(of_ssh(first)),
+        Some(255) => LinkError::Unreachable(said_by("ssh", first)),
         _ => LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()),
     })
 }
@@ -120,8 +184,8 @@ pub(in crate::fleet) fn collect(
     directory: &Path,
     collector: &str,
 ) -> Result<Vec<u8>, LinkError> {
-    let mut command = ssh(reach, &directory.join("c"), false).ok_or_else(not_installed)?;
-    command.arg("--").arg(host.as_str()).arg(script::COLLECT).current_dir(directory).stdin(Stdio::piped());
+    let mut command = reach.start(host, &directory.join("c"), false, &script::COLLECT)?;
+    command.current_dir(directory).stdin(Stdio::piped());
     let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
     if let Some(mut input) = child.stdin.take() {
         let text = collector.to_owned();
@@ -134,9 +198,10 @@ pub(in crate::fleet) fn collect(
     }
 }
 
-/// What ssh says, with its name before it once.
-pub(super) fn of_ssh(said: &str) -> String {
-    format!("ssh: {}", said.trim_start_matches("ssh: "))
+/// What ssh or a launcher says, with its name before it once.
+pub(super) fn said_by(name: &str, said: &str) -> String {
+    let before = format!("{name}: ");
+    format!("{before}{}", said.trim_start_matches(&before))
 }
 
 pub(super) fn not_installed() -> LinkError {

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use narrows_base::units::{Nanos, human};
+use narrows_base::units::{BytesPerSec, Nanos, human};
 
+use super::alone::Alone;
 use super::{Case, Conservation, Kind, Limit, Side};
 use crate::Confidence;
+use crate::fleet::HostPoint;
 use crate::fleet::flows::{Congested, Flow, congested};
+use crate::fleet::samples::Activity;
 
 /// A processor that is busy for this share of the time is full.
 pub(super) const FULL: f64 = 0.95;
@@ -58,11 +61,107 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
         return named(Kind::Cache, name, all, Confidence::High, vec![differs.clone()]);
     }
     let flows = case.flows();
+    let alone = Alone::of(case);
     if let Some((kind, name, clients, confidence)) = network(case, &flows) {
-        let evidence = flow_evidence(case, &flows);
+        let mut evidence = flow_evidence(case, &flows);
+        evidence.extend(alone.as_ref().map(Alone::in_words));
+        // Queues on a network that carried clearly more alone are not all that limits.
+        let is_more = clients.len() == all.len() && alone.is_some_and(|alone| alone.carries_more());
+        let confidence = if is_more { confidence.max(Confidence::Medium) } else { confidence };
         return named(kind, name, clients, confidence, evidence);
     }
-    at_the_storage(case, &flows, conservation, named)
+    if let Some((clients, evidence)) = mostly_capped(case) {
+        let name = "the rate that was asked for".to_owned();
+        return named(Kind::RateCap, name, clients, Confidence::High, evidence);
+    }
+    let mut limit = at_the_storage(case, &flows, conservation, named);
+    limit.evidence.extend(other_work(case));
+    limit
+}
+
+/// Whether a client reaches its part of the cap.
+pub(super) fn is_at_its_cap(case: &Case<'_>, client: usize) -> bool {
+    let Some(cap) = case.record.load.rate_cap else { return false };
+    let part = cap.get() / case.record.hosts.len().max(1) as f64;
+    let host = case.point.counted().find(|host| host.client == client);
+    host.is_some_and(|host| (host.read.rate + host.write.rate).get() >= part * AT)
+}
+
+/// Clients that reach their parts of the cap, where all but a few do: what these few meet is no limit of all. What the others get
+/// stands beside it.
+fn mostly_capped(case: &Case<'_>) -> Option<(Vec<usize>, Vec<String>)> {
+    /// One in so many may get less.
+    const FEW: usize = 5;
+    let cap = case.record.load.rate_cap?;
+    let part = cap.get() / case.record.hosts.len().max(1) as f64;
+    let rate = |host: &HostPoint| host.read.rate + host.write.rate;
+    let (full, less): (Vec<&HostPoint>, Vec<&HostPoint>) =
+        case.point.counted().partition(|host| rate(host).get() >= part * AT);
+    if less.is_empty() || less.len() * FEW > full.len() + less.len() {
+        return None;
+    }
+    let said = less.iter().take(3).map(|host| {
+        let (name, rate) = (case.client_name(host.client), human::rate(rate(host)));
+        format!(
+            "{name} gets {rate} of {} and meets something of its own",
+            human::rate(BytesPerSec::new(part))
+        )
+    });
+    Some((full.iter().map(|host| host.client).collect(), said.collect()))
+}
+
+/// How full the processors of a server are, and by what.
+struct Processors {
+    busy: f64,
+    /// The share of all processors that serving took, and for which it waited, where that is known.
+    serving: Option<[f64; 2]>,
+}
+
+impl Processors {
+    fn of(activity: &Activity) -> Option<Self> {
+        let busy = activity.cpu.filter(|share| *share >= FULL)?;
+        let count = activity.processors.max(1) as f64;
+        let waited = activity.serving.map_or(0.0, |[_, waited]| waited);
+        let serving = activity.serving_processors().map(|run| [run / count, waited / count]);
+        Some(Self { busy, serving })
+    }
+
+    /// Whether that limits what is served: it takes half of them, or waits for them as long as it has them. Where it is not known what
+    /// takes them, it may be what is served.
+    fn limit(&self) -> bool {
+        /// Who takes half of full processors is what fills them.
+        const HALF: f64 = 0.5;
+        /// Waits of less than this share of the time are those of every busy machine.
+        const WAITS: f64 = 0.1;
+        self.serving.is_none_or(|[run, waited]| run >= HALF || (waited >= WAITS && waited >= run))
+    }
+
+    fn in_words(&self) -> String {
+        let own = self.serving.map(|[run, waited]| {
+            let (run, waited) = (human::percent(run), human::percent(waited));
+            format!(", what serves takes {run} of them and waits {waited} of the time")
+        });
+        format!("busy {} of the time{}", human::percent(self.busy), own.unwrap_or_default())
+    }
+}
+
+/// A server whose processors limit what it serves.
+fn full_server(case: &Case<'_>) -> Option<(usize, String)> {
+    let full = |(place, activity): (usize, &Option<Activity>)| {
+        let found = Processors::of(activity.as_ref()?).filter(Processors::limit)?;
+        Some((place, found.in_words()))
+    };
+    case.servers.iter().enumerate().find_map(full)
+}
+
+/// Servers whose processors are full of other work: that is no limit, and said beside it.
+fn other_work(case: &Case<'_>) -> Option<String> {
+    let full = |(place, activity): (usize, &Option<Activity>)| {
+        let found = Processors::of(activity.as_ref()?).filter(|found| !found.limit())?;
+        let name = case.server_names([place]);
+        Some(format!("processors of {name} are {}: other work fills them", found.in_words()))
+    };
+    case.servers.iter().enumerate().find_map(full)
 }
 
 /// Clients whose processors are full: all of them, or as many as fio's jobs can use.
@@ -156,13 +255,18 @@ fn at_the_storage(
     named: impl Fn(Kind, String, Vec<usize>, Confidence, Vec<String>) -> Limit,
 ) -> Limit {
     let all = case.counted();
-    for (place, activity) in case.servers.iter().enumerate() {
-        let Some(activity) = activity else { continue };
-        if activity.cpu.is_some_and(|share| share >= FULL) {
-            let name = format!("processors of {}", case.server_names([place]));
-            let evidence = vec![format!("busy {} of the time", human::percent(activity.cpu.unwrap_or(0.0)))];
-            return named(Kind::ServerCpu, name, all, Confidence::Medium, evidence);
-        }
+    if let Some((place, evidence)) = full_server(case) {
+        let name = format!("processors of {}", case.server_names([place]));
+        return named(Kind::ServerCpu, name, all, Confidence::Medium, vec![evidence]);
+    }
+    let alone = Alone::of(case);
+    if alone.is_some_and(|alone| alone.is_reached()) {
+        let evidence = alone.iter().map(Alone::in_words).chain([
+            "with storage behind it it carries as much, and no queue was seen that tells which side"
+                .to_owned(),
+        ]);
+        let name = "the network; which side of it is not known".to_owned();
+        return named(Kind::Network, name, all, Confidence::Medium, evidence.collect());
     }
     if let Some(differs) = &conservation.differs {
         let mut evidence =
@@ -193,11 +297,14 @@ fn at_the_storage(
         let name = if case.is_remote() { "drives of the servers" } else { "each host's own drives" };
         return named(Kind::Drive, name.to_owned(), all, Confidence::Medium, busy);
     }
-    if !flows.is_empty() {
+    let is_more = alone.is_some_and(|alone| alone.carries_more());
+    if !flows.is_empty() || is_more {
         let mut evidence = flow_evidence(case, flows);
         evidence.push("no connection is congested, no processor is full".to_owned());
+        evidence.extend(alone.as_ref().map(Alone::in_words));
         let name = "the storage of the servers (drives, or the software before them)".to_owned();
-        return named(Kind::Drive, name, all, Confidence::Low, evidence);
+        let confidence = if is_more { Confidence::Medium } else { Confidence::Low };
+        return named(Kind::Drive, name, all, confidence, evidence);
     }
     let why = match (case.is_remote(), case.run.servers.is_empty()) {
         (true, true) => "the servers were not watched (--servers)",

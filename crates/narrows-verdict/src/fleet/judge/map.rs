@@ -10,6 +10,7 @@ use narrows_model::ceiling::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::alone::Alone;
 use super::limit::FULL;
 use super::{Case, Kind, Limit};
 use crate::fleet::flows::{Congested, congested};
@@ -157,6 +158,10 @@ impl Made<'_> {
                 groups.iter().filter(|group| side.is_none_or(|side| group.is_limited == side)).collect();
             let mut hop = Group::united(&of).hop(Part::Network, number, far.to_vec());
             hop.no_ceiling("no switch or cable between the hosts was looked at");
+            if let Some(alone) = Alone::of(self.case).filter(|alone| side.is_none() && !alone.is_capped) {
+                (hop.ceiling, hop.reason) = (Some(alone.rate), None);
+                hop.formula = Some("measured alone, from memory to memory (--network-leg)".to_owned());
+            }
             hop.is_narrowest = match self.limit.kind {
                 Kind::Fabric => side != Some(false),
                 Kind::Network => true,

@@ -1,8 +1,8 @@
-use super::super::record::State;
+use super::super::record::{LegFlow, Load, NetworkLeg, PointRecord, State};
 use super::super::samples::DiskActivity;
-use super::super::testing::{STEP, record, run, told};
+use super::super::testing::{STEP, load, record, run, told};
 use super::*;
-use narrows_base::units::Nanos;
+use narrows_base::units::{Bytes, Nanos};
 
 /// Six clients that read 12 MB/s each from one server; what the server's connections are like is given by client.
 fn verdict(
@@ -125,6 +125,47 @@ fn the_run_itself_is_suspected_first() {
     assert_eq!(server.limit.kind, Kind::ServerCpu);
 }
 
+// As seen with nbdkit behind a filter that lets 20 MB/s through, on two processors that builds at idle priority kept busy; and with
+// nbdkit that compresses.
+#[test]
+fn full_processors_of_a_server_limit_where_serving_fills_them_or_waits_for_them() {
+    let with = |kernel: f64, serving: [f64; 2]| {
+        let change = move |_: &mut Run, _: &mut Vec<_>, servers: &mut Vec<Option<Activity>>| {
+            let server = servers[0].as_mut().unwrap();
+            (server.cpu, server.processors) = (Some(0.999), 2);
+            (server.kernel, server.serving) = (Some(kernel), Some(serving));
+        };
+        verdict(|_| (0.05, 60), change).limit
+    };
+    let others = with(0.3, [0.1, 0.02]);
+    assert_eq!(others.kind, Kind::Drive, "{others:?}");
+    assert!(others.evidence.iter().any(|why| why.contains("other work fills them")), "{others:?}");
+    for (kernel, serving) in [(0.4, [1.7, 0.1]), (1.8, [0.0, 0.0]), (0.3, [0.3, 0.9])] {
+        let full = with(kernel, serving);
+        assert_eq!(full.kind, Kind::ServerCpu, "{full:?}");
+    }
+}
+
+// As seen with six clients at a cap of 8 MB/s each, one of which read from an export of 2 MB/s, on a server whose processors were busy.
+#[test]
+fn one_slow_client_is_no_limit_of_all_that_reach_their_cap() {
+    let point =
+        PointRecord { load: Load { rate_cap: Some(BytesPerSec::new(48e6)), ..load(10) }, ..record(6, 10) };
+    let told: Vec<_> =
+        (0..6).map(|client| told(0, if client == 2 { 2_700 } else { 7_800 }, 10, &[(1000, 900)])).collect();
+    let counted = super::super::Point::of(&point, &told, STEP);
+    let whole = run(6, 1, point);
+    let nics = BTreeMap::from([("eth0".to_owned(), [BytesPerSec::new(1e6), BytesPerSec::new(46e6)])]);
+    let servers = [Some(Activity { cpu: Some(1.0), processors: 2, nics, ..Activity::default() })];
+    let clients = vec![Some(Activity { cpu: Some(0.2), ..Activity::default() }); 6];
+    let case =
+        Case { run: &whole, record: &whole.points[0], point: &counted, clients: &clients, servers: &servers };
+    let verdict = judge(&case);
+    assert_eq!((verdict.limit.kind, verdict.limit.clients.as_slice()), (Kind::RateCap, &[0, 1, 3, 4, 5][..]));
+    assert!(verdict.limit.evidence[0].starts_with("c2 gets 2.76 MB/s of 8 MB/s"), "{:?}", verdict.limit);
+    assert!(verdict.sentence.contains("5 of them as much as was asked for"), "{}", verdict.sentence);
+}
+
 #[test]
 fn nobody_left_is_said() {
     let point = record(1, 10);
@@ -134,4 +175,58 @@ fn nobody_left_is_said() {
     let case = Case { run: &whole, record: &whole.points[0], point: &counted, clients: &[], servers: &[] };
     let verdict = judge(&case);
     assert_eq!(verdict.sentence, "No client has a result that counts.");
+}
+
+/// The network alone with so many MB/s in all.
+fn alone(mb: u64, is_write: bool) -> NetworkLeg {
+    let flow = |client| LegFlow { client, server: 0, bytes: Bytes::new(mb * 1_000_000 * 5 / 6) };
+    NetworkLeg {
+        is_write,
+        time_ns: Nanos::from_millis(5000),
+        flows: (0..6).map(flow).collect(),
+        ..NetworkLeg::default()
+    }
+}
+
+#[test]
+fn the_network_alone_takes_the_network_off_the_list_or_names_it() {
+    let with = |flow: (f64, u64), leg: NetworkLeg| {
+        verdict(move |_| flow, move |run, _, _| run.network_leg = Some(leg.clone())).limit
+    };
+    let same = with((0.05, 60), alone(76, false));
+    assert_eq!((same.kind, same.confidence), (Kind::Network, Confidence::Medium), "{same:?}");
+    let more = with((0.05, 60), alone(200, false));
+    assert_eq!((more.kind, more.confidence), (Kind::Drive, Confidence::Medium), "{more:?}");
+    assert!(more.evidence.iter().any(|why| why.contains("the network alone carried 200 MB/s")), "{more:?}");
+    let queued = with((0.99, 11_000), alone(200, false));
+    assert_eq!((queued.kind, queued.confidence), (Kind::ServerNic, Confidence::Medium), "{queued:?}");
+    let full = with((0.99, 11_000), alone(76, false));
+    assert_eq!((full.kind, full.confidence), (Kind::ServerNic, Confidence::High), "{full:?}");
+    // The other way, with a client less, and no further than the cap: these tell nothing of this run.
+    let mut fewer = alone(76, false);
+    fewer.flows.pop();
+    let capped = NetworkLeg { rate_cap: Some(BytesPerSec::new(76e6)), ..alone(76, false) };
+    for leg in [alone(76, true), fewer, capped] {
+        assert_eq!(with((0.05, 60), leg.clone()).kind, Kind::Drive, "{leg:?}");
+    }
+}
+
+#[test]
+fn drives_and_cards_of_a_server_on_two_sockets_are_told() {
+    let of = |drive: &'static str, card: &'static str| {
+        let verdict = verdict(
+            |_| (0.99, 11_000),
+            move |run, _, servers| {
+                let host = &mut run.servers[0];
+                host.target.as_mut().unwrap().drives = vec!["nvme0n1".to_owned()];
+                host.facts.insert(format!("{NODE}nvme0n1"), drive.to_owned());
+                host.facts.insert(format!("{NODE}eth0"), card.to_owned());
+                let disk = DiskActivity { read: BytesPerSec::new(75e6), ..DiskActivity::default() };
+                servers[0].as_mut().unwrap().disks.insert("nvme0n1".to_owned(), disk);
+            },
+        );
+        verdict.limit.evidence.iter().any(|why| why.contains("crosses the link between sockets"))
+    };
+    assert!(of("1", "0"));
+    assert!(!of("1", "1") && !of("-", "0"));
 }

@@ -1,0 +1,222 @@
+//! The network alone, without storage: each server opens one port on the address that clients reach its storage by, for this leg only,
+//! for these clients only, and for those alone that know a token.
+//!
+//! iperf3 serves one client at a time and has no token without a key file; fio's net engine has one connection for each job and takes
+//! whoever comes first. What goes over the wire here is the token and then bytes, so that one port serves all clients at once.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_verdict::fleet::record::{LegFlow, LegLost, NetworkLeg};
+
+use super::clock::Offset;
+use super::host::Look;
+use super::link::{Leg, Link, now};
+use super::orders::{Answer, CONNECT, Flow, Order};
+use super::script::Token;
+use super::{each, fan_out};
+
+/// How much longer than one step a port waits for each client.
+const CONNECT_OF_EACH: Duration = Duration::from_millis(200);
+/// How long after the end of a leg a server is gone by itself.
+pub(super) const GRACE: Duration = Duration::from_secs(3);
+/// A leg is no longer than this: it fills queues in a fraction of a second.
+pub(super) const LONGEST: Duration = Duration::from_secs(5);
+/// From the word that the leg begins to its beginning.
+const LEAD: Duration = Duration::from_millis(300);
+/// Connections of each client, as one alone may be limited by one processor; of many clients one each.
+const STREAMS: usize = 4;
+/// With more clients than this each has one connection.
+const MANY: usize = 64;
+
+/// What is asked of a leg.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) is_write: bool,
+    pub(super) time: Duration,
+    pub(super) cap: Option<BytesPerSec>,
+}
+
+/// The hosts of a leg, each with what is known of it.
+pub(super) struct Sides<'a> {
+    pub(super) clients: &'a [Option<Link>],
+    pub(super) known: &'a [(Offset, Look)],
+    pub(super) servers: &'a [Option<Link>],
+    pub(super) known_servers: &'a [(Offset, Look)],
+}
+
+/// One client on its way to a server.
+struct Pair {
+    client: usize,
+    server: usize,
+    own: IpAddr,
+    leg: Leg,
+}
+
+/// Runs a leg. Why there is none stands among what is lost.
+pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
+    let mut record = NetworkLeg {
+        is_write: wanted.is_write,
+        time_ns: wanted.time.into(),
+        rate_cap: wanted.cap,
+        ..NetworkLeg::default()
+    };
+    let ways = ways(sides, &mut record.lost);
+    if ways.is_empty() {
+        return record;
+    }
+    let flow = Flow {
+        is_write: wanted.is_write,
+        time_ns: Nanos::from(wanted.time).get(),
+        streams: if ways.len() > MANY { 1 } else { STREAMS },
+        cap: wanted.cap.map(|cap| (cap.get() / ways.len() as f64) as u64),
+        patience_ns: Nanos::from(CONNECT + CONNECT_OF_EACH * u32::try_from(ways.len()).unwrap_or(u32::MAX))
+            .get(),
+    };
+    let Ok(token) = Token::long() else { return record };
+    let mut ports = listen(sides, &ways, (&token, flow), &mut record);
+    let mut pairs = connect(sides, &ways, &ports, (&token, flow), &mut record.lost);
+    begin(sides, &mut pairs, &mut ports);
+    let patience = wanted.time + GRACE;
+    if wanted.is_write {
+        for (server, (_, leg)) in &mut ports {
+            let Ok(Answer::Received(bytes)) = leg.answer(patience) else { continue };
+            let of = |pair: &Pair| Some((pair.client, *bytes.get(&pair.own)?));
+            let here = pairs.iter().filter(|pair| pair.server == *server).filter_map(of);
+            record.flows.extend(here.map(|(client, bytes)| flow_of(client, *server, bytes)));
+        }
+    } else {
+        for pair in &mut pairs {
+            match pair.leg.answer(patience) {
+                Ok(Answer::Received(bytes)) => {
+                    record.flows.push(flow_of(pair.client, pair.server, bytes.values().sum()));
+                }
+                other => record.lost.push(lost(sides.clients, pair.client, &said(other))),
+            }
+        }
+    }
+    record.flows.sort_by_key(|flow| (flow.client, flow.server));
+    record
+}
+
+const fn flow_of(client: usize, server: usize, bytes: u64) -> LegFlow {
+    LegFlow { client, server, bytes: Bytes::new(bytes) }
+}
+
+fn lost(links: &[Option<Link>], place: usize, why: &str) -> LegLost {
+    let host = links.get(place).and_then(Option::as_ref).map(|link| link.host.to_string());
+    LegLost { host: host.unwrap_or_else(|| "?".to_owned()), reason: why.to_owned() }
+}
+
+fn said(answer: Result<Answer, String>) -> String {
+    match answer {
+        Ok(Answer::Refused(why)) | Err(why) => why,
+        Ok(_) => "it answers something else".to_owned(),
+    }
+}
+
+/// The address of each client's server as the client reaches it, and the client's own towards it.
+fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, IpAddr)> {
+    let with_server =
+        sides.clients.iter().zip(sides.known).enumerate().filter_map(|(place, (link, (_, look)))| {
+            let server = look.target.as_ref()?.as_ref().ok()?.server.clone();
+            Some((place, link.as_ref()?, server))
+        });
+    let asked: Vec<_> = with_server.collect();
+    let told = each(&asked, fan_out(), |(place, link, server)| {
+        let Some(server) = server else { return Err((*place, "its target is on no server".to_owned())) };
+        let mut leg = link.leg(&Order::Way { server: server.clone() }).map_err(|why| (*place, why))?;
+        match leg.answer(CONNECT) {
+            Ok(Answer::Way { server, own }) => Ok((*place, server, own)),
+            other => Err((*place, said(other))),
+        }
+    });
+    let mut ways = Vec::new();
+    for one in told {
+        match one {
+            Ok(way) => ways.push(way),
+            Err((place, why)) => missing.push(lost(sides.clients, place, &why)),
+        }
+    }
+    ways
+}
+
+/// Opens the port of each server; a server without one of the addresses is named.
+fn listen(
+    sides: &Sides<'_>,
+    ways: &[(usize, IpAddr, IpAddr)],
+    (token, flow): (&Token, Flow),
+    record: &mut NetworkLeg,
+) -> BTreeMap<usize, (SocketAddr, Leg)> {
+    let order = Order::Serve {
+        addresses: ways.iter().map(|(_, server, _)| *server).collect(),
+        clients: ways.iter().map(|(.., own)| *own).collect(),
+        token: token.as_str().to_owned(),
+        flow,
+    };
+    let mut ports = BTreeMap::new();
+    for (place, link) in sides.servers.iter().enumerate() {
+        let Some(link) = link else { continue };
+        let opened = link.leg(&order).and_then(|mut leg| match leg.answer(CONNECT) {
+            Ok(Answer::Listening(port)) => Ok((port, leg)),
+            other => Err(said(other)),
+        });
+        match opened {
+            Ok(opened) => {
+                record.opened.push(format!("{}: {}", link.host, opened.0));
+                ports.insert(place, opened);
+            }
+            Err(why) => record.lost.push(lost(sides.servers, place, &why)),
+        }
+    }
+    ports
+}
+
+/// Connects each client with the server that has its address.
+fn connect(
+    sides: &Sides<'_>,
+    ways: &[(usize, IpAddr, IpAddr)],
+    ports: &BTreeMap<usize, (SocketAddr, Leg)>,
+    (token, flow): (&Token, Flow),
+    missing: &mut Vec<LegLost>,
+) -> Vec<Pair> {
+    let open: Vec<(usize, SocketAddr)> = ports.iter().map(|(server, (port, _))| (*server, *port)).collect();
+    let port_of = |address: &IpAddr| open.iter().find(|(_, port)| port.ip() == *address).copied();
+    let connected = each(ways, fan_out(), |(client, address, own)| {
+        let (server, port) = port_of(address)
+            .ok_or_else(|| (*client, format!("{address} is an address of none of --servers")))?;
+        let link = sides.clients.get(*client).and_then(Option::as_ref);
+        let link = link.ok_or_else(|| (*client, "it is gone".to_owned()))?;
+        let order = Order::Use { server: port, token: token.as_str().to_owned(), flow };
+        let mut leg = link.leg(&order).map_err(|why| (*client, why))?;
+        match leg.answer(CONNECT) {
+            Ok(Answer::Connected) => Ok(Pair { client: *client, server, own: *own, leg }),
+            other => Err((*client, said(other))),
+        }
+    });
+    let mut pairs = Vec::new();
+    for one in connected {
+        match one {
+            Ok(pair) => pairs.push(pair),
+            Err((client, why)) => missing.push(lost(sides.clients, client, &why)),
+        }
+    }
+    pairs
+}
+
+/// Tells all the same moment, each on its own clock.
+fn begin(sides: &Sides<'_>, pairs: &mut [Pair], ports: &mut BTreeMap<usize, (SocketAddr, Leg)>) {
+    let start = now().saturating_add(Nanos::from(LEAD).get());
+    let on = |known: &[(Offset, Look)], place: usize| {
+        let at_ns = known.get(place).map_or(start, |(clock, _)| clock.on_host(start));
+        Order::Start { at_ns }
+    };
+    for (server, (_, leg)) in ports {
+        leg.tell(&on(sides.known_servers, *server));
+    }
+    for pair in pairs {
+        pair.leg.tell(&on(sides.known, pair.client));
+    }
+}
