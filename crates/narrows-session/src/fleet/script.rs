@@ -13,7 +13,7 @@ pub const PLACES: &str = "\"${XDG_RUNTIME_DIR:-}\" /dev/shm /var/tmp /tmp";
 /// Kills what has `$d` as its working directory and removes it. `-ef` compares what both lead to (POSIX.1-2024, test).
 const CLEAN: &str = "c() { for p in /proc/[0-9]*; do [ \"$p/cwd\" -ef \"$d\" ] && kill -9 \"${p#/proc/}\"; done 2>/dev/null; rm -rf \"$d\"; }";
 
-/// The command line for a host's shell, which runs [`text`].
+/// The command line for a host's shell, which runs what `text` gives.
 pub fn on_host(token: &Token, pushed: &Lengths) -> String {
     // No single quote may stand in it.
     format!("exec sh -c '{}'", text(token, pushed))
