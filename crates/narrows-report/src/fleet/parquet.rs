@@ -84,7 +84,7 @@ impl<W: Write + Send> File<W> {
 }
 
 /// The error of the operating system, when it is one.
-fn failed(error: ParquetError) -> io::Error {
+pub(crate) fn failed(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,

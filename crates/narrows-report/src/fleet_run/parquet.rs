@@ -15,6 +15,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::FleetRunReport;
 use super::rows::{COLUMNS, Kind, Row, Value, rows};
+use crate::fleet::parquet::failed;
 
 /// The name and version of the columns, in the metadata of the file under `narrows.schema`.
 pub const SCHEMA: &str = "narrows/fleet-run-rows/1";
@@ -92,17 +93,6 @@ fn put(column: &mut ColumnWriter<'_>, values: &[Option<&Value>]) -> Result<(), P
             column.write_batch(&truths.collect::<Vec<_>>(), Some(&levels), None).map(drop)
         }
         _ => Err(ParquetError::General("a column has another type than its kind".to_owned())),
-    }
-}
-
-/// The error of the operating system, when it is one.
-fn failed(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(error) => io::Error::other(error.to_string()),
-        },
-        other => io::Error::other(other.to_string()),
     }
 }
 
