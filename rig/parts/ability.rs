@@ -61,3 +61,10 @@ fn the_time_of_a_process_is_read_behind_its_name() {
     assert_eq!(ticks(line), Some(150));
     assert_eq!(ticks(""), None);
 }
+
+#[test]
+fn a_guest_that_ends_no_step_in_time_stood_still() {
+    let step = Duration::from_secs(100);
+    assert!(!stood_still(Duration::from_secs(130), step), "the step may just have ended");
+    assert!(stood_still(Duration::from_secs(131), step));
+}

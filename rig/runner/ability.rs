@@ -49,6 +49,15 @@ pub(crate) fn lacks(answer: &str, least: f64) -> Option<String> {
     })
 }
 
+/// More than this much longer than a step may take in a guest, nothing comes from one that stands still.
+const SLACK: Duration = Duration::from_secs(30);
+
+/// Whether a guest that has said nothing for so long stood still: the step that ran may take `most` by the guest's own clock, which
+/// ends it and says so. A kernel whose task hangs says so as well, after 120 s.
+pub(crate) fn stood_still(silent: Duration, most: Duration) -> bool {
+    silent > most + SLACK
+}
+
 /// What the threads of a guest's processors have had of the host's, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Processors {

@@ -54,6 +54,9 @@ pub(crate) enum RigError {
     /// The virtual machine did not do what it should.
     #[error("{0}")]
     Machine(String),
+    /// The virtual machine stood still: not even its own time limits ended what ran in it.
+    #[error("{0}")]
+    StoodStill(String),
 }
 
 impl RigError {

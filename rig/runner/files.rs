@@ -30,6 +30,11 @@ fn seconds(check: &Check) -> u64 {
     asked.filter(|_| check.seconds > USUAL).unwrap_or(check.seconds).max(check.seconds)
 }
 
+/// How many seconds a step of a scenario may take at most.
+pub(crate) fn longest_step(scenario: &Scenario) -> u64 {
+    scenario.checks.iter().map(seconds).fold(USUAL, u64::max)
+}
+
 /// How many seconds the checks of a scenario ask for beyond what is usual.
 pub(crate) fn more_seconds(scenario: &Scenario) -> u64 {
     scenario.checks.iter().map(|check| seconds(check).saturating_sub(USUAL)).sum()

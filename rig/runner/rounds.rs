@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::error::Result;
+use super::error::{Result, RigError};
 use super::files::Mode;
 use super::guest::{Guest, Manner, Ran};
 use super::image::Base;
@@ -202,6 +202,10 @@ impl Rig {
                 row
             }
             Ok(Ran::Unable(reason)) => Row::unable(scenario, attempt, reason),
+            Err(RigError::StoodStill(reason)) if attempt == 1 => {
+                *guest = None;
+                Row::unable(scenario, attempt, reason)
+            }
             Err(error) => {
                 *guest = None;
                 let console = self.guests.join(seat.worker.to_string()).join("console.log");
