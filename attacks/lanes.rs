@@ -9,7 +9,7 @@ use super::ground::Ground;
 use super::random::Random;
 
 /// So many rounds at a time.
-const LANES: u64 = 4;
+const LANES: u64 = 8;
 /// In a quick run, beside the other tests.
 const QUICK: u64 = 2;
 
