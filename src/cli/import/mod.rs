@@ -25,12 +25,12 @@ pub struct ImportArgs {
     /// Texts with results, directories or archives of them; - is standard input
     ///
     /// What is in a file is told by its content: outputs of fio (text, JSON, terse and logs), dd, hdparm, KDiskMark 1 to 3,
-    /// CrystalDiskMark 3 to 9, diskspd, IOzone (-R too), IOR (text, JSON, CSV), IO500, elbencho (text, CSV, JSON,
-    /// live CSV), bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; the files in
-    /// which GNOME Disks kept its benchmarks; the summary of rsync, or `time cp` beside `du` of what was copied; and of rados
-    /// bench, dbench, bench.sh, nench, iperf3, sysbench fileio, mdtest, pveperf, ioping, f3, t/io_uring, diskspd for Linux,
-    /// fs_mark, btrfs scrub, winsat and HD Tune; `iostat -x` and `zpool iostat` where no result stands beside them. What stands
-    /// beside a result is evidence: the command, `free`, `zpool iostat`, `iostat -x`, `/proc/mdstat`, logs of fio, what the
+    /// CrystalDiskMark 3 to 9, diskspd, IOzone (-R too), IOR (text, JSON, CSV), IO500, elbencho (text, CSV, JSON, live CSV),
+    /// bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; the files in which GNOME Disks
+    /// kept its benchmarks; the summary of rsync, or `time cp` beside `du` of what was copied; and of rados bench, dbench,
+    /// bench.sh, nench, iperf3, sysbench fileio, mdtest, pveperf, ioping, f3, t/io_uring, diskspd for Linux, fs_mark, btrfs scrub,
+    /// winsat, HD Tune, spdk_nvme_perf, bdevperf and gdsio; `iostat -x` and `zpool iostat` where no result stands beside them. What
+    /// stands beside a result is evidence: the command, `free`, `zpool iostat`, `iostat -x`, `/proc/mdstat`, logs of fio, what the
     /// storage is called, and the outputs that `check --from` understands. All that is given is of one machine.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,

@@ -23,6 +23,7 @@ mod elbencho;
 mod f3;
 mod fio;
 mod fs_mark;
+mod gdsio;
 mod gnome_disks;
 mod hd_tune;
 mod hdparm;
@@ -46,6 +47,7 @@ mod pveperf;
 mod rados;
 mod remarks;
 mod rounded;
+mod spdk;
 pub mod surroundings;
 mod sysbench;
 mod types;
@@ -118,6 +120,8 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (btrfs_scrub::read, Some("btrfs scrub")),
     (winsat::read, Some("winsat disk")),
     (hd_tune::read, Some("HD Tune")),
+    (spdk::read, Some("spdk_nvme_perf and bdevperf of SPDK")),
+    (gdsio::read, Some("gdsio of GPUDirect Storage")),
     (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)")),
     (activity::read, Some("iostat -x and zpool iostat, where no result stands beside them")),
 ];

@@ -38,6 +38,7 @@ type Words = &'static [&'static [&'static str]];
 /// What tells a line with the result of a tool.
 const MARKS: &[(Tool, Words)] = &[
     (Tool::Iouring, &[&["IOPS="], &["IOS/call="]]),
+    (Tool::Gdsio, &[&["IoType:", "XferType:"], &["Throughput:"]]),
     (Tool::Fio, &[&["IOPS=", "BW=", "bw=", "iops=", "aggrb="]]),
     (Tool::Dd, &[&[" bytes ("], &["copied", "kopiert", "copiés"]]),
     (Tool::Dd, &[&["字节"], &["/秒"]]),
@@ -75,6 +76,8 @@ const MARKS: &[(Tool, Words)] = &[
 /// What tells a heading, or a line that stands in every output of a tool: where nothing of the tool was read, its lines are
 /// broken in a way that nobody can put together again.
 const HEADINGS: &[(Tool, Words)] = &[
+    (Tool::Spdk, &[&["Device Information"], &["IOPS"]]),
+    (Tool::Gdsio, &[&["IoType:"], &["XferType:"]]),
     (Tool::Elbencho, &[&["OPERATION"], &["RESULT TYPE"]]),
     (Tool::Iozone, &[&["reclen"]]),
     (Tool::Iozone, &[&["Command line used: iozone", "Performance Test of File I/O"]]),

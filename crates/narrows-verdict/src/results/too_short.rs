@@ -56,7 +56,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         // One request at a time, or memory and processors: a few seconds are enough where their samples agree.
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
-        Tool::Sysbench | Tool::F3 | Tool::Fsmark => Severity::Limit,
+        Tool::Sysbench | Tool::F3 | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => Severity::Limit,
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench | Tool::Narrows => {
             Severity::Limit
         }

@@ -103,7 +103,7 @@ impl<'l> Start<'l> {
             }
         }
         let shape = shape(head);
-        let end = shape.find("0:0:0")? + 5;
+        let end = shape.find("0:0:0").filter(|_| is_time(head))? + 5;
         shape.get(..end).map(|shape| Self::Time(shape.to_owned()))
     }
 
@@ -154,6 +154,14 @@ fn uptime(line: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_uptime = is_number(seconds) && is_number(parts) && parts.len() >= 3;
     (is_uptime && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
+}
+
+/// Whether the first three numbers with colons between them are a time: the address of a PCI device begins with four digits.
+fn is_time(head: &str) -> bool {
+    let mut words =
+        head.split(|c: char| !c.is_ascii_digit() && c != ':').map(|word| word.trim_start_matches(':'));
+    let first = words.find(|word| word.split(':').filter(|part| !part.is_empty()).count() >= 3);
+    first.and_then(|word| word.split(':').next()).is_some_and(|hours| hours.len() < 4)
 }
 
 /// The beginning of a text, of at most so many bytes.
@@ -232,6 +240,7 @@ mod tests {
             "     |  1.00th=[    2],  5.00th=[    2],\n     | 30.00th=[    4]\n     | 80.00th=[   15]\n     | 99.95th=[  100]\n",
             "# ## ## #\n#  Bench #\n# v2020 #\n# ## ## #\n",
             "# one\n# two\ntext\n# three\n# four\n",
+            "PCIE (0000:04:00.0) core 0: 1\nPCIE (0000:41:00.0) core 0: 2\nPCIE (0000:42:00.0) core 0: 3\nPCIE (0000:86:00.0) core 0: 4\n",
         ] {
             assert!(cuts(body).iter().all(|cut| *cut == 0), "{body}");
         }

@@ -75,6 +75,10 @@ pub enum Tool {
     Winsat,
     /// HD Tune.
     Hdtune,
+    /// `spdk_nvme_perf` and `bdevperf` of SPDK.
+    Spdk,
+    /// `gdsio` of NVIDIA's GPUDirect Storage.
+    Gdsio,
     /// narrows itself: what it saved as JSON.
     Narrows,
 }
@@ -117,6 +121,8 @@ impl Tool {
             Self::Fsmark => "fs_mark",
             Self::Winsat => "winsat disk",
             Self::Hdtune => "HD Tune",
+            Self::Spdk => "SPDK perf",
+            Self::Gdsio => "gdsio",
             Self::Narrows => "narrows",
         }
     }
