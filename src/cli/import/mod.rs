@@ -29,7 +29,7 @@ pub struct ImportArgs {
     /// bonnie++, Vdbench, YABS, nvbandwidth and cryptsetup benchmark, with any text around them; the files in which GNOME Disks
     /// kept its benchmarks; the summary of rsync, or `time cp` beside `du` of what was copied; and of rados bench, dbench,
     /// bench.sh, nench, iperf3, sysbench fileio, mdtest, pveperf, ioping, f3, t/io_uring, diskspd for Linux, fs_mark, btrfs scrub,
-    /// winsat, HD Tune, spdk_nvme_perf, bdevperf and gdsio; `iostat -x` and `zpool iostat` where no result stands beside them. What
+    /// winsat, HD Tune, spdk_nvme_perf, bdevperf, gdsio, pg_test_fsync and AS SSD; `iostat -x` and `zpool iostat` where no result stands beside them. What
     /// stands beside a result is evidence: the command, `free`, `zpool iostat`, `iostat -x`, `/proc/mdstat`, logs of fio, what the
     /// storage is called, and the outputs that `check --from` understands. All that is given is of one machine.
     #[arg(required = true, value_name = "FILE")]

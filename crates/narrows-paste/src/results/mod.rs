@@ -7,6 +7,7 @@
 //! no question of this folder.
 
 mod activity;
+mod as_ssd;
 mod bench_sh;
 mod bonnie;
 mod btrfs_scrub;
@@ -42,6 +43,7 @@ mod number;
 mod nvbandwidth;
 mod own;
 mod page;
+mod pg_test_fsync;
 mod prefix;
 mod pveperf;
 mod rados;
@@ -122,6 +124,8 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (hd_tune::read, Some("HD Tune")),
     (spdk::read, Some("spdk_nvme_perf and bdevperf of SPDK")),
     (gdsio::read, Some("gdsio of GPUDirect Storage")),
+    (pg_test_fsync::read, Some("pg_test_fsync of PostgreSQL")),
+    (as_ssd::read, Some("AS SSD Benchmark")),
     (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)")),
     (activity::read, Some("iostat -x and zpool iostat, where no result stands beside them")),
 ];

@@ -39,6 +39,7 @@ type Words = &'static [&'static [&'static str]];
 const MARKS: &[(Tool, Words)] = &[
     (Tool::Iouring, &[&["IOPS="], &["IOS/call="]]),
     (Tool::Gdsio, &[&["IoType:", "XferType:"], &["Throughput:"]]),
+    (Tool::Pgtestfsync, &[&[" ops/sec"], &["usecs/op"]]),
     (Tool::Fio, &[&["IOPS=", "BW=", "bw=", "iops=", "aggrb="]]),
     (Tool::Dd, &[&[" bytes ("], &["copied", "kopiert", "copiés"]]),
     (Tool::Dd, &[&["字节"], &["/秒"]]),

@@ -66,7 +66,8 @@ pub(super) fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side:
 pub(super) fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
     let keeps = op == Op::Read && case.around.has(Word::NoArc).is_none();
     let source = case.around.has(Word::Zfs).filter(|_| keeps)?;
-    let makes_files = matches!(case.result.tool, Tool::Fio | Tool::Kdiskmark | Tool::Crystaldiskmark);
+    let makes_files =
+        matches!(case.result.tool, Tool::Fio | Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Asssd);
     let set = measured.work.working_set.filter(|set| makes_files && case.fits_memory(*set))?;
     let is_device = measured.work.target.as_deref().is_some_and(|target| target.starts_with("/dev/"));
     let pool_reads =

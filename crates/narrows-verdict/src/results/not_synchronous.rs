@@ -49,11 +49,10 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
 /// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
 fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::NoBarrier)?;
-    let measured = case
-        .result
-        .measurements
-        .iter()
-        .find(|one| case.result.tool == Tool::Pveperf && one.syncs.is_some())?;
+    let measured =
+        case.result.measurements.iter().find(|one| {
+            matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync) && one.syncs.is_some()
+        })?;
     let rate = measured.syncs.map(|syncs| human::count(syncs.get())).unwrap_or_default();
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
     Some(

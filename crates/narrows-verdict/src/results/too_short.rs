@@ -43,16 +43,25 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     // These tools' own protocol is short, and everybody's numbers are of that length.
     let severity = match case.result.tool {
         // These do a given amount once, a whole device or card, or tell what was going on.
-        Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Btrfsscrub | Tool::Iostat | Tool::Zpooliostat => {
+        Tool::Kdiskmark
+        | Tool::Crystaldiskmark
+        | Tool::Btrfsscrub
+        | Tool::Iostat
+        | Tool::Zpooliostat
+        | Tool::Asssd => {
             return Vec::new();
         }
         Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
             Severity::Info
         }
         Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth | Tool::Copy => Severity::Info,
-        Tool::Pveperf | Tool::Winsat | Tool::Hdtune | Tool::Dbench | Tool::Iperf3 | Tool::Mdtest => {
-            Severity::Info
-        }
+        Tool::Pveperf
+        | Tool::Pgtestfsync
+        | Tool::Winsat
+        | Tool::Hdtune
+        | Tool::Dbench
+        | Tool::Iperf3
+        | Tool::Mdtest => Severity::Info,
         // One request at a time, or memory and processors: a few seconds are enough where their samples agree.
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,

@@ -79,6 +79,10 @@ pub enum Tool {
     Spdk,
     /// `gdsio` of NVIDIA's GPUDirect Storage.
     Gdsio,
+    /// `pg_test_fsync` of PostgreSQL.
+    Pgtestfsync,
+    /// AS SSD Benchmark.
+    Asssd,
     /// narrows itself: what it saved as JSON.
     Narrows,
 }
@@ -123,6 +127,8 @@ impl Tool {
             Self::Hdtune => "HD Tune",
             Self::Spdk => "SPDK perf",
             Self::Gdsio => "gdsio",
+            Self::Pgtestfsync => "pg_test_fsync",
+            Self::Asssd => "AS SSD",
             Self::Narrows => "narrows",
         }
     }
