@@ -233,7 +233,7 @@ impl Table {
 
     fn work(&self, whole: &Row) -> Work {
         let workload = self.workload();
-        let number = |name: &str, long: &str| self.option(name, long).and_then(|text| plain(text));
+        let number = |name: &str, long: &str| self.option(name, long).and_then(plain);
         let depth =
             number("-q", "io-depth").filter(|depth| (1.0..1e6).contains(depth)).map(|depth| depth as u32);
         let is_bdev = self.columns.contains(&Column::Seconds);
