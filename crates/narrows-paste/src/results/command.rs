@@ -26,9 +26,22 @@ impl Commands {
             self.goes_on = trimmed.ends_with('\\');
             self.end = (number, line.len());
             self.calls.push(command.trim_end_matches('\\').trim().to_owned());
-        } else if is_next && (goes_on(self.end.1, trimmed) || self.is_operand(trimmed)) {
+        } else if is_next
+            && (goes_on(self.end.1, trimmed) || self.is_operand(trimmed) || self.is_value(trimmed))
+        {
             self.append(number, line);
         }
+    }
+
+    /// Whether a line below a call whose last word is an option of one letter begins with its value: the word had no room above.
+    fn is_value(&self, line: &str) -> bool {
+        let last = self.calls.last().and_then(|call| call.split_whitespace().last());
+        let is_option = last.is_some_and(|word| {
+            word.len() == 2 && word.starts_with('-') && word.ends_with(char::is_alphabetic)
+        });
+        let word = line.split_whitespace().next();
+        is_option
+            && word.is_some_and(|word| !word.starts_with('-') && self.end.1 + 1 + word.len() > NARROWEST)
     }
 
     /// Whether a line below a call of dd begins with an operand of dd, which no line of its output does: it was broken,
@@ -78,11 +91,12 @@ impl Commands {
     }
 }
 
+/// Mail programs break lines at 72 characters and more; quoted lines are shorter.
+const NARROWEST: usize = 66;
+
 /// Whether a line goes on with a command that a mail program broke: it begins with an option, or with what only a
 /// command has where the line above had no room for it.
 fn goes_on(above: usize, line: &str) -> bool {
-    /// Mail programs break lines at 72 characters and more; quoted lines are shorter.
-    const NARROWEST: usize = 66;
     let word = line.split_whitespace().next().unwrap_or_default();
     let is_option =
         word.starts_with('-') && word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());
@@ -227,6 +241,9 @@ mod tests {
         assert_eq!(joined(first, "test: (g=0): rw=read"), Some(first.to_owned()));
         assert_eq!(joined("fio --name=x", "- Random read: 5"), Some("fio --name=x".to_owned()));
         assert_eq!(joined("fio --name=x", "bw=5"), Some("fio --name=x".to_owned()));
+        let first = "# ./fio -b 0000:85:00.0 -b 0000:86:00.0 -q 64 -o 4096 -c 0x1 -w";
+        assert_eq!(joined(first, "randread -t 10"), Some(format!("{} randread -t 10", &first[4..])));
+        assert_eq!(joined("fio -w", "randread"), Some("fio -w".to_owned()));
     }
 
     #[test]

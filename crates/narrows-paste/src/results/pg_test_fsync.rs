@@ -18,7 +18,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut run = Run::default();
     for (number, line) in page.lines() {
         commands.see(number, line, "pg_test_fsync");
-        let line = line.trim();
+        // Marks of a comment may be gone from its indented lines alone.
+        let line = line.trim().trim_start_matches(|c: char| !c.is_alphanumeric());
         if let Some(time) = length(line) {
             run = Run { each: Some(time), ..Run::default() };
         } else if let Some(part) = Part::of(line) {
@@ -92,7 +93,12 @@ impl Run {
     fn row(&self, number: usize, line: &str) -> Option<Measured> {
         const EIGHT: u64 = 8192;
         let part = self.part?;
-        let (before, _) = line.split_once(" ops/sec")?;
+        let (before, rest) = line.split_once(" ops/sec")?;
+        // A heading that was joined to the row above is lost with it.
+        let micros = rest.trim().strip_suffix("usecs/op").map(str::trim);
+        if !rest.trim().is_empty() && micros.and_then(plain).is_none() {
+            return None;
+        }
         let (name, figure) = before.trim_end().rsplit_once(char::is_whitespace)?;
         let name = name.trim();
         let ops = plain(figure).filter(|ops| *ops > 0.0)?;

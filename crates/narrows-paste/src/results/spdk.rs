@@ -52,7 +52,13 @@ enum Column {
 /// The columns behind `Device Information :`.
 fn columns(line: &str) -> Option<Vec<Column>> {
     let (name, rest) = line.rsplit_once(" :").or_else(|| line.rsplit_once(':'))?;
-    let columns: Vec<Column> = rest
+    let columns = named(rest);
+    (name.trim() == "Device Information" && columns.contains(&Column::Iops)).then_some(columns)
+}
+
+/// The columns that words name.
+fn named(words: &str) -> Vec<Column> {
+    words
         .split_whitespace()
         .filter_map(|word| match word {
             "runtime(s)" => Some(Column::Seconds),
@@ -66,9 +72,7 @@ fn columns(line: &str) -> Option<Vec<Column>> {
             // `Latency(us)`, which stands above the last three, or among them where blanks were lost.
             _ => None,
         })
-        .collect();
-    let is_head = name.trim() == "Device Information" && columns.contains(&Column::Iops);
-    is_head.then_some(columns)
+        .collect()
 }
 
 /// A row: a device on a core, or all of them.
@@ -99,6 +103,8 @@ struct Table {
     command: Option<String>,
     rows: Vec<Row>,
     total: Option<Row>,
+    /// A row of which only the beginning has come: mail has broken it.
+    begun: Option<String>,
     job: Job,
     percentiles: Vec<Percentile>,
     summaries: usize,
@@ -107,42 +113,66 @@ struct Table {
 impl Table {
     fn new(line: usize, columns: Vec<Column>, command: Option<String>) -> Self {
         let (rows, percentiles) = (Vec::new(), Vec::new());
-        Self { line, columns, command, rows, total: None, job: Job::default(), percentiles, summaries: 0 }
+        Self {
+            line,
+            columns,
+            command,
+            rows,
+            total: None,
+            begun: None,
+            job: Job::default(),
+            percentiles,
+            summaries: 0,
+        }
     }
 
     fn see(&mut self, number: usize, line: &str) {
         /// No table of a machine has more rows.
         const MOST: usize = 10_000;
         let line = line.trim();
+        let goes_on =
+            |line: &str| !line.is_empty() && line.split_whitespace().all(|word| plain(word).is_some());
+        let begun = self.begun.take().filter(|_| goes_on(line));
         if let Some(job) = line.strip_prefix("Job: ") {
             self.job = job_of(job);
         } else if line.starts_with("Summary latency data for ") {
             self.summaries += 1;
         } else if let Some(one) = percentile(line).filter(|_| self.summaries == 1) {
             self.percentiles.push(one);
-        } else if self.total.is_none()
-            && self.rows.len() < MOST
-            && let Some(row) = self.row(number, line)
+        } else if self.rows.is_empty()
+            && begun.is_none()
+            && !line.is_empty()
+            && named(line).len() == line.split_whitespace().count()
         {
-            match row.name.as_str() {
-                "Total" => self.total = Some(row),
-                _ => self.rows.push(row),
-            }
+            self.columns.extend(named(line));
+        } else if self.total.is_none() && self.rows.len() < MOST {
+            let whole = begun.map_or_else(|| line.to_owned(), |begun| format!("{begun} {line}"));
+            self.add(number, whole);
+        }
+    }
+
+    fn add(&mut self, number: usize, line: String) {
+        let Some((row, count)) = self.row(number, &line) else { return };
+        // A mark of a quotation may stand before it.
+        let is_total = row.name.trim_start_matches(|c: char| !c.is_alphanumeric()) == "Total";
+        let timeless = usize::from(is_total && self.columns.contains(&Column::Seconds));
+        match self.columns.len().checked_sub(count + timeless) {
+            Some(0) if is_total => self.total = Some(row),
+            Some(0) => self.rows.push(row),
+            Some(_) => self.begun = Some(line),
+            None => {}
         }
     }
 
     /// `PCIE (0000:04:00.0) NSID 1 from core  0:  889422.78    3474.31      71.93      10.05    1040.94`.
-    fn row(&self, line: usize, text: &str) -> Option<Row> {
+    ///
+    /// The answer has the count of its figures. The total of bdevperf has no time, so that its figures begin a column later.
+    fn row(&self, line: usize, text: &str) -> Option<(Row, usize)> {
         let (name, rest) = text.rsplit_once(':')?;
         let numbers: Vec<f64> = rest.split_whitespace().map(plain).collect::<Option<_>>()?;
-        // The total of bdevperf has no time.
-        let has_all = numbers.len() == self.columns.len();
-        let has_all_but_time =
-            numbers.len() + 1 == self.columns.len() && self.columns.contains(&Column::Seconds);
-        if !has_all && !has_all_but_time {
-            return None;
-        }
-        let columns = self.columns.iter().filter(|column| has_all || **column != Column::Seconds);
+        let count = numbers.len();
+        let is_timeless = count + 1 == self.columns.len();
+        let columns = self.columns.iter().filter(|column| !is_timeless || **column != Column::Seconds);
         let mut row = Row { line, name: name.trim().to_owned(), ..Row::default() };
         for (column, number) in columns.zip(numbers) {
             match column {
@@ -155,7 +185,7 @@ impl Table {
                 Column::Other => {}
             }
         }
-        Some(row)
+        Some((row, count))
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
@@ -226,7 +256,7 @@ impl Table {
             bytes: elapsed.and_then(|seconds| to_bytes(whole.mib * MIB * seconds)),
             ios: elapsed.map(|seconds| (whole.iops * seconds) as u64),
             elapsed_ns: elapsed.and_then(seconds),
-            latency_ns: Some(latency.with_percentiles(percentiles)),
+            latency_ns: Some(latency.with_percentiles(percentiles)).filter(|latency| latency.mean.is_some()),
             ..Side::default()
         }
     }
@@ -408,6 +438,16 @@ mod tests {
         let one = &found[0];
         assert_eq!((one.truncated, one.measurements[0].work.jobs), (false, Some(5)), "{one:?}");
         assert_eq!(one.measurements[0].work.target, None);
+    }
+
+    #[test]
+    fn rows_and_a_head_that_mail_broke_are_whole() {
+        let broken = ONE
+            .replace("Average        min", "Average\nmin")
+            .replace("      49.03       5.12", "\n49.03       5.12");
+        assert_eq!(one(&broken).measurements[0].write, one(ONE).measurements[0].write);
+        let cut = ONE.replace("      49.03       5.12    1617.14", "");
+        assert!(read(&Page { name: "x", body: &cut }).is_empty());
     }
 
     #[test]
